@@ -1,8 +1,8 @@
-"""Generator of `docs/behaviour.md`: each requirement with the modules that mention it and the tests named after it.
+"""Write `docs/behaviour.md`: each requirement, the modules that name it, and the tests with its number in their names.
 
-`python docs/make_behaviour_page.py` writes the page, `--stdout` prints it. The requirements are in
-`docs/requirements.toml`. A module mentions a requirement by its number (`S0-27`, `S4-18…S4-20`); a test has the number
-in its name (`test_s0_27_…`). Requirements without such a test are listed, too.
+`python docs/make_behaviour_page.py` writes the page; with `--stdout` it prints it. The requirements come from
+`docs/requirements.toml`. A module serves a requirement if it names it (`S0-27`, `S4-18…S4-20`). A test checks it if its
+name has the number (`test_s0_27_…`). The page also lists requirements without such a test.
 """
 
 import argparse
@@ -23,11 +23,10 @@ Number = tuple[int, int]
 HEAD = """\
 # Behaviour
 
-The requirements of the engine, with the modules that implement them and the tests that check them.
-`python docs/make_behaviour_page.py` generates this page from `docs/requirements.toml` and from the requirement numbers
-in
-modules and test names; a test checks that it is up to date. "no numbered test yet" means that no test name has the
-number, not that the behaviour is untested.
+The requirements of the engine, with the modules that implement each and the tests that check it.
+`python docs/make_behaviour_page.py` writes this page from `docs/requirements.toml`, the numbers in modules and the
+numbers in the names of tests; a test checks that it is up to date. "no numbered test yet" means that no test has the
+number in its name, although other tests may check the behaviour.
 """
 
 TITLES = (
@@ -43,7 +42,7 @@ _CARRIED = re.compile(r"(?<=_)s([0-4])_(\d+)(?=_|$)")
 
 
 def page() -> str:
-    """Return the page."""
+    """Return the whole page."""
     wanted, served, tested = requirements(), mentions(), numbered_tests()
     counted = sum(number in tested for number in wanted)
     lines = [HEAD, f"{counted} of {len(wanted)} requirements have a numbered test."]
@@ -57,7 +56,7 @@ def page() -> str:
 
 
 def requirements() -> dict[Number, str]:
-    """Return the text of every requirement, in order."""
+    """Return every requirement as a sentence, in order."""
     record = tomllib.loads((ROOT / "docs" / "requirements.toml").read_text("utf-8"))
     return {
         (int(name.removeprefix("S")), int(number)): words
@@ -67,7 +66,7 @@ def requirements() -> dict[Number, str]:
 
 
 def mentions() -> Mapping[Number, list[str]]:
-    """Return the modules that mention each requirement, by path in the package."""
+    """Return the modules that name each requirement, by their paths in the package."""
     found: defaultdict[Number, list[str]] = defaultdict(list)
     for path in sorted((ROOT / "tui_agent").rglob("*.py")):
         name = path.relative_to(ROOT / "tui_agent").as_posix()
@@ -77,7 +76,7 @@ def mentions() -> Mapping[Number, list[str]]:
 
 
 def numbered_tests() -> Mapping[Number, list[str]]:
-    """Return the tests with each number, as `file::test`."""
+    """Return the tests with each number in their names, as `file::test`."""
     found: defaultdict[Number, list[str]] = defaultdict(list)
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         name = path.relative_to(ROOT / "tests").as_posix()
@@ -100,7 +99,7 @@ def _listed(names: list[str]) -> str:
 
 def main() -> None:
     """Write or print the page."""
-    arguments = argparse.ArgumentParser(description="Writes docs/behaviour.md.")
+    arguments = argparse.ArgumentParser(description="Write docs/behaviour.md.")
     arguments.add_argument("--stdout", action="store_true", help="print the page instead of writing it")
     if arguments.parse_args().stdout:
         sys.stdout.write(page())

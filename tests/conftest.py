@@ -1,6 +1,7 @@
-"""Settings for every test: no deadlines, the same random cases in every run, a home of its own."""
+"""Settings for every test: no deadlines, the same random cases in every run, a separate home, and automatic marks."""
 
 import logging
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,31 +9,60 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
+from tests.support.examples import DAILY, IS_CI
+from tests.support.terminal import Terminal
 from tui_agent.tools import bash_tool, tree_listing, tree_watch
 
 settings.register_profile(
-    "repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    "ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
-settings.load_profile("repeatable")
+settings.register_profile("dev", settings.get_profile("ci"), max_examples=DAILY)
+settings.load_profile("ci" if IS_CI else "dev")
+
+MEASURED = ("agent", "behaviour", "execution", "permissions", "tools")
+"""Rooms of tests that count for the coverage of the parts with a limit; elsewhere measuring doubles the time."""
+
+SLOW_SECONDS = 3.0
+"""CPU seconds that a test may take without the mark `slow`. Unlike wall-clock time, they hardly depend on the load."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Properties run each line hundreds of times, which measuring makes twice as long and tells nothing: what is
-    covered is what examples cover."""
+    """Mark tests by what they use: `property`, `snapshot`, `pty`, and `no_cover` if coverage gains nothing."""
     for item in items:
-        if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
+        if not isinstance(item, pytest.Function):
+            continue
+        if is_hypothesis_test(item.obj):
+            item.add_marker("property")
+            # Hundreds of examples run the same lines again.
             item.add_marker("no_cover")
+        if "snap_compare" in item.fixturenames:
+            item.add_marker("snapshot")
+        room = item.path.relative_to(Path(__file__).parent).parts[0]
+        if room == "e2e" or any(value is Terminal for value in vars(item.module).values()):
+            item.add_marker("pty")
+        if room not in MEASURED:
+            item.add_marker("no_cover")
+
+
+@pytest.fixture(autouse=True)
+def cpu_budget(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test that takes more CPU time than a daily test may, unless it has a mark that excludes it."""
+    before = sum(os.times()[:4])
+    yield
+    taken = sum(os.times()[:4]) - before
+    if IS_CI and not {"slow", "pty", "property"} & {mark.name for mark in request.node.iter_markers()}:
+        assert taken <= SLOW_SECONDS, f"it takes {taken:.1f} CPU seconds; make it faster or mark it slow"
 
 
 @pytest.fixture(scope="session")
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the homes are. Of thousands in one place, each new numbered directory would cost a look at all others."""
+    """Return the directory of all homes. Numbered directories would be slow: each new one searches thousands."""
     return tmp_path_factory.mktemp("homes")
 
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, homes: Path) -> Path:
-    """A home of its own and no credentials: no test reads or writes the files of the person who runs it."""
+    """Set a new home without credentials, so that no test reads or writes the files of the user who runs it."""
     home = Path(tempfile.mkdtemp(dir=homes))
     monkeypatch.setenv("HOME", str(home))
     for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "TUI_AGENT_HOME"):
@@ -44,7 +74,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, homes: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def logging_as_it_was() -> Iterator[None]:
-    """Undo what a program that ran inside the test set for the log of the whole process."""
+    """Restore the logging configuration, which a program that runs inside the test may change."""
     root = logging.getLogger()
     handlers, level, raised = list(root.handlers), root.level, logging.raiseExceptions
     yield
@@ -58,7 +88,7 @@ def logging_as_it_was() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def unhurried_comparisons() -> Iterator[None]:
-    """Give comparisons of a tree all the time they need: on a busy machine a short limit would decide the result."""
+    """Raise the time limits of tree comparisons, since on a busy machine a short limit would decide the result."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tree_listing, "LISTING_SECONDS", 60.0)
         patch.setattr(tree_watch, "KEEPING_SECONDS", 60.0)

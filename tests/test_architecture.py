@@ -1,4 +1,4 @@
-"""The floor plan is a test: who may import whom, no circles, and what importing the engine costs."""
+"""The floor plan: allowed imports, no cycles, and the cost of importing the engine."""
 
 import ast
 import subprocess
@@ -36,6 +36,7 @@ NEVER: dict[str, set[str]] = {
 ONLY_IN = {"textual": "ui", "anthropic": "providers"}
 
 
+@cache
 def modules() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
 
@@ -43,6 +44,12 @@ def modules() -> list[Path]:
 def name_of(path: Path) -> str:
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(part for part in parts if part != "__init__")
+
+
+@cache
+def names_and_rooms() -> tuple[set[str], set[str]]:
+    """Return the names of all modules, and of those that are packages."""
+    return {name_of(path) for path in modules()}, {name_of(path) for path in modules() if path.name == "__init__.py"}
 
 
 @cache
@@ -79,7 +86,7 @@ def test_a_room_imports_only_what_the_plan_allows(path: Path) -> None:
     room = room_of(name)
     if not name:
         return  # Its face may name everything; what loading it costs has a test of its own.
-    assert room, f"{name} stands in no room of the plan"
+    assert room, f"{name} is in no room of the plan"
     for target in ours(path):
         if target.startswith("__version__"):
             continue
@@ -108,7 +115,7 @@ def test_textual_and_the_sdk_stay_in_their_rooms(path: Path) -> None:
             assert name_of(path).split(".")[0] == room
 
 
-def test_no_file_imports_itself_round_a_circle() -> None:
+def test_there_is_no_cycle_of_imports() -> None:
     names = {name_of(path): path for path in modules()}
     graph: dict[str, set[str]] = {}
     for name, path in names.items():
@@ -124,7 +131,7 @@ def test_no_file_imports_itself_round_a_circle() -> None:
     def visit(name: str, trail: tuple[str, ...]) -> None:
         state[name] = 1
         for target in sorted(graph[name]):
-            assert state.get(target) != 1, f"circle: {' → '.join((*trail, name, target))}"
+            assert state.get(target) != 1, f"cycle: {' → '.join((*trail, name, target))}"
             if target not in state:
                 visit(target, (*trail, name))
         state[name] = 2
@@ -135,14 +142,13 @@ def test_no_file_imports_itself_round_a_circle() -> None:
 
 
 def is_package_of(target: str, name: str, names: dict[str, Path]) -> bool:
-    """Whether `target` is the doorplate of the room `name` stands in; a file never goes through its own door."""
+    """Return True if `target` is a package that contains the module `name`."""
     return names[target].name == "__init__.py" and is_below(name, target)
 
 
 @pytest.mark.parametrize("path", modules(), ids=name_of)
-def test_nobody_walks_through_their_own_front_door(path: Path) -> None:
-    names = {name_of(other) for other in modules()}
-    rooms = {name_of(other) for other in modules() if other.name == "__init__.py"}
+def test_no_module_imports_from_a_package_that_contains_it(path: Path) -> None:
+    names, rooms = names_and_rooms()
     for target in imports_of(path):
         holder = target.removeprefix("tui_agent.").rpartition(".")[0]
         if path.name != "__init__.py" and target.startswith("tui_agent.") and holder in rooms and holder:
@@ -156,6 +162,7 @@ def test_file_names_are_unique_in_the_package() -> None:
     assert [name for name, count in counted.items() if count > 1] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "unwanted"),
     [
@@ -191,7 +198,8 @@ def test_importing_the_package_loads_nothing_else() -> None:
     assert loaded == ["tui_agent"]
 
 
-def test_no_task_is_born_outside_a_group() -> None:
+@pytest.mark.slow
+def test_every_task_belongs_to_a_group() -> None:
     forbidden = {"create_task", "ensure_future", "gather"}
     for path in modules():
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -210,8 +218,9 @@ CATCHES_BROADLY = {"protocol.background", "protocol.callbacks", "protocol.tool_t
 """Modules outside `execution` that call listeners or tools of other programs, draw, or run services beside a run."""
 
 
+@pytest.mark.slow
 def test_errors_are_caught_broadly_only_around_tools_hooks_listeners_services_and_drawing() -> None:
-    """Tidying up and raising again is no catching."""
+    """A handler that cleans up and raises again does not count."""
     for path in modules():
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.ExceptHandler) and not raises_again(node):

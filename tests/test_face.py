@@ -63,6 +63,7 @@ def test_sub_packages_are_importable_from_the_package() -> None:
     assert library.Agent is tui_agent.Agent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("names", "unwanted"),
     [

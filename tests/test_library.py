@@ -53,7 +53,7 @@ from tui_agent.providers.scripted_provider import Step
 
 
 class Invoice(BaseModel):
-    """What a seller wants."""
+    """Invoice of a seller."""
 
     total: float
 
@@ -149,6 +149,7 @@ def test_the_repr_names_model_tools_and_messages() -> None:
     assert repr(report).startswith("RunReport(")
 
 
+@pytest.mark.slow
 def test_a_model_name_uses_the_endpoint_of_the_environment(
     server: ServerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,6 +313,7 @@ async def test_a_cancelled_request_does_not_wait_for_its_approver() -> None:
 # --- code without an event loop ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_later_calls_of_run_sync_continue_the_conversation(server: ServerProcess) -> None:
     provider = AnthropicProvider("some-model", auth_token=server.token, base_url=server.base_url)
     with Agent(provider) as agent:
@@ -322,6 +324,7 @@ def test_later_calls_of_run_sync_continue_the_conversation(server: ServerProcess
     assert [len(request["body"]["messages"]) for request in server.requests] == [1, 3, 5]
 
 
+@pytest.mark.slow
 def test_agents_may_share_a_provider_and_run_in_any_loop(server: ServerProcess) -> None:
     provider = AnthropicProvider("some-model", auth_token=server.token, base_url=server.base_url)
     first, second = Agent(provider), Agent(provider)
@@ -338,6 +341,7 @@ def test_agents_may_share_a_provider_and_run_in_any_loop(server: ServerProcess) 
     assert texts == ["one", "two", "three"]
 
 
+@pytest.mark.slow
 def test_another_thread_has_its_own_loop(server: ServerProcess) -> None:
     provider = AnthropicProvider("some-model", auth_token=server.token, base_url=server.base_url)
     agent, texts = Agent(provider), list[str]()
@@ -383,6 +387,7 @@ def test_a_second_run_in_another_thread_is_refused() -> None:
     thread.join()
 
 
+@pytest.mark.slow
 def test_closing_closes_a_named_model_but_not_a_provider_object(server: ServerProcess) -> None:
     provider = ScriptedProvider(["hi"])
     with Agent(provider) as agent:
@@ -394,6 +399,7 @@ def test_closing_closes_a_named_model_but_not_a_provider_object(server: ServerPr
     assert by_name.run_sync("x").error_kind == "unavailable"
 
 
+@pytest.mark.slow
 def test_a_program_without_close_ends_without_a_warning(server: ServerProcess) -> None:
     program = """
         from tui_agent import Agent
@@ -406,6 +412,7 @@ def test_a_program_without_close_ends_without_a_warning(server: ServerProcess) -
     assert (done.returncode, done.stdout, done.stderr) == (0, "one two\n", "")
 
 
+@pytest.mark.slow
 def test_ctrl_c_aborts_the_run_and_leaves_the_conversation_valid(server: ServerProcess) -> None:
     program = """
         import os, signal
@@ -437,6 +444,7 @@ def test_ctrl_c_aborts_the_run_and_leaves_the_conversation_valid(server: ServerP
     assert done.stdout.splitlines()[4:] == ["Here I am."]
 
 
+@pytest.mark.slow
 def test_ctrl_c_does_not_wait_for_a_blocked_approver(server: ServerProcess) -> None:
     program = """
         import threading
@@ -482,6 +490,7 @@ def test_a_tool_that_raises_keyboard_interrupt_does_not_affect_the_next_run() ->
     assert agent.run_sync("Still there?").output == "Here I am."
 
 
+@pytest.mark.slow
 def test_a_run_is_steered_from_another_thread(capfd: pytest.CaptureFixture[str]) -> None:
     begun = threading.Event()
 
@@ -514,6 +523,7 @@ def test_a_run_is_steered_from_another_thread(capfd: pytest.CaptureFixture[str])
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_a_token_of_one_run_is_cancelled_from_another_thread(capfd: pytest.CaptureFixture[str]) -> None:
     token, begun = CancellationToken(), threading.Event()
 
@@ -579,6 +589,7 @@ def test_the_end_of_a_thread_does_not_abort_a_run_in_another() -> None:
     assert (report.reason, len(refusals)) == ("done", 1)
 
 
+@pytest.mark.slow
 def test_a_loop_that_is_collected_during_another_run_is_closed() -> None:
     """The garbage collector may collect the host of an ended thread during another run."""
     hosts: list[object] = []
@@ -606,6 +617,7 @@ def test_a_loop_that_is_collected_during_another_run_is_closed() -> None:
     assert (report.reason, loop.is_closed()) == ("done", True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_process_leaves_the_loop_of_its_parent_alone(server: ServerProcess) -> None:
     """A call in a thread wakes the loop; a loop whose child process closed a shared selector would not notice."""
@@ -642,7 +654,9 @@ def in_thread(work: Callable[[], object]) -> Iterator[None]:
 
 
 def run_program(program: str, server: ServerProcess, *options: str) -> subprocess.CompletedProcess[str]:
-    arguments = [sys.executable, "-W", "error", *options, "-c", dedent(program)]
+    # A test run in the background of a shell ignores SIGINT, and so would the program.
+    heed_interrupts = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    arguments = [sys.executable, "-W", "error", *options, "-c", heed_interrupts + dedent(program)]
     return subprocess.run(arguments, capture_output=True, text=True, check=False, env=server.environment)
 
 

@@ -11,7 +11,7 @@ from .harness import BenchMaker
 
 @pytest.fixture
 def bench() -> Iterator[BenchMaker]:
-    """Makes agents on a bench; each is judged when the test is over."""
+    """Return a maker of agents whose events are validated when the test ends."""
     maker = BenchMaker()
     yield maker
     for made in maker.benches:

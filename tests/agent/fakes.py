@@ -1,4 +1,4 @@
-"""Stand-ins for the rooms the loop does not know: a policy, a guardrail, a place for checkpoints."""
+"""Fakes for the rooms that the loop does not import: a policy, guardrails, a store for checkpoints."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ from tui_agent.protocol.tool import Tool
 
 
 class FakePolicy:
-    """Lets read-only calls and mode `allow` pass, denies in mode `deny`, and asks for everything else."""
+    """Policy that allows read-only calls and mode `allow`, denies in mode `deny`, and asks for everything else."""
 
     def __init__(self, mode: PermissionMode = PermissionMode.ASK) -> None:
         self.mode = mode
@@ -43,7 +43,7 @@ class FakePolicy:
 
 @dataclass
 class FakeGuardrail:
-    """Answers what it was told to."""
+    """Guardrail that returns fixed answers."""
 
     name: str
     decision: GuardrailDecision | Exception
@@ -59,7 +59,7 @@ class FakeGuardrail:
 
 @dataclass
 class WordGuardrail:
-    """Does not pass where a call or a result says the bad word; raises where it says the worst."""
+    """Guardrail that fails a call or result with the bad word, and raises on the worst one."""
 
     kind: GuardrailKind
     halts: bool
@@ -74,7 +74,7 @@ class WordGuardrail:
 
 @dataclass
 class FakeCheckpoints:
-    """Keeps snapshots in memory, as text."""
+    """Store that keeps snapshots in memory, as text."""
 
     stored: dict[str, str] = field(default_factory=dict)
     error: Exception | None = None

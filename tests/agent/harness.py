@@ -1,4 +1,4 @@
-"""An agent on a bench: a scripted model, small tools, every event written down, everything judged afterwards."""
+"""An agent with a scripted model and small tools; every event is recorded and validated afterwards."""
 
 import asyncio
 from collections.abc import Collection, Iterable
@@ -17,20 +17,20 @@ from tui_agent.providers import ScriptedProvider
 from tui_agent.providers.scripted_provider import Step
 
 AT_ONCE = RetryPolicy(first_wait=0)
-"""Retries without a wait."""
+"""Retry policy without delays."""
 
 QUIET = {"status.changed", "context.usage", "usage.updated", "request.built", "message.delta", "agent.created"}
-"""Events most tests do not look at."""
+"""Events that most tests ignore."""
 
 
 def asking(call_id: str, text: str = "") -> AssistantMessage:
-    """An answer with one call that nobody has answered yet."""
+    """Return an answer with one call that has no result yet."""
     said = (TextBlock(text=text),) if text else ()
     return AssistantMessage(content=(*said, ToolCall(id=call_id, name="look")), stop_reason="tool_use")
 
 
 class ScriptedTool(Tool):
-    """Answers with its name; can be held, and can be told to raise or to end the run."""
+    """Tool that answers with its name; it can be held, raise, or end the run."""
 
     def __init__(
         self,
@@ -45,9 +45,9 @@ class ScriptedTool(Tool):
         self.runs: list[JsonObject] = []
         """Arguments of each execution."""
         self.started = asyncio.Event()
-        """Set as soon as it executes."""
+        """Set when execution starts."""
         self.go_on = asyncio.Event()
-        """It ends when this is set."""
+        """Event that lets a held execution end."""
         self.go_on.set()
         self.cancelled = 0
         self._read_only = read_only
@@ -56,7 +56,7 @@ class ScriptedTool(Tool):
         self._interruptible = interruptible
 
     def hold(self) -> "ScriptedTool":
-        """From now on it runs until `go_on` is set."""
+        """Make executions wait until `go_on` is set."""
         self.go_on.clear()
         return self
 
@@ -81,7 +81,7 @@ class ScriptedTool(Tool):
 
 @dataclass
 class Bench:
-    """One agent and everything it told."""
+    """One agent and all events it published."""
 
     loop: AgentLoop
     provider: ScriptedProvider
@@ -89,11 +89,11 @@ class Bench:
     unanswered: Collection[str] = ()
     """Calls that need no result message; see `validate_events`."""
     ordered: bool = True
-    """Whether result messages must come in call order; see `validate_events`."""
+    """True if result messages must be in call order; see `validate_events`."""
     condenses: bool = False
-    """Whether messages that were told may be gone from the conversation by now."""
+    """True if published messages may have left the conversation by now."""
     balanced: bool = False
-    """Whether calls that never ran may have a start; see `validate_events`."""
+    """True if calls that never ran may have a start; see `validate_events`."""
     told: list[Envelope] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -101,49 +101,49 @@ class Bench:
 
     @property
     def events(self) -> list[AgentEvent]:
-        """Every event so far."""
+        """All events so far."""
         self.told += self._subscription.drain()
         return [envelope.event for envelope in self.told]
 
     @property
     def envelopes(self) -> list[Envelope]:
-        """The same with where they come from."""
+        """All envelopes so far."""
         return self.told if self.events else []
 
     def of(self, *kinds: type[Any]) -> list[Any]:
-        """The events of some kinds."""
+        """Return the events of some kinds."""
         return [event for event in self.events if isinstance(event, kinds)]
 
     def types(self, *, but: Iterable[str] = QUIET) -> list[str]:
-        """Type names of all events but some."""
+        """Return the type names of all events except some."""
         return [event.type for event in self.events if event.type not in set(but)]
 
     @property
     def texts(self) -> list[str]:
-        """The conversation as `role: text` lines."""
+        """Conversation as `role: text` lines."""
         return [f"{message.role}: {message.text}" for message in self.loop.history.messages()]
 
     @property
     def results(self) -> list[ToolResultMessage]:
-        """The result messages of the conversation."""
+        """Result messages of the conversation."""
         return [message for message in self.loop.history.messages() if isinstance(message, ToolResultMessage)]
 
     @property
     def ended(self) -> RunEnded:
-        """The one `run.ended` of the last run."""
+        """The only `run.ended` of the last run."""
         return self.of(RunEnded)[-1]
 
     @property
     def delivered(self) -> list[str]:
-        """Texts of the steering and follow-ups that were delivered, in order."""
+        """Texts of the delivered steering messages and follow-ups, in order."""
         return [event.text for event in self.of(SteeringDelivered)]
 
     def sent(self, request: int) -> list[str]:
-        """What the model was sent with one request, as `role: text` lines."""
+        """Return the messages of one request as `role: text` lines."""
         return [f"{message.role}: {message.text}" for message in self.provider.requests[request].messages]
 
     def judge(self) -> None:
-        """The invariants: of the events, of the conversation, and of both together."""
+        """Check the invariants of the events, of the conversation, and of both together."""
         history: list[Message] = list(self.loop.history.messages())
         told = [envelope.event for envelope in self.envelopes if not envelope.origin.depth]
         validate_events(self.told, ordered=self.ordered, balanced=self.balanced, unanswered=self.unanswered)
@@ -156,7 +156,7 @@ class Bench:
 
 
 class BenchMaker:
-    """Makes benches and judges all of them in the end."""
+    """Maker of benches, which are all validated in the end."""
 
     def __init__(self) -> None:
         self.benches: list[Bench] = []
@@ -168,7 +168,7 @@ class BenchMaker:
         return self.add(AgentLoop(AgentLoopConfig(provider=provider, tools=tools, bus=bus, **config)), provider, bus)
 
     def add(self, loop: AgentLoop, provider: ScriptedProvider, bus: EventBus) -> Bench:
-        """Puts an agent that was made elsewhere on a bench."""
+        """Return a bench for an agent that was created elsewhere."""
         bench = Bench(loop, provider, bus)
         self.benches.append(bench)
         return bench

@@ -1,4 +1,4 @@
-"""A run read event by event, as seed 004 has it (S4-13, S4-46, P29, P31)."""
+"""A run read event by event (S4-13, S4-46)."""
 
 import asyncio
 import contextlib
@@ -39,7 +39,7 @@ async def _all(loop: AgentLoop, text: str = "Go") -> list[AgentStreamEvent]:
     return [event async for event in loop.stream(text)]
 
 
-async def test_the_sequence_is_that_of_the_seed(bench: BenchMaker) -> None:
+async def test_the_sequence_of_events_is_fixed(bench: BenchMaker) -> None:
     usage = Usage(input_tokens=10, output_tokens=5)
     b = bench([reply(Think("hm"), "Look", call("change", n=1)), "Done."], ScriptedTool("change"))
 
@@ -61,7 +61,7 @@ async def test_the_sequence_is_that_of_the_seed(bench: BenchMaker) -> None:
     assert not b.loop.running
 
 
-async def test_the_sequence_holds_in_the_seeds_own_preset(bench: BenchMaker) -> None:
+async def test_the_sequence_is_the_same_in_the_literal_preset(bench: BenchMaker) -> None:
     options = ExecutionOptions.preset("sdk_loop")
     look = ScriptedTool("look", read_only=True)
     b = bench([reply(call("look", n=1), call("look", n=2)), "Done."], look, options=options)
@@ -73,7 +73,7 @@ async def test_the_sequence_holds_in_the_seeds_own_preset(bench: BenchMaker) -> 
     assert kinds[5:] == ["StepEnd", "StepStart", "TextPiece", "StepEnd", "Done"]
 
 
-async def test_a_call_that_never_executes_has_a_start_all_the_same(bench: BenchMaker) -> None:
+async def test_a_call_that_never_executes_has_a_start_too(bench: BenchMaker) -> None:
     b = bench([reply(call("unknown", n=1)), "Done."])
 
     events = await _all(b.loop)
@@ -82,7 +82,7 @@ async def test_a_call_that_never_executes_has_a_start_all_the_same(bench: BenchM
     assert isinstance(events[2], ToolCallEnd)
 
 
-async def test_a_run_without_an_answer_is_done_without_a_response(bench: BenchMaker) -> None:
+async def test_a_run_without_an_answer_ends_without_a_response(bench: BenchMaker) -> None:
     b = bench([])
 
     (*_, done) = await _all(b.loop)
@@ -136,7 +136,7 @@ async def leave_a_held_stream(loop: AgentLoop) -> None:
     async for event in stream:
         if isinstance(event, ToolCallStart):
             break
-    assert [event async for event in stream] == [], "it was left"
+    assert [event async for event in stream] == [], "the run was abandoned"
 
 
 async def leave_a_generator(loop: AgentLoop) -> None:
@@ -215,7 +215,7 @@ async def wrapped(loop: AgentLoop) -> AsyncGenerator[AgentStreamEvent]:
 
 
 KEPT: list[object] = []
-"""References that a test keeps."""
+"""References that a test keeps alive."""
 
 LEAVE = [
     leave_by_break,
@@ -242,7 +242,7 @@ def nothing_kept() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("leave", LEAVE)
-async def test_leaving_a_stream_aborts_the_run_and_the_next_run_finds_everything_whole(
+async def test_leaving_a_stream_aborts_the_run_and_leaves_everything_whole_for_the_next(
     bench: BenchMaker, leave: Leave
 ) -> None:
     held = ScriptedTool("change").hold()
@@ -253,13 +253,13 @@ async def test_leaving_a_stream_aborts_the_run_and_the_next_run_finds_everything
 
     assert [ended.reason for ended in b.of(RunEnded)] == ["aborted", "done"]
     assert report.final_text == "Again."
-    assert len(b.provider.requests) == 2, "none for the run that was left"
+    assert len(b.provider.requests) == 2, "none for the abandoned run"
     assert [message.role for message in b.provider.requests[1].messages] == ["user", "assistant", "tool_result", "user"]
     assert (len(held.runs), held.cancelled) == (1, 1)
 
 
 @pytest.mark.parametrize("leave", LEAVE)
-async def test_a_stream_that_was_left_ends_by_itself(bench: BenchMaker, leave: Leave) -> None:
+async def test_an_abandoned_stream_ends_by_itself(bench: BenchMaker, leave: Leave) -> None:
     b = bench([reply("Look", call("change")), "unused"], ScriptedTool("change").hold())
 
     await leave(b.loop)
@@ -271,7 +271,7 @@ async def test_a_stream_that_was_left_ends_by_itself(bench: BenchMaker, leave: L
 
 
 @pytest.mark.parametrize("events", range(9))
-async def test_a_run_may_be_left_after_any_event(bench: BenchMaker, events: int) -> None:
+async def test_a_stream_may_be_abandoned_after_any_event(bench: BenchMaker, events: int) -> None:
     steps = [reply("One", call("change", n=1)), reply("Two", call("change", n=2), call("change", n=3)), "Done."]
     b = bench([*steps, "Again."], ScriptedTool("change"))
 
@@ -283,11 +283,11 @@ async def test_a_run_may_be_left_after_any_event(bench: BenchMaker, events: int)
     requests = len(b.provider.requests)
     await b.loop.run("And now?")
 
-    assert b.sent(requests)[-1] == "user: And now?", "no request of the run that was left came in between"
+    assert b.sent(requests)[-1] == "user: And now?", "no request of the abandoned run came in between"
     assert len(b.of(RunEnded)) == 2
 
 
-async def test_everything_else_waits_for_a_run_that_was_left_too(bench: BenchMaker) -> None:
+async def test_everything_else_waits_for_an_abandoned_run(bench: BenchMaker) -> None:
     b = bench([reply("Look", call("change")), "Done."], ScriptedTool("change").hold(), ScriptedTool("look"))
 
     await leave_by_break(b.loop)
@@ -305,7 +305,7 @@ async def leave_by_break_at(loop: AgentLoop, kind: type[AgentStreamEvent]) -> No
             break
 
 
-async def test_a_stream_reads_nothing_of_the_run_before_it(bench: BenchMaker) -> None:
+async def test_a_stream_reads_nothing_of_the_previous_run(bench: BenchMaker) -> None:
     b = bench([reply("Look", call("change")), "Done."], ScriptedTool("change").hold())
 
     await leave_by_break(b.loop)
@@ -314,7 +314,7 @@ async def test_a_stream_reads_nothing_of_the_run_before_it(bench: BenchMaker) ->
     assert kinds == [StepStart, TextPiece, StepEnd, Done]
 
 
-async def test_a_run_that_is_not_left_is_still_running(bench: BenchMaker) -> None:
+async def test_a_run_that_was_not_abandoned_is_still_running(bench: BenchMaker) -> None:
     held = ScriptedTool("change").hold()
     b = bench([reply(call("change")), "Done."], held)
 
@@ -327,7 +327,7 @@ async def test_a_run_that_is_not_left_is_still_running(bench: BenchMaker) -> Non
     assert b.ended.reason == "done"
 
 
-async def test_a_context_holds_a_stream_open_between_two_loops(bench: BenchMaker) -> None:
+async def test_a_context_keeps_a_stream_open_between_two_loops(bench: BenchMaker) -> None:
     held = ScriptedTool("change").hold()
     b = bench([reply("Look", call("change")), "Done."], held)
 
@@ -342,7 +342,7 @@ async def test_a_context_holds_a_stream_open_between_two_loops(bench: BenchMaker
     assert b.ended.reason == "done"
 
 
-async def test_an_iterator_that_is_held_can_be_read_in_several_loops(bench: BenchMaker) -> None:
+async def test_an_iterator_can_be_read_in_several_loops(bench: BenchMaker) -> None:
     b = bench([reply("Look", call("change")), "Done."], ScriptedTool("change"))
 
     events = aiter(stream := b.loop.stream("Go"))
@@ -369,7 +369,7 @@ async def test_a_stream_may_be_dropped_in_another_thread(bench: BenchMaker) -> N
     assert b.ended.reason == "aborted"
 
 
-def test_a_program_may_end_right_after_it_left_a_stream(bench: BenchMaker) -> None:
+def test_a_program_may_end_directly_after_abandoning_a_stream(bench: BenchMaker) -> None:
     held = ScriptedTool("change").hold()
     b = bench([reply("Look", call("change")), "unused"], held)
 
@@ -379,7 +379,7 @@ def test_a_program_may_end_right_after_it_left_a_stream(bench: BenchMaker) -> No
     assert held.cancelled == 1
 
 
-def test_a_stream_that_is_dropped_after_its_event_loop_is_harmless(bench: BenchMaker) -> None:
+def test_dropping_a_stream_after_its_event_loop_ended_is_harmless(bench: BenchMaker) -> None:
     b = bench([reply("Look", call("change")), "unused"], ScriptedTool("change").hold())
     streams: list[AgentStream] = []
 
@@ -393,7 +393,7 @@ def test_a_stream_that_is_dropped_after_its_event_loop_is_harmless(bench: BenchM
     assert b.ended.reason == "aborted"
 
 
-async def test_no_process_of_a_run_that_was_left_remains(bench: BenchMaker, tmp_path: Path) -> None:
+async def test_an_abandoned_run_leaves_no_process(bench: BenchMaker, tmp_path: Path) -> None:
     bash = BashTool(Workspace(tmp_path, spool_dir=tmp_path / "spool"), is_read_only_command=lambda *_: False)
     os.mkfifo(tmp_path / "pids")
     command = "sleep 1000 & echo $! $$ > pids; wait"
@@ -411,7 +411,7 @@ async def test_no_process_of_a_run_that_was_left_remains(bench: BenchMaker, tmp_
     assert [result.is_error for result in b.results] == [True]
 
 
-async def test_a_stream_that_is_dropped_unread_no_longer_collects_events(bench: BenchMaker) -> None:
+async def test_a_dropped_unread_stream_stops_collecting_events(bench: BenchMaker) -> None:
     b = bench(["One."])
     before = len(b.bus._subscriptions)  # pyright: ignore[reportPrivateUsage]
 
@@ -450,7 +450,7 @@ async def test_cancelling_the_reader_cancels_the_run(bench: BenchMaker) -> None:
     assert b.ended.reason == "aborted"
 
 
-async def test_what_a_run_raises_is_raised_to_the_reader(bench: BenchMaker) -> None:
+async def test_the_reader_gets_the_exceptions_of_the_run(bench: BenchMaker) -> None:
     held = ScriptedTool("change").hold()
     b = bench([reply(call("change")), "Done."], held)
 
@@ -464,7 +464,7 @@ async def test_what_a_run_raises_is_raised_to_the_reader(bench: BenchMaker) -> N
         held.go_on.set()
 
 
-async def test_a_stream_that_is_never_read_begins_nothing(bench: BenchMaker) -> None:
+async def test_an_unread_stream_starts_nothing(bench: BenchMaker) -> None:
     b = bench(["unused"])
 
     stream = b.loop.stream("Go")

@@ -1,4 +1,4 @@
-"""Sub-agents: rights, names, costs, brakes, failures (P62 … P65, C49, C52, C53)."""
+"""Sub-agents: permissions, names, costs, stop and abort, failures."""
 
 import asyncio
 from contextlib import suppress
@@ -40,13 +40,13 @@ PICTURE = ImageBlock(media_type="image/png", data="eA==")
 
 
 def made(bench: BenchMaker, *steps: object, tools: tuple[ScriptedTool, ...] = (), **config: object) -> Bench:
-    """An agent with the tool `agent`."""
+    """Return an agent with the tool `agent`."""
     b = bench(steps, *tools, **config)  # pyright: ignore
     b.loop.add_tool(AgentTool(b.loop))
     return b
 
 
-async def test_the_model_has_a_part_of_its_work_done(bench: BenchMaker) -> None:
+async def test_the_model_delegates_a_part_of_its_work(bench: BenchMaker) -> None:
     look = ScriptedTool("look")
     b = made(
         bench,
@@ -59,7 +59,7 @@ async def test_the_model_has_a_part_of_its_work_done(bench: BenchMaker) -> None:
 
     report = await b.loop.run("Where is it?")
 
-    assert b.sent(1) == ["user: Find it"], "a fresh one knows its task alone"
+    assert b.sent(1) == ["user: Find it"], "a new sub-agent knows only its task"
     assert b.texts[2:] == ["tool_result: It is in a.py.", "assistant: Done."]
     assert (report.step_count, len(look.runs)) == (2, 1)
     child = next(envelope for envelope in b.envelopes if envelope.origin.depth == 1)
@@ -74,7 +74,7 @@ async def test_the_model_has_a_part_of_its_work_done(bench: BenchMaker) -> None:
     assert b.loop.children == {}
 
 
-async def test_a_forked_one_knows_the_conversation_without_the_call_it_works_for(bench: BenchMaker) -> None:
+async def test_a_forked_sub_agent_knows_the_conversation_without_its_own_call(bench: BenchMaker) -> None:
     b = made(bench, "Hello.", reply(call("agent", task="Find it", context="fork")), "Found.", "Done.")
     await b.loop.run("Hi")
 
@@ -83,7 +83,7 @@ async def test_a_forked_one_knows_the_conversation_without_the_call_it_works_for
     assert b.sent(2) == ["user: Hi", "assistant: Hello.", "user: Where is it?", "user: Find it"]
 
 
-async def test_several_of_one_answer_work_at_the_same_time(bench: BenchMaker) -> None:
+async def test_several_sub_agents_of_one_answer_run_concurrently(bench: BenchMaker) -> None:
     meeting = asyncio.Barrier(2)
 
     class Meeting(ScriptedTool):
@@ -102,7 +102,7 @@ async def test_several_of_one_answer_work_at_the_same_time(bench: BenchMaker) ->
     assert [result.text for result in b.results] == ["Done: one", "Done: two"]
 
 
-async def test_it_has_no_tool_that_its_parent_has_not(bench: BenchMaker) -> None:
+async def test_it_has_no_tool_beyond_its_parents(bench: BenchMaker) -> None:
     tools = (ScriptedTool("look"), ScriptedTool("change"))
     asks = reply(call("agent", task="a", tools=["look"]), call("agent", task="b", tools=["look", "fly"]))
     b = made(bench, asks, "Seen.", "Done.", tools=tools)
@@ -114,7 +114,7 @@ async def test_it_has_no_tool_that_its_parent_has_not(bench: BenchMaker) -> None
     assert "cannot have what its parent has not: fly" in b.results[1].text
 
 
-async def test_they_go_three_deep_and_no_deeper(bench: BenchMaker) -> None:
+async def test_sub_agents_nest_three_deep_and_no_deeper(bench: BenchMaker) -> None:
     down = [reply(call("agent", task=f"floor {floor}")) for floor in (1, 2, 3)]
     b = made(bench, *down, "Bottom.", "Up.", "Up.", "Top.")
 
@@ -125,7 +125,7 @@ async def test_they_go_three_deep_and_no_deeper(bench: BenchMaker) -> None:
     assert max(envelope.origin.depth for envelope in b.envelopes) == 3
 
 
-async def test_at_the_bottom_a_program_is_refused_too(bench: BenchMaker) -> None:
+async def test_at_the_deepest_level_a_library_call_is_refused_too(bench: BenchMaker) -> None:
     b = bench(["never"], depth=3)
 
     with pytest.raises(ConfigurationError, match="at most 3 deep"):
@@ -141,7 +141,7 @@ async def test_at_the_bottom_a_program_is_refused_too(bench: BenchMaker) -> None
     ],
     ids=["error", "cap", "silence"],
 )
-async def test_one_that_does_not_finish_is_an_error_with_its_last_words(
+async def test_an_unfinished_sub_agent_is_an_error_with_its_last_words(
     bench: BenchMaker, steps: list[object], text: str
 ) -> None:
     b = made(bench, reply(call("agent", task="Find it")), *steps, "Then I do it.", tools=(ScriptedTool("look"),))
@@ -154,7 +154,7 @@ async def test_one_that_does_not_finish_is_an_error_with_its_last_words(
     assert b.of(SubagentEnded)[0].status in ("error", "max_steps")
 
 
-async def test_what_it_used_is_in_the_parents_sums_and_budget(bench: BenchMaker) -> None:
+async def test_its_usage_counts_in_the_parents_sums_and_budget(bench: BenchMaker) -> None:
     usage = Usage(input_tokens=100, output_tokens=10)
     b = made(
         bench,
@@ -193,7 +193,7 @@ async def test_an_abort_of_the_parent_reaches_it(bench: BenchMaker) -> None:
 
 
 class StubbornTool(ScriptedTool):
-    """Swallows its cancellation."""
+    """Tool that ignores its cancellation."""
 
     async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
         self.started.set()
@@ -202,7 +202,7 @@ class StubbornTool(ScriptedTool):
                 await self.go_on.wait()
 
 
-def test_an_aborted_one_gets_the_time_to_give_up_a_tool_that_does_not_end(bench: BenchMaker) -> None:
+def test_an_aborted_sub_agent_has_time_to_give_up_a_tool_that_does_not_end(bench: BenchMaker) -> None:
     stubborn = StubbornTool("stubborn").hold()
     asks = reply(call("agent", task="Find it"))
     b = made(bench, asks, reply(call("stubborn")), "never", tools=(stubborn,), options=ExecutionOptions(grace=5))
@@ -214,7 +214,7 @@ def test_an_aborted_one_gets_the_time_to_give_up_a_tool_that_does_not_end(bench:
             b.loop.abort("enough")
             loop = asyncio.get_running_loop()
             assert isinstance(loop, VirtualClockLoop)
-            loop.stand_still(11)  # On a busy machine, all of the tool's time passes before anything happens.
+            loop.stand_still(11)  # On a busy machine, all of the tool's time may pass before anything happens.
         return running.result()
 
     assert run_virtual(aborted()).reason == "aborted"
@@ -223,7 +223,7 @@ def test_an_aborted_one_gets_the_time_to_give_up_a_tool_that_does_not_end(bench:
 
 
 @pytest.mark.parametrize("how", ["abort", "destroy", "token"])
-async def test_one_that_works_outside_a_run_is_reached_by_the_parents_brakes_too(bench: BenchMaker, how: str) -> None:
+async def test_the_parents_abort_reaches_a_sub_agent_outside_a_run_too(bench: BenchMaker, how: str) -> None:
     slow, token = ScriptedTool("slow").hold(), CancellationToken()
     b = bench([reply(call("slow")), "never"], slow, cancellation=token, options=ExecutionOptions(grace=0))
     brakes = {"abort": b.loop.abort, "destroy": b.loop.destroy, "token": token.cancel}
@@ -238,7 +238,7 @@ async def test_one_that_works_outside_a_run_is_reached_by_the_parents_brakes_too
     assert b.of(SubagentEnded)[0].status == "aborted"
 
 
-async def test_the_parents_budget_is_one_for_all_and_ends_them_behind_the_step_that_used_it_up(
+async def test_the_parents_budget_covers_all_and_ends_them_after_the_step_that_exhausts_it(
     bench: BenchMaker,
 ) -> None:
     dear = Usage(input_tokens=100)
@@ -252,7 +252,7 @@ async def test_the_parents_budget_is_one_for_all_and_ends_them_behind_the_step_t
     assert b.of(SubagentEnded)[0].status == "budget"
 
 
-async def test_a_fork_has_the_layers_as_they_are_now(bench: BenchMaker) -> None:
+async def test_a_fork_has_the_current_layers(bench: BenchMaker) -> None:
     b = bench(["Done."], context="At first.")
     write_layer(b.loop.history.registry, CONTEXT_LAYER, "Since then.", "plugin")
 
@@ -261,13 +261,13 @@ async def test_a_fork_has_the_layers_as_they_are_now(bench: BenchMaker) -> None:
     assert b.provider.requests[0].system[-1].text == "Since then."
 
 
-async def test_one_of_a_resumed_agent_takes_up_nothing_of_its_parents(bench: BenchMaker) -> None:
+async def test_a_sub_agent_of_a_resumed_agent_resumes_nothing_of_its_parents(bench: BenchMaker) -> None:
     b = bench([], open_calls=[OpenCall("lost", "not_started")])
 
     assert not b.loop.child_config("agent-1", None).open_calls
 
 
-async def test_one_whose_model_breaks_has_ended_with_an_error(bench: BenchMaker) -> None:
+async def test_a_sub_agent_whose_model_breaks_ends_with_an_error(bench: BenchMaker) -> None:
     def breaks(request: ModelRequest) -> Reply:
         raise RuntimeError("no such thing")
 
@@ -279,7 +279,7 @@ async def test_one_whose_model_breaks_has_ended_with_an_error(bench: BenchMaker)
     assert [event.status for event in b.of(SubagentEnded)] == ["error"]
 
 
-async def test_one_can_be_steered_and_aborted_alone(bench: BenchMaker) -> None:
+async def test_a_sub_agent_can_be_steered_and_aborted_alone(bench: BenchMaker) -> None:
     slow = ScriptedTool("slow").hold()
     b = made(bench, reply(call("agent", task="Find it")), reply(call("slow")), "Changed.", "Done.", tools=(slow,))
 
@@ -294,7 +294,7 @@ async def test_one_can_be_steered_and_aborted_alone(bench: BenchMaker) -> None:
     assert b.results[0].text == "Changed."
 
 
-async def test_one_can_be_steered_by_its_name(bench: BenchMaker) -> None:
+async def test_a_sub_agent_can_be_steered_by_its_name(bench: BenchMaker) -> None:
     slow = ScriptedTool("slow").hold()
     b = made(bench, reply(call("agent", task="Find it")), reply(call("slow")), "Changed.", "Done.", tools=(slow,))
 
@@ -313,7 +313,7 @@ async def test_one_can_be_steered_by_its_name(bench: BenchMaker) -> None:
     assert b.sent(2)[-2:] == ["user: look elsewhere", "user: and here"]
 
 
-async def test_what_it_did_not_read_is_its_parents_to_read(bench: BenchMaker) -> None:
+async def test_messages_it_did_not_read_go_to_its_parent(bench: BenchMaker) -> None:
     def says_more(request: ModelRequest) -> Reply:
         (child,) = b.loop.children.values()
         child.abort("enough")
@@ -330,7 +330,7 @@ async def test_what_it_did_not_read_is_its_parents_to_read(bench: BenchMaker) ->
     assert not b.loop.waiting_messages
 
 
-async def test_its_questions_are_no_part_of_the_parents_snapshot(bench: BenchMaker) -> None:
+async def test_its_pending_approvals_are_not_in_the_parents_snapshot(bench: BenchMaker) -> None:
     gate, policy, change = ApprovalGate(interactive=True), FakePolicy(), ScriptedTool("change")
     b = made(bench, reply(call("change")), tools=(change,), gate=gate, policy=policy)
 
@@ -342,10 +342,10 @@ async def test_its_questions_are_no_part_of_the_parents_snapshot(bench: BenchMak
         working.cancel()
 
     assert len(b.of(ApprovalRequested)) == 1
-    assert snapshot.pending_tool_calls == (), "no call of its conversation waits"
+    assert snapshot.pending_tool_calls == (), "no call of its conversation is pending"
 
 
-async def test_one_call_of_it_can_be_cancelled_from_above(bench: BenchMaker) -> None:
+async def test_the_parent_can_cancel_one_of_its_calls(bench: BenchMaker) -> None:
     slow = ScriptedTool("slow").hold()
     asks = reply(call("agent", task="Find it"))
     options = ExecutionOptions(grace=0)
@@ -388,7 +388,7 @@ async def test_its_questions_name_it_and_are_answered_at_the_same_gate(bench: Be
     assert len(change.runs) == 1
 
 
-async def test_its_words_are_no_part_of_the_parents_conversation(bench: BenchMaker) -> None:
+async def test_its_messages_are_not_in_the_parents_conversation(bench: BenchMaker) -> None:
     b = made(bench, reply(call("agent", task="Find it")), "Found.", "Done.")
 
     await b.loop.run("Go")

@@ -1,4 +1,4 @@
-"""Whatever the model says, whenever a person speaks or brakes, however calls are run: all is whole afterwards."""
+"""Random model output, interruptions and strategies: everything is whole afterwards."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.execution import ApprovalGate, Batched, ExecutionOptions, Parallel, Sequential, Strategy
@@ -23,7 +24,7 @@ from .fakes import FakePolicy, WordGuardrail
 from .harness import AT_ONCE, Bench, ScriptedTool
 
 TEXTS = ["x" * 900, "bad word", "worst"]
-"""What a call says and its tool says after it: more than a result may hold, and what guardrails do not let pass."""
+"""Text in calls and results: longer than a result may be, or rejected by guardrails."""
 
 parts: st.SearchStrategy[Part] = st.one_of(
     st.builds(Say, st.sampled_from(["", " ", "words", "more words"])),
@@ -41,11 +42,11 @@ replies: st.SearchStrategy[Reply] = st.builds(
 )
 deeds = st.sampled_from(["steer", "steer", "follow_up", "drop", "stop", "abort", "cancel"])
 plans = st.dictionaries(st.integers(2, 60), deeds, max_size=5)
-"""What a person does, by the number of the event after which it is done."""
+"""Actions of the user, by the number of the event after which they happen."""
 
 
 class PlannedBus(ValidatingBus):
-    """Does what was planned as soon as so many events were told."""
+    """Bus that performs planned actions once it has published so many events."""
 
     def __init__(self, plan: dict[int, str]) -> None:
         super().__init__(whole=False)
@@ -76,14 +77,14 @@ def _do(deed: str, loop: AgentLoop, running: "asyncio.Task[object]") -> None:
 
 
 def _answer(request: ApprovalRequest) -> ApprovalDecision:
-    """Every second question is answered with yes."""
+    """Approve every second question."""
     return ApprovalDecision(decision="approve" if request.call_id[-1] in "02468" else "deny")
 
 
 async def _run(
     script: list[Reply], plan: dict[int, str], options: ExecutionOptions, guardrails: Sequence[WordGuardrail] = ()
 ) -> Bench:
-    """One run by the plan."""
+    """Perform one run with the plan."""
     bus, provider = PlannedBus(plan), ScriptedProvider(script)
     tools = (
         ScriptedTool("look", read_only=True),
@@ -110,7 +111,7 @@ async def _run(
 
 
 def _judge(b: Bench) -> None:
-    """Everything that must hold of any run."""
+    """Check the invariants of every run."""
     b.judge()
     assert not b.loop.running
     assert [event for event in b.of(Warned) if event.code == "unanswered_tool_calls_repaired"] == []
@@ -123,8 +124,9 @@ def _judge(b: Bench) -> None:
     assert len(ran) == len(set(ran))
 
 
+@pytest.mark.slow
 @given(st.lists(replies, max_size=6), plans)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_any_script_with_any_interruption_leaves_everything_whole(script: list[Reply], plan: dict[int, str]) -> None:
     _judge(asyncio.run(_run(script, plan, ExecutionOptions(grace=0))))
 
@@ -135,9 +137,10 @@ STRATEGIES: list[Strategy] = [Sequential(), Parallel(), Batched(2)]
 guards = st.lists(st.builds(WordGuardrail, st.sampled_from(["tool_input", "tool_output"]), st.booleans()), max_size=2)
 
 
+@pytest.mark.slow
 @given(st.lists(replies, max_size=4), plans, st.sampled_from(STRATEGIES), st.sampled_from(["safe_only", "off"]), guards)
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_it_does_so_under_every_strategy_with_guardrails_and_results_that_are_too_long(
+@settings(max_examples=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_it_does_so_under_every_strategy_with_guardrails_and_overlong_results(
     tmp_path: Path,
     script: list[Reply],
     plan: dict[int, str],
@@ -174,9 +177,10 @@ async def test_every_preset_runs_the_loop_to_its_end(preset: str) -> None:
     b.judge()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("brake", ["abort", "cancel", "stop"])
-async def test_every_preset_can_be_braked_anywhere(preset: str, brake: str) -> None:
+async def test_every_preset_can_be_stopped_anywhere(preset: str, brake: str) -> None:
     options = ExecutionOptions.preset(preset, grace=0)
     script = [reply("Look", call("look"), call("bash"), call("broken")), reply("Half", call("bash"), fail()), "Done."]
 

@@ -1,4 +1,4 @@
-"""When the model cannot be asked, breaks off, says nothing or refuses (promise 15, P11–P13, P17)."""
+"""Requests that fail, break off, come back empty or are refused."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -38,7 +38,7 @@ from tui_agent.providers import Call, Reply, ScriptedProvider, Think, Wait, call
 from .harness import BenchMaker, ScriptedTool
 
 
-async def test_a_failure_before_anything_was_said_is_tried_again_in_silence(bench: BenchMaker) -> None:
+async def test_a_failure_before_any_text_is_retried_silently(bench: BenchMaker) -> None:
     b = bench([fail("overloaded", "busy", status=529), "Hello."])
 
     report = await b.loop.run("Hi")
@@ -52,7 +52,7 @@ async def test_a_failure_before_anything_was_said_is_tried_again_in_silence(benc
     assert report.step_count == 1
 
 
-async def test_the_waits_are_those_of_the_policy(bench: BenchMaker) -> None:
+async def test_the_delays_are_those_of_the_policy(bench: BenchMaker) -> None:
     policy = RetryPolicy(max_attempts=4, first_wait=0.001, longest_wait=0.002)
     b = bench([fail(), fail(retry_after=0.003), fail(), "Hello."], retry=policy)
 
@@ -70,7 +70,7 @@ async def test_the_waits_are_those_of_the_policy(bench: BenchMaker) -> None:
     ]
 
 
-async def test_a_broken_answer_is_thrown_away_and_asked_for_again(bench: BenchMaker) -> None:
+async def test_a_broken_answer_is_discarded_and_requested_again(bench: BenchMaker) -> None:
     b = bench([reply("Half an", fail("stream_cut")), "A whole answer."])
 
     await b.loop.run("Hi")
@@ -82,7 +82,7 @@ async def test_a_broken_answer_is_thrown_away_and_asked_for_again(bench: BenchMa
     assert b.of(StepRetry)[0].discarded
 
 
-async def test_calls_of_a_thrown_away_answer_never_run_twice(bench: BenchMaker) -> None:
+async def test_calls_of_a_discarded_answer_never_run_twice(bench: BenchMaker) -> None:
     look, change = ScriptedTool("look", read_only=True).hold(), ScriptedTool("change")
     answer = reply(call("look"), call("change"))
     b = bench([reply(call("look"), call("change"), fail("network")), answer, "Done."], look, change)
@@ -102,7 +102,7 @@ async def test_calls_of_a_thrown_away_answer_never_run_twice(bench: BenchMaker) 
     assert [result.call_id for result in b.results] == ["call_3", "call_4"]
 
 
-async def test_a_read_that_began_before_the_answer_broke_off_runs_and_is_answered_once(bench: BenchMaker) -> None:
+async def test_a_read_that_started_before_the_answer_broke_off_runs_once_and_gets_one_result(bench: BenchMaker) -> None:
     look, change = ScriptedTool("look", read_only=True).hold(), ScriptedTool("change")
     asked = (call("look", n=1), call("change"))
     b = bench([reply("One", *asked, Wait(look.started), fail("network")), reply("Two", *asked), "Done."], look, change)
@@ -121,7 +121,7 @@ async def test_a_read_that_began_before_the_answer_broke_off_runs_and_is_answere
     assert look.cancelled == 0
 
 
-async def test_a_read_that_began_for_an_answer_nobody_repeats_is_stopped(bench: BenchMaker) -> None:
+async def test_a_read_that_started_for_an_answer_that_is_not_repeated_is_cancelled(bench: BenchMaker) -> None:
     look = ScriptedTool("look", read_only=True).hold()
     cut = reply(call("look"), Wait(look.started), fail("network"))
     b = bench([cut, "Never mind."], look, options=ExecutionOptions(grace=0))
@@ -133,7 +133,7 @@ async def test_a_read_that_began_for_an_answer_nobody_repeats_is_stopped(bench: 
     assert b.results == []
 
 
-async def test_what_a_thrown_away_answer_cost_is_counted(bench: BenchMaker) -> None:
+async def test_the_usage_of_a_discarded_answer_is_counted(bench: BenchMaker) -> None:
     usage = Usage(input_tokens=10, output_tokens=5)
     b = bench([reply("Half", fail()), reply("Whole.", usage=usage)])
 
@@ -145,7 +145,7 @@ async def test_what_a_thrown_away_answer_cost_is_counted(bench: BenchMaker) -> N
 
 
 @pytest.mark.parametrize("kind", ["authentication", "invalid_request", "too_large", "context_exceeded", "unavailable"])
-async def test_what_was_refused_as_such_is_not_repeated(bench: BenchMaker, kind: str) -> None:
+async def test_a_request_that_was_rejected_is_not_repeated(bench: BenchMaker, kind: str) -> None:
     b = bench([fail(kind, "refused for good"), "unused"])
 
     report = await b.loop.run("Hi")
@@ -156,7 +156,7 @@ async def test_what_was_refused_as_such_is_not_repeated(bench: BenchMaker, kind:
     assert b.texts == ["user: Hi"]
 
 
-async def test_when_all_attempts_failed_the_text_so_far_is_kept(bench: BenchMaker) -> None:
+async def test_if_all_attempts_fail_the_text_so_far_is_kept(bench: BenchMaker) -> None:
     policy = RetryPolicy(max_attempts=2, first_wait=0)
     change = ScriptedTool("change")
     b = bench([reply("One", fail()), reply("Two", call("change"), fail("network", "gone"))], change, retry=policy)
@@ -170,7 +170,7 @@ async def test_when_all_attempts_failed_the_text_so_far_is_kept(bench: BenchMake
     assert report.steps[0].finish_reason == "other"
 
 
-async def test_after_a_failure_the_conversation_goes_on(bench: BenchMaker) -> None:
+async def test_after_a_failure_the_conversation_continues(bench: BenchMaker) -> None:
     b = bench([reply("Half", fail("authentication")), "Back again."])
     await b.loop.run("Hi")
 
@@ -180,9 +180,9 @@ async def test_after_a_failure_the_conversation_goes_on(bench: BenchMaker) -> No
     assert b.sent(1) == ["user: Hi", "assistant: Half", "user: Again"]
 
 
-async def test_a_stream_that_ends_without_saying_why_is_a_cut_stream(bench: BenchMaker) -> None:
+async def test_a_stream_that_ends_without_a_reason_is_a_cut_stream(bench: BenchMaker) -> None:
     class HalfProvider(ScriptedProvider):
-        """Ends its first stream in the middle."""
+        """Provider whose first stream ends in the middle."""
 
         async def stream(self, request):
             if not self.requests:
@@ -202,7 +202,7 @@ async def test_a_stream_that_ends_without_saying_why_is_a_cut_stream(bench: Benc
     assert b.of(StepRetry)[0].error_kind == "stream_cut"
 
 
-async def test_an_empty_answer_is_asked_for_once_more(bench: BenchMaker) -> None:
+async def test_an_empty_answer_is_requested_once_more(bench: BenchMaker) -> None:
     b = bench([reply(Think("hm"), "  \n"), "Now."])
 
     report = await b.loop.run("Hi")
@@ -230,7 +230,7 @@ async def test_a_second_empty_answer_is_an_error(bench: BenchMaker) -> None:
     assert b.provider.left == 1
 
 
-async def test_empty_answers_are_counted_apart_from_failures(bench: BenchMaker) -> None:
+async def test_empty_answers_and_failures_are_counted_separately(bench: BenchMaker) -> None:
     policy = RetryPolicy(max_attempts=2, first_wait=0)
     b = bench([reply(), fail(), "unused"], retry=policy)
 
@@ -274,14 +274,14 @@ async def test_an_ending_without_any_content_leaves_no_message(bench: BenchMaker
     assert report.steps[0].finish_reason == "error"
 
 
-async def test_an_unknown_reason_to_stop_with_text_is_an_answer(bench: BenchMaker) -> None:
+async def test_an_unknown_stop_reason_with_text_is_an_answer(bench: BenchMaker) -> None:
     b = bench([reply("Fine.", stop_reason="other")])
 
     assert (await b.loop.run("Go")).reason == "done"
     assert b.of(Warned) == []
 
 
-async def test_a_steer_survives_an_answer_that_is_thrown_away(bench: BenchMaker) -> None:
+async def test_a_steering_message_survives_a_discarded_answer(bench: BenchMaker) -> None:
     b = bench([reply("Half", fail()), "Whole.", "And that."])
     _steer_at_retry(b.loop)
 
@@ -315,7 +315,7 @@ HALF = "\ud83d"
     ],
     ids=["text", "thinking", "redacted", "name", "id"],
 )
-async def test_half_a_character_in_what_a_model_says_leaves_everything_writable(
+async def test_half_a_surrogate_pair_in_model_text_leaves_everything_serialisable(
     bench: BenchMaker, answer: Reply
 ) -> None:
     b = bench([answer, "Done."], ScriptedTool("look"))
@@ -329,7 +329,7 @@ async def test_half_a_character_in_what_a_model_says_leaves_everything_writable(
     assert "\N{REPLACEMENT CHARACTER}" in text
 
 
-async def test_half_a_character_in_a_calls_arguments_leaves_the_run_writable(bench: BenchMaker) -> None:
+async def test_half_a_surrogate_pair_in_a_calls_arguments_leaves_the_run_serialisable(bench: BenchMaker) -> None:
     look = ScriptedTool("look")
     b = bench([reply(call("look", at="\ud83d")), "Done."], look)
 
@@ -355,7 +355,7 @@ BROKEN_STREAMS: list[tuple[Any, str]] = [
 
 
 class ForeignProvider:
-    """Another program's provider."""
+    """Provider of another program."""
 
     model = ModelInfo("foreign")
 
@@ -373,7 +373,7 @@ class ForeignProvider:
 
 
 @pytest.mark.parametrize(("event", "words"), BROKEN_STREAMS)
-async def test_a_provider_that_streams_something_else_ends_the_run_with_the_reason(event: Any, words: str) -> None:
+async def test_a_provider_that_streams_other_values_ends_the_run_with_the_reason(event: Any, words: str) -> None:
     async def stream(_: ModelRequest) -> AsyncIterator[StreamEvent]:
         yield TextDelta("Hel")
         yield event
@@ -399,7 +399,7 @@ def plain_stream(_: ModelRequest) -> Iterator[StreamEvent]:
 
 
 @pytest.mark.parametrize(("stream", "kind"), [(no_stream, "a coroutine"), (plain_stream, "a generator")])
-async def test_a_stream_that_is_none_ends_the_run_with_what_to_write(stream: Any, kind: str) -> None:
+async def test_a_stream_that_is_not_a_stream_ends_the_run_with_advice(stream: Any, kind: str) -> None:
     report = await AgentLoop(AgentLoopConfig(provider=ForeignProvider(stream))).run("Hi")
 
     assert report.error is not None

@@ -1,4 +1,4 @@
-"""Guardrails: asked in order, first trip wins, what fails does not pass (S4-67 … S4-70)."""
+"""Guardrails: run in order, the first tripwire wins, a guardrail that raises does not pass (S4-67 … S4-70)."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ PASS = GuardrailDecision(passed=True, tripwire=True)
 TRIP = GuardrailDecision(passed=False, tripwire=True, reason="too secret", severity="high")
 
 
-async def test_only_those_of_the_kind_are_asked_in_order_until_one_trips() -> None:
+async def test_only_guardrails_of_the_kind_run_in_order_until_one_trips() -> None:
     events: list[AgentEvent] = []
     other = FakeGuardrail("other", TRIP, "output")
     first, second, third = FakeGuardrail("first", PASS), FakeGuardrail("second", TRIP), FakeGuardrail("third", TRIP)
@@ -32,7 +32,7 @@ async def test_only_those_of_the_kind_are_asked_in_order_until_one_trips() -> No
     assert events == [GuardrailTripped(name="second", lane="input", severity="high", reason="too secret", halted=True)]
 
 
-async def test_not_passing_without_a_tripwire_is_told_and_does_not_halt() -> None:
+async def test_a_failed_check_without_a_tripwire_is_published_and_does_not_end_the_run() -> None:
     events: list[AgentEvent] = []
     warned = FakeGuardrail("soft", GuardrailDecision(passed=False))
 
@@ -45,7 +45,7 @@ async def test_not_passing_without_a_tripwire_is_told_and_does_not_halt() -> Non
     ]
 
 
-async def test_one_that_fails_lets_nothing_pass() -> None:
+async def test_a_guardrail_that_raises_lets_nothing_pass() -> None:
     events: list[AgentEvent] = []
     broken = FakeGuardrail("broken", ValueError("no model"))
 
@@ -56,7 +56,7 @@ async def test_one_that_fails_lets_nothing_pass() -> None:
     assert (events[0].severity, events[0].halted) == ("critical", True)
 
 
-async def test_what_it_writes_into_the_conversation_stays_its_own_and_it_may_be_a_plain_function() -> None:
+async def test_its_changes_to_the_conversation_are_its_own_and_it_may_be_a_plain_function() -> None:
     message = AssistantMessage(content=(ToolCall(id="c", name="act", arguments={"n": {"deep": 1}}),))
 
     class Writer:
@@ -74,7 +74,7 @@ async def test_what_it_writes_into_the_conversation_stays_its_own_and_it_may_be_
     assert message.tool_calls[0].arguments == {"n": {"deep": 1}}
 
 
-async def test_one_whose_answer_is_none_lets_nothing_pass() -> None:
+async def test_an_invalid_answer_lets_nothing_pass() -> None:
     class Odd:
         name, kind = "odd", "input"
 
@@ -86,7 +86,7 @@ async def test_one_whose_answer_is_none_lets_nothing_pass() -> None:
     assert await first_trip([odd], CONTEXT, [].append) == "guardrail odd answered a bool"
 
 
-def test_one_that_swallows_every_cancellation_is_given_up() -> None:
+def test_a_guardrail_that_ignores_every_cancellation_is_abandoned() -> None:
     class Endless:
         name, kind = "endless", "input"
 

@@ -1,4 +1,4 @@
-"""Runs that guardrails, permissions and people have a say in (S4-67 … S4-75, C37, P50, P51, P56)."""
+"""Runs with guardrails, permissions and approvals (S4-67 … S4-75)."""
 
 import asyncio
 from dataclasses import replace
@@ -38,7 +38,7 @@ APPROVE = ApprovalDecision(decision="approve")
 DENY = ApprovalDecision(decision="deny", note="not now")
 
 
-async def test_input_guardrails_are_asked_before_every_request(bench: BenchMaker) -> None:
+async def test_input_guardrails_run_before_every_request(bench: BenchMaker) -> None:
     guardrail = FakeGuardrail("in", PASS)
     b = bench([reply(call("look")), "Done."], ScriptedTool("look"), guardrails=[guardrail], system="be good")
 
@@ -50,7 +50,7 @@ async def test_input_guardrails_are_asked_before_every_request(bench: BenchMaker
     ]
 
 
-async def test_a_tripped_input_guardrail_ends_the_run_before_the_model_is_asked(bench: BenchMaker) -> None:
+async def test_an_input_tripwire_ends_the_run_before_the_request(bench: BenchMaker) -> None:
     b = bench(["unused"], guardrails=[FakeGuardrail("in", TRIP)])
 
     report = await b.loop.run("Go")
@@ -67,7 +67,7 @@ async def test_a_tripped_input_guardrail_ends_the_run_before_the_model_is_asked(
     ]
 
 
-async def test_a_tripped_output_guardrail_answers_the_calls_and_ends_the_run(bench: BenchMaker) -> None:
+async def test_an_output_tripwire_answers_the_calls_and_ends_the_run(bench: BenchMaker) -> None:
     change, guardrail = ScriptedTool("change"), FakeGuardrail("out", TRIP, "output")
     b = bench([reply("Look", call("change"), call("change")), "unused"], change, guardrails=[guardrail])
 
@@ -83,7 +83,7 @@ async def test_a_tripped_output_guardrail_answers_the_calls_and_ends_the_run(ben
     assert types.index("step.ended") < types.index("guardrail.tripped") < types.index("tool.ended")
 
 
-async def test_what_does_not_pass_without_a_tripwire_is_told_and_goes_on(bench: BenchMaker) -> None:
+async def test_a_failed_check_without_a_tripwire_is_published_and_the_run_continues(bench: BenchMaker) -> None:
     soft = FakeGuardrail("out", GuardrailDecision(passed=False, reason="hm"), "output")
     b = bench(["Fine."], guardrails=[soft])
 
@@ -91,7 +91,7 @@ async def test_what_does_not_pass_without_a_tripwire_is_told_and_goes_on(bench: 
     assert [(event.reason, event.halted) for event in b.of(GuardrailTripped)] == [("hm", False)]
 
 
-async def test_an_abort_ends_a_guardrail_that_hangs(bench: BenchMaker) -> None:
+async def test_an_abort_ends_a_hanging_guardrail(bench: BenchMaker) -> None:
     asked = asyncio.Event()
 
     class HangingGuardrail(FakeGuardrail):
@@ -113,7 +113,7 @@ async def test_an_abort_ends_a_guardrail_that_hangs(bench: BenchMaker) -> None:
         assert len(b.results) == (kind == "output")
 
 
-async def test_a_person_is_asked_and_answers_by_id(bench: BenchMaker) -> None:
+async def test_the_user_answers_a_question_by_id(bench: BenchMaker) -> None:
     gate, change = ApprovalGate(interactive=True), ScriptedTool("change")
     b = bench([reply(call("change", n=1), call("change", n=2)), "Fine."], change, policy=FakePolicy(), gate=gate)
 
@@ -143,7 +143,7 @@ async def test_where_nobody_can_answer_the_answer_is_no(bench: BenchMaker) -> No
     assert [event.by for event in b.of(ApprovalResolved)] == ["nobody"]
 
 
-async def test_a_change_of_mode_answers_what_waits(bench: BenchMaker) -> None:
+async def test_a_change_of_mode_answers_pending_questions(bench: BenchMaker) -> None:
     for mode, status in ((PermissionMode.ALLOW, "ok"), (PermissionMode.DENY, "denied_policy")):
         gate = ApprovalGate(interactive=True)
         b = bench([reply(call("change")), "Fine."], ScriptedTool("change"), policy=FakePolicy(), gate=gate)
@@ -157,7 +157,7 @@ async def test_a_change_of_mode_answers_what_waits(bench: BenchMaker) -> None:
         assert b.loop.policy.mode is mode
 
 
-async def test_the_same_mode_again_is_no_change(bench: BenchMaker) -> None:
+async def test_setting_the_current_mode_changes_nothing(bench: BenchMaker) -> None:
     b = bench([], policy=FakePolicy())
 
     b.loop.set_mode(PermissionMode.ASK, "user")
@@ -165,7 +165,7 @@ async def test_the_same_mode_again_is_no_change(bench: BenchMaker) -> None:
     assert b.of(PermissionModeChanged) == []
 
 
-async def test_without_a_policy_there_is_no_mode_to_choose(bench: BenchMaker) -> None:
+async def test_without_a_policy_there_are_no_modes(bench: BenchMaker) -> None:
     b = bench([])
 
     b.loop.set_mode(PermissionMode.ALLOW)
@@ -192,7 +192,7 @@ async def test_a_denial_that_stops_the_turn_ends_the_run(bench: BenchMaker) -> N
     assert len(b.results) == 2
 
 
-async def test_a_failure_that_must_not_be_gone_on_from_ends_the_run(bench: BenchMaker) -> None:
+async def test_a_failure_that_must_end_the_run_does(bench: BenchMaker) -> None:
     hooks = HookBus()
 
     @hooks.on_tool_error
@@ -204,11 +204,11 @@ async def test_a_failure_that_must_not_be_gone_on_from_ends_the_run(bench: Bench
 
     report = await b.loop.run("Go")
 
-    assert (report.reason, report.error) == ("error", "disk gone"), "what ended it, not what failed first"
+    assert (report.reason, report.error) == ("error", "disk gone"), "the error that ended the run, not the first one"
     assert len(b.results) == 3
 
 
-async def test_a_system_function_is_asked_at_each_run(bench: BenchMaker) -> None:
+async def test_a_system_function_is_called_at_each_run(bench: BenchMaker) -> None:
     texts = iter(["first", "second", "second"])
 
     async def system() -> str:
@@ -225,7 +225,7 @@ async def test_a_system_function_is_asked_at_each_run(bench: BenchMaker) -> None
     assert len(changes) == 2
 
 
-async def test_a_listener_of_the_layers_that_raises_is_a_warning_and_the_run_is_not_touched(bench: BenchMaker) -> None:
+async def test_a_layer_listener_that_raises_produces_a_warning_and_the_run_continues(bench: BenchMaker) -> None:
     texts = iter(["first", "second"])
     b = bench(["One.", "Two."], system=lambda: next(texts))
     heard: list[object] = []
@@ -246,7 +246,7 @@ async def test_a_listener_of_the_layers_that_raises_is_a_warning_and_the_run_is_
     assert "in failing" in str(warnings[0].context["traceback"])
 
 
-async def test_a_listener_that_was_there_before_the_agent_is_reported_on_its_bus(bench: BenchMaker) -> None:
+async def test_a_listener_older_than_the_agent_is_reported_on_its_bus(bench: BenchMaker) -> None:
     def failing(change: object) -> None:
         raise ValueError("broken")
 
@@ -259,7 +259,7 @@ async def test_a_listener_that_was_there_before_the_agent_is_reported_on_its_bus
     assert (await b.loop.run("Go")).reason == "done"
 
 
-async def test_a_plain_system_function_is_as_good(bench: BenchMaker) -> None:
+async def test_a_synchronous_system_function_works_too(bench: BenchMaker) -> None:
     b = bench(["One."], system=lambda: "plain")
 
     await b.loop.run("Go")
@@ -267,7 +267,7 @@ async def test_a_plain_system_function_is_as_good(bench: BenchMaker) -> None:
     assert b.provider.requests[0].system[0].text == "plain"
 
 
-async def test_a_system_function_that_fails_ends_the_run_and_keeps_the_message(bench: BenchMaker) -> None:
+async def test_a_failing_system_function_ends_the_run_and_keeps_the_message(bench: BenchMaker) -> None:
     def system() -> str:
         raise OSError("no such file")
 
@@ -318,7 +318,7 @@ async def test_a_restored_agent_is_the_same(bench: BenchMaker) -> None:
     assert len(again.loop.reports) == 2
 
 
-async def test_tools_that_came_or_went_are_told(bench: BenchMaker) -> None:
+async def test_removed_and_added_tools_are_published(bench: BenchMaker) -> None:
     snapshot = bench([], ScriptedTool("old"), ScriptedTool("kept")).loop.dump()
 
     again = _restored(bench, snapshot, [], ScriptedTool("kept"), ScriptedTool("new"))
@@ -329,7 +329,7 @@ async def test_tools_that_came_or_went_are_told(bench: BenchMaker) -> None:
     ]
 
 
-async def test_a_system_function_stays_a_function(bench: BenchMaker) -> None:
+async def test_a_system_function_remains_a_function(bench: BenchMaker) -> None:
     snapshot = bench([], system="old").loop.dump()
     provider, bus = ScriptedProvider(["One."]), ValidatingBus(whole=False)
     config = AgentLoopConfig(provider=provider, bus=bus, system=lambda: "new")
@@ -340,7 +340,7 @@ async def test_a_system_function_stays_a_function(bench: BenchMaker) -> None:
     assert provider.requests[0].system[0].text == "new"
 
 
-async def test_a_waiting_call_survives_the_process_and_is_executed_itself(bench: BenchMaker) -> None:
+async def test_a_pending_call_survives_the_process_and_is_executed_itself(bench: BenchMaker) -> None:
     snapshot = await _killed_while_asking(bench, reply("Look", call("look"), call("change", n=1), call("change", n=2)))
     look, change = ScriptedTool("look", read_only=True), ScriptedTool("change")
     again = _restored(bench, snapshot, ["Done."], look, change)
@@ -362,7 +362,7 @@ async def test_a_waiting_call_survives_the_process_and_is_executed_itself(bench:
     assert again.sent(0)[-1].startswith("tool_result")
 
 
-async def test_a_call_that_is_taken_up_is_in_the_report_of_the_run_that_does_so(bench: BenchMaker) -> None:
+async def test_a_resumed_call_is_in_the_report_of_the_run_that_resumes_it(bench: BenchMaker) -> None:
     snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
     again = _restored(bench, snapshot, ["Done."], ScriptedTool("change"))
 
@@ -377,7 +377,7 @@ async def test_a_call_that_is_taken_up_is_in_the_report_of_the_run_that_does_so(
 @pytest.mark.parametrize(
     ("decision", "terminate", "reason"), [(DENY, False, "stopped"), (APPROVE, True, "done")], ids=["halts", "ends"]
 )
-async def test_calls_that_are_taken_up_may_end_the_run(
+async def test_resumed_calls_may_end_the_run(
     bench: BenchMaker, decision: ApprovalDecision, terminate: bool, reason: str
 ) -> None:
     snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
@@ -391,7 +391,7 @@ async def test_calls_that_are_taken_up_may_end_the_run(
     assert (report.reason, again.provider.left, len(again.results)) == (reason, 1, 1)
 
 
-async def test_a_run_that_takes_calls_up_has_the_callers_id_token_and_tools(bench: BenchMaker) -> None:
+async def test_a_run_that_resumes_calls_has_the_callers_id_token_and_tools(bench: BenchMaker) -> None:
     snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
     again = _restored(bench, snapshot, ["never"], options=ExecutionOptions(grace=0))
     late, token = ScriptedTool("change").hold(), CancellationToken()
@@ -406,7 +406,7 @@ async def test_a_run_that_takes_calls_up_has_the_callers_id_token_and_tools(benc
     assert (report.id, report.reason, report.error) == ("run_mine", "aborted", "the caller left")
 
 
-async def test_a_call_that_is_taken_up_can_be_cancelled_while_the_run_goes_on(bench: BenchMaker) -> None:
+async def test_a_resumed_call_can_be_cancelled_while_the_run_continues(bench: BenchMaker) -> None:
     snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
     change = ScriptedTool("change").hold()
     again = _restored(bench, snapshot, ["Then not."], change, options=ExecutionOptions(grace=0))
@@ -422,7 +422,7 @@ async def test_a_call_that_is_taken_up_can_be_cancelled_while_the_run_goes_on(be
     assert "not this" in again.results[0].text
 
 
-async def test_where_the_person_says_something_else_what_had_finished_is_known_and_nothing_is_run(
+async def test_if_the_user_says_something_else_finished_results_are_kept_and_nothing_runs(
     bench: BenchMaker,
 ) -> None:
     finished = OpenCall("done", "finished", ToolResult.of_text("what it gave"))
@@ -438,7 +438,7 @@ async def test_where_the_person_says_something_else_what_had_finished_is_known_a
     assert b.sent(0)[-1] == "user: Something else"
 
 
-async def test_a_call_that_changed_meanwhile_asks_again(bench: BenchMaker) -> None:
+async def test_a_call_whose_target_changed_meanwhile_asks_again(bench: BenchMaker) -> None:
     snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
     (request,) = snapshot.pending_tool_calls
     forged = snapshot.model_copy(
@@ -454,8 +454,8 @@ async def test_a_call_that_changed_meanwhile_asks_again(bench: BenchMaker) -> No
     assert change.runs == []
 
 
-async def test_a_call_of_a_tool_that_takes_something_else_now_asks_again(bench: BenchMaker) -> None:
-    """An answer is about what was shown: the tool as it was counts as much as the input (C43)."""
+async def test_a_call_of_a_tool_with_a_changed_schema_asks_again(bench: BenchMaker) -> None:
+    """An approval covers what the dialog showed: the tool as it was as much as the input."""
     snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
     change = ScriptedTool("change")
     change.spec = change.spec.model_copy(update={"input_schema": {"type": "object", "title": "more"}})
@@ -468,7 +468,7 @@ async def test_a_call_of_a_tool_that_takes_something_else_now_asks_again(bench: 
     assert change.runs == []
 
 
-async def test_a_conversation_whose_calls_wait_for_a_person_is_not_made_shorter(bench: BenchMaker) -> None:
+async def test_a_conversation_with_pending_approvals_is_not_compacted(bench: BenchMaker) -> None:
     snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
     change = ScriptedTool("change")
     again = _restored(bench, snapshot, ["Done."], change)
@@ -481,7 +481,7 @@ async def test_a_conversation_whose_calls_wait_for_a_person_is_not_made_shorter(
     assert [run["n"] for run in change.runs] == [1]
 
 
-async def test_layers_that_are_given_anew_keep_the_order_in_which_they_are_given(bench: BenchMaker) -> None:
+async def test_replaced_layers_keep_their_new_order(bench: BenchMaker) -> None:
     def layers(root: str) -> list[ContextLayer]:
         return [ContextLayer(name=name, content=text) for name, text in (("root", root), ("inner", "inner"))]
 
@@ -491,7 +491,7 @@ async def test_layers_that_are_given_anew_keep_the_order_in_which_they_are_given
     assert again.loop.history.registry.flat("system", separator="|") == "root was changed|inner"
 
 
-async def test_a_sub_agent_has_none_of_the_calls_that_wait_above_it(bench: BenchMaker) -> None:
+async def test_a_sub_agent_has_none_of_its_parents_pending_calls(bench: BenchMaker) -> None:
     waiting = OpenCall("call_1", "not_started")
     b = bench([], history=[user_message("Go"), asking("call_1")], open_calls=[waiting])
 
@@ -508,7 +508,7 @@ async def test_an_answer_to_an_unknown_call_is_only_a_warning(bench: BenchMaker)
     assert b.types(but={"warning", "agent.created"}) == []
 
 
-async def test_a_running_agent_is_not_resumed(bench: BenchMaker) -> None:
+async def test_a_running_agent_cannot_be_resumed(bench: BenchMaker) -> None:
     speaking, go_on = asyncio.Event(), asyncio.Event()
     b = bench([reply(Wait(go_on, speaking), "x")])
 
@@ -520,7 +520,9 @@ async def test_a_running_agent_is_not_resumed(bench: BenchMaker) -> None:
         go_on.set()
 
 
-async def test_open_calls_that_did_not_wait_for_a_person_are_answered_when_it_runs_again(bench: BenchMaker) -> None:
+async def test_open_calls_that_did_not_wait_for_approval_get_results_when_the_agent_runs_again(
+    bench: BenchMaker,
+) -> None:
     b = bench(["Fine."])
     await b.loop.run("Go")
     b.loop.history.append(asking("lost"))
@@ -535,7 +537,7 @@ async def test_open_calls_that_did_not_wait_for_a_person_are_answered_when_it_ru
     assert again.of(Warned)[0].code == "unanswered_tool_calls_repaired"
 
 
-async def test_a_checkpoint_is_stored_before_a_person_is_asked(bench: BenchMaker) -> None:
+async def test_a_checkpoint_is_stored_before_the_user_is_asked(bench: BenchMaker) -> None:
     store, gate = FakeCheckpoints(), ApprovalGate(interactive=True)
     tool = ScriptedTool("change")
     b = bench([reply(call("change")), "Fine."], tool, policy=FakePolicy(), gate=gate, checkpoint=store)
@@ -566,7 +568,7 @@ async def test_a_checkpoint_that_cannot_be_stored_is_a_warning(bench: BenchMaker
 
 
 async def _question(loop: AgentLoop, *, after: str = "") -> str:
-    """The id of the first question that waits, once one does, other than `after`."""
+    """Return the id of the first pending question other than `after`, once there is one."""
     while True:
         waiting = [request.request_id for request in loop.pending_calls if request.request_id != after]
         if waiting and loop.running:
@@ -577,7 +579,7 @@ async def _question(loop: AgentLoop, *, after: str = "") -> str:
 def _restored(
     bench: BenchMaker, snapshot: AgentLoopSnapshot, steps: list[str], *tools: ScriptedTool, **options: Any
 ) -> Bench:
-    """An agent taken up again from a snapshot, on a bench."""
+    """Return a bench for an agent restored from a snapshot."""
     provider, bus = ScriptedProvider(steps), ValidatingBus(whole=False)
     gate = ApprovalGate(interactive=True)
     made = AgentLoopConfig(provider=provider, tools=tools, bus=bus, policy=FakePolicy(), gate=gate, retry=AT_ONCE)
@@ -586,7 +588,7 @@ def _restored(
 
 
 async def _killed_while_asking(bench: BenchMaker, answer: Reply) -> AgentLoopSnapshot:
-    """The snapshot of an agent whose calls all wait for a person; its own run is thrown away."""
+    """Return the snapshot of an agent whose calls all wait for approval; its own run is discarded."""
     gate, tools = ApprovalGate(interactive=True), (ScriptedTool("look", read_only=True), ScriptedTool("change"))
     b = bench([answer], *tools, policy=FakePolicy(), gate=gate)
     questions = sum(getattr(part, "name", "") == "change" for part in answer.parts)

@@ -1,4 +1,4 @@
-"""The loop from a person's input to run.ended, path by path (engine §4, S4-33 … S4-45)."""
+"""The loop from user input to run.ended, path by path (S4-33 … S4-45)."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -64,7 +64,7 @@ async def test_text_streams_as_it_comes(bench: BenchMaker) -> None:
     assert [(event.kind, event.delta) for event in deltas] == [("thinking", "hm"), ("text", "Hello there.")]
 
 
-async def test_calls_are_run_and_their_results_sent_back(bench: BenchMaker) -> None:
+async def test_calls_run_and_their_results_are_sent_back(bench: BenchMaker) -> None:
     look, change = ScriptedTool("look", read_only=True), ScriptedTool("change")
     b = bench([reply("On it.", call("look", n=1), call("change", n=2)), "Done."], look, change)
 
@@ -87,7 +87,7 @@ async def test_calls_are_run_and_their_results_sent_back(bench: BenchMaker) -> N
     assert report.steps[0].finish_reason == "tool_use"
 
 
-async def test_events_of_a_turn_with_calls_come_in_their_order(bench: BenchMaker) -> None:
+async def test_events_of_a_turn_with_calls_are_in_order(bench: BenchMaker) -> None:
     b = bench([reply(call("change")), "Done."], ScriptedTool("change"))
 
     await b.loop.run("Go")
@@ -120,7 +120,7 @@ async def test_events_of_a_turn_with_calls_come_in_their_order(bench: BenchMaker
     assert [turn.trigger for turn in b.of(TurnStarted)] == ["prompt", "tools"]
 
 
-async def test_a_safe_call_runs_while_the_model_still_speaks(bench: BenchMaker) -> None:
+async def test_a_safe_call_runs_while_the_answer_still_streams(bench: BenchMaker) -> None:
     look = ScriptedTool("look", read_only=True)
     b = bench([reply(call("look"), "and I go on talking"), "Done."], look)
 
@@ -131,7 +131,7 @@ async def test_a_safe_call_runs_while_the_model_still_speaks(bench: BenchMaker) 
     assert len(look.runs) == 1
 
 
-async def test_a_step_says_how_long_its_calls_ran_that_were_over_before_its_answer_was(bench: BenchMaker) -> None:
+async def test_a_step_reports_the_duration_of_calls_that_ended_before_its_answer(bench: BenchMaker) -> None:
     go_on = asyncio.Event()
     b = bench(
         [reply(call("look"), Wait(go_on), "and I go on"), reply(call("change")), "Done."],
@@ -150,7 +150,7 @@ async def test_a_step_says_how_long_its_calls_ran_that_were_over_before_its_answ
     assert (second, third) == (0, 0)
 
 
-async def test_without_early_calls_all_are_taken_up_when_the_answer_is_whole(bench: BenchMaker) -> None:
+async def test_without_early_calls_all_start_when_the_answer_is_complete(bench: BenchMaker) -> None:
     options = ExecutionOptions(strategy=Sequential(), stream_tools="off")
     b = bench([reply(call("look", n=1), call("look", n=2)), "Done."], ScriptedTool("look"), options=options)
 
@@ -162,7 +162,7 @@ async def test_without_early_calls_all_are_taken_up_when_the_answer_is_whole(ben
     assert [result.text for result in b.results] == ["look 1", "look 2"]
 
 
-async def test_an_unknown_tool_is_answered_and_the_run_goes_on(bench: BenchMaker) -> None:
+async def test_an_unknown_tool_gets_a_result_and_the_run_continues(bench: BenchMaker) -> None:
     b = bench([reply(call("lok")), "Sorry."], ScriptedTool("look"))
 
     report = await b.loop.run("Go")
@@ -171,7 +171,7 @@ async def test_an_unknown_tool_is_answered_and_the_run_goes_on(bench: BenchMaker
     assert b.results[0].text.startswith("Tool lok not found")
 
 
-async def test_a_second_run_at_the_same_time_is_refused(bench: BenchMaker) -> None:
+async def test_a_second_concurrent_run_is_refused(bench: BenchMaker) -> None:
     tool = ScriptedTool("change").hold()
     b = bench([reply(call("change")), "Done."], tool)
 
@@ -186,7 +186,7 @@ async def test_a_second_run_at_the_same_time_is_refused(bench: BenchMaker) -> No
     assert b.texts[-1] == "assistant: Done."
 
 
-async def test_one_run_after_another_is_one_conversation(bench: BenchMaker) -> None:
+async def test_consecutive_runs_are_one_conversation(bench: BenchMaker) -> None:
     b = bench(["One.", "Two."])
 
     await b.loop.run("First")
@@ -196,7 +196,7 @@ async def test_one_run_after_another_is_one_conversation(bench: BenchMaker) -> N
     assert b.types().count("run.ended") == len({report.id for report in b.loop.reports}) == 2
 
 
-async def test_events_say_which_run_turn_and_step_they_belong_to(bench: BenchMaker) -> None:
+async def test_events_name_their_run_turn_and_step(bench: BenchMaker) -> None:
     b = bench([reply(call("look")), "Done."], ScriptedTool("look"), session_id="s-1", agent_id="explorer", depth=1)
 
     await b.loop.run("Go")
@@ -216,13 +216,13 @@ async def test_events_say_which_run_turn_and_step_they_belong_to(bench: BenchMak
     }
 
 
-async def test_the_agent_is_told_to_be_there_with_its_tools(bench: BenchMaker) -> None:
+async def test_the_agents_start_is_published_with_its_tools(bench: BenchMaker) -> None:
     b = bench([], ScriptedTool("look"), ScriptedTool("change"))
 
     assert b.events[0] == AgentCreated(model="scripted-model", tools=("look", "change"), mode=PermissionMode.ALLOW)
 
 
-async def test_a_run_says_why_it_was_started(bench: BenchMaker) -> None:
+async def test_a_run_names_its_trigger(bench: BenchMaker) -> None:
     b = bench(["One.", "Two.", "Three."])
 
     await b.loop.run("Go")
@@ -237,7 +237,7 @@ async def test_a_run_says_why_it_was_started(bench: BenchMaker) -> None:
     assert b.sent(1)[-1] == "user: Please go on."
 
 
-async def test_running_on_after_results_says_nothing_new(bench: BenchMaker) -> None:
+async def test_continuing_after_results_adds_no_message(bench: BenchMaker) -> None:
     b = bench([reply(call("look")), "Done."], ScriptedTool("look"), max_steps=1)
     await b.loop.run("Go")
 
@@ -246,7 +246,7 @@ async def test_running_on_after_results_says_nothing_new(bench: BenchMaker) -> N
     assert b.sent(1)[-1] == "tool_result: look"
 
 
-async def test_there_must_be_something_to_run(bench: BenchMaker) -> None:
+async def test_a_run_needs_something_to_do(bench: BenchMaker) -> None:
     b = bench([])
 
     with pytest.raises(ConfigurationError, match="nothing to run"):
@@ -273,7 +273,7 @@ async def test_input_may_be_blocks_a_message_or_messages(bench: BenchMaker) -> N
     assert b.loop.reports[2].user_message == "three\nfour"
 
 
-async def test_the_request_carries_everything_the_model_needs(bench: BenchMaker) -> None:
+async def test_a_request_has_everything_the_model_needs(bench: BenchMaker) -> None:
     tool = ScriptedTool("look")
     b = bench(["Hi."], tool, system="be good", context="now", max_tokens=99, temperature=0.5, thinking_tokens=1_024)
 
@@ -287,7 +287,7 @@ async def test_the_request_carries_everything_the_model_needs(bench: BenchMaker)
     assert b.of(RequestBuilt) == [RequestBuilt(message_count=1, est_tokens=4, tools=1)]
 
 
-async def test_what_was_sent_does_not_change_afterwards(bench: BenchMaker) -> None:
+async def test_a_sent_request_does_not_change_afterwards(bench: BenchMaker) -> None:
     b = bench([reply(call("look")), "Done."], ScriptedTool("look"))
 
     await b.loop.run("Go")
@@ -307,7 +307,7 @@ async def test_a_tool_added_later_is_offered_from_then_on(bench: BenchMaker) -> 
         b.loop.add_tool(ScriptedTool("late"))
 
 
-async def test_another_model_is_asked_from_the_next_request_on(bench: BenchMaker) -> None:
+async def test_a_new_model_is_used_from_the_next_request_on(bench: BenchMaker) -> None:
     b = bench(["One."])
     await b.loop.run("Go")
 
@@ -335,7 +335,7 @@ async def test_usage_and_cost_add_up(bench: BenchMaker) -> None:
     assert (b.ended.usage, b.ended.cost, b.ended.steps, b.ended.tool_calls) == (usage + usage, 6.0, 2, 1)
 
 
-async def test_the_window_is_filled_as_counted_or_else_as_guessed(bench: BenchMaker) -> None:
+async def test_the_window_usage_is_counted_or_otherwise_estimated(bench: BenchMaker) -> None:
     counted = Usage(input_tokens=50, cache_read_tokens=25, output_tokens=7)
     b = bench([reply("x" * 40, usage=Usage()), reply("y", usage=counted)], system="")
 
@@ -345,7 +345,7 @@ async def test_the_window_is_filled_as_counted_or_else_as_guessed(bench: BenchMa
     assert [(event.tokens, event.source) for event in b.of(ContextUsage)] == [(20, "estimate"), (82, "actual")]
 
 
-async def test_the_step_cap_is_checked_after_each_step(bench: BenchMaker) -> None:
+async def test_the_step_limit_is_checked_after_each_step(bench: BenchMaker) -> None:
     b = bench([reply("Looking.", call("look")), "unused"], ScriptedTool("look"), max_steps=1)
 
     report = await b.loop.run("Go")
@@ -355,14 +355,14 @@ async def test_the_step_cap_is_checked_after_each_step(bench: BenchMaker) -> Non
     assert report.final_text.startswith("Looking.\n\n(Ended after step 1,")
 
 
-async def test_a_final_answer_at_the_cap_is_simply_done(bench: BenchMaker) -> None:
+async def test_a_final_answer_at_the_limit_ends_normally(bench: BenchMaker) -> None:
     b = bench([reply(call("look")), "Done."], ScriptedTool("look"), max_steps=2)
 
     assert (await b.loop.run("Go")).reason == "done"
 
 
 @pytest.mark.parametrize("senseless", [0, -5])
-async def test_a_cap_that_is_not_positive_is_sixteen(bench: BenchMaker, senseless: int) -> None:
+async def test_a_limit_that_is_not_positive_is_sixteen(bench: BenchMaker, senseless: int) -> None:
     b = bench([reply(call("look", n=place)) for place in range(20)], ScriptedTool("look"), max_steps=senseless)
 
     report = await b.loop.run("Go")
@@ -380,7 +380,7 @@ async def test_a_tool_may_end_the_run(bench: BenchMaker) -> None:
     assert b.texts[-1] == "tool_result: finish"
 
 
-async def test_a_paused_answer_is_sent_back_as_it_is(bench: BenchMaker) -> None:
+async def test_a_paused_answer_is_sent_back_unchanged(bench: BenchMaker) -> None:
     b = bench([reply("Searching", stop_reason="pause_turn"), "found it."])
 
     report = await b.loop.run("Go")
@@ -397,7 +397,7 @@ async def test_pauses_count_as_steps(bench: BenchMaker) -> None:
     assert len(b.provider.requests) == 3
 
 
-async def test_calls_of_a_cut_answer_do_not_run_and_the_run_goes_on(bench: BenchMaker) -> None:
+async def test_calls_of_a_truncated_answer_do_not_run_and_the_run_continues(bench: BenchMaker) -> None:
     change = ScriptedTool("change")
     cut = reply("Writing", Call("change", {"n": 1}), Call("change", {}, cut=True), stop_reason="max_tokens")
     b = bench([cut, "Shorter then."], change)
@@ -410,7 +410,7 @@ async def test_calls_of_a_cut_answer_do_not_run_and_the_run_goes_on(bench: Bench
     assert len(b.results) == 2
 
 
-async def test_a_cut_answer_without_calls_is_kept_with_a_warning(bench: BenchMaker) -> None:
+async def test_a_truncated_answer_without_calls_is_kept_with_a_warning(bench: BenchMaker) -> None:
     b = bench([reply("It is because", stop_reason="max_tokens")])
 
     report = await b.loop.run("Why?")
@@ -419,7 +419,7 @@ async def test_a_cut_answer_without_calls_is_kept_with_a_warning(bench: BenchMak
     assert [event.code for event in b.of(Warned)] == ["output_limit"]
 
 
-async def test_broken_history_is_repaired_at_the_start_with_a_warning(bench: BenchMaker) -> None:
+async def test_an_invalid_history_is_repaired_at_the_start_with_a_warning(bench: BenchMaker) -> None:
     broken = [
         user_message("Before"),
         asking("lost"),
@@ -435,7 +435,7 @@ async def test_broken_history_is_repaired_at_the_start_with_a_warning(bench: Ben
     assert [line.split(":")[0] for line in b.sent(0)] == ["user", "assistant", "tool_result", "user"]
 
 
-async def test_messages_that_were_given_are_made_whole(bench: BenchMaker) -> None:
+async def test_given_messages_are_repaired(bench: BenchMaker) -> None:
     b = bench(["Fine."])
 
     await b.loop.run([user_message("Before"), asking("open")])
@@ -443,7 +443,7 @@ async def test_messages_that_were_given_are_made_whole(bench: BenchMaker) -> Non
     assert b.of(Warned)[0].context == {"calls": ["open"]}
 
 
-async def test_a_provider_is_all_it_takes() -> None:
+async def test_a_provider_is_the_only_required_part() -> None:
     loop = AgentLoop(AgentLoopConfig(provider=ScriptedProvider(["Hi."])))
 
     report = await loop.run("Hello")
@@ -453,7 +453,7 @@ async def test_a_provider_is_all_it_takes() -> None:
     assert loop.history.system.startswith("You are tui-agent")
 
 
-async def test_layers_and_the_place_of_work_are_part_of_the_prompt(bench: BenchMaker, tmp_path: Path) -> None:
+async def test_layers_and_the_working_directory_are_in_the_prompt(bench: BenchMaker, tmp_path: Path) -> None:
     layer = ContextLayer(name="instructions:x", content="use tabs", priority=60)
     b = bench(["Fine."], system="be good", layers=[layer], workspace=tmp_path, context="and this")
 
@@ -465,7 +465,7 @@ async def test_layers_and_the_place_of_work_are_part_of_the_prompt(bench: BenchM
     assert dynamic.text.endswith("\n\nand this")
 
 
-async def test_an_empty_system_is_no_system(bench: BenchMaker) -> None:
+async def test_an_empty_system_text_is_omitted(bench: BenchMaker) -> None:
     b = bench(["Fine."], system="")
 
     await b.loop.run("Go")
@@ -473,7 +473,7 @@ async def test_an_empty_system_is_no_system(bench: BenchMaker) -> None:
     assert b.provider.requests[0].system == ()
 
 
-async def test_the_preloaded_history_is_used_itself(bench: BenchMaker) -> None:
+async def test_a_given_history_is_used_without_copying(bench: BenchMaker) -> None:
     history = ConversationHistory([user_message("Before"), AssistantMessage(content=(TextBlock(text="Yes."),))], id="h")
     b = bench(["Fine."], history=history)
 
@@ -484,9 +484,9 @@ async def test_the_preloaded_history_is_used_itself(bench: BenchMaker) -> None:
     assert b.of(Warned) == []
 
 
-async def test_a_call_whose_end_never_came_is_run_with_what_came(bench: BenchMaker) -> None:
+async def test_a_call_without_an_end_runs_with_the_arguments_received(bench: BenchMaker) -> None:
     class UnendingProvider(ScriptedProvider):
-        """Never says that a call's block is complete."""
+        """Provider that never ends a call's block."""
 
         async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
             async for event in super().stream(request):
@@ -502,7 +502,7 @@ async def test_a_call_whose_end_never_came_is_run_with_what_came(bench: BenchMak
     assert change.runs == [{"n": 7}]
 
 
-async def test_a_server_that_counts_its_calls_from_zero_does_not_confuse_anybody(bench: BenchMaker) -> None:
+async def test_a_server_that_numbers_its_calls_from_zero_causes_no_confusion(bench: BenchMaker) -> None:
     change = ScriptedTool("change")
     b = bench([reply(Call("change", {"n": number}, call_id="0")) for number in (1, 2)] + [reply("Done.")], change)
 

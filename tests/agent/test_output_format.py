@@ -1,4 +1,4 @@
-"""Final answers that must fit a type: how the model is told, what fits, and the one turn that repairs."""
+"""Final answers with a type: the instruction to the model, the check, and the single repair turn."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -20,7 +20,7 @@ from tui_agent.providers.scripted_provider import Step
 
 
 class City(BaseModel):
-    """A place."""
+    """Place."""
 
     name: str
     people: int = Field(ge=0)
@@ -28,14 +28,14 @@ class City(BaseModel):
 
 @dataclass
 class Point:
-    """A place on a map."""
+    """Place on a map."""
 
     x: int
     y: int
 
 
 class Size(TypedDict):
-    """How large it is."""
+    """Size."""
 
     width: int
 
@@ -56,7 +56,7 @@ def loop_of(*steps: Step, output_type: Any = City, **options: Any) -> tuple[Agen
     return AgentLoop(AgentLoopConfig(provider=model, output=OutputFormat(output_type), **options)), model
 
 
-# --- what fits --------------------------------------------------------------------------------------------------------
+# --- checks -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_any_type_that_pydantic_knows_will_do(output_type: Any, text: str, value
     assert OutputFormat(output_type).read(text) == value
 
 
-def test_a_problem_names_the_place_and_what_was_expected() -> None:
+def test_a_problem_names_the_field_and_the_expected_type() -> None:
     problem = OutputFormat(list[City]).problem('[{"name": "Bern", "people": -1}, {"name": 3}]')
 
     assert problem is not None
@@ -109,7 +109,7 @@ def test_a_problem_names_the_place_and_what_was_expected() -> None:
 
 
 @pytest.mark.parametrize("text", ["It is Bern.", "", "{", "```json\n```", "}{", "```"])
-def test_what_is_no_json_is_said_to_be_none(text: str) -> None:
+def test_text_without_json_is_reported_as_such(text: str) -> None:
     problem = OutputFormat(City).problem(text)
 
     assert problem is not None
@@ -143,15 +143,15 @@ def test_hostile_text_is_a_problem_like_any_other(text: str) -> None:
 
 
 @pytest.mark.parametrize("output_type", [object(), type("Plain", (), {})])
-def test_a_type_nobody_can_read_is_refused(output_type: Any) -> None:
+def test_an_unsupported_type_is_refused(output_type: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"output_type .* cannot be read from JSON"):
         OutputFormat(output_type)
 
 
-# --- a run ------------------------------------------------------------------------------------------------------------
+# --- runs -------------------------------------------------------------------------------------------------------------
 
 
-async def test_the_model_is_shown_the_schema() -> None:
+async def test_the_model_receives_the_schema() -> None:
     loop, model = loop_of(JSON, system="You know cities.")
 
     report = await loop.run("Which city?")
@@ -163,7 +163,7 @@ async def test_the_model_is_shown_the_schema() -> None:
     assert (report.reason, report.step_count) == ("done", 1)
 
 
-async def test_an_answer_that_does_not_fit_is_repaired_once() -> None:
+async def test_an_invalid_answer_is_repaired_once() -> None:
     loop, model = loop_of("It is Bern.", JSON)
 
     report = await loop.run("Which city?")
@@ -175,7 +175,7 @@ async def test_an_answer_that_does_not_fit_is_repaired_once() -> None:
     assert (report.reason, report.step_count, report.final_text) == ("done", 2, JSON)
 
 
-async def test_a_second_answer_that_does_not_fit_ends_the_run_and_is_kept() -> None:
+async def test_a_second_invalid_answer_ends_the_run_and_is_kept() -> None:
     loop, _ = loop_of("It is Bern.", "Bern!", JSON)
 
     report = await loop.run("Which city?")
@@ -187,7 +187,7 @@ async def test_a_second_answer_that_does_not_fit_ends_the_run_and_is_kept() -> N
         report.raise_for_reason()
 
 
-async def test_the_next_run_has_a_repair_of_its_own() -> None:
+async def test_the_next_run_has_its_own_repair() -> None:
     loop, _ = loop_of("no", "no", "no", JSON)
 
     first, second = await loop.run("Which city?"), await loop.run("Once more.")
@@ -203,7 +203,7 @@ async def test_only_the_final_answer_is_checked() -> None:
     assert (report.reason, len(model.requests)) == ("done", 2)
 
 
-async def test_a_message_that_waits_comes_before_the_check() -> None:
+async def test_a_queued_message_comes_before_the_check() -> None:
     loop, model = loop_of("Do you mean the capital?", JSON)
     loop.follow_up("Yes.")
 
@@ -223,7 +223,7 @@ async def test_a_repair_counts_as_a_step() -> None:
         report.raise_for_reason()
 
 
-async def test_an_answer_that_was_cut_off_is_repaired() -> None:
+async def test_a_truncated_answer_is_repaired() -> None:
     loop, _ = loop_of(reply(JSON[:10], stop_reason="max_tokens"), JSON)
 
     assert (await loop.run("Which city?")).reason == "done"
@@ -240,7 +240,7 @@ async def test_a_tool_that_ends_the_run_leaves_no_output() -> None:
         _ = report.output
 
 
-async def test_a_sub_agent_answers_as_it_likes() -> None:
+async def test_a_sub_agent_answers_without_a_type() -> None:
     loop, model = loop_of("in words", "in words", JSON)
 
     forked = await delegate(loop, "Find out.", context="fork")
@@ -251,7 +251,7 @@ async def test_a_sub_agent_answers_as_it_likes() -> None:
     assert ["Final answer" in str(request.system) for request in model.requests] == [False, False, True]
 
 
-async def test_a_conversation_that_is_continued_without_a_type_is_free_again() -> None:
+async def test_a_conversation_continued_without_a_type_is_unchecked_again() -> None:
     loop, _ = loop_of(JSON)
     await loop.run("Which city?")
     model = ScriptedProvider(["in words"])

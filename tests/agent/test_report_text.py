@@ -1,11 +1,11 @@
-"""A run's report in words."""
+"""A run's report as text."""
 
 from tui_agent.agent.report_text import report_text
 from tui_agent.protocol.messages import Usage
 from tui_agent.protocol.reports import AgentRunReport, Metric, StepReport, ToolCallReport
 
 
-def test_everything_that_is_known_of_a_run_is_in_its_report() -> None:
+def test_a_report_contains_everything_known_of_a_run() -> None:
     calls = (
         ToolCallReport(
             call_id="c1",

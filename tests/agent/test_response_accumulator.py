@@ -36,14 +36,14 @@ from tui_agent.protocol.provider import (
 
 
 def _folded(*events: StreamEvent, state: StepState | None = None) -> tuple[StepState, list[MessageDelta | ToolCall]]:
-    """The state after the events, and what they gave to show or to run."""
+    """Return the state after the events, and their output: text to show and calls to run."""
     state = state or StepState(message_id="m")
     given_out = [accumulate(state, event) for event in events]
     return state, [item for item in given_out if item is not None]
 
 
 def _call(call_id: str, name: str = "read", raw: str = "{}", *, block: int = 0) -> list[StreamEvent]:
-    """The events of one whole call."""
+    """Return the events of one whole call."""
     return [
         ToolCallStarted(call_id, name, block),
         ToolCallDelta(call_id, raw, block),
@@ -51,7 +51,7 @@ def _call(call_id: str, name: str = "read", raw: str = "{}", *, block: int = 0) 
     ]
 
 
-def test_text_grows_and_is_shown_as_it_comes() -> None:
+def test_text_grows_and_is_shown_immediately() -> None:
     state, shown = _folded(TextDelta("Hel"), TextDelta(""), TextDelta("lo"))
 
     assert state.text == "Hello"
@@ -61,7 +61,7 @@ def test_text_grows_and_is_shown_as_it_comes() -> None:
     ]
 
 
-def test_a_character_that_comes_in_two_halves_is_whole_and_half_of_one_is_replaced() -> None:
+def test_a_split_surrogate_pair_is_joined_and_half_a_pair_is_replaced() -> None:
     state = StepState()
 
     shown = [accumulate(state, TextDelta(piece)) for piece in ("a\ud83d", "\ude00b", "\ude00c\ud83d")]
@@ -74,7 +74,7 @@ def test_a_character_that_comes_in_two_halves_is_whole_and_half_of_one_is_replac
     assert build_message(state).text == "a\N{GRINNING FACE}b\N{REPLACEMENT CHARACTER}c\N{REPLACEMENT CHARACTER}"
 
 
-def test_arguments_of_a_foreign_provider_that_are_no_json_are_not_kept() -> None:
+def test_arguments_of_a_foreign_provider_that_are_not_json_are_dropped() -> None:
     state = StepState()
 
     call = accumulate(state, ToolCallEnded(ToolCall(id="c1", name="look", arguments={"at": {1}})))
@@ -91,14 +91,14 @@ def test_thinking_is_accumulated_and_shown() -> None:
     assert build_message(state).content == (signed, TextBlock(text="yes"))
 
 
-def test_two_thinking_blocks_in_a_row_stay_two() -> None:
+def test_two_consecutive_thinking_blocks_stay_two() -> None:
     first, second = ThinkingBlock(thinking="a", signature="1"), ThinkingBlock(thinking="", redacted="2")
     state, _ = _folded(ThinkingDelta("a"), ThinkingEnded(first), ThinkingEnded(second), TextDelta("x"))
 
     assert build_message(state).content[:2] == (first, second)
 
 
-def test_a_call_is_handed_over_once_at_its_end() -> None:
+def test_a_call_is_emitted_once_at_its_end() -> None:
     state, given_out = _folded(*_call("c1", raw='{"path": "a"}'))
 
     assert given_out == [
@@ -108,7 +108,7 @@ def test_a_call_is_handed_over_once_at_its_end() -> None:
     assert build_message(state).tool_calls == (given_out[1],)
 
 
-def test_a_second_end_of_the_same_call_is_nothing() -> None:
+def test_a_second_end_of_the_same_call_is_ignored() -> None:
     ended = ToolCallEnded(ToolCall(id="c1", name="read"))
     state, given_out = _folded(ToolCallStarted("c1", "read"), ended, ended)
 
@@ -116,7 +116,7 @@ def test_a_second_end_of_the_same_call_is_nothing() -> None:
     assert len(state.calls) == 1
 
 
-def test_a_call_that_only_ends_is_a_call() -> None:
+def test_an_end_without_a_start_is_a_call() -> None:
     _, given_out = _folded(ToolCallEnded(ToolCall(id="c1", name="read")), ToolCallEnded(ToolCall(id="c2", name="read")))
 
     assert [item.id for item in given_out if isinstance(item, ToolCall)] == ["c1", "c2"]
@@ -131,7 +131,7 @@ def test_an_end_with_an_unknown_id_ends_the_first_open_call() -> None:
     assert state.calls[1].finished is None
 
 
-def test_fragments_go_to_their_call_or_to_the_latest_that_is_open() -> None:
+def test_fragments_extend_their_call_or_the_latest_open_one() -> None:
     state, _ = _folded(
         ToolCallStarted("c1", "read"),
         ToolCallStarted("c2", "grep"),
@@ -143,13 +143,13 @@ def test_fragments_go_to_their_call_or_to_the_latest_that_is_open() -> None:
     assert [call.fragments for call in state.calls] == [["one"], ["two"]]
 
 
-def test_a_fragment_of_no_call_is_nothing() -> None:
+def test_a_fragment_without_a_call_is_ignored() -> None:
     state, given_out = _folded(ToolCallDelta("c1", "x"))
 
     assert (state.calls, given_out) == ([], [])
 
 
-def test_empty_and_repeated_ids_are_told_apart() -> None:
+def test_calls_with_empty_and_repeated_ids_stay_distinct() -> None:
     events = [*_call("", raw='{"n": 1}'), *_call("", raw='{"n": 2}'), *_call("0", raw='{"n": 3}'), *_call("used")]
 
     state, given_out = _folded(*events, state=StepState(is_taken=lambda call_id: call_id == "used"))
@@ -170,7 +170,7 @@ def test_one_id_started_twice_makes_two_calls() -> None:
     assert calls[0].id != calls[1].id
 
 
-def test_usage_replaces_what_was_reported_before() -> None:
+def test_usage_replaces_any_earlier_usage() -> None:
     state, _ = _folded(
         StreamStarted("model-1", Usage(input_tokens=5)), UsageReported(Usage(input_tokens=5, output_tokens=7))
     )
@@ -179,7 +179,7 @@ def test_usage_replaces_what_was_reported_before() -> None:
     assert (message.model, message.usage) == ("model-1", Usage(input_tokens=5, output_tokens=7))
 
 
-def test_calls_that_were_never_ended_are_ended_with_what_came() -> None:
+def test_calls_without_an_end_are_closed_with_the_arguments_received() -> None:
     state, _ = _folded(
         *_call("c1"), ToolCallStarted("c2", "grep"), ToolCallDelta("c2", '{"q": 1}'), StreamEnded("tool_use")
     )
@@ -191,7 +191,7 @@ def test_calls_that_were_never_ended_are_ended_with_what_came() -> None:
     assert [call.id for call in build_message(state).tool_calls] == ["c1", "c2"]
 
 
-def test_bad_arguments_are_named_and_not_dropped() -> None:
+def test_invalid_arguments_are_reported_and_not_dropped() -> None:
     state, _ = _folded(ToolCallStarted("c1", "rm"), ToolCallDelta("c1", '{"pa'), StreamEnded("tool_use"))
 
     (call,) = finalize_unended_tool_calls(state)
@@ -206,7 +206,7 @@ def test_a_message_with_calls_ends_in_tool_use() -> None:
     assert build_message(state).stop_reason == "tool_use"
 
 
-def test_calls_of_a_cut_message_are_marked_as_cut() -> None:
+def test_calls_of_a_truncated_message_are_marked() -> None:
     reasons: list[StopReason] = ["max_tokens", "model_context_window_exceeded", "refusal"]
     for reason in reasons:
         state, _ = _folded(*_call("c1"), StreamEnded(reason))
@@ -224,7 +224,7 @@ def test_a_stream_without_its_end_has_an_unknown_reason() -> None:
     assert build_message(state).stop_reason == "other"
 
 
-def test_blank_text_is_nothing_to_send_back() -> None:
+def test_blank_text_is_not_sent_back() -> None:
     state, _ = _folded(TextDelta(" \n"), ThinkingDelta("  ", 1), *_call("c1"))
 
     assert [block.type for block in build_message(state).content] == ["tool_call"]
@@ -257,14 +257,14 @@ def test_a_partial_answer_keeps_text_finished_calls_and_signed_thinking() -> Non
     assert partial.content == (signed, TextBlock(text="I will look"), ToolCall(id="c1", name="read"))
 
 
-def test_nothing_worth_keeping_is_no_message() -> None:
+def test_an_answer_without_content_to_keep_makes_no_message() -> None:
     thinking, _ = _folded(ThinkingEnded(ThinkingBlock(thinking="a", signature="s")), ToolCallStarted("c", "read"))
 
     assert build_partial(StepState()) is None
     assert build_partial(thinking) is None
 
 
-def test_states_share_nothing() -> None:
+def test_states_share_no_data() -> None:
     first, _ = _folded(TextDelta("x"), *_call("c1"))
     second = StepState()
 
@@ -276,7 +276,7 @@ pieces = st.lists(st.text(max_size=6), max_size=6)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["text", "thinking", "call"]), pieces), max_size=6))
-def test_what_is_shown_adds_up_to_the_message(blocks: list[tuple[str, list[str]]]) -> None:
+def test_the_shown_text_adds_up_to_the_message(blocks: list[tuple[str, list[str]]]) -> None:
     events: list[StreamEvent] = []
     for index, (kind, parts) in enumerate(blocks):
         if kind == "text":

@@ -1,4 +1,4 @@
-"""Which failures are tried again, and when (promise 15, P12, P13)."""
+"""Choice of failures to retry, and their delays."""
 
 from typing import get_args
 
@@ -21,7 +21,7 @@ def test_what_was_refused_as_such_is_never_sent_again(kind: ProviderErrorKind) -
     assert (wait is not None) is (kind in {"rate_limit", "overloaded", "server", "network", "timeout", "stream_cut"})
 
 
-def test_waits_double_up_to_the_longest() -> None:
+def test_delays_double_up_to_the_longest() -> None:
     policy = RetryPolicy(max_attempts=8, first_wait=0.5, longest_wait=6)
 
     waits = [policy.wait_before(attempt, _failure()) for attempt in range(2, 10)]
@@ -37,12 +37,12 @@ def test_the_server_is_never_asked_earlier_than_it_said(attempt: int, retry_afte
     assert wait >= retry_after
 
 
-def test_a_server_that_asks_for_hours_is_not_waited_for() -> None:
+def test_a_server_that_demands_hours_is_not_retried() -> None:
     assert RetryPolicy().wait_before(2, _failure(retry_after=3_600)) is None
 
 
 @pytest.mark.parametrize("wrong", [{"max_attempts": 0}, {"first_wait": -1}, {"longest_retry_after": -0.1}])
-def test_a_senseless_policy_is_refused(wrong: dict[str, int]) -> None:
+def test_an_invalid_policy_is_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ConfigurationError):
         RetryPolicy(**wrong)
 

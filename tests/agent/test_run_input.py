@@ -1,4 +1,4 @@
-"""What a run may be started with, and what an agent may be told."""
+"""Valid inputs of a run, and valid messages to an agent."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ PICTURE = ImageBlock(media_type="image/png", data="aGk=")
         ((user_message("one"), AssistantMessage(content=(TextBlock(text="two"),))), ["one", "two"]),
     ],
 )
-def test_an_input_is_text_a_message_parts_of_one_or_several(given: Any, texts: list[str]) -> None:
+def test_an_input_is_a_text_a_message_parts_of_one_or_several_messages(given: Any, texts: list[str]) -> None:
     assert [message.text for message in as_messages(given)] == texts
 
 
@@ -49,7 +49,7 @@ async def test_anything_else_is_refused(given: Any, words: str) -> None:
     assert loop.history.length == 0
 
 
-def test_an_agent_is_told_texts_and_messages() -> None:
+def test_an_agent_accepts_texts_and_messages() -> None:
     loop: Any = AgentLoop(AgentLoopConfig(provider=ScriptedProvider([])))
 
     steer, later = loop.steer("first"), loop.follow_up(UserMessage(content=(TextBlock(text="later"),)))

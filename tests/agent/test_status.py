@@ -1,4 +1,4 @@
-"""One status, folded from the events (engine §5.2, screen §7)."""
+"""The status of an agent, folded from the events."""
 
 import pytest
 from hypothesis import given
@@ -60,7 +60,7 @@ def _answered(request_id: str) -> ApprovalResolved:
 
 
 CASES: dict[str, tuple[list[AgentEvent], str, str]] = {
-    "nothing was told": ([], "idle", ""),
+    "no event yet": ([], "idle", ""),
     "a run begins": ([RUN], "thinking", ""),
     "the model reasons": ([RUN, STEP, TEXT.model_copy(update={"kind": "thinking"})], "thinking", ""),
     "the model speaks": ([RUN, STEP, TEXT, TEXT], "streaming", ""),
@@ -76,9 +76,9 @@ CASES: dict[str, tuple[list[AgentEvent], str, str]] = {
     "two calls run": ([RUN, STEP, _queued("a"), _queued("b", "read"), SPOKEN], "running_tools", "2 tools"),
     "one of two is done": ([RUN, STEP, _queued("a"), _queued("b", "read"), _ended("a")], "running_tools", "read"),
     "all calls are done": ([RUN, STEP, _queued("a"), SPOKEN, _ended("a")], "thinking", ""),
-    "a call needs a person": ([RUN, STEP, _queued("a"), SPOKEN, _asked("r")], "waiting_approval", ""),
-    "two calls need a person": ([RUN, _queued("a"), _asked("r"), _asked("s")], "waiting_approval", "2 to decide"),
-    "the person answered": ([RUN, _queued("a"), _asked("r"), _answered("r")], "running_tools", "bash"),
+    "a call needs approval": ([RUN, STEP, _queued("a"), SPOKEN, _asked("r")], "waiting_approval", ""),
+    "two calls need approval": ([RUN, _queued("a"), _asked("r"), _asked("s")], "waiting_approval", "2 to decide"),
+    "the user answered": ([RUN, _queued("a"), _asked("r"), _answered("r")], "running_tools", "bash"),
     "the model asks": ([RUN, QuestionAsked(question_id="q", text="?")], "waiting_user", ""),
     "the model was answered": (
         [RUN, QuestionAsked(question_id="q", text="?"), QuestionAnswered(question_id="q", text="!")],
@@ -115,7 +115,7 @@ CASES: dict[str, tuple[list[AgentEvent], str, str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_status_follows_from_what_was_told(case: str) -> None:
+def test_status_follows_from_the_events(case: str) -> None:
     events, status, detail = CASES[case]
 
     state = StatusState()
@@ -128,6 +128,7 @@ def test_status_follows_from_what_was_told(case: str) -> None:
 any_event: st.SearchStrategy[AgentEvent] = st.one_of([of_model(model) for model in event_classes().values()])
 
 
+@pytest.mark.slow
 @given(st.lists(any_event, max_size=8))
 def test_any_sequence_of_events_has_a_status_and_is_idle_after_its_end(events: list[AgentEvent]) -> None:
     state = StatusState()
@@ -139,7 +140,7 @@ def test_any_sequence_of_events_has_a_status_and_is_idle_after_its_end(events: l
     assert status_of(fold_status(state, END)).status == "idle"
 
 
-def test_a_status_is_told_once_and_run_ended_stays_the_last_of_its_run() -> None:
+def test_a_status_is_published_once_and_run_ended_stays_the_last_of_its_run() -> None:
     bus = ValidatingBus(whole=False)
     publisher = EventPublisher(bus, Origin(session_id="s", run_id="r"))
     told = bus.subscribe(merge=False)
@@ -159,7 +160,7 @@ def test_a_status_is_told_once_and_run_ended_stays_the_last_of_its_run() -> None
     ]
 
 
-def test_events_carry_where_the_agent_is() -> None:
+def test_events_carry_the_agents_status() -> None:
     bus = ValidatingBus(whole=False)
     publisher = EventPublisher(bus, Origin(session_id="s", agent_id="explorer"))
     told = bus.subscribe(merge=False)
@@ -175,7 +176,7 @@ def test_events_carry_where_the_agent_is() -> None:
     ]
 
 
-def test_what_has_no_bearing_on_it_leaves_the_state_as_it_is() -> None:
+def test_irrelevant_events_do_not_change_the_state() -> None:
     state = StatusState(running=True)
 
     assert fold_status(state, MessageStarted(message_id="m", role="assistant")) is state

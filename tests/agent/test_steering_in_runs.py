@@ -1,4 +1,4 @@
-"""What a person says meanwhile lands where it should, whole, in order and once (S0-14…S0-19, C7, C8, P18–P25)."""
+"""User messages during a run are delivered at the right point, whole, in order and once (S0-14…S0-19)."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ from .harness import Bench, BenchMaker, ScriptedTool
 
 
 async def _steered_while_held(b: Bench, held: ScriptedTool, *texts: str) -> None:
-    """Runs the agent and sends the texts while the held tool runs."""
+    """Run the agent and send the texts while the held tool runs."""
     async with asyncio.TaskGroup() as group:
         group.create_task(b.loop.run("Go"))
         await held.started.wait()
@@ -26,7 +26,7 @@ async def _steered_while_held(b: Bench, held: ScriptedTool, *texts: str) -> None
         held.go_on.set()
 
 
-async def test_a_steer_lands_behind_the_results_and_the_run_goes_on(bench: BenchMaker) -> None:
+async def test_a_steering_message_follows_the_results_and_the_run_continues(bench: BenchMaker) -> None:
     held = ScriptedTool("change").hold()
     b = bench([reply(call("change")), "As you like."], held)
 
@@ -44,7 +44,7 @@ async def test_a_steer_lands_behind_the_results_and_the_run_goes_on(bench: Bench
     assert [event.trigger for event in b.of(TurnStarted)] == ["prompt", "steer"]
 
 
-async def test_effects_that_have_not_begun_give_way_and_reads_do_not(bench: BenchMaker) -> None:
+async def test_effects_that_have_not_started_yield_and_reads_do_not(bench: BenchMaker) -> None:
     held, edit, look = ScriptedTool("bash").hold(), ScriptedTool("edit"), ScriptedTool("look", read_only=True)
     b = bench([reply(call("bash"), call("edit"), call("look")), "Fine."], held, edit, look)
 
@@ -64,11 +64,11 @@ RUNS: dict[SteeringMode, int] = {
     "interrupt": 1,
     "off": 2,
 }
-"""How many of two calls run, one after the other, when a steer comes during the first."""
+"""Return how many of two sequential calls run if a steering message arrives during the first."""
 
 
 @pytest.mark.parametrize("mode", RUNS)
-async def test_in_every_mode_it_is_delivered_once_behind_the_results(bench: BenchMaker, mode: SteeringMode) -> None:
+async def test_in_every_mode_it_is_delivered_once_after_the_results(bench: BenchMaker, mode: SteeringMode) -> None:
     held = ScriptedTool("bash").hold()
     options = ExecutionOptions(strategy=Sequential(), steering_mode=mode)
     b = bench([reply(call("bash", n=1), call("bash", n=2)), "Fine."], held, options=options)
@@ -81,7 +81,7 @@ async def test_in_every_mode_it_is_delivered_once_behind_the_results(bench: Benc
     assert len(b.results) == 2
 
 
-async def test_interrupt_mode_takes_back_a_call_that_allows_it(bench: BenchMaker) -> None:
+async def test_interrupt_mode_cancels_a_call_that_allows_it(bench: BenchMaker) -> None:
     held = ScriptedTool("watch", interruptible=True).hold()
     options = ExecutionOptions(steering_mode="interrupt", grace=0.01)
     b = bench([reply(call("watch")), "Fine."], held, options=options)
@@ -96,7 +96,7 @@ async def test_interrupt_mode_takes_back_a_call_that_allows_it(bench: BenchMaker
     assert b.texts[-2:] == ["user: enough", "assistant: Fine."]
 
 
-async def test_a_steer_during_the_final_answer_goes_on_in_the_same_run(bench: BenchMaker) -> None:
+async def test_a_steering_message_during_the_final_answer_continues_the_same_run(bench: BenchMaker) -> None:
     speaking, go_on = asyncio.Event(), asyncio.Event()
     b = bench([reply("That is", Wait(go_on, speaking), " all."), "One more thing then."])
 
@@ -110,7 +110,7 @@ async def test_a_steer_during_the_final_answer_goes_on_in_the_same_run(bench: Be
     assert b.types().count("run.started") == 1
 
 
-async def test_follow_ups_come_one_by_one_once_the_run_would_end(bench: BenchMaker) -> None:
+async def test_follow_ups_are_delivered_one_at_a_time_when_the_run_would_end(bench: BenchMaker) -> None:
     held = ScriptedTool("bash").hold()
     b = bench([reply(call("bash")), "Done.", "First follow-up.", "Second follow-up."], held)
 
@@ -132,7 +132,7 @@ async def test_follow_ups_come_one_by_one_once_the_run_would_end(bench: BenchMak
     assert b.types().count("run.ended") == 1
 
 
-async def test_steers_come_before_follow_ups(bench: BenchMaker) -> None:
+async def test_steering_messages_precede_follow_ups(bench: BenchMaker) -> None:
     speaking, go_on = asyncio.Event(), asyncio.Event()
     b = bench([reply("Well", Wait(go_on, speaking)), "Two.", "Three."])
 
@@ -146,7 +146,7 @@ async def test_steers_come_before_follow_ups(bench: BenchMaker) -> None:
     assert b.delivered == ["now", "later"]
 
 
-async def test_what_was_said_while_idle_comes_before_the_next_input(bench: BenchMaker) -> None:
+async def test_messages_queued_while_idle_precede_the_next_input(bench: BenchMaker) -> None:
     b = bench(["Fine."])
     b.loop.steer("by the way")
 
@@ -156,7 +156,7 @@ async def test_what_was_said_while_idle_comes_before_the_next_input(bench: Bench
     assert b.of(SteeringDelivered)[0].boundary == "at the start"
 
 
-async def test_a_run_without_input_takes_up_what_waits(bench: BenchMaker) -> None:
+async def test_a_run_without_input_delivers_queued_messages(bench: BenchMaker) -> None:
     b = bench(["One.", "Two.", "Three."])
     b.loop.steer("a")
     b.loop.steer("b")
@@ -167,7 +167,7 @@ async def test_a_run_without_input_takes_up_what_waits(bench: BenchMaker) -> Non
     assert b.texts == ["user: a", "user: b", "assistant: One.", "user: c", "assistant: Two."]
 
 
-async def test_a_run_without_input_begins_with_the_first_follow_up_if_nothing_else_waits(bench: BenchMaker) -> None:
+async def test_a_run_without_input_starts_with_the_first_follow_up_if_nothing_else_is_queued(bench: BenchMaker) -> None:
     b = bench(["One.", "Two."])
     b.loop.follow_up("c")
     b.loop.follow_up("d")
@@ -177,7 +177,7 @@ async def test_a_run_without_input_begins_with_the_first_follow_up_if_nothing_el
     assert b.texts == ["user: c", "assistant: One.", "user: d", "assistant: Two."]
 
 
-async def test_running_on_after_results_leaves_follow_ups_for_the_end(bench: BenchMaker) -> None:
+async def test_continuing_after_results_leaves_follow_ups_for_the_end(bench: BenchMaker) -> None:
     b = bench([reply(call("bash")), "Done.", "And that."], ScriptedTool("bash"), max_steps=1)
     await b.loop.run("Go")
     b.loop.follow_up("later")
@@ -188,7 +188,7 @@ async def test_running_on_after_results_leaves_follow_ups_for_the_end(bench: Ben
     assert [message.text for message in b.loop.waiting_messages] == ["later"]
 
 
-async def test_a_waiting_message_can_be_taken_back_or_changed(bench: BenchMaker) -> None:
+async def test_a_queued_message_can_be_recalled_or_changed(bench: BenchMaker) -> None:
     held = ScriptedTool("bash").hold()
     b = bench([reply(call("bash")), "Fine."], held)
 
@@ -208,7 +208,7 @@ async def test_a_waiting_message_can_be_taken_back_or_changed(bench: BenchMaker)
     assert b.loop.waiting_messages == ()
 
 
-async def test_a_picture_stays_with_a_message_whose_text_is_changed(bench: BenchMaker) -> None:
+async def test_an_image_stays_with_a_message_whose_text_changes(bench: BenchMaker) -> None:
     b = bench(["Fine."])
     picture = ImageBlock(media_type="image/png", data="eA==")
     said = b.loop.follow_up(UserMessage(content=(TextBlock(text="look"), picture)))
@@ -219,7 +219,7 @@ async def test_a_picture_stays_with_a_message_whose_text_is_changed(bench: Bench
     assert edited.content == (TextBlock(text="look at that"), picture)
 
 
-async def test_a_steer_can_be_taken_back_or_changed_until_it_lands(bench: BenchMaker) -> None:
+async def test_a_steering_message_can_be_recalled_or_changed_until_delivery(bench: BenchMaker) -> None:
     held = ScriptedTool("bash").hold()
     b = bench([reply(call("bash")), "Fine."], held)
 
@@ -227,7 +227,7 @@ async def test_a_steer_can_be_taken_back_or_changed_until_it_lands(bench: BenchM
         group.create_task(b.loop.run("Go"))
         await held.started.wait()
         first, second = b.loop.steer("first"), b.loop.steer("second")
-        for _ in range(10):  # Whoever lets the calls run looks for messages meanwhile.
+        for _ in range(10):  # The executor polls for messages while calls run.
             await asyncio.sleep(0)
         assert b.loop.drop_message(first.id) == first
         assert b.loop.edit_message(second.id, "changed") is not None
@@ -238,7 +238,7 @@ async def test_a_steer_can_be_taken_back_or_changed_until_it_lands(bench: BenchM
     assert b.loop.waiting_messages == ()
 
 
-async def test_messages_are_queued_as_what_they_are(bench: BenchMaker) -> None:
+async def test_messages_keep_their_kind_in_the_queue(bench: BenchMaker) -> None:
     b = bench(["Fine.", "Fine."])
 
     steered = b.loop.steer(user_message("x", "follow_up"))
@@ -258,7 +258,7 @@ async def test_messages_are_queued_as_what_they_are(bench: BenchMaker) -> None:
     ]
 
 
-async def test_what_waits_survives_an_abort_and_is_delivered_next_time(bench: BenchMaker) -> None:
+async def test_queued_messages_survive_an_abort_and_are_delivered_by_the_next_run(bench: BenchMaker) -> None:
     held = ScriptedTool("bash").hold()
     b = bench([reply(call("bash"), call("bash")), "Fine.", "And that."], held, options=ExecutionOptions(grace=0))
 
@@ -269,7 +269,7 @@ async def test_what_waits_survives_an_abort_and_is_delivered_next_time(bench: Be
         b.loop.follow_up("later")
         for _ in range(20):
             await asyncio.sleep(0)
-        b.loop.abort("cancelled by a person")
+        b.loop.abort("cancelled by the user")
 
     assert running.result().reason == "aborted"
     assert [message.text for message in b.loop.waiting_messages] == ["wait", "later"]
@@ -281,7 +281,7 @@ async def test_what_waits_survives_an_abort_and_is_delivered_next_time(bench: Be
     assert b.texts[-5:] == ["user: wait", "user: Again", "assistant: Fine.", "user: later", "assistant: And that."]
 
 
-async def test_at_the_step_cap_messages_wait_on(bench: BenchMaker) -> None:
+async def test_at_the_step_limit_messages_stay_queued(bench: BenchMaker) -> None:
     held = ScriptedTool("bash").hold()
     b = bench([reply(call("bash"))], held, max_steps=1, options=ExecutionOptions(steering_mode="after_batch"))
 
@@ -291,7 +291,7 @@ async def test_at_the_step_cap_messages_wait_on(bench: BenchMaker) -> None:
     assert [message.text for message in b.loop.waiting_messages] == ["one"]
 
 
-async def test_a_steer_that_comes_while_others_are_on_their_way_lands_behind_them(bench: BenchMaker) -> None:
+async def test_a_message_that_arrives_during_a_delivery_follows_it(bench: BenchMaker) -> None:
     held, other = ScriptedTool("bash").hold(), ScriptedTool("edit")
     b = bench([reply(call("bash"), call("edit")), "Fine."], held, other)
 
@@ -310,7 +310,7 @@ async def test_a_steer_that_comes_while_others_are_on_their_way_lands_behind_the
     assert b.texts[-3:] == ["user: first", "user: second", "assistant: Fine."]
 
 
-async def test_messages_of_an_earlier_session_wait_again(bench: BenchMaker) -> None:
+async def test_messages_of_an_earlier_session_are_queued_again(bench: BenchMaker) -> None:
     b = bench(["Fine.", "Later."], waiting=(user_message("a", "steer"), user_message("b", "follow_up")))
 
     await b.loop.run()
@@ -318,8 +318,8 @@ async def test_messages_of_an_earlier_session_wait_again(bench: BenchMaker) -> N
     assert b.delivered == ["a", "b"]
 
 
-async def test_a_follow_up_that_waits_when_the_run_fails_waits_on_and_begins_the_next_run(bench: BenchMaker) -> None:
-    """Nothing but the end of a run drains the queue, so a failure leaves nothing stuck (P24)."""
+async def test_after_a_failure_a_queued_follow_up_begins_the_next_run(bench: BenchMaker) -> None:
+    """Only the end of a run drains the queue, so a failure must not leave a message stuck."""
     look = ScriptedTool("look").hold()
     b = bench([reply(call("look")), fail("authentication"), "Now.", "Then."], look)
 

@@ -1,4 +1,4 @@
-"""Messages that wait are never merged, never lost, delivered once and in order (P18–P25)."""
+"""Queued messages are never merged, never lost, and delivered once and in order."""
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -15,7 +15,7 @@ from tui_agent.protocol.messages import UserMessage, user_message
 
 
 class QueueAgainstLists(RuleBasedStateMachine):
-    """Every way to use the queue, beside two lists and a heap of what became of each message."""
+    """State machine that uses the queue in every way, beside two lists and a heap with the fate of each message."""
 
     @initialize()
     def begin(self) -> None:
@@ -100,7 +100,7 @@ class QueueAgainstLists(RuleBasedStateMachine):
 
     @invariant()
     def positions_show_the_same_queues(self) -> None:
-        """Whoever follows the events alone sees the messages in the order of delivery."""
+        """Check that the events alone show the messages in the order of delivery."""
         shown: dict[bool, list[str]] = {True: [], False: []}
         for event in self.events:
             if isinstance(event, SteeringQueued):
@@ -120,7 +120,7 @@ class QueueAgainstLists(RuleBasedStateMachine):
 TestQueueAgainstLists = QueueAgainstLists.TestCase
 
 
-def test_events_tell_position_kind_text_and_the_message_itself() -> None:
+def test_events_carry_position_kind_text_and_the_message_itself() -> None:
     events: list[AgentEvent] = []
     queue = SteeringQueue(events.append)
     queue.put(user_message("one"))
@@ -139,7 +139,7 @@ def test_events_tell_position_kind_text_and_the_message_itself() -> None:
     assert events[5] == SteeringRequeued(message_id=second.id, kind="steer", text="three", reason="the run was aborted")
 
 
-def test_messages_of_an_earlier_session_wait_again() -> None:
+def test_messages_of_an_earlier_session_are_queued_again() -> None:
     queue = SteeringQueue(lambda _: None)
     waiting = (user_message("a", "steer"), user_message("b", "follow_up"))
 

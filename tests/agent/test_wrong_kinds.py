@@ -1,4 +1,4 @@
-"""What an agent is made of refuses a value of the wrong kind at once, and names the field."""
+"""Values of the wrong type are refused at once, with the name of the field."""
 
 import asyncio
 from dataclasses import fields, replace
@@ -107,7 +107,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
 @pytest.mark.parametrize(
     ("field", "value", "words"), [(field, value, words) for field, wrong in WRONG.items() for value, words in wrong]
 )
-def test_every_field_of_a_configuration_refuses_the_wrong_kind(field: str, value: Any, words: str) -> None:
+def test_every_field_of_a_configuration_refuses_the_wrong_type(field: str, value: Any, words: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         config(**{field: value})
     assert str(caught.value).startswith(f"AgentLoopConfig.{field}")
@@ -116,7 +116,7 @@ def test_every_field_of_a_configuration_refuses_the_wrong_kind(field: str, value
         replace(config(), **{field: value})
 
 
-def test_the_table_knows_every_field() -> None:
+def test_the_table_lists_every_field() -> None:
     assert set(WRONG) == {field.name for field in fields(AgentLoopConfig)}
 
 
@@ -130,7 +130,7 @@ async def words() -> str:
 
 
 @pytest.mark.parametrize("system", ["be brief", lambda: "be brief", words])
-def test_the_right_kinds_are_taken(system: SystemText) -> None:
+def test_values_of_the_right_type_are_accepted(system: SystemText) -> None:
     history = [user_message("hello")]
     made = config(tools=iter([search]), system=system, workspace=".", max_steps=0, history=history, temperature=0)
 
@@ -139,7 +139,7 @@ def test_the_right_kinds_are_taken(system: SystemText) -> None:
     assert config(history=ConversationHistory(history), workspace=Path(), max_steps=-1).max_steps == -1
 
 
-def test_a_list_that_was_handed_over_may_be_changed_by_its_owner() -> None:
+def test_the_owner_may_change_a_list_after_passing_it() -> None:
     tools: list[Any] = [search]
     made = config(tools=tools)
     tools.append(THING)
@@ -192,7 +192,7 @@ def test_a_list_that_was_handed_over_may_be_changed_by_its_owner() -> None:
         (AgentLoop, {"config": ScriptedProvider([])}, "must be an AgentLoopConfig(provider=…), got a ScriptedProvider"),
     ],
 )
-def test_everything_else_refuses_the_wrong_kind_and_a_misspelt_name(
+def test_everything_else_refuses_the_wrong_type_and_a_misspelt_name(
     make: Any, arguments: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(ConfigurationError) as caught:
@@ -212,7 +212,7 @@ def test_everything_else_refuses_the_wrong_kind_and_a_misspelt_name(
         ({"cancellation": "now"}, "the cancellation of a sub-agent must be a CancellationToken or None, got 'now'"),
     ],
 )
-async def test_delegate_refuses_the_wrong_kind(arguments: dict[str, Any], words: str) -> None:
+async def test_delegate_refuses_the_wrong_type(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         await delegate(**{"parent": AgentLoop(config()), "task": "look", **arguments})
     assert words in str(caught.value)
@@ -229,13 +229,13 @@ async def test_delegate_refuses_the_wrong_kind(arguments: dict[str, Any], words:
         ({"judge": True}, "consolidate(judge=…) must be a function or None, got True"),
     ],
 )
-async def test_consolidate_refuses_the_wrong_kind(arguments: dict[str, Any], words: str) -> None:
+async def test_consolidate_refuses_the_wrong_type(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         await consolidate(**{"parent": AgentLoop(config()), "tasks": ["a"], **arguments})
     assert words in str(caught.value)
 
 
-async def test_chain_refuses_the_wrong_kind() -> None:
+async def test_chain_refuses_the_wrong_type() -> None:
     loop: Any = AgentLoop(config())
     links: Any = [loop, "upper"]
     text: Any = 3
@@ -248,7 +248,7 @@ async def test_chain_refuses_the_wrong_kind() -> None:
         await chain([loop], text)
 
 
-async def test_what_an_agent_is_told_later_is_checked_too() -> None:
+async def test_messages_to_an_agent_are_checked_too() -> None:
     loop: Any = AgentLoop(config())
 
     with pytest.raises(ConfigurationError, match="ExecutionOptions, got 'parallel'"):
@@ -267,7 +267,7 @@ async def test_what_an_agent_is_told_later_is_checked_too() -> None:
         AgentLoop.restore(loop.dump(), None)  # type: ignore[arg-type] — that is the case
 
 
-async def test_functions_are_lent_to_one_run_and_added_for_good() -> None:
+async def test_functions_are_added_for_one_run_or_permanently() -> None:
     loop = AgentLoop(config(provider=ScriptedProvider(["one", "two"])))
 
     await loop.run("x", tools=[search])
@@ -278,7 +278,7 @@ async def test_functions_are_lent_to_one_run_and_added_for_good() -> None:
         await loop.run("x", tools=[search])
 
 
-async def test_a_run_and_its_agent_refuse_what_is_no_list_of_tools_and_no_provider() -> None:
+async def test_a_run_and_its_agent_refuse_a_wrong_list_of_tools_and_a_wrong_provider() -> None:
     loop: Any = AgentLoop(config())
 
     with pytest.raises(ConfigurationError, match=r"run\(tools=…\) must be a list of tools .*, got a function"):

@@ -1,4 +1,4 @@
-"""Fixtures of the seeds' tests: an agent on a bench, and the built-in tools over a real directory."""
+"""Fixtures of the requirement tests: an agent with a scripted model, and the built-in tools over a real directory."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ from tui_agent.tools import Workspace, default_tools
 
 @pytest.fixture
 def bench() -> Iterator[BenchMaker]:
-    """Makes agents on a bench; each is judged when the test is over."""
+    """Return a maker of agents whose events are validated when the test ends."""
     maker = BenchMaker()
     yield maker
     for made in maker.benches:
@@ -23,7 +23,7 @@ def bench() -> Iterator[BenchMaker]:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A directory with two files and a repository's own folder."""
+    """Return a directory with two files and a `.git` directory."""
     directory = tmp_path / "work"
     (directory / ".git").mkdir(parents=True)
     (directory / ".git" / "config").write_text("[core]\n")
@@ -34,7 +34,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tools(root: Path, tmp_path: Path) -> dict[str, Tool]:
-    """The built-in tools by name."""
+    """Return the built-in tools by name."""
     workspace = Workspace(root, spool_dir=tmp_path / "spool")
     made = default_tools(workspace, is_read_only_command=lambda command: is_read_only_command(command, root))
     return {tool.name: tool for tool in made}

@@ -1,4 +1,4 @@
-"""One message with a call of every fate, run under a preset: everything that happens, as one list in its order."""
+"""One message with one call of every outcome, run under a preset; everything that happens, as one list in order."""
 
 import asyncio
 from collections.abc import Sequence
@@ -34,14 +34,14 @@ CALLS = {
     "override": call("act", "override", path="a"),
     "act": call("act", "act", path="a"),
 }
-"""A call of every fate, by its id."""
+"""One call of every outcome, by id."""
 
 QUIET = ("message.started", "hook.started", "warning")
-"""Left out of stories: each comes right before what is told there."""
+"""Events left out of the list: each comes directly before a listed one."""
 
 
 class Story:
-    """Writes down what is told, and when somebody looks for a message that waits."""
+    """Record of published events and of polls for steering."""
 
     def __init__(self, finds_at: int) -> None:
         self.lines: list[str] = []
@@ -59,13 +59,15 @@ class Story:
         self.lines += [line(envelope.event) for envelope in self.subscription.drain() if envelope.type not in QUIET]
 
 
-def told(options: ExecutionOptions, *names: str, finds_at: int) -> list[str]:
-    """What happens to these calls, to all if none is named, as they come from a model's answer one by one; poll number
-    `finds_at` finds a message of the user."""
-    return run_virtual(_told(options, names or tuple(CALLS), finds_at))
+def events_of(options: ExecutionOptions, *names: str, finds_at: int) -> list[str]:
+    """Return what happens to these calls, or to all of them, as the model's answer delivers them one by one.
+
+    Poll number `finds_at` finds a message of the user.
+    """
+    return run_virtual(_events_of(options, names or tuple(CALLS), finds_at))
 
 
-async def _told(options: ExecutionOptions, names: Sequence[str], finds_at: int) -> list[str]:
+async def _events_of(options: ExecutionOptions, names: Sequence[str], finds_at: int) -> list[str]:
     story = Story(finds_at)
     tools = [
         ScriptedTool("look", _look, read_only=True, schema=SCHEMA),
@@ -120,7 +122,7 @@ async def _act(arguments: JsonObject, context: ToolContext) -> ToolResult:
 
 
 def line(event: Any) -> str:
-    """An event in a few words."""
+    """Return a short line for an event."""
     match event:
         case ToolBatchStarted():
             return f"batch {event.strategy}"

@@ -1,8 +1,8 @@
-"""Each preset of engine §3 as a whole: one message with a call of every fate, and all that happens, in its order."""
+"""Each preset as a whole: one message with one call of every outcome, and all that happens, in order."""
 
 from itertools import pairwise
 
-from tests.behaviour.preset_story import CALLS, told
+from tests.behaviour.preset_story import CALLS, events_of
 from tui_agent.execution import Batched, ExecutionOptions, Sequential
 
 IDS = list(CALLS)
@@ -15,7 +15,7 @@ def messages(*names: str) -> list[str]:
 
 
 def seen(name: str, hook: str = "allow", verdict: str = "") -> list[str]:
-    """A hook is asked, and the call is judged if that matters still."""
+    """Return the lines of a hook's question and, if a verdict follows, of the decision."""
     return [f"blocked {name} on hook", f"hook {name} {hook}", *([f"judged {name} {verdict}"] if verdict else [])]
 
 
@@ -38,8 +38,8 @@ def each_for_the_one_before(*names: str) -> list[str]:
 ENDS_OF_HOOKED = ["end veto skipped_hook", "end skip skipped_hook, no error", "end override overridden, no error"]
 
 
-def test_rust_loop_runs_all_at_once_and_tells_each_call_to_its_message() -> None:
-    assert told(ExecutionOptions.preset("rust_loop"), finds_at=1) == [
+def test_rust_loop_runs_all_calls_at_once_and_publishes_each_up_to_its_message() -> None:
+    assert events_of(ExecutionOptions.preset("rust_loop"), finds_at=1) == [
         "batch parallel",
         *QUEUED,
         *allowed("look"),
@@ -80,10 +80,10 @@ def test_rust_loop_runs_all_at_once_and_tells_each_call_to_its_message() -> None
     ]
 
 
-def test_rust_loop_in_sequence_looks_for_steering_after_each_call_and_skips_the_rest() -> None:
+def test_rust_loop_in_sequence_polls_after_each_call_and_skips_the_rest() -> None:
     options = ExecutionOptions.preset("rust_loop", strategy=Sequential())
 
-    assert told(options, finds_at=2) == [
+    assert events_of(options, finds_at=2) == [
         "batch sequential",
         *QUEUED,
         *each_for_the_one_before(*IDS),
@@ -103,10 +103,10 @@ def test_rust_loop_in_sequence_looks_for_steering_after_each_call_and_skips_the_
     ]
 
 
-def test_rust_loop_in_batches_looks_for_steering_between_them() -> None:
+def test_rust_loop_in_batches_polls_between_them() -> None:
     options = ExecutionOptions.preset("rust_loop", strategy=Batched(3))
 
-    assert told(options, finds_at=2) == [
+    assert events_of(options, finds_at=2) == [
         "batch batched:3",
         *QUEUED,
         *[waits(name, *IDS[:3]) for name in IDS[3:6]],
@@ -141,8 +141,8 @@ def test_rust_loop_in_batches_looks_for_steering_between_them() -> None:
     ]
 
 
-def test_permissioned_checks_all_before_it_runs_any_but_what_began_with_the_answer() -> None:
-    assert told(ExecutionOptions.preset("permissioned"), finds_at=1) == [
+def test_permissioned_checks_all_calls_before_any_runs_except_those_started_with_the_answer() -> None:
+    assert events_of(ExecutionOptions.preset("permissioned"), finds_at=1) == [
         "batch auto",
         "queued look",
         *allowed("look"),
@@ -172,8 +172,8 @@ def test_permissioned_checks_all_before_it_runs_any_but_what_began_with_the_answ
     ]
 
 
-def test_ordered_parallel_tells_all_starts_then_all_ends_in_call_order() -> None:
-    assert told(ExecutionOptions.preset("ordered_parallel"), finds_at=1) == [
+def test_ordered_parallel_publishes_all_starts_then_all_ends_in_call_order() -> None:
+    assert events_of(ExecutionOptions.preset("ordered_parallel"), finds_at=1) == [
         "batch parallel",
         *QUEUED,
         *allowed("look", "fail", "invalid"),
@@ -207,8 +207,8 @@ def test_ordered_parallel_tells_all_starts_then_all_ends_in_call_order() -> None
     ]
 
 
-def test_streaming_judges_before_it_asks_hooks_and_runs_what_is_safe_first() -> None:
-    assert told(ExecutionOptions.preset("streaming"), finds_at=1) == [
+def test_streaming_checks_permission_before_hooks_and_runs_safe_calls_first() -> None:
+    assert events_of(ExecutionOptions.preset("streaming"), finds_at=1) == [
         "batch auto",
         "queued look",
         *judged_first("look"),
@@ -240,8 +240,8 @@ def test_streaming_judges_before_it_asks_hooks_and_runs_what_is_safe_first() -> 
     ]
 
 
-def test_sdk_loop_at_once_asks_hooks_first_takes_any_arguments_and_never_looks_for_steering() -> None:
-    assert told(ExecutionOptions.preset("sdk_loop"), finds_at=1) == [
+def test_sdk_loop_in_parallel_runs_hooks_first_takes_any_arguments_and_never_polls() -> None:
+    assert events_of(ExecutionOptions.preset("sdk_loop"), finds_at=1) == [
         "batch parallel",
         *QUEUED,
         *allowed("look"),
@@ -272,10 +272,10 @@ def test_sdk_loop_at_once_asks_hooks_first_takes_any_arguments_and_never_looks_f
     ]
 
 
-def test_sdk_loop_in_sequence_never_looks_for_steering_either() -> None:
+def test_sdk_loop_in_sequence_never_polls_either() -> None:
     options = ExecutionOptions.preset("sdk_loop", strategy=Sequential())
 
-    assert told(options, "fail", "veto", "act", finds_at=1) == [
+    assert events_of(options, "fail", "veto", "act", finds_at=1) == [
         "batch sequential",
         "queued fail",
         "queued veto",
@@ -296,8 +296,8 @@ def test_sdk_loop_in_sequence_never_looks_for_steering_either() -> None:
     ]
 
 
-def test_by_default_reads_run_on_and_effects_give_way_to_a_message() -> None:
-    assert told(ExecutionOptions(), finds_at=1) == [
+def test_by_default_reads_finish_and_effects_yield_to_a_steering_message() -> None:
+    assert events_of(ExecutionOptions(), finds_at=1) == [
         "batch auto",
         "queued look",
         *allowed("look"),

@@ -1,9 +1,9 @@
-"""Whether bash, told to run what was allowed without a question, changes anything: the long differential run.
+"""Differential run of bash: commands allowed without a question must not change anything.
 
 Run by hand: `python -m tests.benchmarks.canaries [COMMANDS [SEED]]`. Commands come from the grammar of the short test
-(`tests/permissions/test_canaries.py`); each that is allowed runs in a directory full of canaries. Prints how many were
-tried, how many were allowed, and each that left a trace (a change, a canary that ran, a secret shown); exit code 1 if
-one did.
+(`tests/permissions/test_canaries.py`); each allowed one runs in a directory full of canaries. Prints the number of
+commands tried and allowed, and every command that left a trace (a change, a canary that ran, a secret shown); the exit
+code is then 1.
 """
 
 import sys
@@ -19,15 +19,15 @@ from tests.permissions.command_grammar import any_commands
 from tui_agent.permissions import is_read_only_command
 
 AT_ONCE = 50
-"""Commands that are drawn, judged and run between two looks at the directory."""
+"""Commands that are drawn, judged and run between two checks of the directory."""
 ROUND = 100
-"""Draws of one round; each round has a seed of its own."""
+"""Draws of one round; each round has its own seed."""
 
 
 def try_commands(
     count: int, first_seed: int, cages: Sequence[CanaryCage], tell: Callable[[str], None]
 ) -> tuple[int, int, int]:
-    """Tries at least `count` commands; returns how many were tried, were allowed, and left a trace."""
+    """Try at least `count` commands; return the numbers tried, allowed, and with a trace."""
     tried = allowed = guilty = 0
     number = first_seed
 
@@ -58,7 +58,7 @@ def try_commands(
 
 
 def main() -> int:
-    """Reads the arguments and runs; returns the exit code."""
+    """Parse the arguments and run; return the exit code."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     first_seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     bound_resources()

@@ -1,10 +1,11 @@
-"""The whole crash sweep: `python -m tests.benchmarks.crash_sweep [POINTS] [SEED] [SCENE …]`, run by hand.
+"""The complete crash sweep: `python -m tests.benchmarks.crash_sweep [POINTS] [SEED] [SCENE …]`, run by hand.
 
 Scenes (`tests/session/crash_scenes.py`): a session of 20 turns with reads and effects, one with questions, one that is
-made shorter, a going back, and copying, renaming and deleting. Each is killed before, in the middle of and after each
-operation on the disk, and the 20 turns at random times until there are POINTS (1000) of them; each is taken up again,
-a quarter of them killed again meanwhile, and brought to its end. Ends with 1 if anything acknowledged was lost, an
-effect came twice, a request would be refused, or files and conversation part without a word.
+compacted, a rewind, and copying, renaming and deleting. Each is killed before, during and after each disk operation,
+and
+the 20 turns at random times until there are POINTS (1000) kills. Each session is resumed, a quarter of them killed
+again meanwhile, and run to its end. Exits with 1 if anything acknowledged was lost, an effect happened twice, a request
+would be refused, or files and conversation differ without a report.
 """
 
 import random

@@ -1,12 +1,12 @@
-"""What the engine costs: `python -m tests.benchmarks.engine [overhead] [makespan]`, run by hand.
+"""Costs of the engine: `python -m tests.benchmarks.engine [overhead] [makespan]`, run by hand.
 
-`overhead`: CPU time of a call beyond what bare asyncio takes for the same tool calls, a task each, with one subscriber
-that reads everything, for messages of 1 to 1,000 calls. What a message costs besides its calls (its engine is built,
-its group of tasks opened and closed, its two events told and fetched) is in these figures, most of all in those of one
-call; the line below them tells it apart. `makespan`: how much longer random conflict graphs of 50 ms tools take than
-their longest chain. Figures are for comparing, not for passing; the goals stand beside them.
+`overhead`: CPU time of a call beyond bare asyncio with a task for each call and one subscriber that reads everything,
+for messages of 1 to 1,000 calls. The figures include the costs of a message (building its engine, opening and closing
+its task group, publishing and delivering its two events), most of all that of one call; the line below states them
+separately. `makespan`: time that random conflict graphs of 50 ms tools take beyond their longest chain.
 
-What was imported is kept out of the garbage collector's way, as the program itself does once it has started.
+Figures are for comparison; the goals are printed beside them. As in the program after its start, imported objects are
+frozen for the garbage collector.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ DEFAULTS = ExecutionOptions()
 
 
 class Step(Tool):
-    """Gives way once and answers: everything beyond that is the engine's."""
+    """Tool that yields once and answers; all further time is the engine's."""
 
     spec = ToolSpec(name="step", description="Gives way once.", input_schema={"type": "object"})
 
@@ -55,7 +55,7 @@ class Step(Tool):
 
 
 class Touch(Tool):
-    """Takes 50 ms over the files it names."""
+    """Tool that takes 50 ms for the files it names."""
 
     spec = ToolSpec(name="touch", description="Touches files.", input_schema={"type": "object"})
 
@@ -68,13 +68,13 @@ class Touch(Tool):
 
 
 def accesses_of(arguments: JsonObject) -> Accesses:
-    """The paths a call of `touch` names."""
+    """Return the paths that a call of `touch` names."""
     reads, writes = (frozenset(map(Path, arguments[kind])) for kind in ("reads", "writes"))
     return Accesses(reads=reads, writes=writes)
 
 
 def asked(count: int) -> list[ToolCall]:
-    """Calls of `step`."""
+    """Return calls of `step`."""
     return [ToolCall(id=f"c{number}", name="step", arguments={"n": number}) for number in range(count)]
 
 
@@ -82,7 +82,7 @@ Work = Callable[[list[ToolCall], EventBus], Awaitable[object]]
 
 
 def engine_with(options: ExecutionOptions) -> Work:
-    """The engine with these options."""
+    """Run the calls in an engine with these options."""
 
     async def run(calls: list[ToolCall], bus: EventBus) -> None:
         await execute_tool_calls([Step()], calls, bus=bus, options=options)
@@ -91,7 +91,7 @@ def engine_with(options: ExecutionOptions) -> Work:
 
 
 async def streamed(calls: list[ToolCall], bus: EventBus) -> None:
-    """The engine where each call begins as its block completes."""
+    """Run the calls in an engine that starts each as its block completes."""
     executor = ToolExecutor([Step()], bus=bus, options=DEFAULTS)
     async with EarlyExecutions(CancellationToken()) as early, ToolScheduler(executor, early=early) as scheduler:
         for call in calls:
@@ -100,7 +100,7 @@ async def streamed(calls: list[ToolCall], bus: EventBus) -> None:
 
 
 async def bare(calls: list[ToolCall], bus: EventBus) -> None:
-    """The same calls in a task group, with nothing around them."""
+    """Run the same calls in a bare task group."""
     tool = Step()
     async with asyncio.TaskGroup() as group:
         for call in calls:
@@ -108,7 +108,7 @@ async def bare(calls: list[ToolCall], bus: EventBus) -> None:
 
 
 async def sample(work: Work, calls: list[ToolCall], rounds: int) -> float:
-    """CPU seconds a call, with one subscriber that reads everything as the screen does."""
+    """Return CPU seconds per call, with one subscriber that reads everything as the screen does."""
     bus = EventBus()
 
     async def read() -> None:
@@ -129,8 +129,12 @@ async def sample(work: Work, calls: list[ToolCall], rounds: int) -> float:
 
 
 def seconds_a_call(kinds: Sequence[Work], count: int) -> list[float]:
-    """CPU seconds a call, for each kind of work the lowest of several samples, since noise only adds; the kinds take
-    turns, so that a busy machine is busy for all of them."""
+    """Return CPU seconds per call for each kind of work.
+
+    The result is the lowest of several samples, since noise only adds time. The kinds alternate, so a busy machine
+    slows all
+    of them.
+    """
     calls, rounds = asked(count), max(CALLS_A_SAMPLE // count, 1)
     with asyncio.Runner() as runner:
         samples = [[runner.run(sample(work, calls, rounds)) for work in kinds] for _ in range(SAMPLES)]
@@ -138,7 +142,7 @@ def seconds_a_call(kinds: Sequence[Work], count: int) -> list[float]:
 
 
 def overhead() -> None:
-    """Microseconds a call beyond bare asyncio; goal: at most 150, flat in the number of calls."""
+    """Print microseconds per call beyond bare asyncio; goal: at most 150, whatever the number of calls."""
     kinds = {
         "parallel": engine_with(ExecutionOptions(strategy=Parallel(), max_concurrency=None)),
         "auto": engine_with(DEFAULTS),
@@ -155,7 +159,7 @@ def overhead() -> None:
 
 
 def longest_chain(calls: list[ToolCall]) -> int:
-    """Calls in the longest chain of which each meets one before it."""
+    """Return the number of calls in the longest chain of conflicting calls."""
     depths: list[int] = []
     accesses = [accesses_of(call.arguments) for call in calls]
     for number, own in enumerate(accesses):
@@ -165,7 +169,7 @@ def longest_chain(calls: list[ToolCall]) -> int:
 
 
 def random_calls(chance: random.Random) -> list[ToolCall]:
-    """A message of calls of `touch` over a few files."""
+    """Return a message of calls of `touch` over a few files."""
     files = [f"/f{number}" for number in range(chance.randint(3, 12))]
     return [
         ToolCall(
@@ -181,10 +185,11 @@ def random_calls(chance: random.Random) -> list[ToolCall]:
 
 
 def makespan() -> None:
-    """How much longer random conflict graphs take than their longest chain; goal: within 2 %.
+    """Print the time that random conflict graphs take beyond their longest chain; goal: within 2 %.
 
-    Beside it, how much longer bare asyncio takes to sleep as often as the chain is long, since timers come late; and
-    the CPU time of the whole graph: the most that the engine itself can add, however busy the machine is.
+    Beside it: the excess of bare asyncio for as many sleeps as the chain is long, since timers are late; and the CPU
+    time of
+    the whole graph, which bounds what the engine itself can add on a busy machine.
     """
     chance = random.Random(0)
     options = ExecutionOptions(max_concurrency=None)

@@ -1,8 +1,7 @@
-"""Whether the file tools can be led out of the workspace, or into protected places, by changing it under them.
+"""Attempts to lead file tools out of the workspace, or into protected paths, by changing it under them.
 
-Run by hand: `python -m tests.benchmarks.file_races [CALLS [SEED]]`. The short run of the same is
-`tests/tools/test_file_races.py`. Prints how many calls of each tool ended how, and every change or sight of what must
-stay as it is and unseen; exit code 1 if there was one.
+Run by hand: `python -m tests.benchmarks.file_races [CALLS [SEED]]`. The short run is `tests/tools/test_file_races.py`.
+Prints the outcomes of each tool's calls, and every forbidden change or read; the exit code is then 1.
 """
 
 import asyncio
@@ -14,11 +13,11 @@ from pathlib import Path
 from tests.tools.file_races import AT_ONCE, RaceGround
 
 MESSAGES = 25
-"""Messages of one workspace; then a fresh one is made."""
+"""Messages of one workspace before a new one is made."""
 
 
 def main() -> int:
-    """Reads the arguments and runs; returns the exit code."""
+    """Parse the arguments and run; return the exit code."""
     calls = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     statuses, faults = Counter[str](), 0

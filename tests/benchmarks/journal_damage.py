@@ -1,8 +1,9 @@
-"""A journal cut at every byte, and damaged at random: `python -m tests.benchmarks.journal_damage [DAMAGES] [SEED]`.
+"""A journal cut at every byte and damaged at random: `python -m tests.benchmarks.journal_damage [DAMAGES] [SEED]`.
 
-Run by hand. The journal is a real one of turns with questions, effects, shortenings and their taking back. Whatever is
-left of it loads, without an exception, as a conversation whose next request a model accepts; whole lines are never
-lost, and whatever cannot be read is named. Ends with 1 if anything of that does not hold.
+Run by hand. The journal comes from turns with questions, effects, compactions and their undo. Whatever remains of it
+must load without an exception as a conversation whose next request a model accepts; intact lines must never be lost,
+and
+unreadable ones must be named. Exits with 1 otherwise.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from tests.session.crashes import Scene
 from tui_agent.session import messages_of, parse_journal, resumable_conversation, unfinished, waiting_messages
 
 MOST_DAMAGES = 6
-"""Places that are damaged in one journal."""
+"""Damaged places in one journal."""
 
 
 def main(damages: int, seed: int) -> int:
@@ -42,7 +43,7 @@ def _journal_of(scene: Scene) -> bytes:
 
 
 def _cut_everywhere(journal: bytes) -> list[str]:
-    """Byte by byte the last lines are read, line by line all of it: reading goes from line to line."""
+    """Cut the last lines byte by byte and the whole journal line by line, since it is read by lines."""
     faults: list[str] = []
     known = -1
     for size in range(len(journal) + 1):
@@ -87,7 +88,7 @@ def _conversation_faults(data: bytes) -> list[str]:
         unfinished(envelopes)
         waiting_messages(envelopes)
         return request_faults(messages_of(envelopes))
-    except Exception as error:  # Whatever it is, it is the finding.
+    except Exception as error:  # Any exception is a finding.
         return [f"{type(error).__name__}: {error}"]
 
 

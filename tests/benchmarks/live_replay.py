@@ -1,7 +1,6 @@
-"""Records a live tour and compares its replay with what the screen showed: `python -m tests.benchmarks.live_replay`.
+"""Records a live tour and compares its replay with the screen: `python -m tests.benchmarks.live_replay`.
 
-By command only: of a run on a busy machine the replay once took minutes instead of seconds, for a reason that is not
-known yet.
+Only run by hand: for a run on a busy machine, the replay once took minutes instead of seconds, for an unknown reason.
 """
 
 import asyncio

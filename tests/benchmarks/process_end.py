@@ -1,6 +1,6 @@
-"""Ends the program in every way out of every state it can be in: `python -m tests.benchmarks.process_end [STATE…]`.
+"""Ends the program in every way from every state: `python -m tests.benchmarks.process_end [STATE…]`.
 
-CI plays a few of the pairs; this is all of them, some five minutes.
+CI plays a few of the pairs; all of them take about five minutes.
 """
 
 import sys
@@ -14,7 +14,7 @@ from tests.e2e.ways_to_end import LONGEST_GOODBYE, WAYS, end_it
 
 
 def main(wanted: Sequence[str]) -> int:
-    """Plays all pairs of the states named, of all where none is; returns how many failed."""
+    """Play all pairs of the named states, or of all states; return the number of failures."""
     failed = 0
     for name in wanted or STATES:
         for way in WAYS.values():

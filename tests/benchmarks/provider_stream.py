@@ -1,7 +1,7 @@
-"""What the provider alone costs: `python -m tests.benchmarks.provider_stream [TOKENS]`, run by hand.
+"""Costs of the provider alone: `python -m tests.benchmarks.provider_stream [TOKENS]`, run by hand.
 
-A server in a process of its own sends an answer as fast as it can, one event a token; then requests of a growing
-conversation are built. Figures are for comparing, not for passing.
+A server in another process sends an answer as fast as it can, one event per token; then requests of a growing
+conversation are built. Figures are for comparison.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ TURNS = 200
 
 
 def stream(tokens: int) -> None:
-    """Wall-clock and CPU time of one answer; the first one also connects."""
+    """Return wall-clock and CPU time of one answer; the first one also connects."""
     reply = {"blocks": [{"type": "text", "text": "word ", "repeat": tokens}], "piece": 5}
     with tempfile.TemporaryDirectory() as directory:
         script = Path(directory) / "script.json"
@@ -62,7 +62,7 @@ async def _one(provider: AnthropicProvider, tokens: int) -> None:
 
 
 def build() -> None:
-    """Time to build a request, early and late in a conversation."""
+    """Return the time to build a request, early and late in a conversation."""
     builder = RequestBuilder(RequestSettings("some-model", 1000))
     messages: list[Message] = [user_message("go")]
     times: list[float] = []

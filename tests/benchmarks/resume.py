@@ -1,9 +1,10 @@
-"""How fast a long session comes back: 1,000 turns with 10 calls each, and 50 MB of journal.
+"""Speed of resuming a long session: 1,000 turns with 10 calls each, and 50 MB of journal.
 
-Run by hand: `python -m tests.benchmarks.resume [PART …]`. Parts: `load` (the journal's bytes to its events, and those
-to the conversation and what was left open), `screen` (process start to the last words painted in a real pty, CPU until
-then and until the whole past is there, keys meanwhile, memory then).
-Of several runs wall is the median, CPU the lowest. What turns cost after that: `turns.py`.
+Run by hand: `python -m tests.benchmarks.resume [PART …]`. Parts: `load` (from the journal's bytes to events, and from
+events to the conversation and its open calls), `screen` (from process start to the last text painted in a real pty, CPU
+until then and until the whole past is loaded, keys meanwhile, memory after). Wall-clock figures are medians, CPU
+figures
+the lowest of several runs. `turns.py` measures later turns.
 """
 
 import asyncio
@@ -37,7 +38,7 @@ _ID = re.compile(r'(?<=")((?:[a-z]+_[0-9a-f]{16})|scripted_call_\d+|call_\d+)(?=
 
 
 def one_turn(root: Path, width: int) -> list[str]:
-    """The lines of a real run of one prompt: an answer with calls, their results, and the answer to those."""
+    """Return the journal lines of a real run of one prompt: an answer with calls, their results, a last answer."""
 
     async def run() -> Path:
         session = SessionStore(root).create(root, "one")
@@ -55,7 +56,7 @@ def one_turn(root: Path, width: int) -> list[str]:
 
 
 def make_session(root: Path, size: int | None = None) -> Path:
-    """A journal of so many turns, each with ids of its own; with `size`, about so many bytes of it."""
+    """Return a journal of this many turns with distinct ids, or of about `size` bytes."""
     width = 10
     if size is not None:
         with tempfile.TemporaryDirectory() as directory:
@@ -83,7 +84,7 @@ def make_session(root: Path, size: int | None = None) -> Path:
 
 
 def load(path: Path) -> dict[str, float]:
-    """Seconds of each part of loading."""
+    """Return the seconds of each part of loading."""
     figures: dict[str, float] = {"MB": path.stat().st_size / 1e6}
 
     def timed(name: str, do: Callable[[], object]) -> None:
@@ -103,7 +104,7 @@ def load(path: Path) -> dict[str, float]:
 
 
 def screen(path: Path) -> dict[str, float]:
-    """Resuming in a terminal."""
+    """Resume in a terminal and return the figures."""
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         server = stack.enter_context(ServerProcess([], home))
@@ -135,14 +136,17 @@ def screen(path: Path) -> dict[str, float]:
 
 
 def used_by(process: psutil.Process) -> float:
-    """CPU seconds of a process so far."""
+    """Return the CPU seconds of a process so far."""
     times = process.cpu_times()
     return times.user + times.system
 
 
 def typed_until_quiet(terminal: Terminal, process: psutil.Process) -> tuple[list[float], float]:
-    """Milliseconds each of some keys took, until the process did for a second hardly more than to show them; and when
-    that second began."""
+    """Type keys until the process spends a second on little more than showing them.
+
+    Returns:
+        Milliseconds of each key, and the time when that second began.
+    """
     keys: list[float] = []
     last, since = used_by(process), time.perf_counter()
     while time.perf_counter() - since < 1.0:
@@ -159,7 +163,7 @@ PARTS = {"load": load, "screen": screen}
 
 
 def main(names: list[str]) -> None:
-    """Runs the parts and prints one JSON line for each."""
+    """Run the parts and print one JSON line for each."""
     with tempfile.TemporaryDirectory() as directory:
         for size in (None, FULL_SIZE):
             path = make_session(Path(directory), size)

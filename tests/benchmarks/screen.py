@@ -1,11 +1,12 @@
-"""How fast the screen is, measured from outside in a real pty.
+"""Speed of the screen, measured from outside in a real pty.
 
 Run by hand: `python -m tests.benchmarks.screen [PART …]`. Parts: `start` (first output, a typed key painted, CPU until
 then), `echo` (keys while idle, idle CPU, memory), `stream` (20,000 tokens at once: CPU and time until the last text is
-painted), `typing` (a key every 250 ms while tokens come at 200 a second), `floods` (a key every 100 ms while five
-commands write as fast as they can, text or bytes), `killers` (the same while an answer comes that is dear to read). Of
-several runs wall is the median, CPU the lowest; beside a minimal Textual app with a text area where that can do the
-same. `floods` and `killers` say the load of the machine, too: their slowest keys follow it.
+painted), `typing` (a key every 250 ms while tokens arrive at 200 a second), `floods` (a key every 100 ms while five
+commands write text or bytes as fast as they can), `killers` (the same during answers that are expensive to parse).
+Wall-clock figures are medians, CPU figures the lowest of several runs; where possible, a minimal Textual app with a
+text
+area runs beside them. `floods` and `killers` also print the machine's load, on which their slowest keys depend.
 """
 
 import json
@@ -27,7 +28,7 @@ from tests.support.terminal import ScreenBuffer, Terminal
 
 RUNS = 5
 THIS_PACKAGE = {"PYTHONPATH": str(Path(tui_agent.__file__).parent.parent)}
-"""The program that is measured is the one this file belongs to."""
+"""Environment that makes the measured program the one this file belongs to."""
 TOKENS = 20_000
 
 MINIMAL = """
@@ -47,7 +48,7 @@ Minimal().run()
 
 
 def words(count: int) -> str:
-    """Markdown of so many tokens, with paragraphs, lists and code."""
+    """Return Markdown of this many tokens, with paragraphs, lists and code."""
     block = (
         "The parser reads one line and keeps *its place* in the file. " * 4 + "\n\n- first point\n- second `point`\n\n"
     )
@@ -58,7 +59,7 @@ def words(count: int) -> str:
 
 @contextmanager
 def running(program: str, script: list[object] | None = None, mode: str = "ask") -> Iterator[Terminal]:
-    """The agent or the minimal app in a pty, with a home of its own."""
+    """Start the agent or the minimal app in a pty, with its own home."""
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         work = home / "work"
@@ -73,20 +74,20 @@ def running(program: str, script: list[object] | None = None, mode: str = "ask")
 
 
 def until(terminal: Terminal, holds: Callable[[ScreenBuffer], bool]) -> float:
-    """Seconds until the screen holds something."""
+    """Return the seconds until the screen shows something."""
     begin = time.perf_counter()
     terminal.wait_for(holds)
     return time.perf_counter() - begin
 
 
 def cpu_of(terminal: Terminal) -> float:
-    """CPU seconds of the program so far."""
+    """Return the CPU seconds of the program so far."""
     times = psutil.Process(terminal.process.pid).cpu_times()
     return times.user + times.system
 
 
 def start(program: str) -> dict[str, float]:
-    """From process start to first output, and to a key typed at once; the terminal's own echo does not count."""
+    """Measure from process start to first output and to a key typed at once; the terminal's own echo does not count."""
     with running(program) as terminal:
         begin = terminal.started
         terminal.type("q")
@@ -97,7 +98,7 @@ def start(program: str) -> dict[str, float]:
 
 
 def echo(program: str) -> dict[str, float]:
-    """Milliseconds from a key to its cell, idle."""
+    """Measure milliseconds from a key to its cell while idle."""
     with running(program) as terminal:
         terminal.wait_for(lambda screen: "│" in screen.text or "▊" in screen.text or "ready" in screen.text)
         time.sleep(2.0)
@@ -110,7 +111,7 @@ def echo(program: str) -> dict[str, float]:
 
 
 def key_time(terminal: Terminal, key: str) -> float:
-    """Milliseconds until one more of this key stands on the screen."""
+    """Return the milliseconds until the screen shows one more of this key."""
     count = terminal.screen.text.count(key)
     begin = time.perf_counter()
     terminal.type(key)
@@ -119,12 +120,12 @@ def key_time(terminal: Terminal, key: str) -> float:
 
 
 def percentiles(times: list[float]) -> dict[str, float]:
-    """Median and 95th percentile, in the unit given."""
+    """Return median and 95th percentile, in the given unit."""
     return {"echo p50 ms": statistics.median(times), "echo p95 ms": statistics.quantiles(times, n=20)[-1]}
 
 
 def stream(program: str) -> dict[str, float]:
-    """20,000 tokens as fast as they go."""
+    """Stream 20,000 tokens as fast as possible."""
     text = words(TOKENS) + "\n\nTHE-END"
     with running(program, [{"blocks": [{"type": "text", "text": text}], "piece": 5}]) as terminal:
         terminal.wait_for(lambda screen: "│" in screen.text)
@@ -138,7 +139,7 @@ def stream(program: str) -> dict[str, float]:
 
 
 def typing(program: str) -> dict[str, float]:
-    """A key every 250 ms while tokens come at 200 a second, for a minute."""
+    """Type a key every 250 ms for a minute while tokens arrive at 200 a second."""
     script = [{"blocks": [{"type": "text", "text": words(TOKENS)}], "piece": 5, "pace": 0.005}]
     times: list[float] = []
     with running(program, script) as terminal:
@@ -157,7 +158,7 @@ def typing(program: str) -> dict[str, float]:
 
 
 FLOOD = ("yes", "cat /dev/urandom", "cat /dev/zero", "yes | tr -d '\\n'", "seq 1 1000000000")
-"""Commands that write as fast as they can."""
+"""Return commands that write as fast as they can."""
 KILLERS = (
     "[",
     "![",
@@ -176,7 +177,7 @@ WATCHED_SECONDS = 10.0
 
 
 def floods(program: str) -> dict[str, float]:
-    """Keys while five commands flood."""
+    """Type keys while five commands flood the screen."""
     calls = [
         {"type": "tool_use", "id": f"t{place}", "name": "bash", "input": {"command": command, "timeout": 60}}
         for place, command in enumerate(FLOOD)
@@ -190,7 +191,7 @@ def floods(program: str) -> dict[str, float]:
 
 
 def killers(program: str) -> dict[str, float]:
-    """Keys while answers come that are dear to read: the slowest of all."""
+    """Type keys during answers that are expensive to parse; return the slowest of all."""
     found: dict[str, float] = {}
     for sign in KILLERS:
         text = {"type": "text", "text": sign * (KILLER_SIZE // len(sign))}
@@ -206,7 +207,7 @@ def killers(program: str) -> dict[str, float]:
 
 
 def watched(terminal: Terminal) -> dict[str, float]:
-    """How fast keys are painted for a while."""
+    """Measure for a while how fast keys are painted."""
     times: list[float] = []
     begin = time.perf_counter()
     while time.perf_counter() - begin < WATCHED_SECONDS:
@@ -222,11 +223,11 @@ def watched(terminal: Terminal) -> dict[str, float]:
 PARTS = {"floods": floods, "killers": killers, "start": start, "echo": echo, "stream": stream, "typing": typing}
 COMPARED = {"start", "echo"}
 ONCE = {"floods", "killers"}
-"""Parts that are run by name only."""
+"""Parts that run only by name."""
 
 
 def main(names: list[str]) -> None:
-    """Runs the parts and prints one JSON line for each."""
+    """Run the parts and print one JSON line for each."""
     for name in names or [name for name in PARTS if name not in ONCE]:
         for program in ("agent", "minimal") if name in COMPARED else ("agent",):
             runs = [PARTS[name](program) for _ in range(1 if name in {"typing", *ONCE} else RUNS)]
@@ -235,7 +236,7 @@ def main(names: list[str]) -> None:
 
 
 def of_several(figure: str, values: list[float]) -> float:
-    """What several runs say of one figure: noise only adds to CPU."""
+    """Combine one figure of several runs: the lowest CPU time, since noise only adds to it, otherwise the median."""
     return round(min(values) if "CPU" in figure else statistics.median(values), 3)
 
 

@@ -15,18 +15,18 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "tui_agent"
 ENGINE = ("agent", "context", "execution", "recording", "rewind", "session")
-"""Folders below the screen that hold the engine."""
+"""Folders below the screen that contain the engine."""
 
 LONG_FUNCTION = 60
 """Lines above which a function counts as long."""
 
 MOST_NAMED = 3
-"""Extremes listed by name for each figure."""
+"""Extremes to list by name for each figure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One source file."""
+    """Source file."""
 
     name: str
     """Dotted name without the package: `ui.chat.chat_screen`."""
@@ -58,7 +58,7 @@ def import_levels(members: dict[str, Module]) -> int:
 
     def level(name: str) -> int:
         if name not in depth:
-            depth[name] = 0  # a circle, which the architecture test forbids, ends here
+            depth[name] = 0  # A cycle, which the architecture test forbids, ends here.
             depth[name] = 1 + max((level(target) for target in members[name].imports if target in members), default=0)
         return depth[name]
 
@@ -66,12 +66,12 @@ def import_levels(members: dict[str, Module]) -> int:
 
 
 def importers() -> Counter[str]:
-    """Return how many modules import each module; re-exports of a package's `__init__` do not count."""
+    """Return the number of modules that import each module; re-exports of a package's `__init__` do not count."""
     return Counter(target for module in modules().values() if not _is_face(module.name) for target in module.imports)
 
 
 def single_importers(members: dict[str, Module]) -> list[str]:
-    """Return modules that exactly one module imports, and that from the same folder."""
+    """Return modules with exactly one importer, in the same folder."""
     counted = importers()
     found: list[str] = []
     for name, module in members.items():

@@ -1,8 +1,8 @@
-"""What a turn costs the running app, early and late, and what of it stays in memory.
+"""Costs of a turn in the running app, early and late, and its share of memory.
 
-Run by hand: `python -m tests.benchmarks.turns [PART …]`. Parts: `fresh` (a new session), `resumed` (one of 1,000 turns
-and 10,000 calls). A turn is an answer with one call that reads a small file; four prompts ask for 50 turns each. CPU is
-that of the whole program, screen included.
+Run by hand: `python -m tests.benchmarks.turns [PART …]`. Parts: `fresh` (a new session), `resumed` (a session of 1,000
+turns and 10,000 calls). A turn is an answer with one call that reads a small file; four prompts ask for 50 turns each.
+CPU is that of the whole program, screen included.
 """
 
 import json
@@ -24,7 +24,7 @@ PROMPTS, EACH = 4, 50
 
 
 def script() -> list[dict[str, object]]:
-    """What the model says: calls, and a last word for each prompt."""
+    """Return the model's script: calls, and a last text for each prompt."""
     replies: list[dict[str, object]] = []
     for prompt in range(PROMPTS):
         for turn in range(EACH):
@@ -36,7 +36,7 @@ def script() -> list[dict[str, object]]:
 
 @contextmanager
 def app(journal: Path | None) -> Iterator[Terminal]:
-    """The app in a folder with small files; with a journal, resuming that."""
+    """Start the app in a directory with small files; with a journal, resume it."""
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         work = home / "work"
@@ -57,7 +57,7 @@ def app(journal: Path | None) -> Iterator[Terminal]:
 
 
 def cost(journal: Path | None) -> dict[str, float]:
-    """CPU milliseconds a turn, of the first and of the last prompt, and megabytes."""
+    """Return CPU milliseconds per turn of the first and the last prompt, and megabytes."""
     with app(journal) as terminal:
         process = psutil.Process(terminal.process.pid)
         typed_until_quiet(terminal, process)
@@ -88,7 +88,7 @@ def cost(journal: Path | None) -> dict[str, float]:
 
 
 def main(names: list[str]) -> None:
-    """Runs the parts and prints one JSON line for each."""
+    """Run the parts and print one JSON line for each."""
     with tempfile.TemporaryDirectory() as directory:
         for name in names or ["fresh", "resumed"]:
             figures = cost(make_session(Path(directory)) if name == "resumed" else None)

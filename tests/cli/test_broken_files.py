@@ -50,6 +50,7 @@ def one_line_about(path: Path, text: str) -> bool:
 # --- settings at the start --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @each(BROKEN)
 def test_settings_of_the_user_that_are_broken_are_one_line(
     put: Put, locations: Locations, capsys: pytest.CaptureFixture[str]
@@ -110,6 +111,7 @@ def test_a_rule_is_not_stored_in_broken_settings(put: Put, locations: Locations,
 # --- settings while it runs -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @each(BROKEN)
 async def test_broken_settings_keep_the_last_good_ones(put: Put, locations: Locations, tmp_path: Path) -> None:
     async with engine_in(tmp_path) as (engine, live):
@@ -168,6 +170,7 @@ JSON: dict[str, Put] = {
 }
 
 
+@pytest.mark.slow
 @each({**NOT_A_FILE, **NO_TEXT, **JSON})
 def test_answers_about_trust_that_cannot_be_read_are_none(put: Put, locations: Locations, tmp_path: Path) -> None:
     locations.state_dir.mkdir(parents=True)
@@ -176,6 +179,7 @@ def test_answers_about_trust_that_cannot_be_read_are_none(put: Put, locations: L
     assert TrustStore(locations).trust_in(tmp_path) is None
 
 
+@pytest.mark.slow
 @each({**NOT_A_FILE, **NO_TEXT, **JSON, **GOOD})
 def test_what_is_no_journal_breaks_no_command(
     put: Put, locations: Locations, capsys: pytest.CaptureFixture[str]
@@ -190,6 +194,7 @@ def test_what_is_no_journal_breaks_no_command(
     assert run_program(["--demo", "-p", "--continue", "hello"]) == 2
 
 
+@pytest.mark.slow
 @each({**NOT_A_FILE, **NO_TEXT, **JSON, **GOOD})
 def test_what_is_no_recording_is_refused_in_one_line(
     put: Put, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -241,6 +246,7 @@ LINES = [
 ]
 
 
+@pytest.mark.slow
 def test_every_line_that_is_asked_about_is_answered() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tui_agent", "permissions", "check"],
@@ -255,6 +261,7 @@ def test_every_line_that_is_asked_about_is_answered() -> None:
     assert all(answer["decision"] in ("deny", "ask") for answer in answers)
 
 
+@pytest.mark.slow
 def test_every_order_that_makes_no_sense_is_named_and_the_next_is_obeyed() -> None:
     deep_input = b'"input":' + b'{"a":' * 190 + b"1" + b"}" * 190
     orders = [

@@ -81,6 +81,7 @@ def test_tools_are_listed_with_their_schemas(capsys: pytest.CaptureFixture[str])
     assert "read" in out_of(capsys, "tools", "list")
 
 
+@pytest.mark.slow
 def test_sessions_are_listed_shown_and_deleted(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,6 +117,7 @@ def test_sessions_are_listed_shown_and_deleted(
     assert json.loads(out_of(capsys, "sessions", "list", "--json")) == []
 
 
+@pytest.mark.slow
 def test_a_session_goes_on_where_it_ended(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,6 +197,7 @@ def test_the_doctor_tells_whether_commands_can_run_in_the_sandbox(
     assert sandbox() == ("note", 'off; bwrap works here: sandbox = "bwrap" makes commands run in it')
 
 
+@pytest.mark.slow
 def test_no_command_of_a_run_escapes_the_sandbox_that_is_missing(
     user_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,4 +1,4 @@
-"""Rules and modes are applied while the program runs, also to calls that wait (interface §4)."""
+"""Changed rules and modes take effect while the program runs, for pending calls too."""
 
 import asyncio
 import os
@@ -251,6 +251,7 @@ async def test_names_in_the_workspace_that_are_not_utf_8_end_nothing(tmp_path: P
             assert await with_live_settings(engine, options_for(tmp_path), work) == ["settings_read"]
 
 
+@pytest.mark.slow
 async def test_a_name_that_is_not_utf_8_beside_the_settings_is_a_notice(tmp_path: Path) -> None:
     async with open_engine(options_for(tmp_path), watched=True) as engine:
         beside = engine.locations.config_dir / os.fsdecode(b"\xff")

@@ -10,6 +10,8 @@ import pytest
 
 from tui_agent.cli.program import run_program
 
+pytestmark = pytest.mark.slow
+
 
 def decide(tmp_path: Path, *lines: str) -> list[dict[str, object]]:
     done = subprocess.run(

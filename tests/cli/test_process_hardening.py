@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps a process's memory from its own user")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps a process's memory from its own user"),
+    pytest.mark.slow,
+]
 
 CANARY = "CANARY-1f0c"
 WITHOUT_PRIVILEGE = """

@@ -122,6 +122,7 @@ def test_version_and_help_are_on_stdout(capsys: pytest.CaptureFixture[str]) -> N
         assert word in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["tools", "list"], ["config", "show"]])
 def test_small_answers_load_neither_screen_nor_sdk(arguments: list[str], tmp_path: Path) -> None:
     script = (
@@ -142,6 +143,7 @@ def test_small_answers_load_neither_screen_nor_sdk(arguments: list[str], tmp_pat
     assert done.stderr.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_output_that_finds_no_room_is_one_line_and_no_trace() -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(

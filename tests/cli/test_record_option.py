@@ -13,6 +13,7 @@ from tui_agent.recording import read_recording
 from tui_agent.ui.replay.replay_stage import Stage
 
 
+@pytest.mark.slow
 def test_a_headless_run_is_recorded_and_shows_the_same_conversation(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -45,6 +46,7 @@ def test_a_recording_of_a_run_that_could_not_begin_leaves_no_file(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_an_engine_that_refuses_to_start_behind_the_screen_leaves_no_file(tmp_path: Path) -> None:
     home, work = tmp_path / "home", tmp_path / "work"
     work.mkdir()

@@ -12,6 +12,8 @@ import pytest
 from tests.e2e.desk import PROGRAM, App, Desk
 from tui_agent.cli.shortage import NEEDED_MIB, shortage_in
 
+pytestmark = pytest.mark.slow
+
 MEGABYTE = 1 << 20
 LEAST = 5
 """Descriptors with which Python itself can start, three of them the standard streams."""

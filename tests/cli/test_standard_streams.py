@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 DEMO = ("--demo", "-p", "--output-format")
 FORMATS = ("text", "json", "stream-json")
 

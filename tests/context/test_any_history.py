@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
+from tests.support.examples import examples
 from tests.support.transcript_checks import validate_history
 from tui_agent.context import Compaction, ContextGuard, ConversationHistory, GuardOptions, HistorySnapshot
 from tui_agent.context.compaction import SHORTEST_SAID, condensed
@@ -196,5 +197,5 @@ def _words_in(messages: Sequence[Message]) -> list[str]:
     return words
 
 
-AnyHistory.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+AnyHistory.TestCase.settings = settings(max_examples=examples(40), stateful_step_count=25, deadline=None)
 TestAnyHistory = AnyHistory.TestCase

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from tests.support.examples import examples
 from tests.support.transcript_checks import validate_history
 from tui_agent.context import (
     ContextLayer,
@@ -116,7 +117,7 @@ class HistoryAgainstNaiveModel(RuleBasedStateMachine):
         self.messages.append(message)
 
 
-HistoryAgainstNaiveModel.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+HistoryAgainstNaiveModel.TestCase.settings = settings(max_examples=examples(40), stateful_step_count=30, deadline=None)
 TestHistoryAgainstNaiveModel = HistoryAgainstNaiveModel.TestCase
 
 

@@ -200,6 +200,7 @@ def test_a_detached_child_gets_no_more_changes() -> None:
     assert child.parent is None
 
 
+@pytest.mark.slow
 def test_a_parent_keeps_no_child_alive() -> None:
     parent = ContextRegistry()
     ContextRegistry().set_parent(parent)

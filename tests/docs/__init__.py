@@ -1,1 +1,1 @@
-"""The pages of `docs/` say what the code does."""
+"""Tests that the pages of `docs/` match the code."""

@@ -1,4 +1,4 @@
-"""The programs of a page: each fenced `python` block is complete and prints what the block below it holds."""
+"""Programs of a page: each fenced `python` block is complete and prints the content of the block below it."""
 
 import itertools
 import re
@@ -14,16 +14,16 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block."""
+    """Fenced block of code."""
 
     title: str
-    """The section it is in."""
+    """Title of its section."""
     language: str
     text: str
 
 
 def blocks_of(page: Path) -> list[Block]:
-    """Return all of them, in the order of the page."""
+    """Return all blocks in the order of the page."""
     found: list[Block] = []
     for section in re.split(r"^## ", page.read_text("utf-8"), flags=re.MULTILINE)[1:]:
         title = section.partition("\n")[0]

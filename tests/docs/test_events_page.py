@@ -1,4 +1,4 @@
-"""`docs/events.md` is what its script makes of the code as it is now."""
+"""`docs/events.md` is the current output of its script."""
 
 import difflib
 import os
@@ -15,7 +15,7 @@ PAGE = ROOT / "docs" / "events.md"
 
 
 def made_now(hash_seed: str) -> str:
-    """The page as the script makes it; the seed decides the order in which sets are walked."""
+    """Return the script's output; the seed decides the iteration order of sets."""
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-W", "error", str(ROOT / "docs" / "make_events_page.py"), "--stdout"]
     return subprocess.run(
@@ -24,19 +24,21 @@ def made_now(hash_seed: str) -> str:
 
 
 def sections() -> dict[str, str]:
-    """The page's parts by their titles."""
+    """Return the page's sections by title."""
     parts = PAGE.read_text("utf-8").split("\n### ")[1:]
     return {title: text for title, _, text in (part.partition("\n") for part in parts)}
 
 
-def test_the_page_is_what_the_script_makes_now() -> None:
+@pytest.mark.slow
+def test_the_page_is_up_to_date() -> None:
     made, kept = made_now("1"), PAGE.read_text("utf-8")
 
     change = "\n".join(difflib.unified_diff(kept.splitlines(), made.splitlines(), "committed", "now", lineterm=""))
     assert made == kept, f"run `python docs/make_events_page.py`:\n{change}"
 
 
-def test_the_page_does_not_depend_on_chance() -> None:
+@pytest.mark.slow
+def test_the_page_does_not_depend_on_the_hash_seed() -> None:
     assert made_now("2") == made_now("3")
 
 
@@ -121,12 +123,12 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "reason=done",
     ),
 }
-"""What must be seen in each tree, in this order."""
+"""Lines that each tree must contain, in this order."""
 
 
 @pytest.mark.parametrize("title", SHOWN)
-def test_each_sequence_shows_what_it_is_about(title: str) -> None:
+def test_each_sequence_shows_its_subject(title: str) -> None:
     left = " ".join(sections()[title].split("```")[1].split())
     for words in SHOWN[title]:
-        assert words in left, f"{words!r} does not come here: {left}"
+        assert words in left, f"{words!r} is missing or out of order: {left}"
         left = left.partition(words)[2]

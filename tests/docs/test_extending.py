@@ -1,4 +1,4 @@
-"""Every block of `docs/extending.md` is complete and does what the page says."""
+"""Every block of `docs/extending.md` is complete and works as described."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tui_agent.ui.app.themes import ThemeCatalogue
 PAGE = DOCS / "extending.md"
 
 
-def test_there_is_one_example_for_each_thing_that_can_be_added() -> None:
+def test_there_is_one_example_for_each_extension() -> None:
     assert [(block.title, block.language) for block in blocks_of(PAGE) if block.language != "text"] == [
         ("A tool", "python"),
         ("A theme", "toml"),
@@ -19,14 +19,14 @@ def test_there_is_one_example_for_each_thing_that_can_be_added() -> None:
 
 
 @pytest.mark.parametrize(("program", "output"), [pytest.param(*pair, id=pair[0].title) for pair in programs_of(PAGE)])
-def test_a_program_prints_what_stands_below_it(
+def test_a_program_prints_the_output_below_it(
     program: Block, output: Block, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert output.language == "text"
     assert printed_by(program, PAGE, capsys, monkeypatch) == output.text
 
 
-async def test_the_theme_can_be_chosen(tmp_path: Path) -> None:
+async def test_the_theme_can_be_selected(tmp_path: Path) -> None:
     (block,) = [block for block in blocks_of(PAGE) if block.language == "toml"]
     (tmp_path / "dusk.toml").write_text(block.text, "utf-8")
     shelf = ThemeCatalogue([tmp_path])

@@ -1,4 +1,4 @@
-"""The programs of `docs/library.md` do what the page says, and pass the type checker."""
+"""The programs of `docs/library.md` print the documented output and pass the type checker."""
 
 import subprocess
 import sys
@@ -28,13 +28,14 @@ def test_there_is_a_program_for_each_use_of_the_engine() -> None:
 
 
 @pytest.mark.parametrize(("program", "output"), [pytest.param(*pair, id=pair[0].title) for pair in programs_of(PAGE)])
-def test_a_program_prints_what_stands_below_it(
+def test_a_program_prints_the_output_below_it(
     program: Block, output: Block, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert output.language == "text"
     assert printed_by(program, PAGE, capsys, monkeypatch) == output.text
 
 
+@pytest.mark.slow
 def test_every_program_passes_the_strict_type_checker(tmp_path: Path) -> None:
     for number, (program, _) in enumerate(programs_of(PAGE)):
         (tmp_path / f"program_{number}.py").write_text(f"# pyright: strict\n{program.text}", "utf-8")

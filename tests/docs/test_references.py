@@ -1,4 +1,4 @@
-"""What the pages point to is there."""
+"""Links and file names in the documentation point to existing files."""
 
 import re
 from pathlib import Path
@@ -15,15 +15,15 @@ def named(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_points_to_an_existing_file(page: Path) -> None:
     links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text("utf-8"))
 
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
-def test_every_file_a_page_names_exists(page: Path) -> None:
-    """Of the package, from its root or from the repository's; names without a directory are examples."""
+def test_every_file_named_on_a_page_exists(page: Path) -> None:
+    """Names are relative to the package or the repository; names without a directory are examples."""
     text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
     names = re.findall(r"`((?:[\w.]+/)+\w+\.(?:py|md|toml))`", text)
 

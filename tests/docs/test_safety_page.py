@@ -1,4 +1,4 @@
-"""`docs/safety.md` promises what the code does."""
+"""`docs/safety.md` promises only what tests check."""
 
 import re
 from pathlib import Path
@@ -18,12 +18,12 @@ PROMISE = re.compile(r"^\| (\d+) \| [^|]+ \| [^|]+ \| ([^|]+) \|$", re.MULTILINE
 
 
 def named_by_promise() -> dict[int, list[str]]:
-    """The tests that the page names for each promise."""
+    """Return the tests that the page names for each promise."""
     found = PROMISE.findall(PAGE.read_text("utf-8"))
     return {int(number): re.findall(r"`([^`]+)`", tests) for number, tests in found}
 
 
-def test_each_promise_names_the_tests_that_hold_it() -> None:
+def test_each_promise_names_its_tests() -> None:
     named = named_by_promise()
 
     assert list(named) == list(range(1, 18))
@@ -31,14 +31,14 @@ def test_each_promise_names_the_tests_that_hold_it() -> None:
 
 
 @pytest.mark.parametrize("test", sorted({test for tests in named_by_promise().values() for test in tests}))
-def test_a_test_that_the_page_names_is_there(test: str) -> None:
+def test_every_test_named_on_the_page_exists(test: str) -> None:
     path, name = test.split("::")
 
     assert re.search(rf"^(?:async )?def {name}\(", (ROOT / path).read_text("utf-8"), re.MULTILINE)
 
 
 def decisions() -> list[tuple[str, str, str, str, str]]:
-    """The rows of the page's table of decisions: mode, tool, what about, decision, source."""
+    """Return the rows of the table of decisions: mode, tool, subject, decision, source."""
     return [(m, tool, about.replace(r"\|", "|"), *end) for m, tool, about, *end in ROW.findall(PAGE.read_text("utf-8"))]
 
 
@@ -56,7 +56,7 @@ def test_the_page_shows_decisions_of_every_kind() -> None:
 
 
 @pytest.mark.parametrize(("mode", "tool", "about", "decision", "source"), decisions())
-def test_a_decision_of_the_page_is_made(
+def test_the_policy_decides_as_the_page_says(
     mode: str, tool: str, about: str, decision: str, source: str, tmp_path: Path
 ) -> None:
     root = tmp_path / "workspace"

@@ -1,4 +1,4 @@
-"""`docs/settings.md` names every setting, and says truly when a change of it holds."""
+"""`docs/settings.md` names every setting, and when a change takes effect."""
 
 from pathlib import Path
 
@@ -9,15 +9,15 @@ PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 
 
 def rows() -> dict[str, str]:
-    """The rows of the page's table by the settings they are about."""
+    """Return the rows of the table by setting."""
     lines = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| `")]
     return {name.strip(" `"): line for line in lines for name in line.split("|")[1].split(",")}
 
 
-def test_every_setting_is_there() -> None:
+def test_every_setting_is_listed() -> None:
     assert set(rows()) == set(key_names())
 
 
-def test_what_waits_for_the_next_start_and_what_no_project_sets_is_said() -> None:
+def test_settings_that_need_a_restart_or_that_projects_may_not_set_are_marked() -> None:
     assert {name for name, row in rows().items() if "from the next start" in row} == set(ONLY_AT_START)
     assert {name for name, row in rows().items() if "Never from a project" in row} == set(NEVER_FROM_PROJECT)

@@ -10,8 +10,6 @@ from tests.support.server_process import ServerProcess
 from .desk import App, Desk
 from .script import Block, Reply, bodies_of, call, calls, results_in, says
 
-pytestmark = pytest.mark.e2e
-
 BEFORE = "one\ntwo\nthree\n"
 EDIT = call("edit", path="list.txt", old_string="two", new_string="2")
 

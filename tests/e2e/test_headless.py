@@ -15,8 +15,6 @@ from tests.support.server_process import ServerProcess
 from .desk import PROGRAM, Desk
 from .script import Reply, bodies_of, call, calls, fails, results_in, says, text_block, until, words_in
 
-pytestmark = pytest.mark.e2e
-
 WRITE = call("write", path="new.txt", content="x\n")
 
 

@@ -8,8 +8,6 @@ from tests.support.server_process import ServerProcess
 from .desk import App, Desk
 from .script import bodies_of, call, calls, results_in, says, text_block, until, words_in
 
-pytestmark = pytest.mark.e2e
-
 ALLOWED = ("--permission-mode", "allow")
 MOST_MEMORY = 400_000_000
 """Maximum memory of the program in bytes, whatever the output."""

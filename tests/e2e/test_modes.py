@@ -1,13 +1,9 @@
 """Permission modes by one key, with immediate effect."""
 
-import pytest
-
 from tests.support.server_process import ServerProcess
 
 from .desk import App, Desk
 from .script import bodies_of, call, calls, results_in, says
-
-pytestmark = pytest.mark.e2e
 
 READ_AND_EDIT = [
     calls(call("read", path="list.txt")),

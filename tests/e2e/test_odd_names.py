@@ -2,15 +2,11 @@
 
 import os
 
-import pytest
-
 from tests.support.server_process import ServerProcess
 
 from .desk import Desk
 from .script import call, calls, says, until
 from .test_headless import piped
-
-pytestmark = pytest.mark.e2e
 
 NAMES = (b"\xff\xfe.txt", b"\xed\xa0\x80", b"a\nb", b"x" * 255)
 DENY = '[permissions]\nrules = [["deny", "bash(make:*)"]]\n'

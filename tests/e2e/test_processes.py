@@ -15,8 +15,6 @@ from tests.tools.daemons import daemon, living_in, until_there
 from .desk import PROGRAM, App, Desk
 from .script import Reply, bodies_of, call, calls, results_in, says
 
-pytestmark = pytest.mark.e2e
-
 ALLOWED = ("--permission-mode", "allow")
 LASTING = "echo all are there; sleep {tag} & sleep {tag}"
 """A command whose shell dies with a killed program, but whose first child does not."""

@@ -10,8 +10,6 @@ from tests.support.server_process import ServerProcess
 from .desk import App, Desk
 from .script import bodies_of, call, calls, results_in, says, text_block, until, words_in
 
-pytestmark = pytest.mark.e2e
-
 ALLOWED = ("--permission-mode", "allow")
 
 

@@ -10,8 +10,6 @@ from .program_states import ALLOWED, STATES
 from .script import bodies_of, call, calls, says
 from .ways_to_end import WAYS, end_it
 
-pytestmark = pytest.mark.e2e
-
 
 @pytest.mark.parametrize(
     ("state", "way"),

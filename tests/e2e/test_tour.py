@@ -1,10 +1,6 @@
 """The guided tour as a new user takes it, with one steering message and one approval."""
 
-import pytest
-
 from .desk import NARROW, Desk
-
-pytestmark = pytest.mark.e2e
 
 WRONG = "if quantity > BULK:"
 RIGHT = "if quantity >= BULK:"

@@ -11,8 +11,6 @@ from tests.support.server_process import ServerProcess
 from .desk import PROGRAM, Desk
 from .script import bodies_of, call, calls, results_in, says
 
-pytestmark = pytest.mark.e2e
-
 SETTINGS = '[permissions]\nrules = [["deny", "bash(make:*)"], ["allow", "bash(touch:*)"]]\n'
 
 

@@ -7,8 +7,6 @@ from tests.support.server_process import ServerProcess
 from .desk import Desk
 from .script import bodies_of, call, calls, says, words_in
 
-pytestmark = pytest.mark.e2e
-
 ALLOWED = ("--permission-mode", "allow")
 WAITS = "echo begun; until [ -e gate ]; do sleep 0.05; done"
 

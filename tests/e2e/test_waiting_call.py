@@ -10,8 +10,6 @@ from .desk import Desk
 from .script import bodies_of, calls, results_in, says, until
 from .test_headless import WRITE, piped
 
-pytestmark = pytest.mark.e2e
-
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_the_request_is_repeated_and_its_approval_writes_the_file(desk: Desk, number: signal.Signals) -> None:

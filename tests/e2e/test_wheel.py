@@ -67,6 +67,7 @@ def run(environment: Path, directory: Path, *arguments: str) -> subprocess.Compl
     )
 
 
+@pytest.mark.slow
 def test_the_wheel_contains_themes_and_style_sheets(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
 
@@ -76,6 +77,7 @@ def test_the_wheel_contains_themes_and_style_sheets(wheel: Path) -> None:
     assert not any(name.startswith("tests/") for name in names)
 
 
+@pytest.mark.slow
 def test_it_knows_its_version(environment: Path, tmp_path: Path) -> None:
     assert run(environment, tmp_path, "--version").stdout == f"tui-agent {__version__}\n"
 
@@ -89,6 +91,7 @@ def test_it_runs_from_the_environment_and_not_from_the_checkout(environment: Pat
     assert done.stdout.startswith(str(environment))
 
 
+@pytest.mark.slow
 def test_the_doctor_reports_working_and_missing_parts(environment: Path, tmp_path: Path) -> None:
     done = run(environment, tmp_path, "doctor")
 
@@ -97,6 +100,7 @@ def test_the_doctor_reports_working_and_missing_parts(environment: Path, tmp_pat
     assert "--demo" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_headless_demo_run_reads_a_real_file(environment: Path, tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("the quick brown fox\n", "utf-8")
 

@@ -7,8 +7,6 @@ from tests.support.server_process import ServerProcess
 from .desk import Desk
 from .script import bodies_of, call, calls, fails, results_in, says, text_block, until
 
-pytestmark = pytest.mark.e2e
-
 
 def test_calls_that_touch_one_file_run_in_order_and_the_others_beside_them(desk: Desk) -> None:
     desk.file("a.txt", "alpha\n")

@@ -15,7 +15,7 @@ from tui_agent.protocol.messages import ToolResultMessage
 
 
 class Bench:
-    """A scheduler over scripted tools, with everything it told; judged when its test is over."""
+    """Scheduler over scripted tools that records everything it publishes; validated when its test ends."""
 
     def __init__(self, tools: list[ScriptedTool], options: ExecutionOptions | None = None, **settings: Any) -> None:
         self.bus = ValidatingBus(options)
@@ -46,7 +46,7 @@ class Bench:
             await asyncio.sleep(0)
 
     def _without_result(self) -> list[str]:
-        """Either every call has its one result message, or, where the message was thrown away, none has."""
+        """Return the calls without a result message, which are those of a discarded message."""
         queued = [event.call_id for event in self.events(ToolQueued)]
         answered = [message.call_id for message in self.committed]
         assert answered in ([], queued)
@@ -61,6 +61,6 @@ async def bench_of(*args: Any, **kwargs: Any) -> AsyncIterator[Bench]:
 
 
 async def settled() -> None:
-    """Lets everything run that can."""
+    """Let everything run that can."""
     for _ in range(20):
         await asyncio.sleep(0)

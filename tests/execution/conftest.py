@@ -1,3 +1,3 @@
-"""After every test of the engine, what it told is judged."""
+"""Validation of the engine's events after every test."""
 
 from tests.support.validating_bus import judged as judged

@@ -1,4 +1,4 @@
-"""What the tests of the engine run it with: scripted tools and policies, and a judge after every run."""
+"""Scripted tools and policies for tests of the engine, and checks after every run."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -24,7 +24,7 @@ async def _echo(arguments: JsonObject, context: ToolContext) -> ToolResult:
 
 
 class ScriptedTool(Tool):
-    """A tool that does what the test says."""
+    """Tool with scripted behaviour."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class ScriptedTool(Tool):
 
 @dataclass
 class FakePolicy:
-    """Judges by tool name; the floor denies what `floor_denies` names."""
+    """Policy that decides by tool name; the floor denies the tools in `floor_denies`."""
 
     verdicts: dict[str, str] = field(default_factory=dict[str, str])
     floor_denies: set[str] = field(default_factory=set[str])
@@ -123,7 +123,7 @@ class FakePolicy:
 
 @dataclass
 class Ran:
-    """What a run of calls gave."""
+    """Results and events of a run of calls."""
 
     result: ToolExecutionResult
     envelopes: list[Envelope]
@@ -153,7 +153,7 @@ class Ran:
 
 
 def line(event: Any) -> str:
-    """An event as one short line."""
+    """Return a short line for an event."""
     if event.type == "message.ended" and event.message.role == "tool_result":
         return f"message.ended {event.message.call_id}"
     call_id = getattr(event, "call_id", None)
@@ -165,12 +165,12 @@ def call(name: str = "act", call_id: str = "c", /, **arguments: Any) -> ToolCall
 
 
 def calls(*names: str) -> list[ToolCall]:
-    """One call for each name, with ids c0, c1, …"""
+    """Return one call for each name, with ids c0, c1, …"""
     return [call(name, f"c{index}") for index, name in enumerate(names)]
 
 
 def judge(asked: Sequence[ToolCall], ran: ToolExecutionResult) -> None:
-    """Holds what a run gave against the calls of its message."""
+    """Compare the results of a run with the calls of its message."""
     assert len(ran.reports) == len(asked)
     if asked:
         message = AssistantMessage(content=tuple(asked), stop_reason="tool_use")
@@ -188,7 +188,7 @@ async def run(
     steering: SteeringGetter | None = None,
     cancellation: CancellationToken | None = None,
 ) -> Ran:
-    """`execute_tool_calls` on a bus of its own, judged."""
+    """Run `execute_tool_calls` on a bus of its own, validated."""
     bus = ValidatingBus(options)
     with bus.subscribe(merge=False) as subscription:
         result = await execute_tool_calls(
@@ -209,7 +209,7 @@ async def run(
 
 
 class Steering:
-    """A steering getter that counts and answers as told: at the n-th poll, or once something was put in."""
+    """Steering getter that counts its polls and finds a message at the n-th poll, or once a test adds one."""
 
     def __init__(self, at_poll: int | None = None, kind: Any = "steer") -> None:
         self.polls = 0
@@ -229,7 +229,7 @@ class Steering:
 
 
 def sleeping(seconds: float, text: str = "slept") -> Behaviour:
-    """For the virtual clock only."""
+    """Sleep on the virtual clock."""
 
     async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
         await asyncio.sleep(seconds)
@@ -239,7 +239,7 @@ def sleeping(seconds: float, text: str = "slept") -> Behaviour:
 
 
 class Doors:
-    """Lets a test open each call's way one by one: a call waits at the door of its id."""
+    """Gates that a test opens one by one: each call waits at the gate of its id."""
 
     def __init__(self) -> None:
         self.arrived: list[str] = []
@@ -257,7 +257,7 @@ class Doors:
             self._door(call_id).set()
 
     async def until(self, *call_ids: str) -> None:
-        """Waits until these calls stand at their doors."""
+        """Wait until these calls are at their gates."""
         while not set(call_ids) <= set(self.arrived):
             self._bell.clear()
             await self._bell.wait()

@@ -1,4 +1,4 @@
-"""One call and an engine around it, for tests of single stages."""
+"""A call and an engine around it, for tests of single stages."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from tui_agent.protocol.tool import Tool, ToolResult
 
 
 class FreeTurns:
-    """Gives every turn at once and notes what was asked of it."""
+    """Turns that are granted at once and recorded."""
 
     def __init__(self) -> None:
         self.heard: list[str] = []
@@ -34,7 +34,7 @@ class FreeTurns:
 
 
 class FakeGuardrails:
-    """Trips where a text contains the bad word; raises where it contains the worst one."""
+    """Guardrails that trip on the bad word and raise on the worst one."""
 
     looks_at_results = True
 
@@ -55,7 +55,7 @@ class FakeGuardrails:
 
 
 class Stand:
-    """An engine, one call in hand, and what was told."""
+    """Engine with one call, and the events it published."""
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ def accesses(*, reads: str = "", writes: str = "", searches: str = "") -> Access
         (accesses(), accesses(writes="/a"), False),
     ],
 )
-def test_when_accesses_meet(one: Accesses, other: Accesses, answer: bool) -> None:
+def test_conflicting_accesses(one: Accesses, other: Accesses, answer: bool) -> None:
     assert meet(one, other) is answer
     assert meet(other, one) is answer
 
@@ -43,9 +43,10 @@ sets = st.frozensets(names, max_size=2)
 some_accesses = st.builds(Accesses, sets, sets, sets)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(some_accesses, st.booleans()), max_size=6), some_accesses)
 def test_the_tree_agrees_with_the_definition(earlier: list[tuple[Accesses, bool]], later: Accesses) -> None:
-    """What a call meets is found directly, or behind a call that waits for it and is itself found."""
+    """A call's conflicts are found directly, or through a call that waits for them and is itself found."""
     tree: AccessTree[int] = AccessTree()
     waits_for: dict[int, set[int]] = {}
     for number, (own, waits) in enumerate(earlier):
@@ -63,7 +64,7 @@ def closure(found: set[int], waits_for: dict[int, set[int]]) -> set[int]:
     return found.union(*(waits_for[number] for number in found))
 
 
-def test_a_cleared_tree_meets_nothing() -> None:
+def test_a_cleared_tree_has_no_conflicts() -> None:
     tree: AccessTree[str] = AccessTree()
     tree.add("w", accesses(writes="/a"), waits=True)
     tree.clear()
@@ -71,7 +72,7 @@ def test_a_cleared_tree_meets_nothing() -> None:
     assert list(tree.met_by(accesses(writes="/a"))) == []
 
 
-def test_writes_to_one_path_stay_cheap_however_many_there_are() -> None:
+def test_many_writes_to_one_path_stay_cheap() -> None:
     tree: AccessTree[int] = AccessTree()
     for number in range(100):
         met = list(tree.met_by(accesses(writes="/a")))

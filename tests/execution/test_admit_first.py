@@ -1,4 +1,4 @@
-"""Options `admit_first` and `start_events=upfront`: every call is judged before one of them runs (S1-3, S2-4)."""
+"""Options `admit_first` and `start_events=upfront`: every call is checked before any runs (S1-3, S2-4)."""
 
 import asyncio
 from typing import Any
@@ -32,9 +32,7 @@ APPROVE = ApprovalDecision(decision="approve")
     ("chosen", "waits"),
     [({"admit_first": True}, True), ({"start_events": "upfront"}, True), ({}, False)],
 )
-async def test_nothing_runs_before_the_last_call_was_asked_about(
-    strategy: Any, chosen: dict[str, Any], waits: bool
-) -> None:
+async def test_nothing_runs_before_every_call_is_checked(strategy: Any, chosen: dict[str, Any], waits: bool) -> None:
     gate = ApprovalGate(interactive=True)
     look, ask = ScriptedTool("look", read_only=True), ScriptedTool("ask", read_only=True)
     options = ExecutionOptions(strategy=strategy, **chosen)
@@ -50,7 +48,7 @@ async def test_nothing_runs_before_the_last_call_was_asked_about(
     assert bench.ended() == {"c0": "ok", "c1": "ok"}
 
 
-async def test_what_began_while_the_answer_streamed_runs_on() -> None:
+async def test_a_call_that_started_with_the_answer_keeps_running() -> None:
     gate = ApprovalGate(interactive=True)
     look = ScriptedTool("look", read_only=True)
     policy = FakePolicy({"ask": "ask"})
@@ -69,7 +67,7 @@ async def test_what_began_while_the_answer_streamed_runs_on() -> None:
     assert bench.ended() == {"a": "ok", "b": "ok"}
 
 
-async def test_what_was_admitted_is_judged_again_when_it_runs() -> None:
+async def test_an_admitted_call_is_checked_again_when_it_runs() -> None:
     policy = FakePolicy()
 
     async def forbid(arguments: JsonObject, context: ToolContext) -> ToolResult:
@@ -85,7 +83,7 @@ async def test_what_was_admitted_is_judged_again_when_it_runs() -> None:
     assert act.calls == []
 
 
-async def test_a_call_that_was_refused_stays_refused_whatever_comes_next() -> None:
+async def test_a_refused_call_stays_refused() -> None:
     hooks = HookBus()
     hooks.before_tool(lambda question: DenyCall("no") if question.call.id == "c1" else None)
     options = ExecutionOptions(strategy=Sequential(), admit_first=True)
@@ -95,7 +93,7 @@ async def test_a_call_that_was_refused_stays_refused_whatever_comes_next() -> No
     assert ran.statuses == ["ok", "denied_hook", "skipped_steering"]
 
 
-async def test_a_failure_hook_is_asked_once_about_a_refused_call() -> None:
+async def test_a_failure_hook_runs_once_for_a_refused_call() -> None:
     asked: list[str] = []
     hooks = HookBus()
     hooks.on_tool_error(lambda question: asked.append(question.call.id))
@@ -106,7 +104,7 @@ async def test_a_failure_hook_is_asked_once_about_a_refused_call() -> None:
     assert asked == ["c0"]
 
 
-async def test_a_call_taken_back_while_others_are_asked_about_never_runs() -> None:
+async def test_a_call_cancelled_while_others_are_checked_never_runs() -> None:
     gate = ApprovalGate(interactive=True)
     look = ScriptedTool("look", read_only=True)
     options = ExecutionOptions(strategy=Parallel(), admit_first=True)
@@ -123,7 +121,7 @@ async def test_a_call_taken_back_while_others_are_asked_about_never_runs() -> No
     assert look.calls == []
 
 
-async def test_a_run_cancelled_while_it_asks_answers_every_call() -> None:
+async def test_a_run_cancelled_during_the_checks_gives_every_call_a_result() -> None:
     gate = ApprovalGate(interactive=True)
     async with bench_of(
         [ScriptedTool("ask")], ExecutionOptions(admit_first=True), gate=gate, policy=FakePolicy({"ask": "ask"})
@@ -138,10 +136,10 @@ async def test_a_run_cancelled_while_it_asks_answers_every_call() -> None:
     assert finishing.result().halted == "aborted"
 
 
-# --- starts told up front ---
+# --- upfront starts ---------------------------------------------------------------------------------------------------
 
 
-async def test_upfront_tells_what_each_call_will_really_run_with() -> None:
+async def test_upfront_starts_carry_the_final_arguments() -> None:
     def rewrite(question: BeforeTool) -> ModifyArguments:
         return ModifyArguments({"path": f"/right/{question.call.id}"})
 
@@ -167,7 +165,7 @@ async def test_upfront_tells_what_each_call_will_really_run_with() -> None:
     assert ran.events.index(starts[-1]) < min(ends)
 
 
-async def test_upfront_does_not_hide_that_a_call_was_taken_over() -> None:
+async def test_upfront_starts_name_an_adopted_call() -> None:
     doors, gate = Doors(), asyncio.Event()
     hooks = HookBus()
 

@@ -1,4 +1,4 @@
-"""Calls that ran in an earlier process and are answered with what they gave then (C43)."""
+"""Calls that ran in an earlier process and get the result they had then."""
 
 from tui_agent.protocol.tool import ToolResult
 
@@ -6,7 +6,7 @@ from .bench import bench_of
 from .kit import ScriptedTool, calls
 
 
-async def test_a_call_that_ran_in_an_earlier_process_is_answered_with_what_it_gave() -> None:
+async def test_a_call_that_ran_in_an_earlier_process_gets_its_earlier_result() -> None:
     tool = ScriptedTool()
     async with bench_of([tool]) as bench:
         bench.scheduler.submit_all(calls("act", "act"))

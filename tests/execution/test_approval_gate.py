@@ -19,7 +19,7 @@ def question(call_id: str = "c", digest: str = "d") -> ApprovalRequest:
 
 
 class Asking:
-    """Asks a gate in a task, and keeps what was told."""
+    """Question to a gate in a task, and the events it published."""
 
     def __init__(self, gate: ApprovalGate) -> None:
         self.gate = gate
@@ -37,7 +37,7 @@ class Asking:
     async def answered_by(
         self, act: Callable[[], Awaitable[None] | None], request: ApprovalRequest | None = None, **kwargs: Any
     ) -> ApprovalAnswer:
-        """The answer after `act` was done while the question waits."""
+        """Return the answer if `act` happens while the question is pending."""
         async with asyncio.TaskGroup() as group:
             task = group.create_task(self.ask(request, **kwargs))
             await until_pending(self.gate)
@@ -62,7 +62,7 @@ async def test_where_nobody_can_answer_the_answer_is_no() -> None:
     assert [event.type for event in asking.events()] == ["approval.requested", "approval.resolved"]
 
 
-async def test_a_person_answers_by_id_and_only_the_first_answer_counts() -> None:
+async def test_the_user_answers_by_id_and_only_the_first_answer_counts() -> None:
     gate = ApprovalGate(interactive=True)
     asking = Asking(gate)
 
@@ -78,7 +78,7 @@ async def test_a_person_answers_by_id_and_only_the_first_answer_counts() -> None
     assert len(asking.events(ApprovalResolved)) == 1
 
 
-async def test_a_front_end_can_say_that_nobody_answers_any_more() -> None:
+async def test_a_front_end_can_report_that_it_no_longer_answers() -> None:
     gate = ApprovalGate(interactive=True)
 
     def give_up() -> None:
@@ -99,7 +99,7 @@ async def test_an_approver_answers() -> None:
 
 
 @pytest.mark.parametrize("approver", [lambda request: 1 / 0, lambda request: "yes"])
-async def test_an_approver_that_fails_denies(approver: Any) -> None:
+async def test_a_failing_approver_denies(approver: Any) -> None:
     answer = await Asking(ApprovalGate(approver=approver)).ask()
 
     assert (answer.decision.decision, answer.by) == ("deny", "nobody")
@@ -118,7 +118,7 @@ async def test_a_front_end_may_be_faster_than_the_approver() -> None:
     assert answer == ApprovalAnswer(APPROVE, "user")
 
 
-async def test_where_an_approver_fails_a_front_end_still_answers() -> None:
+async def test_a_front_end_can_still_answer_after_the_approver_failed() -> None:
     failing: Any = lambda request: 1 / 0  # noqa: E731
     gate = ApprovalGate(interactive=True, approver=failing)
 
@@ -130,7 +130,7 @@ async def test_where_an_approver_fails_a_front_end_still_answers() -> None:
     assert await Asking(gate).answered_by(later) == ApprovalAnswer(APPROVE, "user")
 
 
-async def test_a_decision_given_beforehand_is_used_up_by_the_first_question() -> None:
+async def test_a_stored_decision_is_used_up_by_the_first_question() -> None:
     gate = ApprovalGate()
     gate.prefeed("c", APPROVE, digest="d")
 
@@ -138,7 +138,7 @@ async def test_a_decision_given_beforehand_is_used_up_by_the_first_question() ->
     assert (await Asking(gate).ask()).by == "nobody"
 
 
-async def test_a_decision_given_beforehand_counts_only_for_what_it_was_made_about() -> None:
+async def test_a_stored_decision_counts_only_for_its_subject() -> None:
     gate = ApprovalGate()
     gate.prefeed("c", APPROVE, digest="other")
 
@@ -148,12 +148,12 @@ async def test_a_decision_given_beforehand_counts_only_for_what_it_was_made_abou
     assert (await Asking(gate).ask()).by == "resume"
 
 
-def test_a_decision_beforehand_says_what_it_was_made_about() -> None:
+def test_a_stored_decision_names_its_subject() -> None:
     with pytest.raises(TypeError, match="digest"):
         ApprovalGate().prefeed("c", APPROVE)  # pyright: ignore[reportCallIssue]
 
 
-async def test_the_question_waits_and_is_told_before_the_checkpoint_and_the_answer() -> None:
+async def test_the_question_is_pending_and_published_before_the_checkpoint_and_the_answer() -> None:
     gate = ApprovalGate(approver=lambda request: order.append("approver") or APPROVE)
     asking = Asking(gate)
     order: list[str] = []
@@ -170,7 +170,7 @@ async def test_the_question_waits_and_is_told_before_the_checkpoint_and_the_answ
     assert gate.pending == ()
 
 
-async def test_a_checkpoint_that_fails_is_told_and_the_question_waits_all_the_same() -> None:
+async def test_a_failing_checkpoint_is_published_and_the_question_stays_pending() -> None:
     def no_disk(request: ApprovalRequest) -> None:
         raise OSError("disk full")
 
@@ -197,7 +197,7 @@ async def test_a_cancelled_question_is_settled_as_denied() -> None:
     assert not gate.resolve("q_c", APPROVE)
 
 
-def test_a_question_may_have_a_time() -> None:
+def test_a_question_may_have_a_timeout() -> None:
     async def work() -> ApprovalAnswer:
         return await Asking(ApprovalGate(interactive=True, timeout=60)).ask()
 
@@ -208,7 +208,7 @@ def test_a_question_may_have_a_time() -> None:
 
 
 @pytest.mark.parametrize(("verdict", "decision"), [("allow", "approve"), ("deny", "deny")])
-async def test_every_waiting_question_is_judged_again(verdict: Any, decision: str) -> None:
+async def test_every_pending_question_is_decided_again(verdict: Any, decision: str) -> None:
     gate = ApprovalGate(interactive=True)
     judgement = PermissionDecision(decision=verdict, source="mode", reason="mode changed")
 
@@ -217,7 +217,7 @@ async def test_every_waiting_question_is_judged_again(verdict: Any, decision: st
     assert (answer.decision.decision, answer.by) == (decision, "policy")
 
 
-async def test_what_still_needs_an_answer_goes_on_waiting() -> None:
+async def test_questions_that_still_need_an_answer_stay_pending() -> None:
     gate = ApprovalGate(interactive=True)
     judgement = PermissionDecision(decision="ask", source="mode", reason="still")
 
@@ -233,7 +233,7 @@ async def test_what_still_needs_an_answer_goes_on_waiting() -> None:
     assert answer.by == "user"
 
 
-async def test_questions_wait_in_the_order_in_which_they_came() -> None:
+async def test_pending_questions_keep_their_order() -> None:
     gate = ApprovalGate(interactive=True)
     asking = Asking(gate)
 
@@ -259,7 +259,7 @@ async def test_questions_wait_in_the_order_in_which_they_came() -> None:
         (APPROVE, None),
     ],
 )
-async def test_an_answer_for_more_than_one_call_is_told_with_its_rule(
+async def test_an_answer_for_more_than_one_call_is_published_with_its_rule(
     decision: ApprovalDecision, rule: str | None
 ) -> None:
     asking = Asking(ApprovalGate(approver=lambda _: decision))
@@ -269,7 +269,7 @@ async def test_an_answer_for_more_than_one_call_is_told_with_its_rule(
     assert [event.rule for event in asking.events(ApprovalResolved)] == [rule]
 
 
-def test_questions_are_made_ready_in_turn_in_one_event_loop_after_another() -> None:
+def test_questions_are_prepared_in_order_in_consecutive_event_loops() -> None:
     gate, order = ApprovalGate(), list[int]()
 
     async def make_ready(number: int) -> None:

@@ -12,7 +12,7 @@ from tui_agent.protocol.tool import Accesses
 
 
 class NoTurns:
-    """For states that never ask for a turn."""
+    """Turns for states that never need one."""
 
     def __getattr__(self, name: str) -> Any:
         return lambda state: None
@@ -44,14 +44,14 @@ async def test_a_cancelled_token_stops_the_call_with_its_reason() -> None:
     assert "esc" in state.stopping.result.text
 
 
-async def test_a_call_of_a_cancelled_run_is_born_stopped() -> None:
+async def test_a_call_of_a_cancelled_run_starts_out_stopped() -> None:
     parent = CancellationToken()
     parent.cancel("esc")
 
     assert new_state(parent).stopping is not None
 
 
-async def test_a_call_that_ended_is_not_stopped_any_more() -> None:
+async def test_a_call_that_ended_cannot_be_stopped() -> None:
     for phase in ("ran", "over"):
         state = new_state()
         state.phase = phase  # pyright: ignore[reportAttributeAccessIssue]
@@ -59,7 +59,7 @@ async def test_a_call_that_ended_is_not_stopped_any_more() -> None:
         assert state.stopping is None
 
 
-def test_a_call_that_waits_ends_at_once() -> None:
+def test_a_waiting_call_ends_at_once() -> None:
     async def seconds() -> float:
         state = new_state()
         loop = asyncio.get_running_loop()
@@ -73,7 +73,7 @@ def test_a_call_that_waits_ends_at_once() -> None:
     assert run_virtual(seconds()) == 0.0
 
 
-async def test_a_call_that_was_taken_back_waits_for_nothing_any_more() -> None:
+async def test_a_cancelled_call_waits_for_nothing() -> None:
     state = new_state()
     state.cancel("stop")
 
@@ -81,7 +81,7 @@ async def test_a_call_that_was_taken_back_waits_for_nothing_any_more() -> None:
         await state.unless_stopped(asyncio.Event().wait())
 
 
-async def test_a_wait_within_a_wait_ends_with_it() -> None:
+async def test_a_nested_wait_ends_with_the_outer_one() -> None:
     state = new_state()
 
     async def inner() -> None:
@@ -93,7 +93,7 @@ async def test_a_wait_within_a_wait_ends_with_it() -> None:
         await state.unless_stopped(inner())
 
 
-async def test_a_call_that_is_over_hears_no_more_of_its_token() -> None:
+async def test_a_finished_call_no_longer_follows_its_token() -> None:
     parent = CancellationToken()
     state = new_state(parent)
     state.end(failure("error", "broken"))
@@ -104,7 +104,7 @@ async def test_a_call_that_is_over_hears_no_more_of_its_token() -> None:
     assert state.stopping is None
 
 
-async def test_accesses_of_a_call_that_cannot_run_are_none_at_all() -> None:
+async def test_a_call_that_cannot_run_has_no_accesses() -> None:
     state = new_state()
     assert state.accesses() == Accesses()
 
@@ -115,7 +115,7 @@ async def test_accesses_of_a_call_that_cannot_run_are_none_at_all() -> None:
     assert state.accesses() is None
 
 
-async def test_seconds_asked_are_added_up() -> None:
+async def test_seconds_spent_on_questions_add_up() -> None:
     state = new_state()
     state.asked = ((1.0, 2.0), (5.0, 5.5))
 

@@ -1,4 +1,4 @@
-"""What each default of `ExecutionOptions` means for calls, where its number or word alone would not show it."""
+"""Effects of each default of `ExecutionOptions` that its value alone does not show."""
 
 import asyncio
 from typing import Any
@@ -18,7 +18,7 @@ async def fail(arguments: JsonObject, context: ToolContext) -> ToolResult:
     raise ValueError("broken")
 
 
-async def test_ten_calls_run_at_once_and_the_next_waits_for_a_permit() -> None:
+async def test_ten_calls_run_at_once_and_the_next_waits_for_a_slot() -> None:
     doors = Doors()
     async with bench_of([ScriptedTool("look", doors, read_only=True)]) as bench:
         bench.scheduler.submit_all(calls(*["look"] * 11))
@@ -41,7 +41,7 @@ def test_a_call_may_take_thirty_seconds() -> None:
     assert run_virtual(work()).statuses == ["ok", "timeout"]
 
 
-def test_a_call_that_heeds_nothing_is_cancelled_after_two_seconds_of_grace() -> None:
+def test_a_call_that_ignores_its_token_is_cancelled_after_two_seconds_of_grace() -> None:
     ends: list[float] = []
 
     async def stay(arguments: JsonObject, context: ToolContext) -> ToolResult:
@@ -75,14 +75,14 @@ async def test_a_result_may_have_a_hundred_thousand_characters() -> None:
     assert len(ran.texts[1]) <= 100_000
 
 
-async def test_a_traceback_is_for_the_screen_and_not_for_the_model() -> None:
+async def test_a_traceback_goes_to_the_screen_and_not_to_the_model() -> None:
     ran = await run([ScriptedTool(behaviour=fail)], [call()])
 
     assert ran.texts == ["broken"]
     assert "Traceback" in (ran.ended("c").details or {})["traceback"]
 
 
-async def test_the_run_ends_only_if_every_result_asks_for_it() -> None:
+async def test_the_run_ends_only_if_every_result_requests_it() -> None:
     async def end(arguments: JsonObject, context: ToolContext) -> ToolResult:
         return ToolResult(terminate=True)
 
@@ -93,7 +93,7 @@ async def test_the_run_ends_only_if_every_result_asks_for_it() -> None:
     assert not (await run(tools, [])).result.terminate
 
 
-async def test_a_hook_answers_no_question_in_place_of_a_person() -> None:
+async def test_a_hook_cannot_answer_for_the_user() -> None:
     hooks = HookBus()
     hooks.before_tool(lambda question: ApproveCall("fine"))
 
@@ -103,7 +103,7 @@ async def test_a_hook_answers_no_question_in_place_of_a_person() -> None:
     assert len(ran.of(ApprovalRequested)) == 1
 
 
-async def test_hooks_see_a_call_after_its_arguments_were_checked_and_before_it_is_judged() -> None:
+async def test_hooks_run_after_validation_and_before_the_decision() -> None:
     seen: list[str] = []
     policy = FakePolicy()
     hooks = HookBus()
@@ -116,7 +116,7 @@ async def test_hooks_see_a_call_after_its_arguments_were_checked_and_before_it_i
     assert seen == ["b 0"]
 
 
-async def test_an_unknown_name_is_answered_with_those_there_are() -> None:
+async def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
     ran = await run([ScriptedTool("alpha"), ScriptedTool("beta")], calls("gamma"))
 
     assert ran.texts[0].startswith("Tool gamma not found")
@@ -124,7 +124,7 @@ async def test_an_unknown_name_is_answered_with_those_there_are() -> None:
     assert "beta" in ran.texts[0]
 
 
-async def test_a_denial_without_words_lets_the_run_go_on() -> None:
+async def test_a_denial_without_a_reason_lets_the_run_continue() -> None:
     gate = ApprovalGate(approver=lambda request: ApprovalDecision(decision="deny"))
 
     ran = await run(
@@ -135,7 +135,7 @@ async def test_a_denial_without_words_lets_the_run_go_on() -> None:
     assert ran.result.halted is None
 
 
-def test_steering_that_interrupts_looks_ten_times_a_second() -> None:
+def test_steering_that_interrupts_polls_ten_times_a_second() -> None:
     steering = Steering()
 
     async def work() -> Any:
@@ -147,7 +147,7 @@ def test_steering_that_interrupts_looks_ten_times_a_second() -> None:
     assert steering.polls == 10 + 2, "and at the call's end, and at the end of all"
 
 
-async def test_only_what_runs_is_told_as_started() -> None:
+async def test_only_calls_that_run_publish_a_start() -> None:
     ran = await run(
         [ScriptedTool("denied"), ScriptedTool()],
         calls("nothing", "denied", "act"),

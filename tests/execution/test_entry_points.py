@@ -21,7 +21,7 @@ from tui_agent.protocol.events import ToolQueued
 from tui_agent.protocol.messages import AssistantMessage, TextBlock, ThinkingBlock
 
 
-async def test_the_calls_of_a_message_are_found_in_it_in_order() -> None:
+async def test_the_calls_of_a_message_are_found_in_order() -> None:
     message = AssistantMessage(
         content=(TextBlock(text="so"), call("act", "1"), ThinkingBlock(thinking="hm"), call("act", "2"))
     )
@@ -31,7 +31,7 @@ async def test_the_calls_of_a_message_are_found_in_it_in_order() -> None:
     assert [answer.call_id for answer in result.tool_results] == ["1", "2"]
 
 
-async def test_without_tools_every_call_is_answered_as_not_found() -> None:
+async def test_without_tools_every_call_gets_a_not_found_result() -> None:
     ran = await run(None, [call("act")])
 
     assert ran.texts == ["Tool act not found. There are no tools."]
@@ -45,12 +45,12 @@ async def test_a_registry_may_be_shared_between_messages() -> None:
         assert result.reports[0].status == "ok"
 
 
-async def test_two_tools_of_one_name_are_refused_before_anything_happens() -> None:
+async def test_two_tools_with_one_name_are_refused_before_anything_happens() -> None:
     with pytest.raises(ConfigurationError):
         await execute_tool_calls([ScriptedTool(), ScriptedTool()], [call()], bus=ValidatingBus())
 
 
-async def test_two_calls_of_one_id_are_refused_before_anything_is_told() -> None:
+async def test_two_calls_with_one_id_are_refused_before_any_event() -> None:
     bus, tool = ValidatingBus(), ScriptedTool()
 
     with pytest.raises(ConfigurationError, match="'c1'"):
@@ -59,7 +59,7 @@ async def test_two_calls_of_one_id_are_refused_before_anything_is_told() -> None
     assert (bus.last_seq, tool.calls) == (0, [])
 
 
-async def test_a_second_call_of_one_id_while_the_model_talks_leaves_the_first_whole() -> None:
+async def test_a_second_call_with_one_id_while_streaming_leaves_the_first_intact() -> None:
     bus, tool = ValidatingBus(), ScriptedTool(read_only=True)
 
     async with ToolScheduler(ToolExecutor([tool], bus=bus)) as scheduler:
@@ -71,7 +71,7 @@ async def test_a_second_call_of_one_id_while_the_model_talks_leaves_the_first_wh
     assert [message.text for message in result.tool_results] == ["act {}"]
 
 
-async def test_events_carry_the_place_they_come_from() -> None:
+async def test_events_carry_their_origin() -> None:
     bus = ValidatingBus()
     scope = EventScope(bus, Origin(run_id="r", step=4))
     with bus.subscribe() as subscription:
@@ -96,11 +96,11 @@ def test_a_skipped_call_has_its_events_and_an_error_result(reason: SkipReason) -
     assert (message.call_id, message.tool_name) == ("c", "act")
 
 
-def test_a_call_is_skipped_for_steering_where_nothing_else_is_said() -> None:
+def test_a_call_is_skipped_for_steering_by_default() -> None:
     assert skip_tool_call(call(), ValidatingBus()).text.startswith("Skipped due to queued user message.")
 
 
-def test_a_skipped_call_shares_nothing_with_its_event() -> None:
+def test_a_skipped_call_shares_no_data_with_its_event() -> None:
     inner = {"b": 1}
     asked = call(a=inner)
     bus = ValidatingBus()
@@ -112,7 +112,7 @@ def test_a_skipped_call_shares_nothing_with_its_event() -> None:
     assert queued.args_raw == {"a": {"b": 1}}
 
 
-def test_arguments_of_a_skipped_call_that_are_no_json_are_not_told() -> None:
+def test_arguments_of_a_skipped_call_that_are_not_json_are_not_published() -> None:
     bus = ValidatingBus()
     with bus.subscribe() as subscription:
         skip_tool_call(call(a=float("nan")), bus)
@@ -121,7 +121,7 @@ def test_arguments_of_a_skipped_call_that_are_no_json_are_not_told() -> None:
     assert queued.args_raw == {}
 
 
-def test_an_unknown_reason_to_skip_is_refused_before_anything_is_told() -> None:
+def test_an_unknown_reason_to_skip_is_refused_before_any_event() -> None:
     bus = ValidatingBus()
 
     with pytest.raises(ConfigurationError, match="no reason 'budget'; there are steering, notice"):
@@ -130,7 +130,7 @@ def test_an_unknown_reason_to_skip_is_refused_before_anything_is_told() -> None:
     assert bus.last_seq == 0
 
 
-async def test_what_is_no_cancellation_token_is_refused_before_anything_is_told() -> None:
+async def test_a_value_that_is_not_a_cancellation_token_is_refused_before_any_event() -> None:
     bus = ValidatingBus()
 
     with pytest.raises(ConfigurationError, match="cancellation must be a CancellationToken"):
@@ -147,7 +147,7 @@ async def test_calls_may_come_from_a_generator() -> None:
     assert [message.call_id for message in result.tool_results] == ["a", "b"]
 
 
-def test_a_scheduler_that_was_not_entered_says_so_before_anything_is_told() -> None:
+def test_a_scheduler_used_without_entering_it_raises_before_any_event() -> None:
     bus = ValidatingBus()
     scheduler = ToolScheduler(ToolExecutor([ScriptedTool()], bus=bus))
 
@@ -174,7 +174,7 @@ def test_a_scheduler_that_was_not_entered_says_so_before_anything_is_told() -> N
         ({"cancellation": "x"}, "cancellation must be a CancellationToken or None"),
     ],
 )
-async def test_an_argument_of_the_wrong_kind_is_refused(arguments: dict[str, Any], words: str) -> None:
+async def test_an_argument_of_the_wrong_type_is_refused(arguments: dict[str, Any], words: str) -> None:
     right: dict[str, Any] = {"tools": [], "calls": [], "bus": ValidatingBus()}
     with pytest.raises(ConfigurationError, match=words):
         await execute_tool_calls(**{**right, **arguments})

@@ -24,7 +24,7 @@ APPROVING = ApprovalDecision(decision="approve")
 
 
 class Order:
-    """Notes in which order the parts of the pipeline are asked."""
+    """Record of the order in which the parts of the pipeline run."""
 
     def __init__(self) -> None:
         self.heard: list[str] = []
@@ -62,7 +62,7 @@ async def test_the_parts_of_the_pipeline_are_asked_in_their_order(position: Any,
 
 
 @pytest.mark.parametrize(("position", "asked"), [("before_permission", 0), ("before_lookup", 1)])
-async def test_only_before_the_lookup_hooks_are_asked_about_unknown_tools(position: Any, asked: int) -> None:
+async def test_only_hooks_before_the_lookup_run_for_unknown_tools(position: Any, asked: int) -> None:
     seen: list[Any] = []
     hooks = HookBus()
     hooks.before_tool(lambda question: seen.append(question.tool))
@@ -73,7 +73,7 @@ async def test_only_before_the_lookup_hooks_are_asked_about_unknown_tools(positi
     assert seen == [None] * asked
 
 
-async def test_rewriting_after_the_approval_asks_the_person_about_the_new_arguments() -> None:
+async def test_rewriting_after_the_approval_asks_the_user_about_the_new_arguments() -> None:
     asked: list[JsonObject] = []
     hooks = HookBus()
     hooks.before_tool(lambda question: ModifyArguments({"b": 2}))
@@ -111,7 +111,7 @@ async def test_every_refusal_has_one_end_and_no_start(refusal: str) -> None:
     assert ran.result.tool_results[0].is_error
 
 
-async def test_a_start_can_be_told_for_calls_that_never_run() -> None:
+async def test_a_start_can_be_published_for_calls_that_never_run() -> None:
     options = ExecutionOptions(balanced_start=True)
 
     ran = await run([ScriptedTool()], [call("x", "a"), call("act", "b")], options)
@@ -119,7 +119,7 @@ async def test_a_start_can_be_told_for_calls_that_never_run() -> None:
     assert [line for line in ran.types if line.startswith("tool.started")] == ["tool.started a", "tool.started b"]
 
 
-async def test_observers_hear_of_calls_that_ran_and_of_unknown_tools() -> None:
+async def test_observers_run_for_executed_calls_and_for_unknown_tools() -> None:
     heard: list[ToolEnded] = []
     hooks = HookBus()
     hooks.after_tool_observer(heard.append)
@@ -130,7 +130,7 @@ async def test_observers_hear_of_calls_that_ran_and_of_unknown_tools() -> None:
     assert sorted(ended.call_id for ended in heard) == ["ran", "unknown"]
 
 
-async def test_the_end_says_all_about_the_call() -> None:
+async def test_the_end_has_all_data_of_the_call() -> None:
     async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
         context.measure("n", 1)
         return ToolResult.of_text("done", details={"k": 1}).model_copy(update={"child_run_id": "run_2"})
@@ -145,7 +145,7 @@ async def test_the_end_says_all_about_the_call() -> None:
     assert report.metrics["n"].value == 1
 
 
-def test_time_is_told_apart_into_queue_approval_and_work() -> None:
+def test_time_is_split_into_queue_approval_and_work() -> None:
     async def approve(request: Any) -> ApprovalDecision:
         await asyncio.sleep(60)
         return APPROVING
@@ -167,7 +167,7 @@ def test_time_is_told_apart_into_queue_approval_and_work() -> None:
 
 
 class Taking:
-    """Turns that must be waited for, the first time they are asked."""
+    """Turns that must be waited for at the first request."""
 
     def __init__(self, stand: Stand, meanwhile: Any = lambda: None) -> None:
         self.heard: list[str] = []
@@ -188,7 +188,7 @@ class Taking:
         self.heard.append("give_back")
 
 
-async def test_after_a_wait_the_call_is_judged_again() -> None:
+async def test_after_a_wait_the_call_is_decided_again() -> None:
     policy = FakePolicy()
     stand = Stand(policy=policy)
 
@@ -202,7 +202,7 @@ async def test_after_a_wait_the_call_is_judged_again() -> None:
     assert outcome.status == "denied_policy"
 
 
-async def test_a_permit_is_given_back_while_a_person_is_asked_once_more() -> None:
+async def test_a_slot_is_released_while_the_user_is_asked_again() -> None:
     policy = FakePolicy()
     stand = Stand(policy=policy, gate=ApprovalGate(approver=lambda request: APPROVING))
 
@@ -215,7 +215,7 @@ async def test_a_permit_is_given_back_while_a_person_is_asked_once_more() -> Non
     assert turns.heard == ["take", "give_back", "take"]
 
 
-async def test_a_cut_off_call_tells_how_far_it_came() -> None:
+async def test_an_interrupted_call_reports_its_progress() -> None:
     texts: dict[str, str] = {}
 
     async def cut(phase: Any, *, started: bool) -> None:
@@ -243,7 +243,7 @@ async def test_a_cut_off_call_tells_how_far_it_came() -> None:
     assert "engine failed" in cut_off_outcome(Stand().state).result.text
 
 
-async def test_a_fault_of_our_own_still_ends_every_call() -> None:
+async def test_an_internal_fault_still_ends_every_call() -> None:
     class Broken(FreeTurns):
         async def take(self, state: CallState) -> Outcome | None:
             raise TimeoutError("never raises, they said")
@@ -272,7 +272,7 @@ async def test_an_overridden_call_does_not_run() -> None:
 
 
 @pytest.mark.parametrize("position", ADMISSION)
-async def test_an_invalid_call_is_never_judged(position: Any) -> None:
+async def test_the_policy_never_sees_an_invalid_call(position: Any) -> None:
     policy = FakePolicy()
     tool = ScriptedTool(schema={"type": "object", "required": ["a"]})
 
@@ -281,7 +281,7 @@ async def test_an_invalid_call_is_never_judged(position: Any) -> None:
     assert policy.checks == 0
 
 
-async def test_a_tool_that_shortened_its_own_output_says_where_the_whole_is() -> None:
+async def test_a_tool_that_truncates_its_own_output_names_the_file_with_all_of_it() -> None:
     class Shortening(Tool):
         spec = ToolSpec(name="long", description="long", input_schema={"type": "object"})
 
@@ -296,7 +296,7 @@ async def test_a_tool_that_shortened_its_own_output_says_where_the_whole_is() ->
     assert (ended.truncated, ended.persisted_path) == (True, "/kept/output.txt")
 
 
-# --- a run that is cancelled while hooks are asked about what is done ---
+# --- a run cancelled while hooks check a finished call ----------------------------------------------------------------
 
 
 def reporting(*, fails: bool = False) -> ScriptedTool:
@@ -340,7 +340,7 @@ def test_a_hook_that_hangs_does_not_hold_a_cancelled_run(event: str, fails: bool
     assert seconds == ExecutionOptions().grace
 
 
-def test_a_hook_that_answers_soon_is_heard_though_the_run_is_cancelled() -> None:
+def test_a_quick_answer_of_a_hook_counts_although_the_run_is_cancelled() -> None:
     async def work() -> list[str]:
         token, hooks = CancellationToken(), HookBus()
 
@@ -355,7 +355,7 @@ def test_a_hook_that_answers_soon_is_heard_though_the_run_is_cancelled() -> None
     assert run_virtual(work()) == ["redacted"]
 
 
-def test_a_hook_that_swallows_its_end_does_not_let_a_cancelled_call_go_on() -> None:
+def test_a_hook_that_ignores_its_cancellation_does_not_let_a_cancelled_call_continue() -> None:
     async def work() -> Any:
         token, asked, hooks = CancellationToken(), asyncio.Event(), HookBus()
         gate = ApprovalGate(interactive=True)
@@ -382,7 +382,7 @@ def test_a_hook_that_swallows_its_end_does_not_let_a_cancelled_call_go_on() -> N
 
 
 @pytest.mark.parametrize("asks", ["approver", "hook"])
-def test_who_swallows_every_cancellation_does_not_hold_up_an_abort(asks: str) -> None:
+def test_code_that_ignores_every_cancellation_does_not_delay_an_abort(asks: str) -> None:
     async def work() -> tuple[list[str], float]:
         token, began, asked, hooks = CancellationToken(), now(), asyncio.Event(), HookBus(timeout=None)
 
@@ -405,7 +405,7 @@ def test_who_swallows_every_cancellation_does_not_hold_up_an_abort(asks: str) ->
 
 
 @pytest.mark.parametrize("error", [SystemExit(1), GeneratorExit(), BaseExceptionGroup("both", [GeneratorExit()])])
-async def test_a_tool_that_wants_to_end_more_than_itself_fails_alone(error: BaseException) -> None:
+async def test_a_tool_that_raises_a_process_exit_fails_alone(error: BaseException) -> None:
     async def leave(arguments: JsonObject, context: ToolContext) -> ToolResult:
         raise error
 
@@ -414,7 +414,7 @@ async def test_a_tool_that_wants_to_end_more_than_itself_fails_alone(error: Base
     assert ran.statuses == ["error", "ok"]
 
 
-async def test_an_observer_changes_nothing_whatever_it_returns() -> None:
+async def test_an_observers_return_value_changes_nothing() -> None:
     hooks, bus = HookBus(), ValidatingBus()
     answer: Any = DenyCall(3)  # type: ignore[arg-type] — a reason of the wrong kind stays out of the event, too
     hooks.add("after_tool_observer", lambda _: answer)

@@ -1,4 +1,4 @@
-"""What foreign code writes into what it is given nobody else sees (P48); whatever it answers, its call ends."""
+"""Foreign code that modifies its arguments affects no other part; whatever it returns, its call ends."""
 
 import asyncio
 import contextlib
@@ -39,7 +39,7 @@ OTHERS = ["check_input", "check_output", "approver", "on_request", "execute", "a
 
 
 def scribble(value: Any) -> None:
-    """Writes into everything changeable there is in a value."""
+    """Modify every mutable value within a value."""
     if isinstance(value, dict):
         for inner in list(value.values()):
             scribble(inner)
@@ -58,7 +58,7 @@ def scribble(value: Any) -> None:
 
 
 class Scribbler:
-    """Everything foreign there is; the one named `who` writes into whatever it is given."""
+    """All foreign code at once; the part named `who` modifies its arguments."""
 
     looks_at_results = True
 
@@ -92,7 +92,7 @@ class Scribbler:
 
 
 class ScribblingTool(ScriptedTool):
-    """Its predicates write where their scribbler says so."""
+    """Tool whose predicates modify their arguments if its scribbler says so."""
 
     def __init__(self, name: str, scribbler: Scribbler, *, fails: bool = False) -> None:
         super().__init__(name, self._run)
@@ -108,7 +108,7 @@ class ScribblingTool(ScriptedTool):
         self._scribbler.note("answer", context.answer)
         if self._fails:
             raise ValueError("broken")
-        # A tool may keep what it gave, and write into it when its call is long over.
+        # A tool may keep its result and modify it long after the call.
         asyncio.get_running_loop().call_soon(self._scribbler.note, "result", details)
         return ToolResult.of_text("done", details=details)
 
@@ -145,7 +145,7 @@ class ScribblingTool(ScriptedTool):
 
 
 class ScribblingPolicy(FakePolicy):
-    """Asks about everything, and writes where its scribbler says so."""
+    """Policy that always asks, and modifies its arguments if its scribbler says so."""
 
     def __init__(self, scribbler: Scribbler) -> None:
         super().__init__({"act": "ask", "fail": "ask"})
@@ -171,7 +171,7 @@ class ScribblingPolicy(FakePolicy):
 
 @pytest.mark.parametrize("strategy", [Auto(), Sequential()], ids=repr)
 @pytest.mark.parametrize("who", [*HOOKS, *PREDICATES, *JUDGES, *OTHERS])
-async def test_what_foreign_code_writes_into_what_it_is_given_stays_its_own(who: str, strategy: Any) -> None:
+async def test_modifications_by_foreign_code_stay_its_own(who: str, strategy: Any) -> None:
     scribbler = Scribbler(who)
     asked = [call("act", "c0", n={"deep": [1]}), call("fail", "c1", n={"deep": [2]})]
     message = AssistantMessage(content=tuple(asked), stop_reason="tool_use")
@@ -190,7 +190,7 @@ async def test_what_foreign_code_writes_into_what_it_is_given_stays_its_own(who:
         result = await bench.scheduler.finish(answer=message)
         await asyncio.sleep(0)
 
-    assert scribbler.asked > 0, "nobody asked it"
+    assert scribbler.asked > 0, "it was never called"
     assert message.model_dump_json() == before
     assert scribbler.ran == [{"n": {"deep": [1]}}, {"n": {"deep": [2]}}]
     assert [report.arguments for report in result.reports] == scribbler.ran
@@ -198,11 +198,11 @@ async def test_what_foreign_code_writes_into_what_it_is_given_stays_its_own(who:
     assert "scribbled" not in str(everything)
 
 
-# --- answers nobody can use -------------------------------------------------------------------------------------------
+# --- unusable answers -------------------------------------------------------------------------------------------------
 
 
 class BrokenPolicy(FakePolicy):
-    """One of its methods raises, or answers with nonsense, about calls of one tool."""
+    """Policy of which one method raises or returns nonsense for calls of one tool."""
 
     def __init__(self, method: str, fault: Any) -> None:
         self._method, self._fault = "", fault
@@ -229,7 +229,7 @@ class BrokenPolicy(FakePolicy):
     ids=lambda value: type(value).__name__,
 )
 @pytest.mark.parametrize("method", ["mode", "floor", "check", "grant_rule", "grant_choices", "grant"])
-async def test_a_policy_that_fails_hurts_no_call_beside_it(method: str, fault: Any) -> None:
+async def test_a_failing_policy_affects_no_other_call(method: str, fault: Any) -> None:
     policy = BrokenPolicy(method, fault)
     gate = ApprovalGate(approver=lambda request: ApprovalDecision(decision="approve", scope="session"))
     hooks = HookBus()
@@ -245,7 +245,7 @@ async def test_a_policy_that_fails_hurts_no_call_beside_it(method: str, fault: A
 
 
 @pytest.mark.parametrize("scope", ["session", "user"])
-async def test_a_rule_that_cannot_be_stored_leaves_the_approval(scope: Any) -> None:
+async def test_an_approval_counts_although_its_rule_cannot_be_stored(scope: Any) -> None:
     policy = BrokenPolicy("grant", OSError("disk full"))
     gate = ApprovalGate(approver=lambda request: ApprovalDecision(decision="approve", scope=scope))
 
@@ -257,7 +257,7 @@ async def test_a_rule_that_cannot_be_stored_leaves_the_approval(scope: Any) -> N
     assert "disk full" in next(event.text for event in bench.events() if event.type == "warning")
 
 
-async def test_a_policy_that_fails_while_others_wait_denies_them() -> None:
+async def test_a_policy_that_fails_while_calls_wait_denies_them() -> None:
     policy = FakePolicy({"act": "ask"})
     gate = ApprovalGate(interactive=True)
 
@@ -293,7 +293,7 @@ ODD_VALUES: list[Any] = [
 
 
 def odd_answers() -> list[tuple[str, Any]]:
-    """Hooks, each with an answer that is none, or holds what it cannot."""
+    """Return hooks, each with an invalid answer or an answer with invalid content."""
     found: list[tuple[str, Any]] = []
     for value in ODD_VALUES:
         found += [("before_tool", ModifyArguments(value)), ("before_tool", SkipCall(value))]
@@ -316,8 +316,9 @@ async def finished(bench: Bench, *asked: ToolCall, streamed: bool = False) -> To
     return await bench.scheduler.finish()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", [Auto(), Sequential()], ids=repr)
-async def test_whatever_a_hook_answers_each_call_ends_and_all_of_it_can_be_told(strategy: Any) -> None:
+async def test_whatever_a_hook_answers_each_call_ends_and_its_events_are_serialisable(strategy: Any) -> None:
     async def work(arguments: JsonObject, context: ToolContext) -> ToolResult:
         context.update(ToolResult.of_text("going on"))
         return ToolResult.of_text("done")
@@ -343,7 +344,7 @@ async def test_whatever_a_hook_answers_each_call_ends_and_all_of_it_can_be_told(
 
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("value", ODD_VALUES, ids=lambda value: type(value).__name__)
-async def test_whatever_a_tool_gives_and_reports_its_call_ends_and_all_of_it_can_be_told(
+async def test_whatever_a_tool_returns_and_reports_its_call_ends_and_its_events_are_serialisable(
     value: Any, streamed: bool
 ) -> None:
     async def odd(arguments: JsonObject, context: ToolContext) -> Any:
@@ -366,7 +367,7 @@ async def test_whatever_a_tool_gives_and_reports_its_call_ends_and_all_of_it_can
 
 
 class OddTool(ScriptedTool):
-    """One of its predicates raises, or answers with nonsense."""
+    """Tool of which one predicate raises or returns nonsense."""
 
     predicate, answer = "", None
 
@@ -410,7 +411,7 @@ async def test_whatever_a_predicate_answers_each_call_ends(predicate: str, strat
 
 
 @pytest.mark.parametrize("value", ODD_VALUES[:5], ids=lambda value: type(value).__name__)
-async def test_arguments_that_are_no_json_are_refused_and_can_be_told(value: Any) -> None:
+async def test_arguments_that_are_not_json_are_refused_and_can_be_published(value: Any) -> None:
     odd = ToolCall.model_construct(id="c0", name="act", arguments=value, malformed=None, cut=False)
 
     async with bench_of([ScriptedTool()]) as bench:
@@ -422,7 +423,7 @@ async def test_arguments_that_are_no_json_are_refused_and_can_be_told(value: Any
 @pytest.mark.parametrize(
     "answer", ["pass", 5, GeneratorExit(), SystemExit(1), object()], ids=lambda value: type(value).__name__
 )
-async def test_a_guardrail_whose_answer_is_none_lets_nothing_through(answer: Any) -> None:
+async def test_a_guardrail_with_an_invalid_answer_lets_nothing_pass(answer: Any) -> None:
     class Odd:
         looks_at_results = True
 
@@ -452,7 +453,7 @@ async def test_a_guardrail_whose_answer_is_none_lets_nothing_through(answer: Any
         assert [report.status for report in result.reports] == [status]
 
 
-async def test_a_rewrite_to_nothing_is_what_ran_and_what_is_reported() -> None:
+async def test_empty_rewritten_arguments_are_executed_and_reported() -> None:
     hooks = HookBus()
     hooks.before_tool(lambda question: ModifyArguments({}))
     ran: list[JsonObject] = []
@@ -469,18 +470,18 @@ async def test_a_rewrite_to_nothing_is_what_ran_and_what_is_reported() -> None:
     assert result.reports[0].arguments == {}
 
 
-# --- who never gives up -----------------------------------------------------------------------------------------------
+# --- code that ignores cancellation -----------------------------------------------------------------------------------
 
 
 async def never() -> Any:
-    """Swallows every cancellation."""
+    """Ignore every cancellation."""
     while True:
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.Event().wait()
 
 
 class Endless(FakeGuardrails):
-    """One of its checks never answers and cannot be cancelled."""
+    """Policy of which one check never returns and cannot be cancelled."""
 
     def __init__(self, lane: str) -> None:
         super().__init__()
@@ -495,7 +496,7 @@ class Endless(FakeGuardrails):
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
 @pytest.mark.parametrize("who", ["check_input", "check_output", "before_effects", "steering", *HOOKS])
-def test_who_never_answers_and_swallows_every_cancellation_holds_no_abort(who: str, strategy: Any) -> None:
+def test_code_that_never_returns_and_ignores_cancellation_does_not_delay_an_abort(who: str, strategy: Any) -> None:
     async def report(arguments: JsonObject, context: ToolContext) -> ToolResult:
         context.update(ToolResult.of_text("part"))
         if who == "on_tool_error":

@@ -13,7 +13,7 @@ def test_a_misspelt_hook_is_refused_with_the_right_name() -> None:
         HookBus().add("zzz", print)
 
 
-def test_a_hook_that_is_no_function_is_refused() -> None:
+def test_a_hook_that_is_not_callable_is_refused() -> None:
     nothing: Any = None
 
     with pytest.raises(ConfigurationError, match="must be a function"):
@@ -52,7 +52,7 @@ def test_every_hook_works_as_a_decorator() -> None:
         assert hooks.hooks(decorate.__name__)[0].function is hook  # pyright: ignore[reportArgumentType]
 
 
-def test_a_bus_says_whether_anybody_listens() -> None:
+def test_a_bus_reports_whether_it_has_hooks() -> None:
     hooks = HookBus()
     assert not hooks.has("after_tool")
 
@@ -71,13 +71,13 @@ def test_a_hook_without_a_name_is_named_by_its_class() -> None:
 
 
 @pytest.mark.parametrize("timeout", [0, -1.0, float("nan"), float("inf")])
-def test_a_time_that_is_none_is_refused(timeout: float) -> None:
+def test_an_invalid_timeout_is_refused(timeout: float) -> None:
     with pytest.raises(ConfigurationError, match="more than 0"):
         HookBus(timeout=timeout)
     with pytest.raises(ConfigurationError, match="more than 0"):
         HookBus().add("after_tool", lambda question: None, timeout=timeout)
 
 
-def test_only_an_observer_is_added_with_input() -> None:
+def test_only_an_observer_can_request_the_input() -> None:
     with pytest.raises(ConfigurationError, match="only an after_tool_observer"):
         HookBus().add("after_tool", print, with_input=True)

@@ -37,7 +37,7 @@ CALL = ToolCall(id="c", name="act", arguments={"n": {"deep": 1}})
 
 
 class Heard:
-    """A bus and what was told on it."""
+    """Bus and the events published on it."""
 
     def __init__(self) -> None:
         self.bus = ValidatingBus(whole=False)
@@ -74,7 +74,7 @@ async def before(*functions: Callable[[Any], object], **settings: Any) -> tuple[
         (ApproveCall("fine"), ApproveCall("fine"), "allow"),
     ],
 )
-async def test_every_answer_is_understood_and_told(answer: Any, meant: Any, action: str) -> None:
+async def test_every_answer_is_understood_and_published(answer: Any, meant: Any, action: str) -> None:
     verdict, events = await before(lambda question: answer)
 
     assert verdict.answer == meant
@@ -82,7 +82,7 @@ async def test_every_answer_is_understood_and_told(answer: Any, meant: Any, acti
     assert events[1].action == action
 
 
-async def test_hooks_are_asked_in_order_until_one_says_no() -> None:
+async def test_hooks_run_in_order_until_one_denies() -> None:
     asked: list[int] = []
 
     def note(number: int, answer: Any) -> Callable[[Any], Any]:
@@ -94,7 +94,7 @@ async def test_hooks_are_asked_in_order_until_one_says_no() -> None:
     assert verdict.answer == DenyCall("no")
 
 
-async def test_the_next_hook_sees_what_the_one_before_made_of_the_arguments() -> None:
+async def test_the_next_hook_sees_the_previous_hooks_arguments() -> None:
     seen: list[BeforeTool] = []
 
     verdict, events = await before(
@@ -108,7 +108,7 @@ async def test_the_next_hook_sees_what_the_one_before_made_of_the_arguments() ->
     assert events[1].action == "modify"
 
 
-async def test_what_a_hook_writes_into_its_question_never_reaches_the_call() -> None:
+async def test_changes_to_a_question_never_reach_the_call() -> None:
     def scribble(question: BeforeTool) -> None:
         question.arguments["n"]["deep"] = 666
         question.call.arguments["n"]["deep"] = 666
@@ -121,7 +121,7 @@ async def test_what_a_hook_writes_into_its_question_never_reaches_the_call() -> 
 
 
 @pytest.mark.parametrize("hook", [lambda question: 1 / 0, lambda question: "yes"])
-async def test_a_hook_that_fails_denies_and_is_told_apart_from_an_answer(hook: Any) -> None:
+async def test_a_failing_hook_denies_and_is_distinguished_from_an_answer(hook: Any) -> None:
     verdict, events = await before(hook)
 
     assert isinstance(verdict.answer, DenyCall)
@@ -131,14 +131,14 @@ async def test_a_hook_that_fails_denies_and_is_told_apart_from_an_answer(hook: A
     assert not events[1].fail_open
 
 
-async def test_a_hook_that_may_fail_lets_the_call_go_on() -> None:
+async def test_a_failing_lenient_hook_lets_the_call_continue() -> None:
     verdict, events = await before(lambda question: 1 / 0, fail_open=True)
 
     assert verdict.answer == Continue()
     assert events[1].fail_open
 
 
-def test_a_hook_that_does_not_answer_denies_with_words_of_its_own() -> None:
+def test_a_hook_that_times_out_denies_with_its_own_message() -> None:
     async def never(question: Any) -> None:
         await asyncio.Event().wait()
 
@@ -151,7 +151,7 @@ def test_a_hook_that_does_not_answer_denies_with_words_of_its_own() -> None:
     assert events[1].timed_out
 
 
-async def test_a_hook_whose_call_is_cancelled_is_told_as_failed() -> None:
+async def test_a_hook_whose_call_is_cancelled_is_published_as_failed() -> None:
     heard = Heard()
 
     async def never(question: Any) -> None:
@@ -168,7 +168,7 @@ async def test_a_hook_whose_call_is_cancelled_is_told_as_failed() -> None:
     assert [event.type for event in heard.events()] == ["hook.started", "hook.failed"]
 
 
-async def test_after_hooks_change_the_result_one_after_the_other() -> None:
+async def test_after_hooks_change_the_result_in_order() -> None:
     def shout(question: AfterTool) -> ToolResult:
         return ToolResult.of_text(question.result.text.upper())
 
@@ -183,14 +183,14 @@ async def test_after_hooks_change_the_result_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize("hook", [lambda question: 1 / 0, lambda question: 3])
-async def test_an_after_hook_that_fails_keeps_the_result_from_everybody(hook: Any) -> None:
+async def test_a_failing_after_hook_withholds_the_result(hook: Any) -> None:
     answer = await ask_after_tool(hooked("after_tool", hook), CALL, {}, ToolResult.of_text("secret"), Heard().bus)
 
     assert isinstance(answer, str)
     assert "Hook h0 failed" in answer
 
 
-async def test_an_after_hook_that_may_fail_leaves_the_result() -> None:
+async def test_a_failing_lenient_after_hook_leaves_the_result() -> None:
     hooks = hooked("after_tool", lambda question: 1 / 0, fail_open=True)
 
     answer = await ask_after_tool(hooks, CALL, {}, ToolResult.of_text("done"), Heard().bus)
@@ -233,14 +233,14 @@ async def test_the_first_fallback_counts_and_any_hook_may_end_the_run() -> None:
         (lambda question: 1 / 0, False, 1),
     ],
 )
-async def test_an_update_is_kept_back_by_no_and_by_a_failure(hook: Any, allowed: bool, warnings: int) -> None:
+async def test_a_denial_and_a_failure_suppress_an_update(hook: Any, allowed: bool, warnings: int) -> None:
     heard = Heard()
 
     assert await allows_update(hooked("before_update", hook), CALL, "text", heard.bus) is allowed
     assert len(heard.events()) == warnings
 
 
-async def test_an_observer_of_updates_sees_the_text_and_may_fail() -> None:
+async def test_an_observer_of_updates_receives_the_text_and_may_fail() -> None:
     seen: list[BeforeUpdate] = []
     heard = Heard()
 
@@ -251,7 +251,7 @@ async def test_an_observer_of_updates_sees_the_text_and_may_fail() -> None:
     assert [(event.type, event.event, event.fail_open) for event in failed] == [("hook.failed", "after_update", True)]
 
 
-async def test_an_observer_that_was_added_with_input_gets_a_copy_of_the_arguments() -> None:
+async def test_an_observer_added_with_input_gets_a_copy_of_the_arguments() -> None:
     ended = ToolEnded(call_id="c", name="act", index=0, status="ok", is_error=False, content=())
     seen: list[EndedCall] = []
     hooks, arguments = HookBus(), {"a": [1]}

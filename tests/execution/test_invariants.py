@@ -1,14 +1,16 @@
-"""The invariants of engine §5.3, for random calls, options, hooks, answers, failures, cancellations and messages."""
+"""The invariants of events, for random calls, options, hooks, answers, failures, cancellations and messages."""
 
 import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.execution.kit import FakePolicy, ScriptedTool, Steering
 from tests.execution.stage_kit import FakeGuardrails
+from tests.support.examples import examples
 from tests.support.transcript_checks import validate_history
 from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import run_virtual
@@ -144,7 +146,7 @@ some_options = st.fixed_dictionaries(
 
 
 def options_of(drawn: dict[str, Any]) -> ExecutionOptions:
-    """The options drawn, on top of a preset if one was, without what is refused because it would do nothing."""
+    """Draw options on top of an optional preset, without combinations that are refused as ineffective."""
     base = ExecutionOptions.preset(drawn["preset"]) if "preset" in drawn else ExecutionOptions()
     chosen = {name: drawn.get(name, getattr(base, name)) for name in ExecutionOptions.__dataclass_fields__}
     if chosen["pre_hook_position"] == "after_permission":
@@ -202,7 +204,7 @@ class Story:
     streamed: bool = False
     end: str = "finish"
     early: bool = False
-    """Whether what begins early could outlive its message, as in the loop."""
+    """True if early calls could outlive their message, as in the loop."""
 
 
 stories = st.builds(
@@ -230,7 +232,7 @@ stories = st.builds(
 
 
 def cycle(answers: list[Any]) -> Any:
-    """Gives the answers one after the other, again and again."""
+    """Return the answers in turn, repeatedly."""
     count = 0
 
     def next_answer() -> Any:
@@ -358,7 +360,8 @@ async def play(story: Story) -> None:
     assert len(asyncio.all_tasks()) == 1, "a task outlived its calls"
 
 
-@settings(max_examples=400)
+@pytest.mark.slow
+@settings(max_examples=examples(400))
 @given(stories)
-def test_every_invariant_holds_whatever_happens(story: Story) -> None:
+def test_every_invariant_is_kept_whatever_happens(story: Story) -> None:
     run_virtual(play(story))

@@ -10,7 +10,7 @@ async def sleep(seconds: float) -> None:
     await asyncio.sleep(seconds)
 
 
-def test_one_may_wait_for_everybody_and_go_on_with_others() -> None:
+def test_a_task_may_wait_for_all_others_and_continue_with_some() -> None:
     async def work() -> list[float]:
         times: list[float] = []
         clock = asyncio.get_running_loop().time
@@ -31,7 +31,7 @@ def test_one_may_wait_for_everybody_and_go_on_with_others() -> None:
     assert run_virtual(work()) == [2.0, 5.0]
 
 
-async def test_an_error_of_the_body_goes_on_as_it_is_once_everybody_is_done() -> None:
+async def test_an_error_of_the_body_propagates_once_all_tasks_are_done() -> None:
     stop = asyncio.Event()
     done: list[bool] = []
 
@@ -50,7 +50,7 @@ async def test_an_error_of_the_body_goes_on_as_it_is_once_everybody_is_done() ->
     assert done == [True]
 
 
-async def test_nobody_begins_once_one_broke_or_somebody_leaves() -> None:
+async def test_no_task_starts_after_a_failure_or_during_the_exit() -> None:
     async def break_() -> None:
         raise OSError("broken")
 
@@ -73,7 +73,7 @@ async def test_nobody_begins_once_one_broke_or_somebody_leaves() -> None:
     assert not crew.takes_work
 
 
-async def test_a_task_that_is_cancelled_before_it_begins_is_done_too() -> None:
+async def test_a_task_cancelled_before_it_starts_counts_as_done() -> None:
     begun: list[bool] = []
 
     async def begin() -> None:
@@ -93,7 +93,7 @@ async def test_a_task_that_is_cancelled_before_it_begins_is_done_too() -> None:
     assert not crew.is_busy
 
 
-async def test_a_cancellation_cancels_everybody() -> None:
+async def test_a_cancellation_cancels_all_tasks() -> None:
     done: list[bool] = []
 
     async def never() -> None:

@@ -12,7 +12,7 @@ from tui_agent.protocol.reports import Metric
 from tui_agent.protocol.tool import ToolContext, ToolResult
 
 
-def test_what_is_json_is_told_as_it_was_then() -> None:
+def test_json_values_are_published_as_they_were_then() -> None:
     details: JsonObject = {"a": [1, 2.5, None, True, {"b": "c"}]}
     told, result = plain(details), with_json_details(ToolResult(details=details))
 
@@ -42,11 +42,11 @@ def deep(levels: int) -> JsonObject:
         ({"\ud83d": Path("\udc80")}, {"\ufffd": "\ufffd"}),
     ],
 )
-def test_what_json_has_no_word_for_becomes_something_it_has(value: object, as_json: object) -> None:
+def test_values_unknown_to_json_become_known_ones(value: object, as_json: object) -> None:
     assert plain({"a": [value]}) == {"a": [as_json]}
 
 
-def test_what_is_too_deep_to_be_told_ends_where_it_is() -> None:
+def test_values_too_deep_to_publish_are_cut_there() -> None:
     assert "…" in str(plain(deep(5000)))
 
 
@@ -73,7 +73,7 @@ def test_metrics_may_be_bare_values() -> None:
     }
 
 
-async def test_whatever_a_tool_tells_can_be_kept_and_its_result_is_not_lost() -> None:
+async def test_whatever_a_tool_reports_is_serialisable_and_its_result_is_kept() -> None:
     async def odd(arguments: JsonObject, context: ToolContext) -> ToolResult:
         notes: dict[str, Any] = context.metrics
         notes["rows"] = 5

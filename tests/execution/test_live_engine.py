@@ -1,7 +1,7 @@
-"""The invariants of engine §5.3 while the engine lives: calls come, doors open, people answer, answers break off.
+"""The invariants of events in a live engine: calls arrive, gates open, users answer, answers break off.
 
-Where `test_invariants` plays whole stories, here each step is chosen after the one before, and everything told so far
-is judged whenever time goes by.
+`test_invariants` plays whole stories. Here each step depends on the previous one, and all events so far are validated
+whenever time passes.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from tests.execution.bench import settled
 from tests.execution.kit import Doors, FakePolicy, ScriptedTool, Steering, call
 from tests.execution.test_invariants import options_of, paths, some_options
+from tests.support.examples import examples
 from tests.support.transcript_checks import validate_events, validate_history
 from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import VirtualClockLoop
@@ -36,13 +37,13 @@ NAMES = ["look", "look", "act", "act", "lone", "ask", "fail", "nothing"]
 EFFECTS = {"act", "lone", "ask", "fail"}
 
 asked = st.tuples(st.sampled_from(NAMES), st.sampled_from([None, "/a", "/b", "/a/c"]), st.booleans())
-"""Name, path, and whether a hook rewrites it."""
+"""Name, path, and a flag for calls that a hook rewrites."""
 
 commands = st.sampled_from(["finish", "finish", "finish", "break", "break", "cut", "leave"])
 
 
 class LiveEngine(RuleBasedStateMachine):
-    """One turn: answers that break off, then one that is finished, left or cancelled."""
+    """One turn: answers that break off, then one that is finished, abandoned or cancelled."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +52,7 @@ class LiveEngine(RuleBasedStateMachine):
         self.committed: list[ToolResultMessage] = []
         self.names: dict[str, str] = {}
         self.of_answer: list[str] = []
-        self.thrown_away: set[str] = set()
+        self.discarded: set[str] = set()
         self.recorded = 0
         self.result: ToolExecutionResult | None = None
         self.ending = ""
@@ -124,7 +125,7 @@ class LiveEngine(RuleBasedStateMachine):
         ]
 
     def do(self, step: Any, *arguments: Any) -> None:
-        """Does something on the engine's loop and lets everybody react."""
+        """Do something on the engine's loop and let everything react."""
 
         async def work() -> None:
             answer = step(*arguments)
@@ -153,12 +154,12 @@ class LiveEngine(RuleBasedStateMachine):
 
     async def _play(self, scheduler: ToolScheduler, command: str) -> None:
         if command == "break":
-            self.thrown_away |= set(self.of_answer)
+            self.discarded |= set(self.of_answer)
             await scheduler.discard("the stream broke")
             return
         self.ending = command
         if command == "leave":
-            self.thrown_away |= set(self.of_answer)
+            self.discarded |= set(self.of_answer)
         else:
             self.result = await scheduler.finish(cut=command == "cut")
 
@@ -225,7 +226,7 @@ class LiveEngine(RuleBasedStateMachine):
             complete=complete,
             ordered=self.options.message_events == "ordered",
             balanced=self.options.balanced_start or self.options.start_unknown or self._all_start,
-            unanswered=set(self.names) - answered if self.shut_down else self.thrown_away,
+            unanswered=set(self.names) - answered if self.shut_down else self.discarded,
         )
 
     @property
@@ -265,7 +266,7 @@ class LiveEngine(RuleBasedStateMachine):
                 answer = AssistantMessage(content=asked, stop_reason="tool_use")
                 validate_history([user_message("go"), answer, *self.committed, *self.scheduler.steering_messages])
         executions = [event for event in events if isinstance(event, ToolStarted) and event.adopted_from is None]
-        assert len(self.doors.arrived) <= len(executions), "a tool ran that nobody was told of"
+        assert len(self.doors.arrived) <= len(executions), "a tool ran without an event"
         assert all(event.read_only for event in events if isinstance(event, ToolStarted) and event.adopted_from)
         assert len([event for event in events if isinstance(event, ToolQueued)]) == len(self.names)
         if self.records:
@@ -277,5 +278,5 @@ class LiveEngine(RuleBasedStateMachine):
         return self.options.message_events == "ordered"
 
 
-LiveEngine.TestCase.settings = settings(max_examples=200, stateful_step_count=30, report_multiple_bugs=False)
+LiveEngine.TestCase.settings = settings(max_examples=examples(200), stateful_step_count=30, report_multiple_bugs=False)
 TestLiveEngine = LiveEngine.TestCase

@@ -1,4 +1,4 @@
-"""`Auto` with conflicts must equal running the calls one by one (C2): over a real directory, with links and all."""
+"""`Auto` with conflicts must equal running the calls one at a time: over a real directory with links."""
 
 import asyncio
 import os
@@ -7,11 +7,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.execution.bench import Bench
 from tests.execution.kit import ScriptedTool, run
+from tests.support.examples import examples
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import Auto, ExecutionOptions, Sequential
 from tui_agent.execution.scheduling.conflict_order import conflict
@@ -22,7 +24,7 @@ SECONDS = {"read": 2, "search": 3, "write": 5, "shell": 1, "mix": 4, "status": 2
 
 
 class Mix(ScriptedTool):
-    """Reads, searches and writes any number of paths; only reads where it writes none."""
+    """Tool that reads, searches and writes any number of paths; it only reads if it writes none."""
 
     def is_read_only(self, arguments: JsonObject) -> bool:
         return not arguments["writes"]
@@ -32,11 +34,11 @@ class Mix(ScriptedTool):
 
 
 class World:
-    """A small directory and the tools that work on it; each takes some time before it acts, and some after."""
+    """Small directory and the tools that work on it; each tool takes some time before and after it acts."""
 
     def __init__(self, around: Path) -> None:
         self.around = around
-        """What links may lead to is compared, too."""
+        """Targets of links, which are compared, too."""
         self.root = root = around / "w"
         (root / "d").mkdir(parents=True)
         (root / "a").write_text("a0")
@@ -68,7 +70,7 @@ class World:
         return found
 
     def _path(self, arguments: JsonObject) -> Path:
-        """Tools work on the path they declare: the resolved one, whatever its spelling leads through."""
+        """Open the declared, resolved path, whatever its spelling leads through."""
         return (self.root / arguments["path"]).resolve()
 
     def _paths(self, kind: str) -> Callable[[JsonObject], Accesses]:
@@ -156,7 +158,7 @@ def named(asked: list[tuple[str, JsonObject]]) -> list[ToolCall]:
 def outcome(
     asked: list[tuple[str, JsonObject]], options: ExecutionOptions, *, pause: float | None = None
 ) -> tuple[list[str], dict[str, str], float]:
-    """Results, the tree they left, and the virtual seconds it took; with a `pause`, the calls come one by one."""
+    """Return results, the tree they left, and the virtual seconds; with a `pause`, the calls arrive one at a time."""
     with TemporaryDirectory() as directory:
         world = World(Path(directory))
 
@@ -175,7 +177,7 @@ def outcome(
 async def streamed(
     tools: list[ScriptedTool], asked: list[ToolCall], options: ExecutionOptions, pause: float
 ) -> list[str]:
-    """Results of calls that come with a pause between them, as an answer streams; judged."""
+    """Return results of calls that arrive with pauses, as an answer streams; validated."""
     bench = Bench(tools, options)
     async with bench.scheduler as scheduler:
         for one in asked:
@@ -188,9 +190,10 @@ async def streamed(
 ONE_BY_ONE = ExecutionOptions(strategy=Sequential())
 
 
-@settings(max_examples=200)
+@pytest.mark.slow
+@settings(max_examples=examples(200))
 @given(asked_calls)
-def test_auto_equals_running_the_calls_one_by_one(asked: list[tuple[str, JsonObject]]) -> None:
+def test_auto_equals_running_the_calls_one_at_a_time(asked: list[tuple[str, JsonObject]]) -> None:
     one_by_one = outcome(asked, ONE_BY_ONE)
     together = outcome(asked, ExecutionOptions(strategy=Auto()))
 
@@ -198,22 +201,24 @@ def test_auto_equals_running_the_calls_one_by_one(asked: list[tuple[str, JsonObj
     assert together[2] <= one_by_one[2] + 1e-6
 
 
-@settings(max_examples=80)
+@pytest.mark.slow
+@settings(max_examples=examples(80))
 @given(asked_calls, st.sampled_from([0.0, 0.7, 2.0]))
-def test_calls_that_begin_while_the_answer_streams_equal_one_by_one(
+def test_calls_that_start_while_the_answer_streams_equal_one_at_a_time(
     asked: list[tuple[str, JsonObject]], pause: float
 ) -> None:
     assert outcome(asked, ExecutionOptions(), pause=pause)[:2] == outcome(asked, ONE_BY_ONE)[:2]
 
 
-@settings(max_examples=60)
+@pytest.mark.slow
+@settings(max_examples=examples(60))
 @given(asked_calls, st.integers(1, 3))
-def test_permits_change_nothing_but_the_time(asked: list[tuple[str, JsonObject]], permits: int) -> None:
+def test_slots_change_only_the_time(asked: list[tuple[str, JsonObject]], permits: int) -> None:
     assert outcome(asked, ExecutionOptions(max_concurrency=permits))[:2] == outcome(asked, ExecutionOptions())[:2]
 
 
 class Plain:
-    """A call as the definition of a conflict sees it."""
+    """Call as the definition of a conflict sees it."""
 
     alone = False
     has_turn = False
@@ -228,7 +233,7 @@ class Plain:
 
 
 def longest_chain(asked: list[ToolCall], tools: list[ScriptedTool]) -> float:
-    """Length of the longest chain of calls of which each conflicts with one before it."""
+    """Return the length of the longest chain of consecutive conflicts."""
     by_name = {tool.name: tool for tool in tools}
     plain = [Plain(index, one, by_name[one.name]) for index, one in enumerate(asked)]
     ends: list[float] = []
@@ -252,7 +257,8 @@ timed_calls = st.lists(
 )
 
 
-@settings(max_examples=120)
+@pytest.mark.slow
+@settings(max_examples=examples(120))
 @given(timed_calls)
 def test_the_time_is_that_of_the_longest_chain_of_conflicts(asked: list[tuple[str, JsonObject]]) -> None:
     *_, took = outcome(asked, ExecutionOptions(max_concurrency=None))

@@ -36,7 +36,7 @@ from tui_agent.protocol.errors import ConfigurationError
         ("archive_dir", "/tmp/archive"),
     ],
 )
-def test_a_value_out_of_range_or_of_the_wrong_kind_is_refused(field: str, value: Any) -> None:
+def test_a_value_out_of_range_or_of_the_wrong_type_is_refused(field: str, value: Any) -> None:
     with pytest.raises(ConfigurationError, match=field):
         ExecutionOptions(**{field: value})
 
@@ -44,12 +44,12 @@ def test_a_value_out_of_range_or_of_the_wrong_kind_is_refused(field: str, value:
 @pytest.mark.parametrize(
     ("field", "least"), [("max_concurrency", 1), ("result_limit", 400), ("grace", 0), ("tool_timeout", 0.001)]
 )
-def test_the_least_there_may_be_is_taken(field: str, least: Any) -> None:
+def test_the_smallest_allowed_values_are_accepted(field: str, least: Any) -> None:
     assert getattr(ExecutionOptions(**{field: least}), field) == least
 
 
 @pytest.mark.parametrize("field", ["max_concurrency", "tool_timeout", "result_limit"])
-def test_none_means_without_limit(field: str) -> None:
+def test_none_means_unlimited(field: str) -> None:
     assert getattr(ExecutionOptions(**{field: None}), field) is None
 
 
@@ -62,24 +62,24 @@ def test_none_means_without_limit(field: str) -> None:
         (Auto(), "before_effects"),
     ],
 )
-def test_a_strategy_implies_where_steering_is_looked_for(strategy: Strategy, mode: str) -> None:
+def test_a_strategy_implies_its_steering_boundaries(strategy: Strategy, mode: str) -> None:
     assert ExecutionOptions(strategy=strategy).steering == mode
     assert ExecutionOptions(strategy=strategy, steering_mode="off").steering == "off"
 
 
 @pytest.mark.parametrize("name", ["rust_loop", "permissioned", "ordered_parallel", "streaming", "sdk_loop"])
-def test_every_seed_has_a_preset(name: str) -> None:
+def test_every_document_of_requirements_has_a_preset(name: str) -> None:
     assert isinstance(ExecutionOptions.preset(name), ExecutionOptions)
 
 
-def test_a_preset_can_be_changed() -> None:
+def test_a_preset_can_be_modified() -> None:
     options = ExecutionOptions.preset("rust_loop", strategy=Sequential())
 
     assert options.strategy == Sequential()
     assert options.message_events == "completion"
 
 
-def test_a_misspelt_preset_names_the_right_one() -> None:
+def test_a_misspelt_preset_suggests_the_right_one() -> None:
     with pytest.raises(ConfigurationError, match="rust_loop"):
         ExecutionOptions.preset("rustloop")
     with pytest.raises(ConfigurationError, match="sdk_loop"):
@@ -102,13 +102,13 @@ def test_an_unknown_option_of_a_preset_is_named() -> None:
         ("terminate_policy", "some", "all or any"),
     ],
 )
-def test_a_word_that_chooses_nothing_is_refused_with_the_right_one(field: str, value: Any, right: str) -> None:
+def test_an_unknown_choice_is_refused_with_a_suggestion(field: str, value: Any, right: str) -> None:
     with pytest.raises(ConfigurationError, match=f"no {field} .*{right}"):
         ExecutionOptions(**{field: value})
 
 
 @pytest.mark.parametrize("value", ["parallel", None, Batched])
-def test_what_is_no_strategy_is_refused(value: Any) -> None:
+def test_a_value_that_is_not_a_strategy_is_refused(value: Any) -> None:
     with pytest.raises(ConfigurationError, match="strategy"):
         ExecutionOptions(strategy=value)
 
@@ -120,14 +120,14 @@ def test_what_is_no_strategy_is_refused(value: Any) -> None:
         ({"message_events": "completion", "end_events": "source_order"}, "ends wait for all"),
     ],
 )
-def test_what_would_do_nothing_beside_something_else_is_refused(chosen: dict[str, Any], why: str) -> None:
+def test_an_option_without_effect_is_refused(chosen: dict[str, Any], why: str) -> None:
     with pytest.raises(ConfigurationError, match=why):
         ExecutionOptions(**chosen)
     for name, value in chosen.items():
         ExecutionOptions(**{name: value})
 
 
-def test_a_preset_is_held_to_that_too() -> None:
+def test_a_modified_preset_is_checked_too() -> None:
     with pytest.raises(ConfigurationError, match="hook_may_approve needs another pre_hook_position"):
         ExecutionOptions.preset("streaming", hook_may_approve=True)
     with pytest.raises(ConfigurationError, match="end_events=completion"):
@@ -162,8 +162,8 @@ DEFAULTS: dict[str, Any] = {
     "result_limit": 100_000,
     "archive_dir": None,
 }
-"""The bold values of the engine's table (§1), and its last preset (§3)."""
+"""The default of every option, as documented."""
 
 
-def test_the_defaults_are_those_of_the_table() -> None:
+def test_the_defaults_are_the_documented_ones() -> None:
     assert {name: getattr(ExecutionOptions(), name) for name in ExecutionOptions.__dataclass_fields__} == DEFAULTS

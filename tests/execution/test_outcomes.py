@@ -18,7 +18,7 @@ from tui_agent.execution.outcomes import (
 from tui_agent.protocol.tool import ToolResult
 
 
-def test_only_a_message_of_the_user_is_blamed_on_the_user() -> None:
+def test_only_a_users_message_is_attributed_to_the_user() -> None:
     texts = {reason: skipped(reason).result.text for reason in get_args(SkipReason)}
 
     assert texts["steering"].startswith("Skipped due to queued user message.")
@@ -43,13 +43,13 @@ def test_only_a_message_of_the_user_is_blamed_on_the_user() -> None:
         ),
     ],
 )
-def test_an_unknown_tool_is_answered_with_what_helps(
+def test_the_result_for_an_unknown_tool_is_helpful(
     known: tuple[str, ...], nearest: tuple[str, ...], explain: bool, text: str
 ) -> None:
     assert not_found("x", known, nearest, explain=explain).result.text == text
 
 
-def test_a_skip_with_a_result_is_no_error() -> None:
+def test_a_skip_with_a_result_is_not_an_error() -> None:
     given = skipped_on_request("skipped_hook", "skipped", ToolResult.of_text("cached"), is_error=True)
     bare = skipped_on_request("skipped_hook", "skipped", None, is_error=True)
     literal = skipped_on_request("skipped_hook", "skipped", None, is_error=False)
@@ -59,7 +59,7 @@ def test_a_skip_with_a_result_is_no_error() -> None:
     assert not literal.result.is_error
 
 
-def test_status_follows_the_error_flag_where_a_hook_changes_the_result() -> None:
+def test_status_follows_the_error_flag_if_a_hook_changes_the_result() -> None:
     fine = answered(ToolResult.of_text("fine"))
     late = timed_out("act", 3)
 
@@ -74,12 +74,12 @@ def test_a_timeout_names_the_tool_and_the_seconds() -> None:
     assert timed_out("bash", 120.0).result.text.startswith("Tool bash timed out after 120 s")
 
 
-def test_a_cancelled_call_says_whether_it_ran_and_why() -> None:
+def test_a_cancelled_call_states_whether_it_ran_and_why() -> None:
     assert cancelled("", started=False).result.text == "Cancelled. The call was not run."
     assert cancelled("use b.", started=True).result.text == "Cancelled: use b. A part of its work may be done."
 
 
-def test_what_a_stopped_call_still_returned_is_kept() -> None:
+def test_the_result_of_a_stopped_call_is_kept() -> None:
     stopped = failure("timeout", "Too late.")
 
     whole = with_partial(stopped, ToolResult.of_text("half", details={"a": 1}))
@@ -92,5 +92,5 @@ def test_what_a_stopped_call_still_returned_is_kept() -> None:
     assert only_details.result.text == "Too late."
 
 
-def test_an_outcome_is_never_false() -> None:
+def test_an_outcome_is_never_falsy() -> None:
     assert Outcome("ok", ToolResult())

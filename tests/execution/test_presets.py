@@ -1,4 +1,4 @@
-"""What holds in every preset; the literal behaviour of each stands in `tests/behaviour`."""
+"""Properties of every preset; `tests/behaviour` has the literal behaviour of each."""
 
 import asyncio
 
@@ -11,11 +11,11 @@ from tui_agent.protocol.hooks import OverrideResult
 from tui_agent.protocol.tool import ToolResult
 
 UNCHECKED = {"rust_loop", "ordered_parallel", "sdk_loop"}
-"""Presets of seeds that execute arguments as they come."""
+"""Presets that execute arguments without validation."""
 
 
 @pytest.mark.parametrize("name", ["rust_loop", "permissioned", "ordered_parallel", "streaming", "sdk_loop"])
-async def test_arguments_are_checked_where_the_seed_checks_them(name: str) -> None:
+async def test_presets_validate_arguments_as_required(name: str) -> None:
     tool = ScriptedTool(schema={"type": "object", "required": ["a"]})
 
     ran = await run([tool], [call("act", b=1)], ExecutionOptions.preset(name))
@@ -24,8 +24,8 @@ async def test_arguments_are_checked_where_the_seed_checks_them(name: str) -> No
 
 
 @pytest.mark.parametrize("name", ["rust_loop", "permissioned", "ordered_parallel", "streaming", "sdk_loop"])
-async def test_all_safe_calls_of_a_message_run_at_once(name: str) -> None:
-    """S1-7 and S3-6 know no limit, nor do the seeds that run everything at once."""
+async def test_all_safe_calls_of_a_message_run_concurrently(name: str) -> None:
+    """S1-7 and S3-6 have no limit, nor have the presets that run all calls at once."""
     doors = Doors()
     asked = calls(*["look"] * 15)
     tools = [ScriptedTool("look", doors, read_only=True)]
@@ -42,7 +42,7 @@ async def test_all_safe_calls_of_a_message_run_at_once(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["rust_loop", "permissioned", "ordered_parallel", "streaming", "sdk_loop"])
-async def test_floor_results_digest_and_the_absent_approver_hold_in_every_preset(name: str) -> None:
+async def test_floor_results_digest_and_the_missing_approver_work_in_every_preset(name: str) -> None:
     hooks = HookBus()
     hooks.before_tool(
         lambda question: OverrideResult(ToolResult.of_text("known")) if question.call.id == "c0" else None

@@ -1,4 +1,4 @@
-"""Hooks that are commands, with real bash."""
+"""Hooks that are commands, run by real bash."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ async def asked(command: str, directory: Path, event: Any = "before_tool", **set
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process is over, or only waits to be collected."""
+    """Return True if a process has ended or is a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
     except OSError:
@@ -43,18 +43,18 @@ async def eventually_gone(pid: int) -> None:
 
 
 def let_programs_run() -> None:
-    """Gives time to what was started, and none to the loop that starts it."""
+    """Sleep without letting the loop run, so that only the started process gets time."""
     time.sleep(0.02)
 
 
-async def test_exit_zero_lets_the_call_go_on_whatever_was_printed(tmp_path: Path) -> None:
+async def test_exit_zero_lets_the_call_continue_whatever_was_printed(tmp_path: Path) -> None:
     ran = await asked("echo all is well", tmp_path)
 
     assert ran.texts == ["act {'n': 1}"]
     assert [event.action for event in ran.of(HookEnded)] == ["allow"]
 
 
-async def test_exit_two_blocks_with_what_stood_on_stderr(tmp_path: Path) -> None:
+async def test_exit_two_blocks_with_the_text_on_stderr(tmp_path: Path) -> None:
     ran = await asked("echo 'not on a friday' >&2; exit 2", tmp_path)
 
     assert ran.statuses == ["denied_hook"]
@@ -63,7 +63,7 @@ async def test_exit_two_blocks_with_what_stood_on_stderr(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("command", ["echo oops >&2; exit 1", "kill -9 $$", "echo '{\"action\":'", "no_such_command"])
 @pytest.mark.parametrize("strict", [False, True])
-async def test_a_hook_that_fails_is_told_and_stops_the_call_only_if_it_is_strict(
+async def test_a_failing_hook_is_published_and_stops_the_call_only_if_it_is_strict(
     command: str, strict: bool, tmp_path: Path
 ) -> None:
     ran = await asked(command, tmp_path, strict=strict)
@@ -94,7 +94,7 @@ async def test_json_on_stdout_decides(answer: str, status: str, text: str, tmp_p
     assert text in ran.texts[0]
 
 
-async def test_it_gets_the_question_and_only_the_environment_it_was_given(
+async def test_it_receives_the_question_and_only_the_given_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_KEY", "secret")
@@ -107,7 +107,7 @@ async def test_it_gets_the_question_and_only_the_environment_it_was_given(
     assert "secret" not in (tmp_path / "env").read_text()
 
 
-async def test_an_allow_answers_a_question_only_where_hooks_are_trusted(tmp_path: Path) -> None:
+async def test_an_allow_answers_a_question_only_if_hooks_are_trusted(tmp_path: Path) -> None:
     hooks = HookBus()
     hook('echo \'{"action": "allow"}\'', tmp_path).add_to(hooks, "before_tool")
     for may, status in ((False, "denied_policy"), (True, "ok")):
@@ -132,7 +132,7 @@ async def test_it_may_replace_a_result(command: str, text: str, tmp_path: Path) 
     assert (await asked(command, tmp_path, "after_tool")).texts == [text]
 
 
-async def test_it_may_watch(tmp_path: Path) -> None:
+async def test_it_may_observe(tmp_path: Path) -> None:
     ran = await asked("cat > seen", tmp_path, "after_tool_observer")
 
     assert ran.statuses == ["ok"]
@@ -151,15 +151,13 @@ RESULT = {"content": "act {'n': 1}", "is_error": False, "details": None}
         ("after_tool_observer", {"status": "ok", "result": RESULT}),
     ],
 )
-async def test_it_gets_the_fields_that_are_promised_and_no_others(
-    event: str, rest: dict[str, Any], tmp_path: Path
-) -> None:
+async def test_it_receives_exactly_the_documented_fields(event: str, rest: dict[str, Any], tmp_path: Path) -> None:
     await asked("cat > seen", tmp_path, event)
 
     assert json.loads((tmp_path / "seen").read_text()) == {"event": event, **CALL, **rest}
 
 
-async def test_an_observer_gets_the_arguments_that_ran_and_the_result_as_everybody_sees_it(tmp_path: Path) -> None:
+async def test_an_observer_receives_the_executed_arguments_and_the_published_result(tmp_path: Path) -> None:
     async def failing(arguments: JsonObject, context: ToolContext) -> ToolResult:
         return ToolResult.of_text(f"no {arguments}", is_error=True).model_copy(update={"details": {"code": 3}})
 
@@ -177,7 +175,7 @@ async def test_an_observer_gets_the_arguments_that_ran_and_the_result_as_everybo
     assert seen["result"] == {"content": "hidden", "is_error": True, "details": {"code": 4}}
 
 
-async def test_an_observer_gets_the_fields_of_a_call_whose_tool_is_unknown(tmp_path: Path) -> None:
+async def test_an_observer_receives_the_fields_of_a_call_with_an_unknown_tool(tmp_path: Path) -> None:
     hooks = HookBus()
     hook("cat > seen", tmp_path).add_to(hooks, "after_tool_observer")
 
@@ -189,7 +187,7 @@ async def test_an_observer_gets_the_fields_of_a_call_whose_tool_is_unknown(tmp_p
     assert seen["result"]["is_error"]
 
 
-async def test_a_question_nobody_reads_and_a_child_that_holds_the_output_delay_nothing(tmp_path: Path) -> None:
+async def test_an_unread_question_and_a_child_that_keeps_the_output_open_delay_nothing(tmp_path: Path) -> None:
     hooks = HookBus(timeout=None)
     hook("sleep 1000 & echo $! > child; exec 0<&-; exit 2", tmp_path).add_to(hooks, "before_tool")
 
@@ -201,7 +199,7 @@ async def test_a_question_nobody_reads_and_a_child_that_holds_the_output_delay_n
 
 
 @pytest.mark.parametrize("strict", [False, True])
-async def test_one_that_does_not_answer_in_time_has_failed(strict: bool, tmp_path: Path) -> None:
+async def test_a_hook_that_times_out_has_failed(strict: bool, tmp_path: Path) -> None:
     ran = await asked("sleep 1000", tmp_path, timeout=0.2, strict=strict)
 
     failed = ran.of(HookFailed)[0]
@@ -210,7 +208,7 @@ async def test_one_that_does_not_answer_in_time_has_failed(strict: bool, tmp_pat
     assert ran.statuses == ["denied_hook" if strict else "ok"]
 
 
-async def test_one_that_is_not_waited_for_is_killed_with_its_group(tmp_path: Path) -> None:
+async def test_an_abandoned_hook_is_killed_with_its_group(tmp_path: Path) -> None:
     hooks, token = HookBus(), CancellationToken()
     command = "trap '' TERM; sleep 1000 & echo $! > part; echo $$ >> part; mv part pids; wait"
     hook(command, tmp_path).add_to(hooks, "before_tool")
@@ -226,7 +224,7 @@ async def test_one_that_is_not_waited_for_is_killed_with_its_group(tmp_path: Pat
         await eventually_gone(int(pid))
 
 
-async def test_one_that_is_not_waited_for_any_more_while_it_starts_is_killed_with_its_group(tmp_path: Path) -> None:
+async def test_a_hook_abandoned_during_its_start_is_killed_with_its_group(tmp_path: Path) -> None:
     command = "sleep 1000 & echo $! > part; echo $$ >> part; mv part pids; wait"
     hooks, token = HookBus(), CancellationToken()
     hook(command, tmp_path).add_to(hooks, "before_tool")
@@ -244,12 +242,12 @@ async def test_one_that_is_not_waited_for_any_more_while_it_starts_is_killed_wit
 
 
 @pytest.mark.parametrize("event", ["before_tol", "before_update"])
-def test_only_some_questions_can_be_put_to_a_command(event: Any, tmp_path: Path) -> None:
+def test_only_some_questions_can_go_to_a_command(event: Any, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="before_tool"):
         hook("true", tmp_path).add_to(HookBus(), event)
 
 
-def test_a_command_of_another_kind_is_refused(tmp_path: Path) -> None:
+def test_a_command_of_another_type_is_refused(tmp_path: Path) -> None:
     wrong: Any = 3
 
     for make, words in (

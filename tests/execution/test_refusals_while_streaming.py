@@ -1,4 +1,4 @@
-"""A call that begins while the model still talks is refused for the same reasons, in the same words (P14, P15, P46)."""
+"""A call that starts while the answer streams is refused for the same reasons and with the same messages."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -37,13 +37,13 @@ Submit = Callable[[ToolScheduler, ToolCall], Awaitable[None]]
 
 
 async def early(scheduler: ToolScheduler, asked: ToolCall) -> None:
-    """The call comes while the model talks, and has time to end before the message is complete."""
+    """Submit the call while the answer streams, with time to end before the message is complete."""
     scheduler.submit(asked)
     await asyncio.sleep(100)
 
 
 async def late(scheduler: ToolScheduler, asked: ToolCall) -> None:
-    """The call comes with the whole message."""
+    """Submit the call with the whole message."""
     scheduler.submit_all([asked])
 
 
@@ -83,9 +83,9 @@ REFUSALS: dict[str, tuple[str, dict[str, Any]]] = {
     "cut off": ("output_limit", {"asked": call("look").model_copy(update={"cut": True})}),
     "the floor": ("denied_policy", {"policy": FakePolicy(floor_denies={"look"})}),
     "a rule": ("denied_policy", {"policy": FakePolicy({"look": "deny"})}),
-    "nobody to ask": ("denied_policy", {"policy": FakePolicy({"look": "ask"})}),
-    "a person's no": ("denied_user", {"policy": FakePolicy({"look": "ask"}), "gate": gate("deny")}),
-    "a person's skip": ("skipped_user", {"policy": FakePolicy({"look": "ask"}), "gate": gate("skip")}),
+    "no approver": ("denied_policy", {"policy": FakePolicy({"look": "ask"})}),
+    "the user's denial": ("denied_user", {"policy": FakePolicy({"look": "ask"}), "gate": gate("deny")}),
+    "the user's skip": ("skipped_user", {"policy": FakePolicy({"look": "ask"}), "gate": gate("skip")}),
     "a guardrail": ("denied_guardrail", {"asked": call("look", what="bad"), "guardrails": FakeGuardrails()}),
     "a broken guardrail": ("denied_guardrail", {"asked": call("look", what="worst"), "guardrails": FakeGuardrails()}),
     "a hook's no": ("denied_hook", {"hooks": asked_by(DenyCall("no"))}),
@@ -107,7 +107,7 @@ async def outcome(
     options: ExecutionOptions | None = None,
     **settings: Any,
 ) -> tuple[str, str, list[str]]:
-    """Status and text of one call of a tool that only reads, and which calls ran."""
+    """Return status and text of one call of a read-only tool, and the calls that ran."""
     look = ScriptedTool("look", *([behaviour] if behaviour else []), read_only=True, schema=SCHEMA)
     options = options or ExecutionOptions(tool_timeout=3.0, grace=1.0)
     executor = ToolExecutor([look], bus=ValidatingBus(options), options=options, **settings)
@@ -118,7 +118,7 @@ async def outcome(
 
 
 @pytest.mark.parametrize("refusal", REFUSALS)
-def test_every_refusal_is_the_same_while_the_model_still_talks(refusal: str) -> None:
+def test_every_refusal_is_the_same_while_the_answer_streams(refusal: str) -> None:
     status, settings = REFUSALS[refusal]
 
     while_talking = run_virtual(outcome(early, **settings))
@@ -131,7 +131,9 @@ def test_every_refusal_is_the_same_while_the_model_still_talks(refusal: str) -> 
     ("status", "behaviour", "settings"),
     [("timeout", never, {}), ("withheld", say_bad, {"guardrails": FakeGuardrails()})],
 )
-def test_so_is_every_way_to_lose_a_result(status: str, behaviour: Behaviour, settings: dict[str, Any]) -> None:
+def test_every_way_to_lose_a_result_is_the_same_too(
+    status: str, behaviour: Behaviour, settings: dict[str, Any]
+) -> None:
     while_talking = run_virtual(outcome(early, behaviour, **settings))
 
     assert while_talking == run_virtual(outcome(late, behaviour, **settings))
@@ -140,8 +142,8 @@ def test_so_is_every_way_to_lose_a_result(status: str, behaviour: Behaviour, set
 
 @pytest.mark.parametrize("submit", [early, late])
 @pytest.mark.parametrize("strategy", [Auto(), Sequential(), Parallel(), Batched(2)])
-def test_where_nobody_can_be_asked_no_path_takes_silence_for_a_yes(strategy: Strategy, submit: Submit) -> None:
-    """Whatever runs the calls has the whole engine with it: no path has a gate less than another (P15)."""
+def test_without_an_approver_no_entry_point_takes_silence_for_a_yes(strategy: Strategy, submit: Submit) -> None:
+    """Every entry point runs the whole engine: none skips a check."""
     policy = FakePolicy({"look": "ask"})
 
     status, text, ran = run_virtual(outcome(submit, options=ExecutionOptions(strategy=strategy), policy=policy))
@@ -151,7 +153,7 @@ def test_where_nobody_can_be_asked_no_path_takes_silence_for_a_yes(strategy: Str
 
 
 class DeafBus(ValidatingBus):
-    """Fails when it is to tell one kind of event."""
+    """Bus that fails on one type of event."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(whole=False)
@@ -160,13 +162,13 @@ class DeafBus(ValidatingBus):
     def publish(self, event: AgentEvent, origin: Origin | None = None) -> None:
         super().publish(event, origin)
         if event.type == self._kind:
-            raise OSError("nobody hears")
+            raise OSError("event bus is broken")
 
 
 @pytest.mark.parametrize("submit", [early, late])
 @pytest.mark.parametrize("kind", ["hook.started", "hook.ended", "permission.decided", "tool.started"])
-def test_a_denial_that_could_not_be_told_is_a_denial_all_the_same(kind: str, submit: Submit) -> None:
-    """Whatever breaks while a decision is told, the call does not run (P46)."""
+def test_a_denial_counts_although_its_event_fails(kind: str, submit: Submit) -> None:
+    """The call does not run if anything breaks while its decision is published."""
     act = ScriptedTool("look", read_only=True)
     decides = {"hooks": asked_by(None), "policy": FakePolicy({"look": "allow" if kind == "tool.started" else "deny"})}
 

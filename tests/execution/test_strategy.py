@@ -16,7 +16,7 @@ from tui_agent.protocol.errors import ConfigurationError
 
 
 @pytest.mark.parametrize("size", [0, -1, 2.5, True, "2", None])
-def test_batched_refuses_a_size_that_is_no_whole_number_of_at_least_one(size: Any) -> None:
+def test_batched_refuses_a_size_that_is_not_a_positive_integer(size: Any) -> None:
     with pytest.raises(ConfigurationError, match="at least 1"):
         Batched(size)
 
@@ -25,7 +25,7 @@ def test_batched_refuses_a_size_that_is_no_whole_number_of_at_least_one(size: An
     ("text", "strategy"),
     [("auto", Auto()), ("sequential", Sequential()), ("parallel", Parallel()), ("batched:3", Batched(3))],
 )
-def test_a_strategy_is_read_as_it_is_written(text: str, strategy: Strategy) -> None:
+def test_a_strategy_can_be_parsed_from_its_text(text: str, strategy: Strategy) -> None:
     assert parse_strategy(text) == strategy
     assert strategy_name(strategy) == text
 
@@ -36,7 +36,7 @@ def test_a_misspelt_strategy_is_refused(text: str) -> None:
         parse_strategy(text)
 
 
-def test_a_batch_of_none_is_refused_when_read() -> None:
+def test_a_batch_size_of_zero_is_refused_by_the_parser() -> None:
     with pytest.raises(ConfigurationError, match="at least 1"):
         parse_strategy("batched:0")
 
@@ -52,7 +52,7 @@ def test_a_batch_of_none_is_refused_when_read() -> None:
         (Parallel(), "x", [0]),
     ],
 )
-def test_waves_are_consecutive_and_a_lone_call_is_its_own(
+def test_waves_are_consecutive_and_a_single_call_has_its_own(
     strategy: Sequential | Parallel | Batched, alone: str, waves: list[int]
 ) -> None:
     cutter = WaveNumbering(strategy)

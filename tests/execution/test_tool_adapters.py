@@ -31,7 +31,7 @@ async def two(args: JsonObject, context: ToolContext) -> str:
     return f"{context.call_id} {args['q']}"
 
 
-async def test_a_four_argument_tool_runs_as_it_is() -> None:
+async def test_a_four_argument_tool_runs_unchanged() -> None:
     tool = from_function(four, name="search", description="d", input_schema={"type": "object"})
 
     ran = await run([tool], [call("search", q="cats")])
@@ -41,7 +41,7 @@ async def test_a_four_argument_tool_runs_as_it_is() -> None:
     assert [update.partial.text for update in ran.of(ToolUpdated)] == ["half"]
 
 
-async def test_a_two_argument_tool_runs_as_it_is() -> None:
+async def test_a_two_argument_tool_runs_unchanged() -> None:
     ran = await run([from_function(two, name="search", description="d")], [call("search", q="cats")])
 
     assert ran.texts == ["c cats"]
@@ -64,7 +64,7 @@ class Search:
         return SimpleNamespace(content=(TextBlock(text=args["q"]),), details=None)
 
 
-async def test_a_foreign_object_is_taken_as_a_tool() -> None:
+async def test_a_foreign_object_is_accepted_as_a_tool() -> None:
     ran = await run([Search()], [call("search", q="cats"), call("search", "d")])
 
     assert ran.texts[0] == "cats"
@@ -80,20 +80,20 @@ async def test_a_tool_without_an_execute_function_gives_an_error_result() -> Non
     assert ran.statuses == ["error"]
 
 
-def test_a_tool_is_left_as_it_is() -> None:
+def test_a_tool_is_unchanged() -> None:
     tool = ScriptedTool()
 
     assert as_tool(tool) is tool
 
 
-def test_what_is_no_tool_is_refused() -> None:
+def test_a_value_that_is_not_a_tool_is_refused() -> None:
     thing: Any = object()
 
     with pytest.raises(ConfigurationError, match=r"a tool must be a Tool, .* got an object"):
         as_tool(thing)
 
 
-def test_an_adapted_tool_says_what_it_may_and_shows_its_arguments() -> None:
+def test_an_adapted_tool_declares_its_properties_and_shows_its_arguments() -> None:
     tool: Tool = from_function(two, name="look", description="d", read_only=True)
 
     assert tool.is_read_only({})
@@ -101,7 +101,7 @@ def test_an_adapted_tool_says_what_it_may_and_shows_its_arguments() -> None:
 
 
 class Careful(Search):
-    """Says of itself what there is to say."""
+    """Foreign tool with all optional declarations."""
 
     execution_mode = "sequential"
     aborts_siblings = True
@@ -116,20 +116,20 @@ class Careful(Search):
         return 5.0
 
 
-def test_what_a_foreign_tool_says_of_itself_is_heeded() -> None:
+def test_declarations_of_a_foreign_tool_are_respected() -> None:
     tool = as_tool(Careful())
 
     assert [tool.is_read_only({"q": q}) for q in ("look", "safe")] == [True, False]
     assert [tool.is_concurrency_safe({"q": q}) for q in ("look", "safe")] == [False, True]
     assert (tool.timeout({}), tool.execution_mode, tool.aborts_siblings) == (5.0, "sequential", True)
-    assert not tool.is_read_only({}), "what raises gives the careful answer"
+    assert not tool.is_read_only({}), "a predicate that raises gives the safer answer"
 
 
 @pytest.mark.parametrize(
     ("read_only", "answer"),
     [(True, True), (False, False), ("no", False), (1, False), (lambda: False, False), (lambda arguments: True, True)],
 )
-def test_a_foreign_tool_is_read_only_only_if_it_says_so(read_only: object, answer: bool) -> None:
+def test_a_foreign_tool_is_read_only_only_if_it_declares_so(read_only: object, answer: bool) -> None:
     tool = as_tool(SimpleNamespace(name="f", description="d", parameters={}, read_only=read_only))
 
     assert tool.is_read_only({}) is answer
@@ -137,12 +137,12 @@ def test_a_foreign_tool_is_read_only_only_if_it_says_so(read_only: object, answe
 
 
 @pytest.mark.parametrize("said", [{"timeout": 0}, {"execution_mode": "sequentiel"}, {"aborts_siblings": "no"}])
-def test_what_a_foreign_tool_says_is_refused_where_nobody_can_heed_it(said: dict[str, object]) -> None:
+def test_unsupported_declarations_of_a_foreign_tool_are_refused(said: dict[str, object]) -> None:
     with pytest.raises(ConfigurationError):
         as_tool(SimpleNamespace(name="f", description="d", parameters={}, **said))
 
 
-def test_a_function_is_given_its_time_its_mode_and_its_safety() -> None:
+def test_a_function_can_be_given_a_timeout_a_mode_and_its_safety() -> None:
     tool = from_function(two, name="f", description="d", timeout=3, execution_mode="sequential", concurrency_safe=True)
 
     assert (tool.timeout({}), tool.execution_mode, tool.is_concurrency_safe({})) == (3, "sequential", True)
@@ -177,7 +177,7 @@ def test_the_four_argument_form_is_recognised(function: Callable[..., Any], answ
         "no",
     ],
 )
-def test_what_every_call_would_fail_with_is_refused_at_once(function: Any) -> None:
+def test_a_function_that_every_call_would_fail_is_refused_at_once(function: Any) -> None:
     with pytest.raises(ConfigurationError):
         from_function(function, name="f", description="d")
 
@@ -209,7 +209,7 @@ def test_whatever_a_tool_returns_becomes_a_result(value: object, text: str) -> N
     assert foreign_result(value).text == text
 
 
-def test_a_foreign_result_without_content_stays_without() -> None:
+def test_a_foreign_result_without_content_stays_empty() -> None:
     assert foreign_result(SimpleNamespace(content=[], details={"a": 1})) == ToolResult(details={"a": 1})
 
 
@@ -222,11 +222,11 @@ def test_every_field_of_a_foreign_result_is_kept(make: Callable[..., Any]) -> No
     )
 
 
-def test_details_of_a_foreign_result_that_are_no_object_are_kept() -> None:
+def test_details_of_a_foreign_result_that_are_not_an_object_are_kept() -> None:
     assert foreign_result(SimpleNamespace(content="x", details=[1])).details == {"value": [1]}
 
 
-async def test_a_plain_function_works_too() -> None:
+async def test_a_synchronous_function_works_too() -> None:
     plain: Any = lambda args, context: f"plain {args['q']}"  # noqa: E731
 
     assert (await run([from_function(plain, name="look", description="d")], [call("look", q=1)])).texts == ["plain 1"]
@@ -265,7 +265,7 @@ class Parrot:
         (Parrot().repeat, "repeat", "hi"),
     ],
 )
-async def test_a_typed_function_in_a_list_of_tools_is_one(function: Any, name: str, text: str) -> None:
+async def test_a_typed_function_in_a_list_of_tools_is_adapted(function: Any, name: str, text: str) -> None:
     ran = await run([function], [call(name, text="hi")])
 
     assert ran.texts == [text]
@@ -290,12 +290,12 @@ async def test_arguments_of_a_typed_function_are_validated() -> None:
         (lambda text: text, "a lambda"),
     ],
 )
-def test_what_no_tool_can_be_made_of_says_why(thing: Any, words: str) -> None:
+def test_an_unsuitable_value_is_refused_with_a_reason(thing: Any, words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         as_tool(thing)
 
 
-async def test_a_plain_function_that_is_cancelled_sees_it_and_what_it_tells_later_is_dropped() -> None:
+async def test_a_cancelled_synchronous_function_sees_it_and_its_later_reports_are_dropped() -> None:
     loop, begun, told_late = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
     go_on = threading.Event()
     seen: list[bool] = []
@@ -330,7 +330,7 @@ async def test_a_plain_function_that_is_cancelled_sees_it_and_what_it_tells_late
     assert ran.ended("c").metrics == {}
 
 
-async def test_a_plain_function_that_heeds_its_cancellation_ends_by_itself() -> None:
+async def test_a_synchronous_function_that_respects_its_cancellation_ends_by_itself() -> None:
     loop, begun, stopped = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
 
     @tool(timeout=None)
@@ -353,7 +353,7 @@ async def test_a_plain_function_that_heeds_its_cancellation_ends_by_itself() -> 
     assert ran.ended("c").metrics["depth"].value == 3
 
 
-async def test_a_plain_function_tells_from_its_thread_before_its_end() -> None:
+async def test_a_synchronous_function_reports_from_its_thread_before_its_end() -> None:
     @tool
     def dig(context: ToolContext) -> str:
         """Dig."""

@@ -36,11 +36,11 @@ async def test_an_exception_becomes_a_value() -> None:
     assert "/foreign_code.py" not in crash.trace
 
 
-async def test_an_exception_without_words_is_named_by_its_kind() -> None:
+async def test_an_exception_without_a_message_is_named_by_its_type() -> None:
     assert Crash(ValueError()).text == "ValueError"
 
 
-async def test_code_that_cancels_itself_hurts_nobody() -> None:
+async def test_code_that_cancels_itself_affects_no_other_code() -> None:
     crash = await contained(cancelling_itself())
 
     assert isinstance(crash, Crash)
@@ -60,7 +60,7 @@ async def test_a_real_cancellation_passes_through() -> None:
 
 
 @pytest.mark.parametrize("answer", [lambda n: n + 1, None])
-async def test_a_question_is_put_to_plain_and_async_functions(answer: Any) -> None:
+async def test_synchronous_and_async_functions_can_be_called(answer: Any) -> None:
     async def later(n: int) -> int:
         return n + 1
 
@@ -74,7 +74,7 @@ async def test_a_function_that_raises_gives_a_crash() -> None:
     assert not crash.timed_out
 
 
-def test_a_function_that_does_not_answer_in_time_is_given_up() -> None:
+def test_a_function_that_exceeds_its_time_is_abandoned() -> None:
     async def never(_: None) -> None:
         await asyncio.Event().wait()
 
@@ -84,7 +84,7 @@ def test_a_function_that_does_not_answer_in_time_is_given_up() -> None:
     assert crash.timed_out
 
 
-async def test_a_timeout_error_of_its_own_is_no_timeout() -> None:
+async def test_a_timeout_error_of_its_own_is_not_a_timeout() -> None:
     async def failing_with_timeout(_: None) -> None:
         raise TimeoutError("the server is slow")
 
@@ -94,13 +94,13 @@ async def test_a_timeout_error_of_its_own_is_no_timeout() -> None:
     assert not crash.timed_out
 
 
-async def test_an_asked_function_that_cancels_itself_gives_a_crash() -> None:
+async def test_a_called_function_that_cancels_itself_gives_a_crash() -> None:
     crash = await asked(lambda _: cancelling_itself(), None, timeout=1.0)
 
     assert isinstance(crash, Crash)
 
 
-async def test_a_cancellation_while_asking_passes_through() -> None:
+async def test_a_cancellation_during_the_call_passes_through() -> None:
     async def waiting() -> None:
         await asked(lambda _: asyncio.Event().wait(), None, timeout=None)
 
@@ -112,7 +112,7 @@ async def test_a_cancellation_while_asking_passes_through() -> None:
     assert task.cancelled()
 
 
-def test_a_predicate_that_raises_counts_as_the_careful_answer() -> None:
+def test_a_predicate_that_raises_counts_as_the_safer_answer() -> None:
     def broken(_: int) -> bool:
         raise KeyError
 
@@ -120,7 +120,7 @@ def test_a_predicate_that_raises_counts_as_the_careful_answer() -> None:
     assert call_or_default(lambda n: n > 0, 1, otherwise=False) is True
 
 
-def test_a_copy_shares_nothing_changeable() -> None:
+def test_a_copy_shares_no_mutable_data() -> None:
     value = {"a": [{"b": 1}], "c": "text"}
     copied = copy_of(value)
     copied["a"][0]["b"] = 2
@@ -129,7 +129,7 @@ def test_a_copy_shares_nothing_changeable() -> None:
 
 
 class Stubborn:
-    """Swallows every cancellation for as long as it is driven."""
+    """Coroutine that ignores every cancellation."""
 
     def __init__(self, *, tidies: bool = False) -> None:
         self.swallowed = 0
@@ -150,7 +150,7 @@ class Stubborn:
 
 
 @pytest.mark.parametrize("tidies", [False, True])
-def test_what_swallows_its_cancellation_is_closed_when_killed(tidies: bool) -> None:
+def test_a_coroutine_that_ignores_its_cancellation_is_closed_when_killed(tidies: bool) -> None:
     stubborn = Stubborn(tidies=tidies)
 
     async def work() -> float:
@@ -167,7 +167,7 @@ def test_what_swallows_its_cancellation_is_closed_when_killed(tidies: bool) -> N
     assert stubborn.closed
 
 
-async def test_a_killable_coroutine_gives_its_result_and_its_errors() -> None:
+async def test_a_killable_coroutine_returns_its_result_and_raises_its_errors() -> None:
     async def fine() -> int:
         await asyncio.sleep(0)
         return 5
@@ -177,7 +177,7 @@ async def test_a_killable_coroutine_gives_its_result_and_its_errors() -> None:
         await Killable(failing(), lambda: False)
 
 
-async def test_a_killable_coroutine_may_tidy_up_when_it_is_cancelled() -> None:
+async def test_a_killable_coroutine_may_clean_up_when_it_is_cancelled() -> None:
     tidied = asyncio.Event()
 
     async def tidy() -> None:
@@ -199,7 +199,7 @@ async def test_a_killable_coroutine_may_tidy_up_when_it_is_cancelled() -> None:
     assert task.cancelled()
 
 
-async def test_code_that_wants_to_end_the_process_only_fails() -> None:
+async def test_code_that_exits_the_process_only_fails() -> None:
     async def leaving() -> None:
         sys.exit(3)
 
@@ -211,7 +211,7 @@ async def test_code_that_wants_to_end_the_process_only_fails() -> None:
 
 
 class OfNoKind(BaseException):
-    """Neither an `Exception` nor anything asyncio knows."""
+    """Exception that is neither an `Exception` nor known to asyncio."""
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ class OfNoKind(BaseException):
         (OfNoKind("odd"), "odd"),
     ],
 )
-async def test_what_no_code_should_raise_only_fails_whoever_raised_it(error: BaseException, words: str) -> None:
+async def test_unusual_exceptions_only_fail_wherever_they_are_raised(error: BaseException, words: str) -> None:
     def raising(question: object) -> None:
         raise error
 
@@ -241,7 +241,7 @@ async def test_what_no_code_should_raise_only_fails_whoever_raised_it(error: Bas
 
 
 @pytest.mark.parametrize("ask", [lambda work: contained(work()), lambda work: asked(work, timeout=None)])
-async def test_whoever_is_closed_while_foreign_code_works_closes_it_and_ends(ask: Any) -> None:
+async def test_a_caller_that_is_closed_closes_the_foreign_code_and_ends(ask: Any) -> None:
     closed: list[bool] = []
 
     async def working() -> None:
@@ -257,7 +257,7 @@ async def test_whoever_is_closed_while_foreign_code_works_closes_it_and_ends(ask
     assert closed == [True]
 
 
-async def test_errors_that_come_together_each_say_what_went_wrong() -> None:
+async def test_each_error_of_a_group_is_described() -> None:
     async def several() -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(failing())
@@ -270,7 +270,7 @@ async def test_errors_that_come_together_each_say_what_went_wrong() -> None:
 
 
 @pytest.mark.parametrize("timeout", [None, 1000.0])
-def test_a_function_that_swallows_a_cancellation_from_outside_is_closed_a_little_later(timeout: float | None) -> None:
+def test_a_function_that_ignores_a_cancellation_from_outside_is_closed_soon_after(timeout: float | None) -> None:
     stubborn = Stubborn()
 
     async def ask() -> float:
@@ -287,7 +287,7 @@ def test_a_function_that_swallows_a_cancellation_from_outside_is_closed_a_little
     assert stubborn.closed
 
 
-def test_a_function_that_swallows_its_end_is_closed_a_little_later() -> None:
+def test_a_function_that_ignores_its_end_is_closed_soon_after() -> None:
     async def stubborn(question: object) -> None:
         while True:
             with contextlib.suppress(asyncio.CancelledError):
@@ -305,13 +305,13 @@ def test_a_function_that_swallows_its_end_is_closed_a_little_later() -> None:
 
 
 @pytest.mark.parametrize(("says", "counts_as"), [(True, True), (None, False), ("yes", False), (1, False)])
-def test_an_answer_of_another_kind_counts_as_none(says: object, counts_as: bool) -> None:
+def test_an_answer_of_another_type_counts_as_none(says: object, counts_as: bool) -> None:
     predicate: Any = lambda: says  # noqa: E731
 
     assert call_or_default(predicate, otherwise=False) is counts_as
 
 
-async def test_what_foreign_code_awaits_may_fail_and_it_handles_that_itself() -> None:
+async def test_foreign_code_handles_failures_of_its_own_awaits() -> None:
     def fail() -> None:
         raise OSError("no such thing")
 
@@ -325,7 +325,7 @@ async def test_what_foreign_code_awaits_may_fail_and_it_handles_that_itself() ->
     assert await asked(careful_callee, "well", timeout=5.0) == "well: no such thing"
 
 
-async def test_an_error_that_cannot_even_say_what_it_is_has_a_name() -> None:
+async def test_an_error_whose_message_raises_has_a_name() -> None:
     class Wordless(Exception):
         def __str__(self) -> str:
             raise RuntimeError

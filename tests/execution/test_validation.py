@@ -39,7 +39,7 @@ def complaint(arguments: JsonObject) -> str:
     return str(caught.value)
 
 
-def test_arguments_that_fit_come_back_unchanged() -> None:
+def test_valid_arguments_are_returned_unchanged() -> None:
     arguments = {"path": "a", "limit": 3}
 
     assert validate_tool_arguments(TypedTool(), call("read", **arguments)) == arguments
@@ -57,7 +57,7 @@ def test_arguments_that_fit_come_back_unchanged() -> None:
         ({"path": "a" * 500, "limit": "b" * 500}, "bbb…"),
     ],
 )
-def test_the_error_names_the_path_and_what_was_expected(arguments: JsonObject, says: str) -> None:
+def test_the_error_names_the_path_and_the_expectation(arguments: JsonObject, says: str) -> None:
     text = complaint(arguments)
 
     assert says in text
@@ -65,7 +65,7 @@ def test_the_error_names_the_path_and_what_was_expected(arguments: JsonObject, s
     assert 'Expected: path: string, limit?: integer, items?: array, mode?: "head" | "tail"' in text
 
 
-def test_only_the_first_errors_are_told_and_the_rest_counted() -> None:
+def test_only_the_first_errors_are_listed_and_the_rest_counted() -> None:
     text = complaint({"path": 1, "limit": "x", "mode": "x", "a": 1, "b": 2, "c": 3, "d": 4})
 
     assert text.count("\n- ") == SHOWN_ERRORS + 1
@@ -124,7 +124,7 @@ def test_a_foreign_schema_is_checked_with_all_its_errors() -> None:
     ]
 
 
-def test_a_foreign_error_says_what_was_expected() -> None:
+def test_an_error_of_a_foreign_schema_states_the_expectation() -> None:
     with pytest.raises(InvalidArgumentsError, match=r'Expected: a: string \| null, b\?: integer \| "x", c\?: any'):
         validate_tool_arguments(ScriptedTool(schema=SCHEMA), call(b="y"))
 
@@ -157,7 +157,7 @@ def test_a_remote_reference_is_never_fetched(monkeypatch: pytest.MonkeyPatch) ->
         {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": 3},
     ],
 )
-def test_a_broken_schema_refuses_the_call_instead_of_raising(schema: JsonObject) -> None:
+def test_an_invalid_schema_refuses_the_call_instead_of_raising(schema: JsonObject) -> None:
     assert "schema cannot be used" in foreign(schema, a="text")[0]
 
 
@@ -172,7 +172,7 @@ def test_a_local_reference_and_an_old_dialect_work() -> None:
     assert foreign(schema, a="1") == ["a: '1' is not of type 'integer'"]
 
 
-def test_many_schemas_do_not_pile_up() -> None:
+def test_many_schemas_do_not_accumulate() -> None:
     for number in range(300):
         assert foreign({"type": "object", "title": str(number)}) == []
 
@@ -185,7 +185,7 @@ def test_a_tool_may_prepare_its_arguments() -> None:
     assert validate_tool_arguments(Aliased(), call("read", file_path="a")) == {"path": "a"}
 
 
-def test_a_tool_that_fails_to_prepare_leaves_them_as_they_are() -> None:
+def test_arguments_are_unchanged_if_their_preparation_fails() -> None:
     class Broken(TypedTool):
         def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
             raise KeyError
@@ -193,6 +193,7 @@ def test_a_tool_that_fails_to_prepare_leaves_them_as_they_are() -> None:
     assert validate_tool_arguments(Broken(), ToolCall(id="c", name="read", arguments={"path": "a"})) == {"path": "a"}
 
 
+@pytest.mark.slow
 def test_the_schema_library_is_loaded_only_when_a_foreign_tool_needs_it() -> None:
     script = "import sys, tui_agent.execution; print('jsonschema' in sys.modules)"
 
@@ -229,21 +230,21 @@ class OddTool(ScriptedTool):
         {"$ref": "#"},
     ],
 )
-async def test_a_schema_that_cannot_be_used_refuses_its_own_calls_and_no_others(schema: JsonObject) -> None:
+async def test_an_unusable_schema_refuses_the_calls_of_its_own_tool_only(schema: JsonObject) -> None:
     ran = await run([ScriptedTool("odd", schema=schema), ScriptedTool()], [call("odd", "a", a=1), call("act", "b")])
 
     assert ran.statuses == ["invalid", "ok"]
     assert "the tool's own schema cannot be used" in ran.texts[0]
 
 
-async def test_a_check_that_itself_fails_refuses_its_own_calls_and_no_others() -> None:
+async def test_a_failing_check_refuses_the_calls_of_its_own_tool_only() -> None:
     ran = await run([StubbornTool("odd"), ScriptedTool()], [call("odd", "a", path="unknown"), call("act", "b")])
 
     assert ran.statuses == ["invalid", "ok"]
     assert "KeyError" in ran.texts[0]
 
 
-async def test_what_is_no_object_after_its_preparation_was_not_prepared() -> None:
+async def test_a_preparation_without_an_object_is_ignored() -> None:
     ran = await run([OddTool()], [call(a=1)])
 
     assert ran.texts == ["act {'a': 1}"]

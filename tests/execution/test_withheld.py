@@ -1,4 +1,4 @@
-"""What a result may not show nobody sees, whatever way it came by and whatever its call told before (stage 13, P72)."""
+"""Withheld results stay hidden from all, whatever their origin and whatever their call reported before."""
 
 import asyncio
 from collections.abc import Callable
@@ -44,15 +44,15 @@ WAYS: dict[str, Callable[[], dict[str, Any]]] = {
     "an error": lambda: {"behaviour": fail},
     "override": lambda: {"hooks": hooked("before_tool", OverrideResult(SECRET))},
     "skip": lambda: {"hooks": hooked("before_tool", SkipCall(SECRET))},
-    "a person": lambda: answering(decision="approve", override_result=SECRET),
-    "a person who skips": lambda: answering(decision="skip", override_result=SECRET),
+    "the user": lambda: answering(decision="approve", override_result=SECRET),
+    "the user, skipping": lambda: answering(decision="skip", override_result=SECRET),
     "fallback of an error": lambda: {"behaviour": fail, "hooks": hooked("on_tool_error", FALLBACK)},
     "fallback of no tool": lambda: {"name": "unknown", "hooks": hooked("on_tool_error", FALLBACK)},
 }
 
 
 async def came_by(way: str, **settings: Any) -> Bench:
-    """One call whose result comes by this way."""
+    """Run one call whose result has this origin."""
     chosen = WAYS[way]()
     hooks: HookBus = settings.pop("hooks", HookBus())
     for event in ("before_tool", "on_tool_error"):
@@ -71,7 +71,7 @@ def said(bench: Bench) -> str:
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_a_result_passes_the_guardrails_whatever_way_it_came_by(way: str) -> None:
+async def test_a_result_passes_the_guardrails_whatever_its_origin(way: str) -> None:
     assert "secret" in said(await came_by(way))
 
     bench = await came_by(way, guardrails=FakeGuardrails())
@@ -81,7 +81,7 @@ async def test_a_result_passes_the_guardrails_whatever_way_it_came_by(way: str) 
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_a_result_passes_the_hooks_that_may_change_it_whatever_way_it_came_by(way: str) -> None:
+async def test_a_result_passes_the_mutating_hooks_whatever_its_origin(way: str) -> None:
     def redact(question: AfterTool) -> ToolResult:
         return question.result.model_copy(update={"content": ToolResult.of_text("***").content, "details": None})
 
@@ -98,7 +98,7 @@ async def test_a_result_passes_the_hooks_that_may_change_it_whatever_way_it_came
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_a_hook_that_fails_tells_nothing_of_the_result(way: str) -> None:
+async def test_a_failing_hook_reveals_nothing_of_the_result(way: str) -> None:
     def parse(question: AfterTool) -> ToolResult:
         raise ValueError(f"cannot read {question.result.text}")
 
@@ -108,7 +108,7 @@ async def test_a_hook_that_fails_tells_nothing_of_the_result(way: str) -> None:
     assert "secret" not in said(await came_by(way, hooks=hooks))
 
 
-async def test_what_the_engine_says_itself_passes_nobody() -> None:
+async def test_the_engines_own_messages_are_not_checked() -> None:
     heard: list[Any] = []
     hooks = HookBus()
     hooks.after_tool(heard.append)
@@ -120,7 +120,7 @@ async def test_what_the_engine_says_itself_passes_nobody() -> None:
     assert heard == []
 
 
-# --- what was reported before -----------------------------------------------------------------------------------------
+# --- earlier reports --------------------------------------------------------------------------------------------------
 
 
 def reporting(text: str, result: str = "done") -> Any:
@@ -153,7 +153,7 @@ def reports(bench: Bench) -> list[str]:
 
 
 @pytest.mark.parametrize(("text", "result"), [("a bad secret", "a bad secret"), ("bad", "done"), ("x", "bad")])
-async def test_nothing_of_a_withheld_call_was_told_before(text: str, result: str) -> None:
+async def test_no_report_of_a_withheld_call_was_published(text: str, result: str) -> None:
     bench = await reported(text, result, guardrails=FakeGuardrails())
 
     assert bench.ended() == {"c": "withheld"}
@@ -162,7 +162,7 @@ async def test_nothing_of_a_withheld_call_was_told_before(text: str, result: str
     assert "bad" not in said(bench).replace("reason='bad word'", "").replace(": bad word", "")
 
 
-async def test_what_passed_is_told_in_its_order_before_the_end() -> None:
+async def test_accepted_reports_are_published_in_order_before_the_end() -> None:
     bench = await reported("fine", guardrails=FakeGuardrails())
 
     assert bench.ended() == {"c": "ok"}
@@ -170,7 +170,7 @@ async def test_what_passed_is_told_in_its_order_before_the_end() -> None:
     assert "".join(event.chunk for event in bench.events(ToolOutput)) == "fibetweenne"
 
 
-async def test_a_call_that_is_cancelled_tells_nothing_that_nobody_looked_at() -> None:
+async def test_a_cancelled_call_publishes_nothing_unchecked() -> None:
     async def hang(arguments: JsonObject, context: ToolContext) -> ToolResult:
         context.output("a bad secret")
         await asyncio.Event().wait()
@@ -185,7 +185,7 @@ async def test_a_call_that_is_cancelled_tells_nothing_that_nobody_looked_at() ->
     assert "secret" not in said(bench)
 
 
-async def test_a_hook_that_hides_keeps_reports_from_being_told_and_one_that_does_not_leaves_them_live() -> None:
+async def test_a_hiding_hook_delays_reports_and_any_other_leaves_them_live() -> None:
     hiding, formatting = HookBus(), HookBus()
     hiding.add("after_tool", lambda question: None, hides=True)
     formatting.add("after_tool", lambda question: None)
@@ -195,7 +195,7 @@ async def test_a_hook_that_hides_keeps_reports_from_being_told_and_one_that_does
     assert reports(await reported("fine")) == REPORTS
 
 
-async def test_guardrails_that_look_at_calls_only_leave_reports_live() -> None:
+async def test_guardrails_that_check_only_calls_leave_reports_live() -> None:
     guardrails = FakeGuardrails("done")
     guardrails.looks_at_results = False
 
@@ -206,7 +206,7 @@ async def test_guardrails_that_look_at_calls_only_leave_reports_live() -> None:
     assert reports(bench) == REPORTS
 
 
-async def test_live_reports_are_told_while_the_tool_runs() -> None:
+async def test_live_reports_are_published_while_the_tool_runs() -> None:
     seen: list[int] = []
 
     async def work(arguments: JsonObject, context: ToolContext) -> ToolResult:
@@ -221,7 +221,7 @@ async def test_live_reports_are_told_while_the_tool_runs() -> None:
     assert seen == [1]
 
 
-async def test_of_endless_reports_that_wait_the_oldest_are_dropped() -> None:
+async def test_of_endless_delayed_reports_the_oldest_are_dropped() -> None:
     async def work(arguments: JsonObject, context: ToolContext) -> ToolResult:
         for number in range(30):
             context.output(f"{number:02}" * 50_000)
@@ -247,7 +247,7 @@ async def test_metrics_of_a_withheld_call_are_withheld_too() -> None:
 
 
 async def measured(value: str, **settings: Any) -> str:
-    """All that was told of a call whose result is harmless and that measured this."""
+    """Return the events of a call with a harmless result and these metrics."""
 
     async def work(arguments: JsonObject, context: ToolContext) -> ToolResult:
         context.measure("seen", value)
@@ -259,12 +259,12 @@ async def measured(value: str, **settings: Any) -> str:
     return said(bench) + str(result.reports)
 
 
-async def test_guardrails_look_at_metrics_too() -> None:
+async def test_guardrails_check_metrics_too() -> None:
     assert "secret" not in await measured("a bad secret", guardrails=FakeGuardrails())
     assert "fine value" in await measured("fine value", guardrails=FakeGuardrails())
 
 
-async def test_a_hook_that_hides_keeps_metrics_from_being_told_and_one_that_does_not_leaves_them() -> None:
+async def test_a_hiding_hook_delays_metrics_and_any_other_leaves_them() -> None:
     hiding, formatting = HookBus(), HookBus()
     hiding.add("after_tool", lambda question: None, hides=True)
     formatting.add("after_tool", lambda question: None)
@@ -273,7 +273,7 @@ async def test_a_hook_that_hides_keeps_metrics_from_being_told_and_one_that_does
     assert "secret" in await measured("a secret", hooks=formatting)
 
 
-async def test_metrics_of_a_cancelled_call_that_nobody_looked_at_are_not_told() -> None:
+async def test_unchecked_metrics_of_a_cancelled_call_are_not_published() -> None:
     class HangingGuardrails(FakeGuardrails):
         async def check_output(self, call: Any, result: ToolResult) -> Any:
             bench.token.cancel("enough")

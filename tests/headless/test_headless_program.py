@@ -16,6 +16,8 @@ from tests.support.transcript_checks import validate_events, validate_history
 from tui_agent.protocol.envelope import Envelope, read_envelope
 from tui_agent.session import SessionStore, StoredSession
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 60
 REPOSITORY = Path(__file__).parents[2]
 

@@ -126,6 +126,7 @@ def test_deny_rules_hold_on_unreadable_text(desk: Desk) -> None:
     assert desk.bash("ls; rm x\x07", "deny bash(rm:*)", mode="allow").decision == "deny"
 
 
+@pytest.mark.slow
 def test_beyond_the_limit_of_parts_rules_hold_and_the_user_decides(desk: Desk) -> None:
     many = "; ".join(["ls"] * 3_000)
 
@@ -160,6 +161,7 @@ def test_an_impossible_character_is_invalid(desk: Desk, command: str) -> None:
     assert desk.bash(command, mode="allow").source == "invalid"
 
 
+@pytest.mark.slow
 def test_too_many_paths_need_an_answer(desk: Desk) -> None:
     many = "; ".join(["frobnicate " + " ".join(f"a/{number}" for number in range(150))] * 20)
 

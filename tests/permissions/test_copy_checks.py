@@ -47,6 +47,7 @@ def test_a_rule_that_spells_out_a_copy_allows_it(gift: Desk) -> None:
     assert gift.bash("cp -r donor/. .", "allow bash(cp -r donor/. .)").decision == "allow"
 
 
+@pytest.mark.slow
 def test_a_source_that_is_too_large_needs_an_answer(gift: Desk) -> None:
     for side in ("many", "those"):
         (gift.root / side).mkdir()

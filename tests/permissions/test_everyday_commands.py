@@ -16,6 +16,7 @@ def test_everyday_exploration_needs_no_answer(desk: Desk, command: str) -> None:
     assert (decision.decision, decision.source) == ("allow", "read_only"), decision.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["deny", "plan", "accept_edits"])
 def test_it_needs_none_in_the_stricter_modes_either(desk: Desk, mode: str) -> None:
     decided = {command: desk.bash(command, mode=mode).decision for command in COMMANDS}

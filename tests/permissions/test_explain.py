@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tui_agent.permissions import PermissionMode, Rule
 from tui_agent.permissions.explain import PermissionDefaults, check_record, explain_record
 
@@ -167,7 +168,7 @@ fields = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(found=fields | json_values)
 def test_any_json_gets_an_answer(desk: Desk, found: object) -> None:
     check(desk, found)
@@ -208,7 +209,7 @@ def test_explain_of_an_invalid_record(desk: Desk) -> None:
     assert explain(desk, []).startswith("deny (invalid): a record must be an object")
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(command=any_commands)
 def test_what_explain_proposes_allows_the_call(desk: Desk, command: str) -> None:
     policy = desk.policy()

@@ -13,6 +13,7 @@ def commands(name: str) -> list[str]:
     return (FOLDER / name).read_text("utf-8").rstrip("\n").split("\n%%\n")[1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rules", [(), ("allow bash", "allow edit"), ("allow bash(*)",)])
 def test_a_possible_write_to_a_protected_path_needs_an_answer(desk: Desk, rules: tuple[str, ...]) -> None:
     decided = {command: desk.bash(command, *rules, mode="allow") for command in commands("protected_writes.txt")}
@@ -26,6 +27,7 @@ def test_naming_a_protected_path_needs_no_answer(desk: Desk) -> None:
     assert [(command, found.reason) for command, found in decided.items() if found.decision != "allow"] == []
 
 
+@pytest.mark.slow
 def test_a_deny_rule_holds_behind_every_possible_runner(desk: Desk) -> None:
     for rules in (("deny bash(rm:*)",), ("allow bash(*)", "allow bash"), ("ask bash(rm *)",)):
         denied = (*rules, "deny bash(rm:*)")[-2:] if rules[0].startswith("allow") else rules

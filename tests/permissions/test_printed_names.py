@@ -78,6 +78,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_every_protected_name_really_printed_is_found(place: Path) -> None:
     for text in PRINTING.strip().split("\n"):
         printed = subprocess.run(("bash", "-c", text), cwd=place, capture_output=True, text=True, check=True).stdout

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tui_agent.permissions import PermissionMode
 from tui_agent.permissions.rule_set import STRICTNESS
 from tui_agent.permissions.shell_grammar import MAX_BYTES
@@ -198,7 +199,7 @@ def test_protected_paths_stay_as_they_are(desk: Desk, command: str, mode: Permis
     assert decision.decision != "allow"
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(command=st.text(max_size=200) | st.text(st.sampled_from("a '\"\\$`(){}[];&|<>\n#*?!=~-"), max_size=60))
 def test_any_text_gets_an_answer(desk: Desk, command: str) -> None:
     assert desk.bash(command, "deny bash(rm:*)").decision in ("allow", "ask", "deny")
@@ -229,6 +230,7 @@ PIECES = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", PIECES)
 def test_any_long_text_gets_an_answer_with_bounded_work(desk: Desk, piece: str) -> None:
     text = (piece * MAX_BYTES).encode()[: MAX_BYTES - 4].decode("utf-8", "ignore")

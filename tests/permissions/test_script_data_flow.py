@@ -144,6 +144,7 @@ def test_no_carrier_hides_a_protected_name(tracked: Desk, names: str) -> None:
     assert [one for one, decision in decided.items() if decision.decision == "allow"] == []
 
 
+@pytest.mark.slow
 def test_names_that_reach_nothing_protected_need_no_answer(tracked: Desk) -> None:
     policy = tracked.policy(mode="allow")
     carriers = [one for one in CARRIERS if not any(piece in one for piece in UNSURE)]

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+from tests.support.examples import examples
 from tui_agent.permissions.shell_reader import read_script
 from tui_agent.permissions.shell_syntax import (
     Branches,
@@ -56,7 +57,7 @@ def test_everyday_commands_are_split_alike(command: str) -> None:
     check(command)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(command=any_commands)
 def test_any_readable_command_is_split_alike(command: str) -> None:
     check(command)

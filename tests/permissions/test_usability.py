@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from .conftest import Desk
 
 FOLDER = Path(__file__).parent
@@ -29,6 +31,7 @@ def running(desk: Desk, name: str, *rules: str) -> int:
     return sum(desk.bash(command, *rules).decision == "allow" for command in commands(name))
 
 
+@pytest.mark.slow
 def test_the_figures_of_the_page_are_the_figures(desk: Desk) -> None:
     exploring, building = commands("everyday_commands.txt"), commands("build_commands.txt")
     table = [

@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 import tui_agent
 
 FROZEN = Path(__file__).with_name("frozen_codes.txt")
@@ -45,6 +47,7 @@ def told_codes() -> set[str]:
     return codes
 
 
+@pytest.mark.slow
 def test_codes_are_frozen() -> None:
     """Add new codes to the file deliberately; a removed code breaks clients."""
     assert sorted(told_codes()) == FROZEN.read_text("utf-8").splitlines()

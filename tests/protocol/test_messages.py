@@ -84,6 +84,7 @@ def test_usage_adds_up() -> None:
     assert total.context_tokens == 18
 
 
+@pytest.mark.slow
 def test_ids_are_unique_even_in_a_forked_process() -> None:
     script = (
         "import os; from tui_agent.protocol.messages import new_id\n"

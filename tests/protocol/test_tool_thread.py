@@ -58,6 +58,7 @@ def test_a_closed_loop_gives_the_fallback() -> None:
     assert ask() == "deny"
 
 
+@pytest.mark.slow
 def test_neither_the_loop_nor_the_program_waits_for_a_thread_that_hangs() -> None:
     program = """
 import asyncio, threading

@@ -44,10 +44,12 @@ def must_be_shown(character: str) -> bool:
     return hides or character in FILLERS or ord(character) in SELECTORS
 
 
+@pytest.mark.slow
 def test_the_table_has_exactly_the_hidden_characters() -> None:
     assert [one for one in every_character() if is_invisible(one) != must_be_shown(one)] == []
 
 
+@pytest.mark.slow
 def test_every_character_of_the_table_is_escaped_in_text_and_in_json() -> None:
     for character in filter(must_be_shown, every_character()):
         as_text, as_json = escaped(f"a{character}b"), escaped_json(f"a{character}b")
@@ -60,6 +62,7 @@ def test_every_character_of_the_table_is_escaped_in_text_and_in_json() -> None:
         assert character in "\n\t" or character not in as_json
 
 
+@pytest.mark.slow
 def test_no_other_character_is_changed() -> None:
     text = "".join(one for one in every_character() if not must_be_shown(one))
 

@@ -179,6 +179,7 @@ async def test_an_answer_with_a_reason_for_stopping_is_complete_without_its_last
     assert [fact.usage.output_tokens for fact in facts if isinstance(fact, UsageReported)] == [33]
 
 
+@pytest.mark.slow
 async def test_a_server_that_only_falls_silent_after_a_reason_for_stopping_has_answered() -> None:
     facts, error = await ended_early(TEXT, stopping("end_turn"), ending="complete", silence=1.0)
 

@@ -43,6 +43,7 @@ from tui_agent.providers import AnthropicProvider
 READ = ToolSpec(name="read", description="Reads a file.", input_schema={"type": "object"})
 
 
+@pytest.mark.slow
 def test_importing_the_providers_does_not_load_the_sdk() -> None:
     code = (
         "import sys, tui_agent.providers, tui_agent.providers.demo;"
@@ -272,6 +273,7 @@ def test_it_is_a_model_provider_that_shows_no_more_than_its_model() -> None:
     assert provider.model.context_window == 1_000_000
 
 
+@pytest.mark.slow
 def test_a_provider_serves_one_event_loop_after_another(tmp_path: Path) -> None:
     with ServerProcess([{"blocks": [{"type": "text", "text": "hi"}]}] * 4, tmp_path) as server:
         provider = AnthropicProvider("some-model", auth_token=server.token, base_url=server.base_url)

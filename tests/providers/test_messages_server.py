@@ -132,6 +132,7 @@ async def test_replies_can_wait_and_be_chosen_by_what_is_asked() -> None:
     assert text_of(first.result()[0]) == "first"
 
 
+@pytest.mark.slow
 def test_it_runs_as_a_process_and_is_asked_over_http(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text(json.dumps([{"blocks": [TEXT, {"type": "pause", "until": "go"}, TEXT]}]), "utf-8")

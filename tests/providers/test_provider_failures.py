@@ -184,6 +184,7 @@ def test_a_date_to_wait_for_lies_ahead() -> None:
     assert waiting > 1e9
 
 
+@pytest.mark.slow
 @given(st.integers(100, 599), st.recursive(st.none() | st.text(), lambda inner: st.dictionaries(st.text(), inner)))
 def test_any_answer_makes_an_error(status: int, answer: object) -> None:
     assert str(WRITER.of_status(status, answer, {}))

@@ -114,6 +114,7 @@ def test_no_budget_at_all_switches_reasoning_off_where_that_is_possible() -> Non
     assert body_of(request, thinking_form="always")["output_config"] == {"effort": "low"}
 
 
+@pytest.mark.slow
 @given(conversations(), conversations())
 def test_conversations_do_not_mix(first: list[Message], second: list[Message]) -> None:
     builder = RequestBuilder(RequestSettings("m", 10))

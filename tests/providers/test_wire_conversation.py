@@ -37,6 +37,7 @@ def result(call_id: str, text: str = "done") -> ToolResultMessage:
     return ToolResultMessage(call_id=call_id, tool_name="read", content=(TextBlock(text=text),))
 
 
+@pytest.mark.slow
 @given(conversations(max_turns=5))
 def test_a_growing_conversation_is_sent_as_one_built_at_once(messages: list[Message]) -> None:
     growing = WireConversation()
@@ -46,6 +47,7 @@ def test_a_growing_conversation_is_sent_as_one_built_at_once(messages: list[Mess
         assert step == joined(WireConversation(), messages[:length])
 
 
+@pytest.mark.slow
 @given(conversations(max_turns=5))
 def test_every_conversation_is_valid_for_the_api(messages: list[Message]) -> None:
     body = b'{"model":"m","max_tokens":1,"messages":[' + joined(WireConversation(), messages) + b"]}"
@@ -54,6 +56,7 @@ def test_every_conversation_is_valid_for_the_api(messages: list[Message]) -> Non
     assert problems_of(read_body(body), resuming=resuming) == []
 
 
+@pytest.mark.slow
 @given(conversations(max_turns=4), conversations(max_turns=4), st.data())
 def test_a_changed_conversation_is_built_anew(old: list[Message], new: list[Message], data: st.DataObject) -> None:
     conversation = WireConversation()

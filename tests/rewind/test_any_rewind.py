@@ -6,6 +6,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,6 +49,7 @@ class Past:
         return f"line {self.count}\n"
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(turns, st.integers(0, 3), st.booleans())
 def test_unchanged_files_are_restored_and_changes_of_others_stay(

@@ -123,6 +123,7 @@ async def test_a_file_that_cannot_be_saved_is_not_deleted_over_a_conflict(
     assert (shop.root / "new.py").read_text() == "mine\n"
 
 
+@pytest.mark.slow
 async def test_a_rewind_over_a_rewind_after_resuming_the_session(tmp_path: Path) -> None:
     root = tmp_path / "shop"
     root.mkdir()

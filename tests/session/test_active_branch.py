@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.session.played_sessions import PlayedRun, play, played_sessions
+from tests.support.examples import examples
 from tests.support.transcript_checks import validate_history
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import Noticed, SessionRewound
@@ -60,7 +62,8 @@ def test_a_rewind_of_files_alone_keeps_the_conversation() -> None:
     assert active_events(envelopes) == envelopes
 
 
-@settings(max_examples=40)
+@pytest.mark.slow
+@settings(max_examples=examples(40))
 @given(played_sessions, st.data())
 def test_any_rewind_leaves_a_valid_conversation(script: tuple[PlayedRun, ...], data: st.DataObject) -> None:
     envelopes = play(script)

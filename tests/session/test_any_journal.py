@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -199,6 +200,7 @@ async def play(script: Sequence[tuple[str, str]]) -> Session:
     return session
 
 
+@pytest.mark.slow
 @given(deeds, st.integers(0, 2**20))
 @settings(max_examples=30)
 def test_any_prefix_of_any_journal_is_a_valid_conversation(script: list[tuple[str, str]], seed: int) -> None:

@@ -12,6 +12,7 @@ FIRST = 10
 """Only early operations: a busy machine batches more, so that late ones may not occur."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scene", "from_outside"),
     [(turns_scene(3), 4), (approval_scene(2), 0), (compaction_scene(4), 0), (rewind_scene(), 0), (store_scene(), 0)],

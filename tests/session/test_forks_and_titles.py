@@ -87,6 +87,7 @@ async def test_a_fork_whose_files_cannot_be_copied_leaves_nothing(store: Session
     assert [summary.id for summary in store.list()] == [SESSION]
 
 
+@pytest.mark.slow
 async def test_a_fork_at_any_event_can_be_continued(store: SessionStore) -> None:
     original = store.load(SESSION)
     for envelope in original.envelopes[::7]:

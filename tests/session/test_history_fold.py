@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -210,6 +211,7 @@ def test_a_requeued_message_keeps_its_place() -> None:
     ]
 
 
+@pytest.mark.slow
 @given(played_sessions)
 def test_live_and_stored_events_give_the_same_conversation(script: tuple[PlayedRun, ...]) -> None:
     live = play(script)
@@ -218,6 +220,7 @@ def test_live_and_stored_events_give_the_same_conversation(script: tuple[PlayedR
     assert waiting_messages(stored(live)) == waiting_messages(live)
 
 
+@pytest.mark.slow
 @given(played_sessions, st.data())
 def test_any_prefix_of_a_session_is_a_valid_conversation(script: tuple[PlayedRun, ...], data: st.DataObject) -> None:
     live = play(script)
@@ -229,6 +232,7 @@ def test_any_prefix_of_a_session_is_a_valid_conversation(script: tuple[PlayedRun
     assert all(isinstance(message, ToolResultMessage) for message in made_up)
 
 
+@pytest.mark.slow
 @given(played_sessions, st.data())
 def test_any_selection_of_events_is_a_valid_conversation(script: tuple[PlayedRun, ...], data: st.DataObject) -> None:
     live = play(script)

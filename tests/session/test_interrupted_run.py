@@ -221,6 +221,7 @@ def test_a_subagent_alone_is_closed() -> None:
     assert (events[0].agent, events[0].status) == ("helper", "interrupted")
 
 
+@pytest.mark.slow
 @given(played_sessions, st.data())
 def test_any_interrupted_session_is_complete_once_resumed(script: tuple[PlayedRun, ...], data: st.DataObject) -> None:
     live = play(script)
@@ -233,6 +234,7 @@ def test_any_interrupted_session_is_complete_once_resumed(script: tuple[PlayedRu
     assert unfinished(journal) == InterruptedRun()
 
 
+@pytest.mark.slow
 @given(played_sessions, st.data())
 def test_an_interrupted_resume_is_completed_by_the_next(script: tuple[PlayedRun, ...], data: st.DataObject) -> None:
     live = play(script)
@@ -243,6 +245,7 @@ def test_an_interrupted_resume_is_completed_by_the_next(script: tuple[PlayedRun,
     assert unfinished(twice) == InterruptedRun()
 
 
+@pytest.mark.slow
 @given(played_sessions, st.data())
 def test_any_damaged_session_can_be_closed(script: tuple[PlayedRun, ...], data: st.DataObject) -> None:
     live = play(script)

@@ -75,6 +75,7 @@ def test_a_second_writer_is_refused_and_changes_nothing(path: Path) -> None:
     assert path.read_bytes() == b"mine\n"
 
 
+@pytest.mark.slow
 def test_the_lease_ends_with_the_process_that_held_it(path: Path) -> None:
     program = (
         "import sys, time; from pathlib import Path; from tui_agent.session.journal import JournalFile\n"

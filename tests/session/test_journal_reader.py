@@ -37,6 +37,7 @@ def test_only_a_line_feed_ends_a_line() -> None:
     assert messages_of(parse_journal(JOURNAL).envelopes) == messages_of(EVENTS)
 
 
+@pytest.mark.slow
 def test_a_journal_cut_at_any_byte_loads_up_to_there() -> None:
     lines = LINES[:12]
     journal = b"".join(lines)
@@ -52,6 +53,7 @@ def test_a_journal_cut_at_any_byte_loads_up_to_there() -> None:
     assert whole == len(lines)
 
 
+@pytest.mark.slow
 def test_a_journal_cut_anywhere_is_a_valid_conversation() -> None:
     for size in range(0, len(JOURNAL), 101):
         validate_history(messages_of(parse_journal(JOURNAL[:size]).envelopes))

@@ -79,6 +79,7 @@ async def test_all_events_are_in_the_journal_after_the_close(bus: EventBus, path
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 @given(played_sessions, st.lists(st.integers(1, 30), max_size=4))
 def test_the_journal_gives_the_live_conversation_for_any_batching(
     tmp_path_factory: pytest.TempPathFactory, script: tuple[PlayedRun, ...], cuts: list[int]
@@ -302,6 +303,7 @@ async def recorded_with(
         return told.drain()
 
 
+@pytest.mark.slow
 async def test_a_full_disk_is_reported_once_and_loses_nothing(path: Path) -> None:
     disk = FailingDisk(room=700)
 
@@ -426,6 +428,7 @@ async def test_lines_written_before_the_disk_was_full_stay_complete(path: Path) 
     assert (len(contents.envelopes), contents.problems) == (kept, ())
 
 
+@pytest.mark.slow
 async def test_failures_at_random_points_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui_agent.session.journal_writer.RETRY_AFTER", 0.001)
     chance = random.Random(7)
@@ -500,6 +503,7 @@ def killed_after(path: Path, messages: int, delay: float) -> list[int]:
     return said
 
 
+@pytest.mark.slow
 def test_a_killed_session_loads_with_everything_that_was_acknowledged(path: Path) -> None:
     chance = random.Random(5)
     path.touch()
@@ -521,6 +525,7 @@ def assert_closable(contents: JournalContents) -> None:
     assert not unfinished([*contents.envelopes, *closing]).closing
 
 
+@pytest.mark.slow
 def test_a_real_limit_on_the_files_size_is_survived(path: Path) -> None:
     path.touch()
     with start_recording(path, "20000") as writer:

@@ -203,6 +203,7 @@ def answers_to_traces(session: StoredSession) -> dict[str, str]:
     return answers
 
 
+@pytest.mark.slow
 def test_after_any_kill_every_effect_is_known_or_reported_as_uncertain(tmp_path: Path) -> None:
     SessionStore(tmp_path / "sessions").create(tmp_path, "killed")
     chance = random.Random(3)
@@ -219,6 +220,7 @@ def test_after_any_kill_every_effect_is_known_or_reported_as_uncertain(tmp_path:
             assert answers[trace] in (NOT_STARTED, OUTCOME_UNKNOWN)
 
 
+@pytest.mark.slow
 def test_the_next_request_of_a_killed_session_is_valid(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "sessions")
     store.create(tmp_path, "killed")

@@ -343,6 +343,7 @@ async def test_a_new_input_reports_waiting_calls_as_not_run(desk: Desk) -> None:
     assert roles == ["user", "assistant", "tool_result", "user", "assistant"]
 
 
+@pytest.mark.slow
 @given(played_sessions, st.data())
 def test_the_open_end_of_any_interrupted_session_has_exactly_its_waiting_calls(
     script: tuple[PlayedRun, ...], data: st.DataObject

@@ -1,4 +1,4 @@
-"""Files as nobody should write them, to be put in the place of settings, themes, sessions and recordings."""
+"""Malformed files to put in the place of settings, themes, sessions and recordings."""
 
 import os
 import socket
@@ -29,7 +29,7 @@ def _loop(path: Path) -> None:
 
 
 def _socket(path: Path) -> None:
-    # Bound by a relative name: the path of a test is longer than the address of a socket may be.
+    # Bind a relative name: the path of a test may exceed the length of a socket address.
     before = os.getcwd()
     os.chdir(path.parent)
     try:
@@ -48,7 +48,7 @@ NOT_A_FILE: dict[str, Callable[[Path], None]] = {
     "loop": _loop,
     "large": _large,
 }
-"""What cannot be read as a file, or not as a whole."""
+"""Paths that cannot be read as a file, or not completely."""
 
 NO_TEXT: dict[str, Callable[[Path], None]] = {
     "not utf-8": _holding(b"model = '\xff\xfe'\n"),
@@ -56,7 +56,7 @@ NO_TEXT: dict[str, Callable[[Path], None]] = {
     "surrogate": _holding(b"model = '\xed\xa0\x80'\n"),
     "nul": _holding(b"model = 'a\0b'\n"),
 }
-"""What is neither TOML nor JSON because it is no text."""
+"""Content that is not text, and therefore neither TOML nor JSON."""
 
 NO_TOML: dict[str, Callable[[Path], None]] = {
     "deep lists": _holding(b"model = " + b"[" * 10_000),
@@ -72,7 +72,7 @@ NO_TOML: dict[str, Callable[[Path], None]] = {
     "escaped beyond": _holding(b'model = "\\U00110000"\n'),
     "cut": _holding(b"[permissions"),
 }
-"""What is no TOML."""
+"""Content that is not TOML."""
 
 NO_SETTINGS: dict[str, Callable[[Path], None]] = {
     "date": _holding(b"model = 2020-01-01\n"),
@@ -88,7 +88,7 @@ NO_SETTINGS: dict[str, Callable[[Path], None]] = {
     "value as a section": _holding(b"[model]\nx = 1\n"),
     "empty key": _holding(b'"" = 1\n'),
 }
-"""TOML that holds no settings."""
+"""TOML without valid settings."""
 
 GOOD: dict[str, Callable[[Path], None]] = {
     "empty": _holding(b""),
@@ -97,4 +97,4 @@ GOOD: dict[str, Callable[[Path], None]] = {
     "long line": _holding(b"# " + b"x" * 900_000),
     "dangling": _link_to("nowhere"),
 }
-"""What says nothing, and is no error."""
+"""Valid files that set nothing."""

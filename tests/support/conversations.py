@@ -1,4 +1,4 @@
-"""Random conversations that keep every rule of `protocol.messages`, and hostile words to fill them with."""
+"""Random conversations that follow every rule of `protocol.messages`, with hostile text in them."""
 
 from hypothesis import strategies as st
 
@@ -31,7 +31,7 @@ _names = st.sampled_from(["read", "bash", "mcp__x__y", "bad name!", "", "ü" * 2
 
 @st.composite
 def conversations(draw: st.DrawFn, max_turns: int = 4) -> list[Message]:
-    """A prompt, then answers with their results, steering messages and further prompts."""
+    """Draw a prompt, then answers with their results, steering messages and further prompts."""
     messages: list[Message] = [_user(draw)]
     for turn in range(draw(st.integers(0, max_turns))):
         count = draw(st.integers(0, 3))

@@ -1,4 +1,4 @@
-"""Talks to the offline model's policy as the engine would: request in, answer out, results handed back."""
+"""Conversations with the offline model's policy, as the engine has them: request in, answer out, results returned."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -17,18 +17,18 @@ WORKSHOP = DemoWorkspace("/tmp/tour", "python3 -m pytest -q /tmp/tour")
 POSTPONED = "Skipped due to queued user message. Not run: the user sent a message first; read it, then decide."
 
 Result = str | tuple[str, bool]
-"""Text of a result, and whether it is an error."""
+"""Text of a result, and True if it is an error."""
 Execute = Callable[[str, JsonObject], Result]
 
 
 def done(name: str, arguments: JsonObject) -> Result:
-    """A tool that always works."""
+    """Return the same successful result for every call."""
     return f"{name} worked"
 
 
 @dataclass
 class DemoConversation:
-    """One conversation with the policy."""
+    """Conversation with the policy."""
 
     execute: Execute = done
     tools: Iterable[str] = ALL_TOOLS
@@ -41,21 +41,21 @@ class DemoConversation:
         return self.turns[-1]
 
     def ask(self, *words: str) -> DemoTurn:
-        """Sends a prompt and gives the first answer; further words were queued behind it."""
+        """Send a prompt and return the first answer; further words are queued messages behind it."""
         self._say("user", *({"type": "text", "text": text} for text in words))
         return self._answer()
 
     def go_on(self, *words: str) -> DemoTurn:
-        """Runs the calls of the last answer; `words` are what the person wrote meanwhile."""
+        """Run the calls of the last answer and return the next one; `words` are messages the user wrote meanwhile."""
         calls = [block for block in self.messages[-1]["content"] if block["type"] == "tool_use"]
         results = [self._result(call) for call in calls]
         self._say("user", *results, *({"type": "text", "text": text} for text in words))
         return self._answer()
 
     def finish(self, most: int = 20) -> DemoTurn:
-        """Goes on until nothing is called any more."""
+        """Run calls until an answer has none, and return that answer."""
         while self.last.calls:
-            assert len(self.turns) < most, "it goes round in circles"
+            assert len(self.turns) < most, "the conversation does not end"
             self.go_on()
         return self.last
 
@@ -89,7 +89,7 @@ class DemoConversation:
 
 
 def called(turn: DemoTurn) -> list[tuple[str, Any]]:
-    """Names of an answer's calls, each with its most telling argument."""
+    """Return the names of an answer's calls, each with its most significant argument."""
     return [
         (call.name, next((call.arguments[key] for key in ("command", "path", "pattern") if key in call.arguments), ""))
         for call in turn.calls

@@ -1,4 +1,4 @@
-"""Permissions of files that count, also for root."""
+"""File permissions that apply to root too."""
 
 import ctypes
 import os
@@ -12,7 +12,7 @@ _VERSION = 0x20080522
 _OVERRIDES = 1 << 1 | 1 << 2
 """CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH."""
 _GET_SECUREBITS, _SET_SECUREBITS, _NOROOT = 27, 28, 1
-"""With NOROOT a program that root starts does not get the capabilities back."""
+"""Flag that keeps a program started by root from regaining the capabilities."""
 
 
 class _Header(ctypes.Structure):
@@ -25,7 +25,7 @@ class _Sets(ctypes.Structure):
 
 @contextmanager
 def enforce_file_modes() -> Generator[None, None, None]:
-    """Let the mode of a file bind this thread, and what it starts, as it binds an ordinary user."""
+    """Make file modes apply to this thread and its child processes as they apply to an ordinary user."""
     if os.geteuid() != 0:
         yield
         return

@@ -1,23 +1,23 @@
-"""Waiting until an event loop has nothing left to do, however slow the machine is."""
+"""Waits for an idle event loop, however slow the machine is."""
 
 import asyncio
 import time
 
 _TURN_LIMIT = 5_000
-"""Turns of the loop in one wait; what never comes to rest is not waited for."""
+"""Most turns of the loop in one wait; a loop that never rests is not waited for."""
 _GLANCE = 1 / 50
 _MOST_GLANCES = 50
 
 
 async def wait_until_idle(min_sleep: float = _GLANCE, max_sleep: float = 1) -> None:
-    """Wait until nothing is ready to run, no timer is due in the next moment, and the loop's threads are idle.
+    """Wait until nothing is ready to run, no timer is due soon, and the loop's threads are idle.
 
-    Takes the place of Textual's `wait_for_idle`, which takes a process that uses no processor for idle. On a busy
-    machine a process with work to do may get no processor either, and the test looks at a half-drawn screen.
+    Replaces Textual's `wait_for_idle`, which considers a process idle if it uses no CPU. On a busy machine a process
+    with work to do may get no CPU either, and the test would see a half-drawn screen.
 
     Args:
         min_sleep: shortest time to wait.
-        max_sleep: ignored: how long the work takes says nothing.
+        max_sleep: ignored, since the duration of the work says nothing.
     """
     loop = asyncio.get_running_loop()
     started = time.monotonic()
@@ -33,12 +33,12 @@ async def wait_until_idle(min_sleep: float = _GLANCE, max_sleep: float = 1) -> N
 
 
 async def _until_nothing_is_ready(loop: asyncio.AbstractEventLoop) -> int:
-    """Let the loop turn until a turn leaves nothing to run; return how many turns that took."""
+    """Run the loop until nothing is ready; return the number of turns that took."""
     ready = getattr(loop, "_ready", ())
     quiet = 0
     for turn in range(_TURN_LIMIT):
         await asyncio.sleep(0)
-        # What arrived from outside is seen one turn later.
+        # The loop notices input from outside one turn later.
         quiet = 0 if ready else quiet + 1
         if quiet == 2:
             return turn - 1
@@ -46,6 +46,6 @@ async def _until_nothing_is_ready(loop: asyncio.AbstractEventLoop) -> int:
 
 
 def _threads_work(loop: asyncio.AbstractEventLoop) -> bool:
-    """Return True if a thread of the loop's pool has something to do."""
+    """Return True if a thread of the loop's pool has work."""
     pool = getattr(loop, "_default_executor", None)
     return pool is not None and len(pool._threads) > pool._idle_semaphore._value

@@ -1,4 +1,4 @@
-"""A Messages API on loopback that plays a script, faults included, and refuses what the real one would refuse.
+"""A Messages API on loopback that plays a script, including faults, and refuses invalid requests as the real one does.
 
 In a test:
 
@@ -7,9 +7,9 @@ async with ScriptedMessagesServer([{"blocks": [{"type": "text", "text": "Hello"}
     provider = AnthropicProvider("any-model", auth_token=server.token, base_url=server.base_url)
 ```
 
-As a process of its own (one JSON line with port, address and token is printed; it runs until it is terminated):
-`python -m tests.support.messages_server SCRIPT.json`, the file holding a list of replies. A process is asked over HTTP:
-`GET /control/requests`, `POST /control/release/NAME`, `GET /control/reached/NAME` (answers once it is reached).
+In another process: `python -m tests.support.messages_server SCRIPT.json`, where the file contains a list of replies. It
+prints one JSON line with port, address and token, and serves until it is terminated. Tests control it over HTTP:
+`GET /control/requests`, `POST /control/release/NAME`, `GET /control/reached/NAME` (answers once the pause is reached).
 """
 
 import asyncio
@@ -55,7 +55,7 @@ class TextPart(_Part):
     type: Literal["text"] = "text"
     text: str
     repeat: int = 1
-    """The text is said so often, as one block."""
+    """Times to repeat the text within one block."""
 
 
 class ThinkingPart(_Part):
@@ -74,15 +74,15 @@ class CallPart(_Part):
     name: str
     input: dict[str, Any] = Field(default_factory=dict)
     id: str | None = None
-    """None: a fresh one, unique in the server."""
+    """Id of the call; None: a new one, unique in the server."""
     raw_input: str | None = None
     """Argument text sent instead of `input`, such as broken JSON."""
     unfinished: bool = False
-    """The block is never ended."""
+    """True if the block never ends."""
 
 
 class PausePart(_Part):
-    """The stream stops here until `release(until)` is called, or for some seconds (for processes of their own)."""
+    """Pause of the stream until `release(until)`, or for a number of seconds (for servers in another process)."""
 
     type: Literal["pause"] = "pause"
     until: str | None = None
@@ -90,7 +90,7 @@ class PausePart(_Part):
 
 
 class FramePart(_Part):
-    """Any event, sent as it is."""
+    """Any event, sent unchanged."""
 
     type: Literal["frame"] = "frame"
     event: str
@@ -98,7 +98,7 @@ class FramePart(_Part):
 
 
 class BytesPart(_Part):
-    """Bytes that are no event at all; sent as Latin-1."""
+    """Bytes that are not an event; sent as Latin-1."""
 
     type: Literal["bytes"] = "bytes"
     text: str
@@ -115,30 +115,30 @@ class ScriptedReply(_Part):
 
     blocks: tuple[Part, ...] = ()
     stop_reason: str | None = "auto"
-    """`auto`: `tool_use` where there are calls, else `end_turn`."""
+    """`auto`: `tool_use` if there are calls, otherwise `end_turn`."""
     stop_details: dict[str, Any] | None = None
     model: str = "scripted-model"
     usage: dict[str, int] = Field(default_factory=lambda: {"input_tokens": 10, "output_tokens": 20})
     piece: int | None = None
-    """Letters a delta carries; None: about a word."""
+    """Characters in a delta; None: about a word."""
     pace: float = 0.0
-    """Seconds between chunks: frames, or single bytes."""
+    """Seconds between chunks, which are frames or single bytes."""
     byte_by_byte: bool = False
-    """Every byte of the body is a chunk of its own."""
+    """True if every byte of the body is a chunk."""
     ending: Literal["complete", "no_message_stop", "cut", "reset", "error"] = "complete"
-    """How the stream ends; all but `complete` leave the closing events out. `error`: with an error event."""
+    """End of the stream; all kinds but `complete` leave out the closing events. `error` sends an error event."""
     status: int = 200
-    """Anything else answers with an error of `error_type` and `error_message`."""
+    """HTTP status; any other than 200 answers with an error of `error_type` and `error_message`."""
     error_type: str = "api_error"
     error_message: str = "scripted error"
     error_details: dict[str, Any] | None = None
     headers: dict[str, str] = Field(default_factory=dict)
     raw_body: str | None = None
-    """Sent as the whole body, with `status` and `headers`."""
+    """Raw body, sent with `status` and `headers`."""
     wait_for: str | None = None
-    """Nothing is answered before `release` of this name."""
+    """Name to `release` before the server answers."""
     when: str | None = None
-    """Only for a request that holds this text; replies without it are taken in order."""
+    """Text that a request must contain to get this reply; replies without it are taken in order."""
 
 
 _SCRIPT: TypeAdapter[list[ScriptedReply]] = TypeAdapter(list[ScriptedReply])
@@ -146,20 +146,20 @@ _SCRIPT: TypeAdapter[list[ScriptedReply]] = TypeAdapter(list[ScriptedReply])
 
 @dataclass(slots=True)
 class RecordedRequest:
-    """What the client sent."""
+    """Request of the client."""
 
     body: Any
     headers: Mapping[str, str]
     at: float
-    """Seconds on the monotonic clock."""
+    """Time of arrival on the monotonic clock, in seconds."""
     peer: int = 0
-    """The client's port: the same for requests on one connection."""
+    """Port of the client: the same for requests on one connection."""
     problems: list[str] = field(default_factory=list)
-    """What the API would refuse."""
+    """Faults for which the API would refuse the request."""
     answered_at: float | None = None
-    """The same clock, once the whole answer was sent."""
+    """Time when the whole answer was sent, on the same clock."""
     gone: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the client went away before its answer was complete."""
+    """Set if the client disconnected before its answer was complete."""
 
     def to_json(self) -> dict[str, Any]:
         times = {"at": self.at, "answered_at": self.answered_at}
@@ -167,11 +167,11 @@ class RecordedRequest:
 
 
 class ScriptedMessagesServer:
-    """Plays a list of replies, one a request."""
+    """Server that plays a list of replies, one for each request."""
 
     def __init__(self, script: Iterable[ScriptedReply | Mapping[str, Any]] = ()) -> None:
         self.token = secrets.token_hex(16)
-        """What clients sign with; others are answered 401."""
+        """Token that clients must send; requests without it get status 401."""
         self.requests: list[RecordedRequest] = []
         self._script: list[ScriptedReply] = []
         self._gates: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
@@ -197,23 +197,23 @@ class ScriptedMessagesServer:
 
     @property
     def left(self) -> int:
-        """Replies that were not asked for yet."""
+        """Replies that no request has used yet."""
         return len(self._script)
 
     def add(self, *replies: ScriptedReply | Mapping[str, Any]) -> None:
-        """Appends replies to the script."""
+        """Append replies to the script."""
         self._script += _SCRIPT.validate_python(list(replies))
 
     def release(self, name: str) -> None:
-        """Lets what waits for `name` go on, now or when it gets there."""
+        """Release everything that waits for `name`, now or later."""
         self._gates[name].set()
 
     async def reached(self, name: str) -> None:
-        """Returns once something waits for `name`."""
+        """Wait until something waits for `name`."""
         await self._reached[name].wait()
 
     async def asked(self, count: int) -> None:
-        """Returns once `count` requests came."""
+        """Wait until `count` requests have arrived."""
         async with self._arrived:
             await self._arrived.wait_for(lambda: len(self.requests) >= count)
 
@@ -237,7 +237,7 @@ class ScriptedMessagesServer:
             await self._messages(request, reply)
 
     async def _control(self, request: HttpRequest, reply: HttpReply) -> None:
-        """What a test asks of a server that runs in another process."""
+        """Answer a test's question to a server in another process."""
         _, _, verb, *rest = request.target.split("/")
         if verb == "release":
             self.release(rest[0])
@@ -363,7 +363,7 @@ def _chunks(data: bytes, byte_by_byte: bool) -> Iterator[bytes]:
 
 
 async def _serve(script: list[Any]) -> None:
-    """Runs until the process is told to end."""
+    """Serve until the process is terminated."""
     done = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

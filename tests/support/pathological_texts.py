@@ -1,4 +1,4 @@
-"""Texts that a model or a tool could send and that are dear to read, each of about as many characters as asked."""
+"""Texts from a model or a tool that are expensive to parse, each of about the requested number of characters."""
 
 SIGNS = (
     *("[", "![", "[a](", "](", "[a]", "]", "*", "*a ", "a*", "**a ", "***a", "_a ", "x*y_z", "~~a ", "`", "`a``b"),
@@ -6,14 +6,14 @@ SIGNS = (
     *("word ", "e" + "\u0301" * 9, "\U0001f468\u200d\U0001f469\u200d\U0001f467 ", "\u202e", "\0", "\t", "\r", "\x1b["),
     *("\x1b]0;", " ", "[*", "[[", "**_"),
 )
-"""Repeated without a line end."""
+"""Repeated without line breaks."""
 LINES = (
     *("\n", "x\n", "x\n\n", "- x\n", "1. x\n", "# x\n", "---\n", "> x\n", "    x\n", "[r]: http://x\n", "* * *\n"),
     *("[" * 190 + "\n", "*a " * 300 + "\n", "a | b\n", "  \n", "> > > - x\n"),
 )
-"""Repeated, each a line or two."""
+"""Repeated, one or two lines each."""
 CODE = ('"', "(", "{", "\\", "<", "a ", "a.", "/*", "'", "`", "$", "-", "0", "{{", "<<a", "@")
-"""Repeated in lines of code."""
+"""Repeated within lines of code."""
 LANGUAGES = (
     "json",
     "python",
@@ -31,7 +31,7 @@ LANGUAGES = (
 
 
 def pathological_texts(length: int) -> dict[str, str]:
-    """Return the texts that are Markdown, by name."""
+    """Return the Markdown texts by name."""
     texts = {f"{sign[:20]!r} {len(sign)}": sign * (length // len(sign)) for sign in (*SIGNS, *LINES)}
     side = int(length**0.5)
     texts["deep quotes"] = "\n".join(">" * depth + " x" for depth in range(side))
@@ -47,6 +47,6 @@ def pathological_texts(length: int) -> dict[str, str]:
 
 
 def code(language: str, sign: str, length: int) -> str:
-    """Return a block of code in lines that are as long as they may be to be coloured."""
+    """Return a block of code whose lines have the greatest length that is still highlighted."""
     line = (sign * 400)[:399] + "\n"
     return f"```{language}\n{line * (length // 400)}```\n"

@@ -1,4 +1,4 @@
-"""Programs that a test needs or does without, whatever else the machine has."""
+"""Programs that a test requires or hides, whatever else is installed."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ def development_program(name: str) -> Path:
     """Return a program that the development dependencies install beside this interpreter, or else the one on PATH.
 
     Raises:
-        LookupError: it is missing; a test that needs it fails, since a skipped one would go unnoticed.
+        LookupError: it is missing. The test fails, because a skipped test would go unnoticed.
     """
     found = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
     if found is None:
@@ -22,19 +22,19 @@ def path_with(program: Path, directory: Path) -> str:
     """Return a PATH on which `program` is the first of its name.
 
     Args:
-        program: where it is.
-        directory: an empty directory, which gets a link to it; the others beside it do not come onto the PATH.
+        program: its path.
+        directory: an empty directory for a link to it, so its neighbours do not get onto the PATH.
     """
     (directory / program.name).symlink_to(program)
     return os.pathsep.join((str(directory), os.environ.get("PATH", os.defpath)))
 
 
 def path_without(name: str, directory: Path) -> str:
-    """Return a PATH with everything that is on it now, but for one program.
+    """Return a PATH with everything that is on it now except one program.
 
     Args:
         name: the program.
-        directory: an empty directory, which gets links to the neighbours of that program.
+        directory: an empty directory for links to the neighbours of that program.
     """
     entries: list[str] = []
     for number, entry in enumerate(os.environ.get("PATH", os.defpath).split(os.pathsep)):

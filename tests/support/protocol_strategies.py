@@ -1,4 +1,4 @@
-"""Hypothesis strategies for every word of the protocol, read off its fields."""
+"""Hypothesis strategies for every model of the protocol, derived from its fields."""
 
 import types
 from enum import Enum
@@ -20,7 +20,7 @@ json_objects = st.dictionaries(st.text(max_size=8), json_values, max_size=4)
 
 
 def of_model(model: type[BaseModel]) -> st.SearchStrategy[Any]:
-    """Instances of a model with every field filled at random."""
+    """Return instances of a model with random values in every field."""
     return st.deferred(
         lambda: st.builds(
             model,
@@ -30,7 +30,7 @@ def of_model(model: type[BaseModel]) -> st.SearchStrategy[Any]:
 
 
 def of_annotation(annotation: Any) -> st.SearchStrategy[Any]:
-    """Values that fit a type annotation."""
+    """Return values that fit a type annotation."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return of_annotation(arguments[0])

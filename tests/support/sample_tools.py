@@ -32,7 +32,7 @@ class _PathArguments(BaseModel):
 
 
 class _SampleTool(Tool):
-    """A tool that does nothing but say what it is about."""
+    """Tool that only reports its subject."""
 
     def __init__(self, name: str) -> None:
         self.spec = ToolSpec(name=name, description=f"the {name} tool", input_schema={"type": "object"})
@@ -42,7 +42,7 @@ class _SampleTool(Tool):
 
 
 class SampleBash(_SampleTool):
-    """Runs nothing; its subject is its command."""
+    """Tool that runs nothing; its subject is its command."""
 
     arguments_model = _CommandArguments
 
@@ -58,7 +58,7 @@ class SampleBash(_SampleTool):
 
 
 class SampleFileTool(_SampleTool):
-    """Touches nothing; its subject is its path."""
+    """Tool that touches nothing; its subject is its path."""
 
     arguments_model = _PathArguments
 
@@ -74,7 +74,7 @@ class SampleFileTool(_SampleTool):
 
 
 class SampleFetch(_SampleTool):
-    """Fetches nothing; its subject is its address."""
+    """Tool that fetches nothing; its subject is its address."""
 
     def is_read_only(self, arguments: JsonObject) -> bool:
         return True
@@ -84,7 +84,7 @@ class SampleFetch(_SampleTool):
 
 
 class SamplePlainTool(_SampleTool):
-    """A tool without a subject."""
+    """Tool without a subject."""
 
     def __init__(self, name: str, *, read_only: bool = False) -> None:
         super().__init__(name)
@@ -95,7 +95,7 @@ class SamplePlainTool(_SampleTool):
 
 
 def sample_tools(root: Path) -> dict[str, Tool]:
-    """The tools by name: bash, read, grep, glob, write, edit, fetch, todo."""
+    """Return the tools by name: bash, read, grep, glob, write, edit, fetch, todo."""
     intents: dict[str, Intent] = {
         "read": "read",
         "grep": "search",

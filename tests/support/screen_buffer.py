@@ -1,7 +1,7 @@
-"""A small terminal emulator: what stands on the screen after a program wrote to it.
+"""A small terminal emulator: the screen after a program wrote to it.
 
-It knows what a full-screen program needs (cursor moves, erasing, the alternate screen, text of any width, how a cell is
-drawn) and drops the rest; it answers no questions, as a plain terminal.
+It supports the sequences of full-screen programs (cursor moves, erasing, the alternate screen, text of any width,
+cell styles) and ignores the rest; like a plain terminal it answers no queries.
 """
 
 import re
@@ -31,23 +31,23 @@ _TO_PUT_BACK = {
     "2026": "synchronised output",
     "2048": "size reports",
 }
-"""Modes a program must not leave on."""
+"""Modes that a program must reset."""
 
 Cell = tuple[str, str]
-"""A character, nothing in the second half of a wide one, and the colours and weight it was drawn with."""
+"""A character (empty in the second half of a wide one), and the colours and weight it was drawn with."""
 _EMPTY: Cell = (" ", "")
 
 
 class ScreenBuffer:
-    """What is on the screen: rows of cells."""
+    """Screen as rows of cells."""
 
     def __init__(self, columns: int, rows: int) -> None:
         self.columns = columns
         self.rows = rows
         self.modes = {SHOWN_CURSOR}
-        """Numbers of the private modes that are on."""
+        """Numbers of the active private modes."""
         self.keyboard_protocols = 0
-        """How many times more the kitty keyboard protocol was asked for than given back."""
+        """Depth of the kitty keyboard protocol's stack: pushes minus pops."""
         self._cells = self._blank()
         self._row = 0
         self._column = 0
@@ -57,28 +57,28 @@ class ScreenBuffer:
 
     @property
     def lines(self) -> list[str]:
-        """One text a row, without trailing blanks."""
+        """One text for each row, without trailing blanks."""
         return ["".join(character for character, _ in row).rstrip() for row in self._cells]
 
     @property
     def text(self) -> str:
-        """The whole screen."""
+        """The whole screen as text."""
         return "\n".join(self.lines)
 
     @property
     def row(self) -> int:
-        """The cursor's row, from 0."""
+        """Row of the cursor, from 0."""
         return self._row
 
     @property
     def left_behind(self) -> list[str]:
-        """What a program that ended should have put back and did not."""
+        """Return the modes and settings that a program should have restored but did not."""
         found = [name for number, name in _TO_PUT_BACK.items() if number in self.modes]
         found += ["the keyboard protocol"] if self.keyboard_protocols > 0 else []
         return found + (["a hidden cursor"] if SHOWN_CURSOR not in self.modes else [])
 
     def look_of(self, text: str, at: int = 0) -> str | None:
-        """How one character of a text is drawn, to be compared only; None where the text is not there."""
+        """Return the style of one character of a text, for comparisons only; None if the text is not on the screen."""
         for row in self._cells:
             place = "".join(character or "\0" for character, _ in row).find(text)
             if place >= 0:
@@ -86,13 +86,13 @@ class ScreenBuffer:
         return None
 
     def resize(self, columns: int, rows: int) -> None:
-        """A window of another size, empty until the program draws."""
+        """Change the size; the screen is empty until the program draws."""
         self.columns, self.rows = columns, rows
         self._cells = self._blank()
         self._row = self._column = 0
 
     def feed(self, data: str) -> None:
-        """Takes what the program wrote."""
+        """Process output of the program."""
         data = self._rest + data
         place = 0
         while place < len(data):
@@ -141,7 +141,7 @@ class ScreenBuffer:
         (self.modes.add if on else self.modes.discard)(number)
 
     def _fit(self) -> None:
-        """The main screen may have had another size when it was left."""
+        """Fit the cells into the current size, which may have changed on the alternate screen."""
         rows = [[*row, *[_EMPTY] * self.columns][: self.columns] for row in self._cells]
         self._cells = [*rows, *self._blank()][: self.rows]
         self._row, self._column = min(self._row, self.rows - 1), min(self._column, self.columns - 1)

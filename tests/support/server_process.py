@@ -1,4 +1,4 @@
-"""The scripted Messages API in a process of its own, for programs that run in a pty."""
+"""The scripted Messages API in another process, for programs that run in a pty."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class ServerProcess:
-    """Plays a script; a context manager that ends the process."""
+    """Server that plays a script; a context manager that ends the process."""
 
     def __init__(self, script: Sequence[Mapping[str, Any]], directory: Path) -> None:
         file = directory / "script.json"
@@ -39,20 +39,20 @@ class ServerProcess:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables that make a program ask this server."""
+        """Return the environment variables that make a program use this server."""
         return {"ANTHROPIC_BASE_URL": self.base_url, "ANTHROPIC_AUTH_TOKEN": self.token}
 
     def release(self, name: str) -> None:
-        """Lets what waits for `name` go on."""
+        """Release everything that waits for `name`."""
         self._control("POST", f"release/{name}")
 
     def reached(self, name: str) -> None:
-        """Returns once something waits for `name`."""
+        """Wait until something waits for `name`."""
         self._control("GET", f"reached/{name}")
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """Everything asked so far; `problems` of each holds what the real API would have refused."""
+        """Return all requests so far; `problems` lists the faults for which the real API would have refused each."""
         return self._control("GET", "requests")["requests"]
 
     def _control(self, method: str, path: str) -> Any:

@@ -1,4 +1,4 @@
-"""Listening to a model in a test: all facts, and the error they ended with, if they did."""
+"""Model streams in tests: all facts, and the error at their end, if any."""
 
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, aclosing
@@ -16,37 +16,37 @@ HELLO = ModelRequest((user_message("hello"),))
 def asking(
     server: ScriptedMessagesServer, model: str = "some-model", **options: Any
 ) -> AbstractAsyncContextManager[AnthropicProvider]:
-    """A provider that asks `server`, closed at the end."""
+    """Yield a provider that uses `server`, and close it at the end."""
     return aclosing(AnthropicProvider(model, auth_token=server.token, base_url=server.base_url, **options))
 
 
 async def heard(events: AsyncIterator[StreamEvent]) -> tuple[list[StreamEvent], ProviderError | None]:
-    """Every fact of a stream, and the error it ended with."""
+    """Return every fact of a stream, and the error that ended it."""
     seen: list[StreamEvent] = []
     try:
         async for event in events:
-            seen.append(event)  # noqa: PERF401 - what came before an error counts
+            seen.append(event)  # noqa: PERF401 - facts before an error count
     except ProviderError as error:
         return seen, error
     return seen, None
 
 
 def folded(facts: Iterator[StreamEvent]) -> tuple[list[StreamEvent], ProviderError | None]:
-    """The same for facts that come without waiting."""
+    """Return the same for a synchronous iterator."""
     seen: list[StreamEvent] = []
     try:
         for fact in facts:
-            seen.append(fact)  # noqa: PERF402 - what came before an error counts
+            seen.append(fact)  # noqa: PERF402 - facts before an error count
     except ProviderError as error:
         return seen, error
     return seen, None
 
 
 def text_of(events: Iterable[StreamEvent]) -> str:
-    """What the model said."""
+    """Return the text of the model."""
     return "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
 def calls_of(events: Iterable[StreamEvent]) -> list[ToolCall]:
-    """What the model called."""
+    """Return the calls of the model."""
     return [event.call for event in events if isinstance(event, ToolCallEnded)]

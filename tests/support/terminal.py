@@ -1,7 +1,7 @@
-"""A real pty with a small terminal emulator: what a person would see of a program, and what they can type.
+"""A real pty with a small terminal emulator: the screen of a program, and typed input.
 
-What the program writes is taken at once by a thread, so that it never waits for the test. Waiting is always for
-something on the screen; the deadline only bounds a failure.
+A thread reads the program's output at once, so the program never waits for the test. A test waits for a state of the
+screen; the deadline only bounds a failure.
 """
 
 import codecs
@@ -22,11 +22,11 @@ from typing import Self
 from .screen_buffer import ScreenBuffer
 
 PATIENCE = 60.0
-"""Seconds until a wait is a failure."""
+"""Seconds after which a wait is a failure."""
 
 FRAME_BEGINS, FRAME_ENDS = "\x1b[?2026h", "\x1b[?2026l"
 FRAMES_QUESTION, FRAMES_ANSWER = b"\x1b[?2026$p", b"\x1b[?2026;2$y"
-"""Whether frames can be shown whole, and that they can: a test never sees half of one."""
+"""The terminal's query for synchronised output and the answer that supports it: tests never see half a frame."""
 
 KEYS = {
     "enter": "\r",
@@ -53,7 +53,7 @@ KEYS = {
 
 
 class Terminal:
-    """A program in a pty. A context manager: leaving it kills what is left."""
+    """Program in a pty; a context manager that kills the program on exit."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Terminal:
     ) -> None:
         self.screen = ScreenBuffer(columns, rows)
         self.raw = bytearray()
-        """Everything the program wrote."""
+        """All output of the program."""
         self._unseen = ""
         self._asked_for_whole_frames = False
         self._master, self._slave = os.openpty()
@@ -77,7 +77,7 @@ class Terminal:
         self._reader = threading.Thread(target=self._take, daemon=True)
         variables = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8", **environment}
         self.started = time.perf_counter()
-        """When the program was started."""
+        """Time when the program started."""
         self.process = subprocess.Popen(
             command,
             cwd=cwd,
@@ -107,37 +107,37 @@ class Terminal:
 
     @property
     def modes_after(self) -> list[object]:
-        """The terminal's settings now; equal to `modes_before` once the program restored them."""
+        """Current settings of the terminal; equal to `modes_before` once the program has restored them."""
         return termios.tcgetattr(self._slave)
 
     @property
     def left_behind(self) -> list[str]:
-        """What the program did not put back as it was; empty: all of it."""
+        """Return everything that the program did not restore."""
         settings = [] if self.modes_after == self.modes_before else ["the terminal's settings"]
         return settings + self.screen.left_behind
 
     # --- typing -------------------------------------------------------------------------------------------------------
 
     def type(self, text: str) -> None:
-        """Types text, key by key as a person does."""
+        """Type text, key by key."""
         for character in text:
             self.write(character)
 
     def press(self, *keys: str) -> None:
-        """Presses named keys (see `KEYS`) or single characters."""
+        """Press named keys (see `KEYS`) or single characters."""
         for key in keys:
             self.write(KEYS.get(key, key))
 
     def paste(self, text: str) -> None:
-        """Pastes, as a terminal with bracketed paste tells it."""
+        """Paste text, as a terminal with bracketed paste does."""
         self.write(f"\x1b[200~{text}\x1b[201~")
 
     def write(self, text: str) -> None:
-        """Everything at once, in one piece."""
+        """Send the bytes in one write."""
         os.write(self._master, text.encode())
 
     def resize(self, columns: int, rows: int) -> None:
-        """Changes the window's size; the kernel tells the program."""
+        """Change the window's size; the kernel notifies the program."""
         with self._changed:
             self.screen.resize(columns, rows)
             fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -145,10 +145,10 @@ class Terminal:
     # --- waiting ------------------------------------------------------------------------------------------------------
 
     def wait_for(self, wanted: str | Callable[[ScreenBuffer], bool], patience: float = PATIENCE) -> str:
-        """Waits until the text stands on the screen, or the condition holds; returns the screen.
+        """Wait until the screen contains the text or the condition is true; return the screen.
 
         Raises:
-            AssertionError: it did not come; with the screen as it is.
+            AssertionError: the deadline passed; the message contains the screen.
         """
         holds = (lambda screen: wanted in screen.text) if isinstance(wanted, str) else wanted
         deadline = time.monotonic() + patience
@@ -165,7 +165,7 @@ class Terminal:
                 self._changed.wait(min(rest, 0.1))
 
     def comes(self, wanted: str | Callable[[ScreenBuffer], bool], patience: float) -> bool:
-        """Whether it stands on the screen within some seconds."""
+        """Return True if the screen contains the text within a number of seconds."""
         try:
             self.wait_for(wanted, patience)
         except AssertionError:
@@ -173,7 +173,7 @@ class Terminal:
         return True
 
     def wait_for_end(self, patience: float = PATIENCE) -> int:
-        """Waits until the program ends and all it wrote is on the screen; returns its exit code."""
+        """Wait until the program ends and all its output is on the screen; return its exit code."""
         try:
             self.process.wait(patience)
         except subprocess.TimeoutExpired as error:
@@ -182,7 +182,7 @@ class Terminal:
         return self.process.returncode
 
     def read(self, seconds: float) -> bool:
-        """Waits until the program writes something, at most some seconds; whether it did."""
+        """Wait for output of the program, at most a number of seconds; return True if there was any."""
         with self._changed:
             before = len(self.raw)
             return self._changed.wait_for(lambda: len(self.raw) > before, seconds)
@@ -190,13 +190,13 @@ class Terminal:
     # --- the thread that reads ----------------------------------------------------------------------------------------
 
     def _take(self) -> None:
-        """Reads until it is told that it is enough, and then what is left."""
+        """Read until told to finish, then read the rest."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         patience: float | None = None
         while True:
             ready, _, _ = select.select([self._master, *([self._enough] if patience is None else [])], [], [], patience)
             if self._enough in ready:
-                # What the program wrote last may still be on its way through the kernel.
+                # The last output may still be on its way through the kernel.
                 patience = 0.05
             if self._master in ready:
                 self._show(os.read(self._master, 65536), decoder)
@@ -222,7 +222,7 @@ class Terminal:
 
 
 def whole_frames(data: str) -> tuple[str, str]:
-    """What can be shown of what a program wrote, and the beginning of a frame that has not come to its end."""
+    """Return the part of the output that can be shown, and the start of an incomplete frame."""
     begun = data.rfind(FRAME_BEGINS)
     if begun <= data.rfind(FRAME_ENDS):
         begun = data.rfind("\x1b")

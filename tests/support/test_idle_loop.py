@@ -1,4 +1,4 @@
-"""Waiting until a loop is at rest."""
+"""Waits until a loop is at rest."""
 
 import asyncio
 import time
@@ -6,13 +6,13 @@ import time
 from .idle_loop import wait_until_idle
 
 
-async def test_each_step_of_a_chain_is_waited_for_though_the_machine_gives_little_time() -> None:
+async def test_it_waits_for_each_step_of_a_chain_on_a_busy_machine() -> None:
     loop = asyncio.get_running_loop()
     left = 40
 
     def hop() -> None:
         nonlocal left
-        time.sleep(0.005)  # No processor is used meanwhile, as where other programs have it.
+        time.sleep(0.005)  # Sleeping uses no CPU, like a process that other programs keep waiting.
         left -= 1
         if left:
             loop.call_soon(hop)
@@ -23,7 +23,7 @@ async def test_each_step_of_a_chain_is_waited_for_though_the_machine_gives_littl
     assert left == 0
 
 
-async def test_what_comes_of_a_timer_that_is_due_is_waited_for() -> None:
+async def test_it_waits_for_the_consequences_of_a_due_timer() -> None:
     seen: list[str] = []
     loop = asyncio.get_running_loop()
     loop.call_later(0.01, lambda: loop.call_soon(lambda: loop.call_soon(seen.append, "drawn")))
@@ -33,7 +33,7 @@ async def test_what_comes_of_a_timer_that_is_due_is_waited_for() -> None:
     assert seen == ["drawn"]
 
 
-async def test_threads_of_the_loop_are_waited_for() -> None:
+async def test_it_waits_for_the_threads_of_the_loop() -> None:
     work = asyncio.ensure_future(asyncio.to_thread(time.sleep, 0.2))
 
     await wait_until_idle(0)
@@ -41,7 +41,7 @@ async def test_threads_of_the_loop_are_waited_for() -> None:
     assert work.done()
 
 
-async def test_what_never_rests_is_not_waited_for() -> None:
+async def test_it_does_not_wait_for_a_loop_that_never_rests() -> None:
     async def spin() -> None:
         while True:
             await asyncio.sleep(0)
@@ -53,7 +53,7 @@ async def test_what_never_rests_is_not_waited_for() -> None:
     task.cancel()
 
 
-async def test_a_thread_that_waits_for_something_is_not_waited_for_for_ever() -> None:
+async def test_it_does_not_wait_forever_for_a_blocked_thread() -> None:
     over = asyncio.Event()
     loop = asyncio.get_running_loop()
 

@@ -1,4 +1,4 @@
-"""Bringing and hiding programs for a test."""
+"""Adding and hiding programs for a test."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from .programs import development_program, path_with, path_without
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """An empty directory."""
+    """Return an empty directory."""
     (tmp_path / "links").mkdir()
     return tmp_path / "links"
 
@@ -24,14 +24,14 @@ def place(directory: Path, *names: str) -> Path:
     return directory
 
 
-def test_a_program_that_is_missing_fails_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_program_fails_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
 
     with pytest.raises(LookupError, match=r"no-such-program is not installed: pip install -e '\.\[dev\]' brings it"):
         development_program("no-such-program")
 
 
-def test_only_that_program_comes_onto_the_path(
+def test_only_the_program_is_added_to_the_path(
     tmp_path: Path, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(place(tmp_path / "there", "a")))
@@ -41,7 +41,7 @@ def test_only_that_program_comes_onto_the_path(
     assert [shutil.which(name, path=path) is not None for name in "abc"] == [True, True, False]
 
 
-def test_a_hidden_program_is_nowhere_and_its_neighbours_are(
+def test_a_hidden_program_is_nowhere_on_the_path_and_its_neighbours_are(
     tmp_path: Path, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = place(tmp_path / "one", "a", "b"), place(tmp_path / "two", "a", "c")

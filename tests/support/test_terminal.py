@@ -1,4 +1,4 @@
-"""The emulator shows what a terminal would, and the pty carries what is typed."""
+"""The emulator shows the screen of a terminal, and the pty carries typed input."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from .terminal import FRAME_BEGINS, FRAME_ENDS, Terminal, whole_frames
 
 
 def shown(*pieces: str, columns: int = 10, rows: int = 3) -> list[str]:
-    """The lines after a program wrote these pieces."""
+    """Return the lines of the screen after a program wrote these pieces."""
     screen = ScreenBuffer(columns, rows)
     for piece in pieces:
         screen.feed(piece)
@@ -24,7 +24,7 @@ def test_text_is_placed_wrapped_and_scrolled() -> None:
     assert shown("日本", columns=3) == ["日", "本", ""]
 
 
-def test_sequences_may_come_in_pieces_and_unknown_ones_are_dropped() -> None:
+def test_sequences_may_be_split_and_unknown_ones_are_ignored() -> None:
     assert shown("a\x1b[", "2;2", "Hb") == ["a", " b", ""]
     assert shown("a\x1b]0;title\x07b\x1b[?2026$pc\x1b[>4;1md") == ["abcd", "", ""]
 
@@ -47,7 +47,7 @@ def test_the_alternate_screen_leaves_the_main_one_as_it_was() -> None:
     assert screen.left_behind == []
 
 
-def test_cells_drawn_alike_look_alike() -> None:
+def test_cells_with_equal_styles_compare_equal() -> None:
     screen = ScreenBuffer(20, 1)
     screen.feed("\x1b[1;31mkey\x1b[0m words \x1b[1;31mother\x1b[0m")
 
@@ -57,7 +57,7 @@ def test_cells_drawn_alike_look_alike() -> None:
     assert screen.look_of("nothing") is None
 
 
-def test_half_a_frame_is_not_shown() -> None:
+def test_an_incomplete_frame_is_not_shown() -> None:
     begins, ends = FRAME_BEGINS, FRAME_ENDS
 
     assert whole_frames("plain \x1b[0m") == ("plain \x1b[0m", "")
@@ -67,7 +67,7 @@ def test_half_a_frame_is_not_shown() -> None:
         assert whole_frames(f"a{begins[:cut]}") == ("a", begins[:cut])
 
 
-def test_a_program_hears_what_is_typed_and_its_last_words_are_seen(tmp_path: Path) -> None:
+def test_a_program_receives_typed_input_and_its_last_output_is_shown(tmp_path: Path) -> None:
     program = "name = input('who? '); print('x' * 100_000); print('hello', name)"
     with Terminal([sys.executable, "-c", program], cwd=tmp_path, environment={"PATH": os.environ["PATH"]}) as terminal:
         terminal.wait_for("who?")

@@ -1,4 +1,4 @@
-"""The judges must find faults: each invariant is broken once."""
+"""The validators find faults: each invariant is broken once."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -44,7 +44,7 @@ from tui_agent.protocol.tool import ToolResult
 TEXT = (TextBlock(text="done"),)
 
 
-def told(*events: AgentEvent) -> list[Envelope]:
+def envelopes_of(*events: AgentEvent) -> list[Envelope]:
     bus = EventBus(Origin(run_id="r"))
     with bus.subscribe(merge=False) as subscription:
         for event in events:
@@ -91,7 +91,7 @@ def run_started() -> RunStarted:
 
 
 def test_a_whole_run_with_parallel_calls_passes() -> None:
-    events = told(
+    events = envelopes_of(
         run_started(),
         ToolBatchStarted(batch_id="b", strategy="auto"),
         queued("1", 0),
@@ -137,7 +137,7 @@ BROKEN: dict[str, tuple[list[AgentEvent], str]] = {
     "result before the end": ([queued("c"), started("c"), *result("c"), ended("c")], "before it ended"),
     "result of nothing": (result("c"), "never queued"),
     "two results": ([*one_call(), *result("c")], "twice"),
-    "other text than shown": ([*one_call()[:3], *result("c", "raw")], "something else"),
+    "other text than shown": ([*one_call()[:3], *result("c", "raw")], "get different results"),
     "results against call order": (
         [
             ToolBatchStarted(batch_id="b", strategy="auto"),
@@ -201,11 +201,11 @@ BROKEN: dict[str, tuple[list[AgentEvent], str]] = {
 @pytest.mark.parametrize(("events", "fault"), BROKEN.values(), ids=BROKEN)
 def test_each_broken_invariant_is_named(events: list[AgentEvent], fault: str) -> None:
     with pytest.raises(AssertionError, match=fault):
-        validate_events(told(*events))
+        validate_events(envelopes_of(*events))
 
 
-def test_no_number_is_left_out_and_time_must_not_go_back() -> None:
-    first, second = told(StatusChanged(status="idle"), StatusChanged(status="thinking"))
+def test_numbers_have_no_gaps_and_time_never_goes_back() -> None:
+    first, second = envelopes_of(StatusChanged(status="idle"), StatusChanged(status="thinking"))
 
     with pytest.raises(AssertionError, match="is not the next"):
         validate_events([second, first])
@@ -216,12 +216,12 @@ def test_no_number_is_left_out_and_time_must_not_go_back() -> None:
 
 
 def test_the_beginning_of_a_session_may_have_open_ends() -> None:
-    validate_events(told(run_started(), queued("c"), started("c")), complete=False)
+    validate_events(envelopes_of(run_started(), queued("c"), started("c")), complete=False)
 
 
-def test_calls_of_a_message_that_was_thrown_away_need_no_result() -> None:
+def test_calls_of_a_discarded_message_need_no_result() -> None:
     validate_events(
-        told(
+        envelopes_of(
             MessageStarted(message_id="m", role="assistant"),
             queued("c"),
             ended("c", status="cancelled", is_error=True),
@@ -230,38 +230,38 @@ def test_calls_of_a_message_that_was_thrown_away_need_no_result() -> None:
     )
 
 
-def taking_over(name: str, first: str, *, read_only: bool = True) -> list[AgentEvent]:
+def adopting(name: str, first: str, *, read_only: bool = True) -> list[AgentEvent]:
     start = started(name).model_copy(update={"adopted_from": first, "read_only": read_only})
     return [queued(name), start, ended(name), *result(name)]
 
 
-def thrown_away(name: str) -> list[AgentEvent]:
+def discarded(name: str) -> list[AgentEvent]:
     end = ended(name, status="cancelled", is_error=True)
     opened = MessageStarted(message_id="m", role="assistant")
     return [opened, queued(name), started(name), MessageDiscarded(message_id="m", reason="retry"), end]
 
 
-def test_a_call_may_take_over_what_was_begun_for_a_thrown_away_answer() -> None:
-    validate_events(told(*thrown_away("1"), *taking_over("2", "1")))
+def test_a_call_may_adopt_a_call_that_was_started_for_a_discarded_answer() -> None:
+    validate_events(envelopes_of(*discarded("1"), *adopting("2", "1")))
 
 
 @pytest.mark.parametrize(
     ("events", "fault"),
     [
-        (taking_over("2", "1"), "not there to be taken"),
-        ([*one_call("1"), *taking_over("2", "1")], "not there to be taken"),
-        ([*thrown_away("1"), *taking_over("2", "1", read_only=False)], "may change something"),
+        (adopting("2", "1"), "not there to be taken"),
+        ([*one_call("1"), *adopting("2", "1")], "not there to be taken"),
+        ([*discarded("1"), *adopting("2", "1", read_only=False)], "may change something"),
     ],
 )
-def test_a_takeover_that_is_not_sound_is_named(events: list[AgentEvent], fault: str) -> None:
+def test_an_invalid_adoption_is_named(events: list[AgentEvent], fault: str) -> None:
     with pytest.raises(AssertionError, match=fault):
-        validate_events(told(*events))
+        validate_events(envelopes_of(*events))
 
 
-def test_a_start_without_execution_is_allowed_where_starts_are_balanced() -> None:
+def test_a_start_without_execution_is_allowed_if_starts_are_balanced() -> None:
     end = ended("c", status="skipped_hook")
 
-    events = told(queued("c"), started("c"), end, *result("c"))
+    events = envelopes_of(queued("c"), started("c"), end, *result("c"))
 
     validate_events(events, balanced=True)
 
@@ -280,7 +280,7 @@ def test_a_valid_conversation_passes() -> None:
     )
 
 
-def test_a_paused_answer_may_be_followed_by_the_next() -> None:
+def test_a_paused_answer_may_be_followed_by_another() -> None:
     paused = assistant().model_copy(update={"stop_reason": "pause_turn"})
 
     validate_history([user_message("a"), paused, assistant("1"), answer("1")])
@@ -306,5 +306,5 @@ def test_each_fault_of_a_conversation_is_named(build: Callable[[], Sequence[Mess
         validate_history(build())
 
 
-def test_an_unfinished_conversation_is_valid_where_it_may_be() -> None:
+def test_an_unfinished_conversation_is_valid_if_allowed() -> None:
     validate_history([user_message("a"), assistant("1")], complete=False)

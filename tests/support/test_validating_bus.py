@@ -21,7 +21,7 @@ def judged(*events: AgentEvent) -> None:
     bus.judge()
 
 
-async def test_a_whole_run_passes_and_one_that_keeps_an_end_to_itself_does_not() -> None:
+async def test_a_whole_run_passes_and_a_run_without_an_end_fails() -> None:
     events = await told()
 
     judged(*events)
@@ -30,18 +30,18 @@ async def test_a_whole_run_passes_and_one_that_keeps_an_end_to_itself_does_not()
     ValidatingBus.made.clear()
 
 
-async def test_an_event_that_is_changed_after_it_was_told_is_named() -> None:
+async def test_an_event_that_changes_after_publication_is_named() -> None:
     bus = ValidatingBus(whole=False)
     bus.publish(ToolQueued(call_id="c", name="act", args_raw={"n": 1}, index=0))
     bus.publish(event := Noticed(code="x", text="y"))
     event.context["later"] = True
 
-    with pytest.raises(AssertionError, match="notice was changed"):
+    with pytest.raises(AssertionError, match="notice changed after its publication"):
         bus.judge()
 
 
 def test_tests_of_the_engine_make_no_other_bus() -> None:
-    """Whoever made a plain one would tell events that nobody judges (P01)."""
+    """A plain bus would publish events that no test validates."""
     rooms = [path for room in ("execution", "behaviour", "agent") for path in (TESTS / room).rglob("*.py")]
     plain = [path.name for path in rooms if re.search(r"\bEventBus\(\)", path.read_text("utf-8"))]
 

@@ -1,7 +1,7 @@
-"""Strict judges of what a run leaves behind: its events (engine §5.3) and its conversation (S4-84).
+"""Strict validators for a run's events and its conversation (S4-84).
 
-To be used after every test that drives the engine: mocks accept any shape, so a test that only looks at the events it
-expects never notices the ones that are missing (P01).
+Use them after every test that drives the engine. A test that only looks at the events it expects never notices the
+missing ones.
 """
 
 import json
@@ -42,10 +42,10 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 
 NEEDS_START = {"ok", "timeout"}
-"""Statuses that only a call can have that really ran."""
+"""Statuses that only a call that ran can have."""
 
-TOLD_WHEN_FAILED = {"before_update", "after_update"}
-"""Hooks that are asked too often to be told each time."""
+PUBLISHED_ON_FAILURE_ONLY = {"before_update", "after_update"}
+"""Hooks that run too often to publish each use; only their failures are published."""
 
 REFUSED = {
     "invalid",
@@ -72,40 +72,41 @@ def validate_events(
     unanswered: Collection[str] = (),
     gaps: bool = False,
 ) -> None:
-    """Checks a whole sequence of events, as an unmerged subscription delivers it.
+    """Check a whole sequence of events, as an unmerged subscription delivers it.
 
     Args:
-        envelopes: everything told, in order.
-        complete: whether everything that began must also have ended; no for the beginning of a session.
-        ordered: whether result messages must come in call order; no only for preset `rust_loop`.
-        balanced: whether calls that never ran may have a start, as with `balanced_start` and `start_events=upfront`.
-        unanswered: ids of calls that need no result message because their assistant message was thrown away, or because
-            they are taken up again after their run.
-        gaps: whether numbers may be missing, as in a stream that leaves deltas out.
+        envelopes: all published events, in order.
+        complete: True if everything that began must have ended; False for the beginning of a session.
+        ordered: True if result messages must be in call order; False only for the preset `rust_loop`.
+        balanced: True if calls that never ran may have a start, as with `balanced_start` and `start_events=upfront`.
+        unanswered: ids of calls that need no result message, because their assistant message was discarded or because a
+            later run resumes them.
+        gaps: True if numbers may be missing, as in a stream without deltas.
 
     Raises:
-        AssertionError: naming every invariant that does not hold.
+        AssertionError: names every broken invariant.
     """
-    judge = _EventValidator(ordered=ordered, balanced=balanced, unanswered=frozenset(unanswered), gaps=gaps)
+    validator = _EventValidator(ordered=ordered, balanced=balanced, unanswered=frozenset(unanswered), gaps=gaps)
     for envelope in envelopes:
-        judge.hear(envelope)
+        validator.check(envelope)
     if complete:
-        judge.expect_everything_closed()
-    assert not judge.faults, "\n".join(["events break their invariants:", *judge.faults])
+        validator.expect_everything_closed()
+    assert not validator.faults, "\n".join(["events break their invariants:", *validator.faults])
 
 
 def validate_history(messages: Sequence[Message], *, complete: bool = True) -> None:
-    """Checks a conversation: user → assistant → its results in call order, each exactly once → …
+    """Check a conversation: user → assistant → its results in call order, each exactly once → …
 
-    Several user messages in a row are allowed (C32); an assistant message after an assistant message only where that
-    one had paused.
+    Several consecutive user messages are allowed, since queued messages are delivered together. An assistant message
+    may
+    follow another only if that one paused.
 
     Args:
         messages: the conversation.
-        complete: whether the last assistant message's calls must be answered, too.
+        complete: True if the last assistant message's calls must have results, too.
 
     Raises:
-        AssertionError: naming every fault.
+        AssertionError: names every fault.
     """
     faults: list[str] = []
     waiting: list[str] = []
@@ -142,7 +143,7 @@ def validate_history(messages: Sequence[Message], *, complete: bool = True) -> N
 
 @dataclass
 class _Call:
-    """What was heard of one call so far."""
+    """State of one call so far."""
 
     index: int
     run_id: str | None
@@ -155,23 +156,23 @@ class _Call:
 
 @dataclass
 class _Agent:
-    """What was heard of one agent so far."""
+    """State of one agent so far."""
 
     calls: dict[str, _Call] = field(default_factory=dict)
     batch: ToolBatchStarted | None = None
     batch_calls: list[str] = field(default_factory=list)
     results: list[str] = field(default_factory=list)
-    """Calls whose result message came, since the batch began."""
+    """Calls with a result message since the batch began."""
     since_message: list[str] = field(default_factory=list)
     """Calls queued since the last assistant message began."""
-    thrown_away: set[str] = field(default_factory=set)
+    discarded: set[str] = field(default_factory=set)
     """Calls whose assistant message was discarded."""
     commands: set[str | None] = field(default_factory=set)
-    """Runs that are one call of the person's own, which no message asked for and none answers."""
+    """Runs of the user's own commands: one call each, without a message that requests it or answers it."""
 
 
 class _EventValidator:
-    """Hears events one by one and notes what is wrong."""
+    """Validator that receives events one by one and collects faults."""
 
     def __init__(self, *, ordered: bool, balanced: bool, unanswered: frozenset[str], gaps: bool) -> None:
         self.faults: list[str] = []
@@ -187,26 +188,26 @@ class _EventValidator:
         self._last: Envelope | None = None
         self._now: Envelope | None = None
 
-    def hear(self, envelope: Envelope) -> None:
-        """Judges one event."""
+    def check(self, envelope: Envelope) -> None:
+        """Check one event."""
         self._now = envelope
         self._check_envelope(envelope)
         agent = self._agents.setdefault(envelope.origin.agent_id, _Agent())
         match envelope.event:
             case RunStarted() | RunEnded() | TurnStarted() | TurnEnded() | StepStarted() | StepEnded():
-                self._hear_run(envelope, agent)
+                self._check_run(envelope, agent)
             case MessageStarted() | MessageDelta() | MessageEnded() | MessageDiscarded():
-                self._hear_message(envelope, agent)
+                self._check_message(envelope, agent)
             case ToolBatchStarted() | ToolBatchEnded():
-                self._hear_batch(envelope, agent)
+                self._check_batch(envelope, agent)
             case HookStarted() | HookEnded() | HookFailed():
-                self._hear_hook(envelope)
+                self._check_hook(envelope)
             case _:
-                self._hear_call(envelope, agent)
+                self._check_call(envelope, agent)
         self._last = envelope
 
     def expect_everything_closed(self) -> None:
-        """Notes everything that began and never ended."""
+        """Add a fault for everything that began and never ended."""
         self._now = None
         for key in self._open:
             self._fault(f"{key[0]} {key[2]!r} of agent {key[1]!r} never ended")
@@ -248,7 +249,7 @@ class _EventValidator:
         if back is None or back.event != envelope.event or back.origin != envelope.origin:
             self._fault("cannot be written and read again")
 
-    def _hear_run(self, envelope: Envelope, agent: _Agent) -> None:
+    def _check_run(self, envelope: Envelope, agent: _Agent) -> None:
         run_id = envelope.origin.run_id
         match envelope.event:
             case RunStarted(trigger=trigger):
@@ -272,7 +273,7 @@ class _EventValidator:
             case _:
                 pass
 
-    def _hear_message(self, envelope: Envelope, agent: _Agent) -> None:
+    def _check_message(self, envelope: Envelope, agent: _Agent) -> None:
         match envelope.event:
             case MessageStarted(message_id=message_id, role=role, call_id=call_id):
                 if message_id in self._messages:
@@ -282,7 +283,7 @@ class _EventValidator:
                 if role == "assistant":
                     agent.since_message = []
                 if role == "tool_result":
-                    self._hear_result(agent, call_id)
+                    self._check_result(agent, call_id)
             case MessageDelta(message_id=message_id):
                 if not self._is_open("message", message_id):
                     self._fault(f"message {message_id!r} is not open")
@@ -294,11 +295,11 @@ class _EventValidator:
                     self._compare_result(agent, message)
             case MessageDiscarded(message_id=message_id):
                 self._end("message", message_id)
-                agent.thrown_away |= set(agent.since_message)
+                agent.discarded |= set(agent.since_message)
             case _:
                 pass
 
-    def _hear_result(self, agent: _Agent, call_id: str | None) -> None:
+    def _check_result(self, agent: _Agent, call_id: str | None) -> None:
         call = agent.calls.get(call_id or "")
         if call is None or call_id is None:
             self._fault(f"answers {call_id!r}, which was never queued")
@@ -320,9 +321,9 @@ class _EventValidator:
             return
         ended = call.ended
         if (message.content, message.is_error, message.tool_name) != (ended.content, ended.is_error, ended.name):
-            self._fault(f"the model is told something else of {message.call_id!r} than the screen")
+            self._fault(f"the model and the screen get different results for {message.call_id!r}")
 
-    def _hear_batch(self, envelope: Envelope, agent: _Agent) -> None:
+    def _check_batch(self, envelope: Envelope, agent: _Agent) -> None:
         match envelope.event:
             case ToolBatchStarted(batch_id=batch_id):
                 self._begin("batch", batch_id)
@@ -340,25 +341,25 @@ class _EventValidator:
             case _:
                 pass
 
-    def _hear_hook(self, envelope: Envelope) -> None:
+    def _check_hook(self, envelope: Envelope) -> None:
         event = envelope.event
         assert isinstance(event, HookStarted | HookEnded | HookFailed)
         name = (event.event, event.name, event.call_id)
         if isinstance(event, HookStarted):
             self._begin("hook", name)
-        elif event.event not in TOLD_WHEN_FAILED:
+        elif event.event not in PUBLISHED_ON_FAILURE_ONLY:
             self._end("hook", name)
 
-    def _hear_call(self, envelope: Envelope, agent: _Agent) -> None:
+    def _check_call(self, envelope: Envelope, agent: _Agent) -> None:
         event = envelope.event
         if isinstance(event, ToolQueued):
-            self._hear_queued(event, envelope, agent)
+            self._check_queued(event, envelope, agent)
             return
         call_id = getattr(event, "call_id", None)
         call = agent.calls.get(call_id) if call_id is not None else None
         match event:
             case ToolBlockedOn() | PermissionDecided() | ApprovalRequested() | ToolStarted():
-                # With all starts up front, waiting comes after the start.
+                # With upfront starts, waiting comes after the start.
                 may_wait = self._balanced and not isinstance(event, ToolStarted)
                 if call is None or call.ended or (call.started and not may_wait):
                     self._fault(f"call {call_id!r} is not waiting to start")
@@ -378,7 +379,7 @@ class _EventValidator:
                 if n != call.updates:
                     self._fault(f"is update {call.updates} of {call_id!r} and says {n}")
             case ToolEnded():
-                self._hear_ended(event, call)
+                self._check_ended(event, call)
             case ApprovalRequested(request_id=request_id):
                 self._begin("approval", (request_id, call_id))
             case ApprovalResolved(request_id=request_id):
@@ -389,7 +390,7 @@ class _EventValidator:
                 pass
 
     def _expect_takeover_is_sound(self, event: ToolStarted, agent: _Agent) -> None:
-        """A call only takes over what was begun for the same tool and has no owner any more, and what only reads."""
+        """Check that the adopted call was started for the same tool, has no owner any more, and only reads."""
         name = event.adopted_from
         if name is None:
             return
@@ -399,7 +400,7 @@ class _EventValidator:
         if not event.read_only:
             self._fault(f"takes over {name!r} and may change something")
 
-    def _hear_queued(self, event: ToolQueued, envelope: Envelope, agent: _Agent) -> None:
+    def _check_queued(self, event: ToolQueued, envelope: Envelope, agent: _Agent) -> None:
         before = agent.calls.get(event.call_id)
         if before and before.ended is None:
             self._fault(f"call {event.call_id!r} was queued before")
@@ -408,11 +409,11 @@ class _EventValidator:
                 self._fault(f"index {event.index}, expected {len(agent.batch_calls)}")
             agent.batch_calls.append(event.call_id)
         agent.since_message.append(event.call_id)
-        agent.thrown_away.discard(event.call_id)
+        agent.discarded.discard(event.call_id)
         run_id = envelope.origin.run_id
         agent.calls[event.call_id] = _Call(event.index, run_id, event.name, answered=run_id in agent.commands)
 
-    def _hear_ended(self, event: ToolEnded, call: _Call | None) -> None:
+    def _check_ended(self, event: ToolEnded, call: _Call | None) -> None:
         if call is None:
             self._fault(f"call {event.call_id!r} was never queued")
             return
@@ -437,7 +438,7 @@ class _EventValidator:
         for name, call in agent.calls.items():
             if call.ended is None:
                 self._fault(f"call {name!r} never ended")
-            elif not call.answered and name not in agent.thrown_away and name not in self._unanswered:
+            elif not call.answered and name not in agent.discarded and name not in self._unanswered:
                 self._fault(f"call {name!r} has no result message")
 
 

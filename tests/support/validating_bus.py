@@ -1,4 +1,4 @@
-"""A bus whose events are judged when its test is over: the only one that tests of the engine make."""
+"""An event bus that validates its events when its test ends; tests of the engine make no other."""
 
 from collections.abc import Callable, Collection, Iterator
 from typing import ClassVar
@@ -13,21 +13,21 @@ from tui_agent.protocol.events import AgentEvent
 
 
 class ValidatingBus(EventBus):
-    """Remembers each event, and its line as it was told; fixture `judged` asks for the judgement."""
+    """Bus that records each event with its serialised line; the fixture `judged` validates them."""
 
     made: ClassVar[list["ValidatingBus"]] = []
-    """Those of the test that runs now, until they were judged."""
+    """Buses of the current test that are not validated yet."""
 
     def __init__(self, options: ExecutionOptions | None = None, *, whole: bool = True) -> None:
         """
         Args:
-            options: those of the engine that tells; they say what may come in which order.
-            whole: whether all that an engine tells is told here; no where only one stage or one part of it runs.
+            options: options of the engine that publishes; they decide which orders are valid.
+            whole: True if this bus receives everything an engine publishes, False if only a stage or a part runs.
         """
         super().__init__()
         self.options = options or ExecutionOptions()
         self.unanswered: Callable[[], Collection[str]] = tuple
-        """Gives the calls that need no result message when all is over; see `validate_events`."""
+        """Callable that returns the calls that need no result message at the end; see `validate_events`."""
         self._whole = whole
         self._told: list[tuple[Envelope, str]] = []
         self._ear = self.subscribe(merge=False)
@@ -38,12 +38,12 @@ class ValidatingBus(EventBus):
         self._told += [(envelope, envelope.to_json()) for envelope in self._ear.drain()]
 
     def judge(self) -> None:
-        """Every event has its number, and is what it was when it was told; together they keep every invariant."""
+        """Check that events are numbered, did not change after publication, and keep every invariant."""
         if self in self.made:
             self.made.remove(self)
         assert [envelope.seq for envelope, _ in self._told] == list(range(1, len(self._told) + 1))
         for envelope, line in self._told:
-            assert envelope.to_json() == line, f"{envelope.type} was changed after it was told"
+            assert envelope.to_json() == line, f"{envelope.type} changed after its publication"
         if self._whole:
             options = self.options
             validate_events(
@@ -56,7 +56,7 @@ class ValidatingBus(EventBus):
 
 @pytest.fixture(autouse=True)
 def judged() -> Iterator[None]:
-    """After every test, what its engines told is judged."""
+    """Validate the events of every bus after each test."""
     ValidatingBus.made.clear()
     yield
     for bus in list(ValidatingBus.made):

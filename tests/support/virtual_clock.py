@@ -1,4 +1,4 @@
-"""An event loop whose clock jumps: sleeping takes no time, and durations come out exactly."""
+"""An event loop with a virtual clock: sleeping takes no time, and durations are exact."""
 
 import asyncio
 import selectors
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Where the loop would sleep until its next timer, it moves the clock instead."""
+    """Selector that advances the clock instead of sleeping until the next timer."""
 
     now = 1000.0
 
@@ -21,7 +21,7 @@ class _JumpingSelector(selectors.DefaultSelector):
 
 
 class VirtualClockLoop(asyncio.SelectorEventLoop):
-    """For tests without threads and processes: nothing that takes real time is waited for."""
+    """Loop for tests without threads and processes, since it never waits for real time to pass."""
 
     def __init__(self) -> None:
         self._jumping = _JumpingSelector()
@@ -32,11 +32,11 @@ class VirtualClockLoop(asyncio.SelectorEventLoop):
         return self._jumping.now
 
     def stand_still(self, seconds: float) -> None:
-        """As if a callback had taken so long."""
+        """Advance the clock, as if a callback had taken this long."""
         self._jumping.now += seconds
 
 
 def run_virtual(work: Coroutine[Any, Any, T]) -> T:
-    """Runs `work` on a virtual clock."""
+    """Run `work` on a virtual clock."""
     with asyncio.Runner(loop_factory=VirtualClockLoop) as runner:
         return runner.run(work)

@@ -1,4 +1,4 @@
-"""Short ways to write the events of a streamed answer."""
+"""Short constructors for the events of a streamed answer."""
 
 from typing import Any
 
@@ -44,6 +44,6 @@ def arguments(index: int, raw: str) -> JsonObject:
 
 
 def told(*events: JsonObject, taken: tuple[str, ...] = ()) -> list[StreamEvent]:
-    """The facts that events tell."""
+    """Return the facts that the events contain."""
     reader = ResponseReader(lambda call_id: call_id in taken)
     return [fact for event in events for fact in reader.read(event)]

@@ -1,4 +1,4 @@
-"""What the Messages API refuses, as far as a client can get it wrong: the strict reader of every request we send."""
+"""A strict reader of every request: the faults for which the Messages API refuses a client's request."""
 
 import json
 import re
@@ -25,10 +25,10 @@ _MAX_BREAKPOINTS = 4
 
 
 def read_body(raw: bytes) -> Any:
-    """The request as JSON.
+    """Return the request as JSON.
 
     Raises:
-        ValueError: it is not UTF-8, not JSON, or holds a constant that JSON does not know.
+        ValueError: it is not UTF-8, not JSON, or contains a constant that JSON does not define.
     """
 
     def refuse(constant: str) -> None:
@@ -38,10 +38,10 @@ def read_body(raw: bytes) -> Any:
 
 
 def problems_of(body: Any, *, resuming: bool = False) -> list[str]:
-    """Everything the API would refuse; empty for a good request.
+    """Return everything the API would refuse; empty for a valid request.
 
     Args:
-        resuming: the answer before was a `pause_turn`, so the conversation may end with the assistant.
+        resuming: True if the previous answer was a `pause_turn`, so the conversation may end with the assistant.
     """
     if not isinstance(body, dict):
         return ["the body must be an object"]
@@ -134,7 +134,7 @@ def _message_problems(messages: Any, resuming: bool) -> list[str]:
 
 
 def _answer_problems(where: str, blocks: list[Any], open_calls: list[str]) -> list[str]:
-    """Every call of the message before is answered once, first thing; nothing else is answered."""
+    """Return faults unless the message answers every call of the previous one exactly once, first, and nothing else."""
     kinds = [block.get("type") for block in blocks]
     answered = [block.get("tool_use_id") for block in blocks if block.get("type") == "tool_result"]
     found: list[str] = []

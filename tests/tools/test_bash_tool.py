@@ -120,6 +120,7 @@ async def test_one_endless_line_is_cut_between_characters(bash: BashTool) -> Non
     assert set(head[1:]) == set(tail) == {"ä"}
 
 
+@pytest.mark.slow
 async def test_a_flood_of_output_takes_little_memory_and_few_events(bash: BashTool) -> None:
     recorded, process = Recorded(), psutil.Process()
     before = process.memory_info().rss
@@ -363,6 +364,7 @@ async def test_other_processes_are_left_alone(bash: BashTool) -> None:
     await other.wait()
 
 
+@pytest.mark.slow
 async def test_two_calls_do_not_end_each_other(bash: BashTool, root: Path) -> None:
     async with asyncio.TaskGroup() as group:
         long = group.create_task(call(bash, command="until [ -e go ]; do sleep 0.01; done; echo survived", timeout=20))

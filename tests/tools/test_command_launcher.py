@@ -44,6 +44,7 @@ def test_a_command_starts_with_its_mark_and_unchanged_arguments(root: Path) -> N
     assert done.stdout == f"{mark.limit}\nunlimited\nbash 0\n"
 
 
+@pytest.mark.slow
 def test_the_shell_of_a_command_is_killed_with_the_program(root: Path) -> None:
     script = "trap '' TERM HUP; echo $$ > pid.tmp; mv pid.tmp pid; while :; do sleep 0.05; done"
     program = subprocess.Popen([sys.executable, "-c", PROGRAM, script], cwd=root, start_new_session=True)

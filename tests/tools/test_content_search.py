@@ -40,6 +40,7 @@ async def test_the_batch_size_does_not_change_the_result(
     assert (result.more, result.complete) == (False, True)
 
 
+@pytest.mark.slow
 async def test_a_command_line_is_never_too_long(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(content_search, "_BATCH_SIZE", 20)
     grow(root, 7)
@@ -47,6 +48,7 @@ async def test_a_command_line_is_never_too_long(root: Path, monkeypatch: pytest.
     assert len((await search(root, request())).hits) == 7
 
 
+@pytest.mark.slow
 async def test_the_limit_is_exact_and_more_matches_are_reported(root: Path, engine: Ripgrep | None) -> None:
     grow(root, 3)
 
@@ -72,6 +74,7 @@ async def test_an_invalid_pattern_is_an_error(root: Path, engine: Ripgrep | None
         await search(root, request("("), engine)
 
 
+@pytest.mark.slow
 async def test_python_handles_a_pattern_that_ripgrep_rejects(
     root: Path, ripgrep: Ripgrep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,6 +86,7 @@ async def test_python_handles_a_pattern_that_ripgrep_rejects(
     assert [sorted(hit.columns) for hit in result.hits] == [[2], [2], [2]]
 
 
+@pytest.mark.slow
 async def test_a_pattern_that_takes_for_ever_is_stopped_without_blocking_the_loop(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,6 +36,7 @@ def test_replacing_the_only_place_is_what_str_replace_does(text: str, old: str, 
             replace_text(text, old, new, everywhere=False)
 
 
+@pytest.mark.slow
 @given(text=MIXED, old=PART, new=TEXT)
 def test_line_endings_do_not_change_what_is_replaced(text: str, old: str, new: str) -> None:
     view = text.replace("\r\n", "\n")

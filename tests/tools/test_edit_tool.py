@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tests.tools.calls import Recorded, call, details_of
 from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
 from tui_agent.protocol.tool import Accesses, PathSubject
@@ -127,7 +128,8 @@ def test_a_call_describes_itself(edit: EditTool, root: Path) -> None:
     assert edit.summarise(arguments | {"replace_all": True}) == "a (+0 −2 everywhere)"
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.slow
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     before=st.binary(max_size=20),
     after=st.binary(max_size=20),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tests.support.file_modes import enforce_file_modes
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
@@ -110,7 +111,8 @@ async def test_ripgrep_and_walking_give_the_same(root: Path, ripgrep: Ripgrep, s
     assert list(walked) == sorted(walked)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.slow
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rules=st.lists(st.sampled_from(RULES), max_size=5), deeper=st.lists(st.sampled_from(RULES), max_size=3))
 def test_walking_and_git_give_the_same(
     tmp_path_factory: pytest.TempPathFactory, rules: list[str], deeper: list[str]

@@ -9,6 +9,7 @@ from tui_agent.tools.search_engine import Ripgrep
 from .file_races import RaceGround
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 async def test_files_outside_or_protected_stay_untouched_and_unseen(
     tmp_path: Path, engine: Ripgrep | None, seed: int

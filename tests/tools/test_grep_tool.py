@@ -67,6 +67,7 @@ async def test_finds_lines(grep: GrepTool, tree: Path, arguments: dict[str, Any]
     assert (await call(grep, **({"pattern": "foo"} | arguments))).text == text
 
 
+@pytest.mark.slow
 async def test_details_count(grep: GrepTool, tree: Path) -> None:
     everything = await call(grep, pattern="foo", ignore_case=True)
     counted = await call(grep, pattern="foo", ignore_case=True, output_mode="count")

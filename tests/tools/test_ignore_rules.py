@@ -157,6 +157,7 @@ def test_stars_match_as_in_git(root: Path, pattern: str) -> None:
         assert found == said, (pattern, name)
 
 
+@pytest.mark.slow
 def test_the_number_of_rules_in_a_file_is_limited(root: Path) -> None:
     (root / ".gitignore").write_text("".join(f"x{number}\n" for number in range(100_000)))
 

@@ -83,6 +83,7 @@ async def test_a_daemon_that_lost_its_mark_stays_while_it_may_belong_to_another_
     assert living_in(other) == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("subreaper")
 async def test_calls_that_end_at_the_same_time_leave_no_daemon(root: Path) -> None:
     token = CancellationToken()
@@ -180,6 +181,7 @@ def test_a_kernel_that_refuses_the_subreaper_is_handled(monkeypatch: pytest.Monk
     assert not is_subreaper()
 
 
+@pytest.mark.slow
 def test_without_a_mark_there_is_no_subreaper() -> None:
     program = "from tui_agent.tools.orphans import *; print(become_subreaper(), is_subreaper())"
 

@@ -151,6 +151,7 @@ STUBBORN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STUBBORN)
 async def test_a_timeout_leaves_nothing_and_is_in_time(name: str, root: Path) -> None:
     outcome = await run(bash(STUBBORN[name], root, limit=1.0))
@@ -160,6 +161,7 @@ async def test_a_timeout_leaves_nothing_and_is_in_time(name: str, root: Path) ->
     assert not lives(await pid_from(root / "pid"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STUBBORN)
 async def test_a_set_token_leaves_nothing_and_is_in_time(name: str, root: Path) -> None:
     token = CancellationToken()
@@ -233,6 +235,7 @@ async def test_the_limit_may_be_none(root: Path) -> None:
     assert (await run(bash("true", root, limit=None))).returncode == 0
 
 
+@pytest.mark.slow
 async def test_many_at_once_do_not_wait_for_each_other(root: Path) -> None:
     started = time.monotonic()
     async with asyncio.TaskGroup() as group:
@@ -252,6 +255,7 @@ async def test_nothing_stays_open(root: Path) -> None:
     assert await asyncio.to_thread(eventually, lambda: len(os.listdir("/proc/self/fd")) <= before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DAEMONS)
 async def test_a_daemon_that_nothing_ties_ends_with_the_command_that_started_it(kind: str, root: Path) -> None:
     outcome = await run(command(f"{daemon(root, kind)}; {until_there()}", root))
@@ -261,6 +265,7 @@ async def test_a_daemon_that_nothing_ties_ends_with_the_command_that_started_it(
     assert living_in(root) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DAEMONS)
 async def test_a_daemon_that_nothing_ties_ends_with_a_command_that_takes_too_long(kind: str, root: Path) -> None:
     outcome = await run(command(f"{daemon(root, kind)}; sleep 600", root, limit=1.0))
@@ -291,12 +296,14 @@ async def test_a_daemon_that_nothing_ties_ends_with_a_cancelled_task(root: Path)
     assert living_in(root) == []
 
 
+@pytest.mark.slow
 async def test_daemons_that_were_started_last_of_all_end_with_their_command(root: Path) -> None:
     await run(command("; ".join(daemon(root, name=f"d{number}") for number in range(50)), root))
 
     assert living_in(root) == []
 
 
+@pytest.mark.slow
 async def test_a_call_ends_its_own_daemons_and_leaves_those_of_another(root: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()

@@ -91,6 +91,7 @@ def test_a_process_has_time_to_clean_up_after_term(root: Path) -> None:
     assert (root / "tidy").read_text() == "tidy\n"
 
 
+@pytest.mark.slow
 def test_a_process_that_keeps_starting_its_successor_is_stopped(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_tree, "_KILL_TIME", 30.0)
     monkeypatch.setattr(process_tree, "_MAX_INITIAL_SCANS", 1_000)

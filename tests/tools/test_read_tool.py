@@ -195,6 +195,7 @@ async def test_a_cancelled_call_stops_reading(read: ReadTool, root: Path) -> Non
         await call(read, Recorded(token), path="a.txt")
 
 
+@pytest.mark.slow
 async def test_reading_does_not_hold_up_the_loop(read: ReadTool, root: Path) -> None:
     (root / "a.txt").write_bytes(b"line\n" * 5_000_000)
     ticks = 0

@@ -60,6 +60,7 @@ async def found(tree: Path, request: SearchRequest, ripgrep: Ripgrep | None) -> 
     return (await search_contents(ResolvedPath(tree), sorted(FILES), request, ripgrep, CancellationToken())).hits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", PATTERNS)
 async def test_both_engines_find_the_same(tree: Path, ripgrep: Ripgrep, pattern: str) -> None:
     modes: tuple[SearchMode, ...] = ("content", "files_with_matches", "count")

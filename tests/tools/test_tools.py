@@ -80,6 +80,7 @@ def test_a_read_only_check_with_other_arguments_is_refused_at_once(workspace: Wo
         default_tools(workspace, is_read_only_command=check)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(ARGUMENTS))
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(arguments=json_objects)

@@ -217,6 +217,7 @@ def test_one_slow_scan_is_forgiven(root: Path, monkeypatch: pytest.MonkeyPatch) 
     assert watch.look() is None
 
 
+@pytest.mark.slow
 def test_a_file_created_right_after_a_scan_is_detected(root: Path) -> None:
     """The clock for file times lags behind the real-time clock by some milliseconds."""
     tree = tree_of(root, in_git=False)

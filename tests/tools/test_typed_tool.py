@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import Field
 
+from tests.support.examples import examples
 from tests.tools.calls import Recorded
 from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
 from tui_agent.protocol.tool import Accesses, PathSubject, Preview, Subject, Timeout, ToolContext, ToolResult
@@ -132,7 +133,8 @@ def test_a_read_only_tool_is_read_only_for_any_arguments() -> None:
     assert plain.is_concurrency_safe({})
 
 
-@settings(max_examples=30)
+@pytest.mark.slow
+@settings(max_examples=examples(30))
 @given(st.dictionaries(st.text(), JSON, max_size=3))
 async def test_no_arguments_make_a_predicate_raise(arguments: dict[str, Any]) -> None:
     tool.is_read_only(arguments)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tui_agent.protocol.visible_text import SURROGATES_NOTE, escape_surrogates, unescape_surrogates
 from tui_agent.tools import unified_diff
 from tui_agent.tools.unified_diff import diff_of, replaced_lines
@@ -106,7 +107,7 @@ def test_a_long_diff_is_cut_after_a_line() -> None:
 
 
 @pytest.mark.parametrize("most_compared", [6_000, 0])
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(old=TEXTS, new=TEXTS)
 def test_patch_makes_the_new_text_of_the_old(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_compared: int, old: str, new: str

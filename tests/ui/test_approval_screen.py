@@ -18,6 +18,8 @@ from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
 from tui_agent.ui.text.rows_view import RowsView
 
+pytestmark = pytest.mark.slow
+
 COMMAND = "git commit -am 'x'"
 REQUEST = ApprovalRequest(
     call_id="c1",

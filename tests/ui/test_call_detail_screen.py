@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 
 from tests.ui.panel.test_call_view_state import QUEUED, STARTED, ended, seen
@@ -41,6 +42,7 @@ async def test_it_shows_the_parts_one_after_another() -> None:
         assert rows(screen)[:5] == ["Input", "command  ls", "", "Output", "[/] done"]
 
 
+@pytest.mark.slow
 async def test_keys_go_from_part_to_part_and_around() -> None:
     async with opened(long_call()) as (pilot, screen):
         page = screen.query_one("#detail-page", RowsView)
@@ -53,6 +55,7 @@ async def test_keys_go_from_part_to_part_and_around() -> None:
         assert places == [3, page.max_scroll_y, 0, page.max_scroll_y, 3]
 
 
+@pytest.mark.slow
 async def test_keys_scroll() -> None:
     async with opened(long_call()) as (pilot, screen):
         page = screen.query_one("#detail-page", RowsView)
@@ -67,6 +70,7 @@ async def test_keys_scroll() -> None:
         assert places[5:] == [page.max_scroll_y, 0]
 
 
+@pytest.mark.slow
 async def test_escape_closes() -> None:
     async with opened(long_call()) as (pilot, screen):
         await pilot.press("escape")
@@ -75,6 +79,7 @@ async def test_escape_closes() -> None:
         assert pilot.app.screen is not screen
 
 
+@pytest.mark.slow
 async def test_the_part_in_sight_is_copied() -> None:
     async with opened(seen(QUEUED, STARTED, ended(content=(TextBlock(text="the result"),)))) as (pilot, _):
         await pilot.press("c")
@@ -84,6 +89,7 @@ async def test_the_part_in_sight_is_copied() -> None:
         assert pilot.app.clipboard == "the result"
 
 
+@pytest.mark.slow
 async def test_it_follows_a_running_call_and_stays_at_its_end() -> None:
     teller, view = Teller(), seen(QUEUED, STARTED)
     view.apply(teller.tell(ToolOutput(call_id="c1", stream="stdout", chunk="start\n" + "x\n" * 60, bytes_total=6)))
@@ -103,6 +109,7 @@ async def test_it_follows_a_running_call_and_stays_at_its_end() -> None:
             await pilot.pause(0.05)
 
 
+@pytest.mark.slow
 async def test_the_whole_output_is_read_from_its_file(tmp_path: Path) -> None:
     file = tmp_path / "c1.txt"
     file.write_text("all of it\n")
@@ -114,6 +121,7 @@ async def test_the_whole_output_is_read_from_its_file(tmp_path: Path) -> None:
         assert "cut" not in rows(screen)
 
 
+@pytest.mark.slow
 async def test_a_huge_output_is_read_at_both_ends(tmp_path: Path) -> None:
     file = tmp_path / "c1.txt"
     file.write_text("first\n" + "x" * FULL_OUTPUT_LIMIT + "\nlast\n")
@@ -128,6 +136,7 @@ async def test_a_huge_output_is_read_at_both_ends(tmp_path: Path) -> None:
         assert "\nlast\n" in text
 
 
+@pytest.mark.slow
 async def test_a_file_that_is_gone_leaves_what_the_model_saw(tmp_path: Path) -> None:
     view = seen(QUEUED, STARTED, ended(content=(TextBlock(text="head"),), persisted_path=str(tmp_path / "gone")))
     async with opened(view) as (pilot, screen):
@@ -138,6 +147,7 @@ async def test_a_file_that_is_gone_leaves_what_the_model_saw(tmp_path: Path) -> 
         assert any("No such file" in str(note.message) for note in pilot.app._notifications)
 
 
+@pytest.mark.slow
 async def test_it_fits_every_size() -> None:
     for size in ((20, 6), (40, 12), (200, 60)):
         async with opened(long_call(), size) as (pilot, screen):

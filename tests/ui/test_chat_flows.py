@@ -14,6 +14,8 @@ from tui_agent.ui.approval.approval_list_screen import ApprovalListScreen
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.dialogs.text_page import TextPage
 
+pytestmark = pytest.mark.slow
+
 
 def kinds(on: Stage) -> dict[str, int]:
     """How many calls of each kind the panel shows."""

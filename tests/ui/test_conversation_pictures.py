@@ -48,6 +48,7 @@ class Compare(Protocol):
     def __call__(self, app: object, *, terminal_size: tuple[int, int], run_before: object = None) -> bool: ...
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_a_session_with_everything(snap_compare: Compare, size: tuple[int, int]) -> None:
     async def tell(pilot: Pilot[None]) -> None:
@@ -61,6 +62,7 @@ def test_a_session_with_everything(snap_compare: Compare, size: tuple[int, int])
     assert snap_compare(HostApp(side=True), terminal_size=size, run_before=tell)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_a_reader_further_up(snap_compare: Compare, size: tuple[int, int]) -> None:
     async def tell(pilot: Pilot[None]) -> None:
@@ -80,6 +82,7 @@ def test_a_reader_further_up(snap_compare: Compare, size: tuple[int, int]) -> No
     assert snap_compare(HostApp(side=True), terminal_size=size, run_before=tell)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_runs_that_ended_well_and_badly(snap_compare: Compare, size: tuple[int, int]) -> None:
     async def tell(pilot: Pilot[None]) -> None:
@@ -106,6 +109,7 @@ def test_runs_that_ended_well_and_badly(snap_compare: Compare, size: tuple[int, 
     assert snap_compare(HostApp(side=True), terminal_size=size, run_before=tell)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "high-contrast", "ansi"])
 def test_every_theme(snap_compare: Compare, theme: str) -> None:
     async def tell(pilot: Pilot[None]) -> None:
@@ -119,21 +123,25 @@ def test_every_theme(snap_compare: Compare, theme: str) -> None:
     assert snap_compare(HostApp(theme=theme), terminal_size=(80, 60), run_before=tell)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("request_", [PIPELINE, EDIT, LONG], ids=["command", "edit", "long"])
 def test_a_question(snap_compare: Compare, request_: ApprovalRequest, size: tuple[int, int]) -> None:
     assert snap_compare(HostApp(side=True), terminal_size=size, run_before=asking(request_))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [("s",), ("f",), ("w",)], ids=["rule", "reason", "trace"])
 def test_steps_of_a_question(snap_compare: Compare, keys: tuple[str, ...]) -> None:
     assert snap_compare(HostApp(side=True), terminal_size=(80, 24), run_before=asking(REQUEST, *keys))
 
 
+@pytest.mark.slow
 def test_a_question_in_a_tiny_window(snap_compare: Compare) -> None:
     assert snap_compare(HostApp(), terminal_size=(30, 8), run_before=asking(PIPELINE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_a_page_about_a_call(snap_compare: Compare, size: tuple[int, int]) -> None:
     decided = PermissionDecided(call_id="c1", decision="allow", source="rule", mode=PermissionMode.ASK, rule="bash(ls)")

@@ -1,5 +1,6 @@
 """A long session is there before it is read: first its end, then all of it, and what is typed meanwhile waits."""
 
+import pytest
 from textual.pilot import Pilot
 
 from tests.ui.still import FakeAgent, drawn
@@ -45,6 +46,7 @@ async def all_there(app: TuiAgentApp, pilot: Pilot[None], parts_before: int) -> 
     await drawn(pilot)
 
 
+@pytest.mark.slow
 async def test_the_end_is_shown_before_the_agent_is_there_and_looks_the_same_afterwards() -> None:
     story, tail = long_story()
     bridge = AgentBridge.for_pending_agent(PermissionMode.PLAN)
@@ -66,6 +68,7 @@ async def test_the_end_is_shown_before_the_agent_is_there_and_looks_the_same_aft
         assert app.chat.entry.composer.text == "question 29"
 
 
+@pytest.mark.slow
 async def test_whoever_scrolled_up_or_searched_meanwhile_stays_where_they_are() -> None:
     story, tail = long_story()
     bridge = AgentBridge.for_pending_agent(PermissionMode.ASK)
@@ -89,6 +92,7 @@ async def test_whoever_scrolled_up_or_searched_meanwhile_stays_where_they_are() 
         assert sum("answer" in part.text for part in app.chat.conversation.transcript.parts) == RUNS
 
 
+@pytest.mark.slow
 async def test_what_is_typed_before_the_agent_is_there_is_sent_when_it_is() -> None:
     bridge, agent = AgentBridge.for_pending_agent(PermissionMode.ASK), FakeAgent()
     app = app_with(bridge, None)
@@ -111,6 +115,7 @@ async def test_what_is_typed_before_the_agent_is_there_is_sent_when_it_is() -> N
             await pilot.pause()
 
 
+@pytest.mark.slow
 async def test_what_the_agent_will_be_allowed_is_shown_before_it_is_there() -> None:
     story = Story(mode=PermissionMode.PLAN).run("go").end()
     bridge = AgentBridge.for_pending_agent(PermissionMode.ASK)
@@ -129,6 +134,7 @@ async def test_what_the_agent_will_be_allowed_is_shown_before_it_is_there() -> N
         assert app.chat.title_bar.render().plain.endswith(" ask ")
 
 
+@pytest.mark.slow
 async def test_ctrl_c_takes_back_what_waits_for_an_agent_that_is_not_there_yet_and_then_quits() -> None:
     bridge, agent = AgentBridge.for_pending_agent(PermissionMode.ASK), FakeAgent()
     app = app_with(bridge, None)
@@ -148,6 +154,7 @@ async def test_ctrl_c_takes_back_what_waits_for_an_agent_that_is_not_there_yet_a
         assert agent.asked == []
 
 
+@pytest.mark.slow
 async def test_a_message_that_waited_in_one_life_and_was_delivered_in_the_next_is_not_sent_again() -> None:
     story = Story().run("go")
     waits = story.sends("and the tests")

@@ -93,6 +93,7 @@ def watched(app: TuiAgentApp) -> Watcher:
     return watcher
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "diff"), [(name, name != "all in a row") for name in TEXTS])
 async def test_whatever_it_is_nothing_of_it_acts_anywhere(name: str, diff: bool) -> None:
     text = TEXTS[name]

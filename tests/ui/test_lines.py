@@ -314,6 +314,7 @@ async def test_the_welcome_fits_any_window() -> None:
         assert len(rows) <= max(1, size[1])
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(st.text(max_size=80))
 async def test_no_text_from_outside_acts_in_any_line(text: str) -> None:

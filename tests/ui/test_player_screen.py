@@ -14,6 +14,8 @@ from tui_agent.ui.replay.player_app import PlayerApp
 from tui_agent.ui.replay.player_screen import PlayerScreen, Size
 from tui_agent.ui.replay.scrubber_row import PlayState, scrubber_row, speed_text, time_text
 
+pytestmark = pytest.mark.slow
+
 
 class Clock:
     """Time that passes when a test says so."""

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
 from textual.events import Paste
 from textual.pilot import Pilot
 
@@ -12,6 +13,8 @@ from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.approval_list_screen import Answer, ApprovalListScreen
 from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
+
+pytestmark = pytest.mark.slow
 
 
 def request(number: int, rule: str | None = None, command: str = "") -> ApprovalRequest:

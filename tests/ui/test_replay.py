@@ -40,6 +40,8 @@ from tui_agent.ui.bridge.superseded_events import drop_superseded
 from tui_agent.ui.chat.screen_state import HistoryTail
 from tui_agent.ui.replay.replay_stage import Stage
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[2] / "docs"
 NARROW = DOCS / "recordings" / "narrow.jsonl"
 ASKED = "create note.txt with hello"

@@ -20,6 +20,8 @@ from tui_agent.ui.dialogs.rewind_screen import RewindScreen
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.text.rows_view import RowsView
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 60.0
 """Seconds in which threads and programs have done what is waited for, however busy the machine."""
 

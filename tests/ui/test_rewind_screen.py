@@ -61,6 +61,7 @@ async def opened(
         yield page
 
 
+@pytest.mark.slow
 async def test_the_moments_stand_there_newest_first() -> None:
     async with opened() as page:
         first, second, third = page.rows().split("\n")
@@ -70,6 +71,7 @@ async def test_the_moments_stand_there_newest_first() -> None:
         assert "[b]price.py[/b]" in third
 
 
+@pytest.mark.slow
 async def test_enter_shows_what_would_happen_and_enter_again_does_it() -> None:
     rewinding = FakeRewinding()
     async with opened(rewinding) as page:
@@ -84,6 +86,7 @@ async def test_enter_shows_what_would_happen_and_enter_again_does_it() -> None:
     assert page.outcomes[0].left == ("src/cart.py", "data.bin")
 
 
+@pytest.mark.slow
 async def test_a_key_pressed_at_once_does_nothing() -> None:
     """A held Enter goes no further than the page that says what would happen."""
     rewinding = FakeRewinding()
@@ -95,6 +98,7 @@ async def test_a_key_pressed_at_once_does_nothing() -> None:
     assert rewinding.done == []
 
 
+@pytest.mark.slow
 async def test_what_goes_back_is_chosen() -> None:
     rewinding = FakeRewinding()
     async with opened(rewinding) as page:
@@ -107,6 +111,7 @@ async def test_what_goes_back_is_chosen() -> None:
     assert rewinding.done == [(PLAN.text, "conversation", frozenset())]
 
 
+@pytest.mark.slow
 async def test_a_file_somebody_else_changed_goes_back_only_where_the_person_says_so() -> None:
     rewinding = FakeRewinding()
     async with opened(rewinding) as page:
@@ -119,6 +124,7 @@ async def test_a_file_somebody_else_changed_goes_back_only_where_the_person_says
     assert rewinding.done == [(PLAN.text, "both", frozenset({CONFLICT.path}))]
 
 
+@pytest.mark.slow
 async def test_escape_goes_back_to_the_moments_and_then_away() -> None:
     rewinding = FakeRewinding()
     async with opened(rewinding) as page:
@@ -130,6 +136,7 @@ async def test_escape_goes_back_to_the_moments_and_then_away() -> None:
     assert rewinding.done == []
 
 
+@pytest.mark.slow
 async def test_nothing_goes_back_while_the_agent_works() -> None:
     rewinding = FakeRewinding()
     async with opened(rewinding, busy=True) as page:
@@ -139,6 +146,7 @@ async def test_nothing_goes_back_while_the_agent_works() -> None:
     assert rewinding.done == []
 
 
+@pytest.mark.slow
 async def test_a_call_is_taken_back_without_choosing_a_moment() -> None:
     rewinding = FakeRewinding()
     async with opened(rewinding, call=("c1", "edit src/price.py")) as page:
@@ -148,6 +156,7 @@ async def test_a_call_is_taken_back_without_choosing_a_moment() -> None:
     assert rewinding.done == [("edit src/price.py", "files", frozenset())]
 
 
+@pytest.mark.slow
 async def test_a_call_that_changed_nothing_says_so() -> None:
     rewinding = FakeRewinding(RewindPlan(to_seq=1, text="x", steps=()))
     async with opened(rewinding, call=("c1", "bash ls")) as page:
@@ -157,6 +166,7 @@ async def test_a_call_that_changed_nothing_says_so() -> None:
     assert rewinding.done == []
 
 
+@pytest.mark.slow
 async def test_what_goes_wrong_is_said() -> None:
     rewinding = FakeRewinding()
     rewinding.refusal = SessionError("The journal cannot be read: no such file.")
@@ -180,6 +190,7 @@ def pressing(*keys: str) -> Callable[[Pilot[None]], Awaitable[None]]:
 PICTURES = {"moments": ("down",), "plan": ("down", "enter"), "conflict": ("enter", "down", "down", "down", "space")}
 
 
+@pytest.mark.slow
 @both_sizes
 @pytest.mark.parametrize("state", PICTURES)
 def test_a_page_looks_as_it_should(snap_compare: Callable[..., Any], state: str, size: tuple[int, int]) -> None:

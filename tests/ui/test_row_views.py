@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
@@ -56,6 +57,7 @@ async def test_what_fits_is_read_at_once() -> None:
         assert view.rows_below == 0
 
 
+@pytest.mark.slow
 async def test_what_does_not_fit_is_read_page_by_page() -> None:
     view = numbered(12)
     async with ViewApp(view).run_test(size=(40, 5)) as pilot:

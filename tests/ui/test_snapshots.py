@@ -10,6 +10,8 @@ from tests.ui.story import Story, working
 from tui_agent.protocol.events import Failed, MessageDiscarded, Noticed, SessionLoaded, StepRetry
 from tui_agent.protocol.permissions import PermissionMode
 
+pytestmark = pytest.mark.slow
+
 Compare = Callable[..., bool]
 
 SIZES = [(80, 24), (120, 40)]

@@ -1,7 +1,7 @@
 """Protected names in a command's output, for a command that changes the files so named.
 
-`listing_output` returns every name or none. Here it is enough that no name leads to a protected path, so that `rg -l foo
-| xargs sed -i …` runs without a question in a directory of any size.
+`listing_output` returns every name or none. Here it is enough that no name leads to a protected path, so that
+`rg -l foo | xargs sed -i …` runs without a question in a directory of any size.
 """
 
 import os

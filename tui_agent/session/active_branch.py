@@ -10,7 +10,7 @@ from tui_agent.protocol.events import SessionLoaded, SessionRewinding, SessionRe
 def active_events(envelopes: Iterable[Envelope]) -> list[Envelope]:
     """Return the events without those that a rewind removed, in order.
 
-    A rewind names an earlier event, from which the events after it continue. RewindService to a moment before an earlier
+    A rewind names an earlier event, from which the events after it continue. Rewinding to a moment before an earlier
     rewind restores what that one removed. A rewind that names no earlier event removes nothing.
     """
     told = list(envelopes)

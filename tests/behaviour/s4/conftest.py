@@ -1,4 +1,4 @@
-"""Fixtures of seed 004's tests: an agent on a bench, in the seed's own preset."""
+"""Fixtures of the tests of S4: an agent with a scripted model, in the preset `sdk_loop`."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from tui_agent.execution import ExecutionOptions
 
 @pytest.fixture
 def bench() -> Iterator[BenchMaker]:
-    """Makes agents on a bench; each is judged when the test is over."""
+    """Return a maker of agents whose events are validated when the test ends."""
     maker = BenchMaker()
     yield maker
     for made in maker.benches:
@@ -19,5 +19,5 @@ def bench() -> Iterator[BenchMaker]:
 
 @pytest.fixture
 def literal() -> ExecutionOptions:
-    """The seed's literal behaviour of calls: all at once, hooks before the lookup, `{}` for broken arguments."""
+    """Return the literal options of S4: all calls at once, hooks before the lookup, `{}` for broken arguments."""
     return ExecutionOptions.preset("sdk_loop")

@@ -1,4 +1,4 @@
-"""Seed 004, guardrails, approvals, and taking an agent up again (S4-6, S4-67 … S4-78, S4-82, S4-83)."""
+"""Guardrails, approvals and restoring an agent (S4-6, S4-67 … S4-78, S4-82, S4-83)."""
 
 import asyncio
 from typing import Any, get_args
@@ -43,7 +43,7 @@ async def test_s4_67_a_guardrail_has_a_name_a_kind_and_a_check_that_decides(benc
     ]
 
 
-async def test_s4_68_input_before_each_request_and_output_behind_each_answer_in_order(
+async def test_s4_68_input_guardrails_run_before_each_request_and_output_ones_after_each_answer_in_order(
     bench: BenchMaker, literal: ExecutionOptions
 ) -> None:
     order: list[str] = []
@@ -62,7 +62,7 @@ async def test_s4_68_input_before_each_request_and_output_behind_each_answer_in_
 
 
 @pytest.mark.parametrize("kind", ["input", "output"])
-async def test_s4_69_the_first_tripwire_that_does_not_pass_ends_the_run(bench: BenchMaker, kind: GuardrailKind) -> None:
+async def test_s4_69_the_first_failed_tripwire_ends_the_run(bench: BenchMaker, kind: GuardrailKind) -> None:
     soft = FakeGuardrail("soft", GuardrailDecision(passed=False, reason="hm"), kind)
     armed = FakeGuardrail("armed", GuardrailDecision(passed=True, tripwire=True), kind)
     first, later = FakeGuardrail("first", TRIP, kind), FakeGuardrail("later", TRIP, kind)
@@ -74,10 +74,10 @@ async def test_s4_69_the_first_tripwire_that_does_not_pass_ends_the_run(bench: B
     assert (report.reason, report.final_text) == ("guardrail", "not that")
     assert [len(rail.asked) for rail in (soft, armed, first, later)] == [1, 1, 1, 0]
     assert tool.runs == []
-    assert len(b.results) == (kind == "output"), "the calls of a tripped answer are answered"
+    assert len(b.results) == (kind == "output"), "the calls of a rejected answer have results"
 
 
-async def test_s4_70_a_guardrail_that_does_not_pass_is_told(bench: BenchMaker) -> None:
+async def test_s4_70_a_failed_check_publishes_an_event(bench: BenchMaker) -> None:
     b = bench(["unused"], guardrails=[FakeGuardrail("first", TRIP)])
 
     await b.loop.run("Go")
@@ -124,7 +124,7 @@ async def test_s4_71_the_order_of_an_approval(bench: BenchMaker, literal: Execut
     assert [request.call_id for request in kept.pending_tool_calls] == ["call_1"]
 
 
-async def test_s4_72_a_decision_given_beforehand_counts_first_and_once_then_the_approver(
+async def test_s4_72_a_stored_decision_counts_first_and_once_then_the_approver(
     bench: BenchMaker, literal: ExecutionOptions
 ) -> None:
     gate = approver(DENY)
@@ -143,7 +143,7 @@ async def test_s4_72_a_decision_given_beforehand_counts_first_and_once_then_the_
     assert (again.by, again.decision.decision) == ("user", "deny"), "it is used up"
 
 
-async def test_s4_72_where_nobody_is_there_the_answer_is_no(bench: BenchMaker, literal: ExecutionOptions) -> None:
+async def test_s4_72_without_an_approver_the_answer_is_no(bench: BenchMaker, literal: ExecutionOptions) -> None:
     b = bench([reply(call("change")), "Done."], ScriptedTool("change"), options=literal, policy=FakePolicy())
 
     await b.loop.run("Go")
@@ -161,7 +161,7 @@ async def test_s4_72_where_nobody_is_there_the_answer_is_no(bench: BenchMaker, l
         (DENY, "denied_user", "The user denied this call. The user said: not now", 0),
     ],
 )
-async def test_s4_73_approved_runs_skipped_and_denied_are_answered(
+async def test_s4_73_approved_skipped_and_denied_calls_get_their_result(
     bench: BenchMaker, literal: ExecutionOptions, decision: ApprovalDecision, status: str, text: str, runs: int
 ) -> None:
     tool = ScriptedTool("change")
@@ -173,11 +173,11 @@ async def test_s4_73_approved_runs_skipped_and_denied_are_answered(
     assert (b.results[0].text, len(tool.runs)) == (text, runs)
 
 
-# --- taking up again --------------------------------------------------------------------------------------------------
+# --- restoring --------------------------------------------------------------------------------------------------------
 
 
 async def asked_and_killed(bench: BenchMaker, *calls: Any, **config: Any) -> tuple[AgentLoopSnapshot, Bench]:
-    """The last checkpoint of an agent that died while its calls waited for a person."""
+    """Return the last checkpoint of an agent that ended while its calls waited for the user."""
     store, gate = FakeCheckpoints(), ApprovalGate(interactive=True)
     b = bench(
         [reply(*calls)],
@@ -198,14 +198,14 @@ async def asked_and_killed(bench: BenchMaker, *calls: Any, **config: Any) -> tup
 
 
 def revived(bench: BenchMaker, snapshot: AgentLoopSnapshot, *tools: ScriptedTool, **config: Any) -> Bench:
-    """An agent of another process, made from a snapshot."""
+    """Return an agent of another process, restored from a snapshot."""
     provider, bus = ScriptedProvider(["Done."]), ValidatingBus(whole=False)
     made = AgentLoopConfig(provider, tools=tools, bus=bus, policy=FakePolicy(), retry=AT_ONCE, **config)
     return bench.add(AgentLoop.restore(snapshot, made), provider, bus)
 
 
 @pytest.mark.parametrize("preset", [False, True])
-async def test_s4_74_a_restored_agent_executes_the_call_that_waited(
+async def test_s4_74_a_restored_agent_executes_the_pending_call(
     bench: BenchMaker, literal: ExecutionOptions, preset: bool
 ) -> None:
     options = literal if preset else ExecutionOptions()
@@ -221,7 +221,7 @@ async def test_s4_74_a_restored_agent_executes_the_call_that_waited(
     assert again.of(ApprovalResolved)[0].by == "resume"
 
 
-async def test_s4_75_an_approval_for_an_unknown_call_is_a_warning(bench: BenchMaker) -> None:
+async def test_s4_75_an_approval_for_an_unknown_call_produces_a_warning(bench: BenchMaker) -> None:
     b = bench(["Done."])
 
     assert await b.loop.resume_with_approval("call_9", APPROVE) is None
@@ -231,7 +231,7 @@ async def test_s4_75_an_approval_for_an_unknown_call_is_a_warning(bench: BenchMa
     ]
 
 
-async def test_s4_76_a_snapshot_holds_everything(bench: BenchMaker) -> None:
+async def test_s4_76_a_snapshot_contains_everything(bench: BenchMaker) -> None:
     snapshot, before = await asked_and_killed(bench, call("change", n=1), system="Who.", context="What.")
 
     assert (snapshot.version, snapshot.system, snapshot.context) == (1, "Who.", "What.")
@@ -247,7 +247,7 @@ async def test_s4_76_a_snapshot_holds_everything(bench: BenchMaker) -> None:
     assert later.pending_tool_calls == ()
 
 
-async def test_s4_6_s4_77_restoring_gives_all_of_it_back(bench: BenchMaker) -> None:
+async def test_s4_6_s4_77_restoring_recovers_all_of_it(bench: BenchMaker) -> None:
     first = bench(["One."], ScriptedTool("change"), system="Who.", context="What.", session_id="s")
     await first.loop.run("Go")
     first.loop.follow_up("And then?")
@@ -263,7 +263,7 @@ async def test_s4_6_s4_77_restoring_gives_all_of_it_back(bench: BenchMaker) -> N
     assert again.texts[2:] == ["user: And then?", "assistant: Done."]
 
 
-async def test_s4_78_tools_that_are_gone_or_new_are_warned_of(bench: BenchMaker) -> None:
+async def test_s4_78_removed_and_added_tools_produce_a_warning(bench: BenchMaker) -> None:
     first = bench([], ScriptedTool("look"), ScriptedTool("change"))
 
     again = revived(bench, first.loop.dump(), ScriptedTool("look"), ScriptedTool("new"))
@@ -274,7 +274,7 @@ async def test_s4_78_tools_that_are_gone_or_new_are_warned_of(bench: BenchMaker)
     ]
 
 
-async def test_s4_82_a_tool_can_be_added_while_the_agent_lives(bench: BenchMaker) -> None:
+async def test_s4_82_a_tool_can_be_added_to_a_live_agent(bench: BenchMaker) -> None:
     late = ScriptedTool("late")
     b = bench(["One.", reply(call("late", n=1)), "Two."])
     await b.loop.run("Go")
@@ -286,7 +286,7 @@ async def test_s4_82_a_tool_can_be_added_while_the_agent_lives(bench: BenchMaker
     assert late.runs == [{"n": 1}]
 
 
-async def test_s4_83_guardrails_policies_and_layers_may_be_anyones(bench: BenchMaker) -> None:
+async def test_s4_83_guardrails_policies_and_layers_may_be_custom(bench: BenchMaker) -> None:
     rail = FakeGuardrail("own", PASS)
     b = bench(
         [reply(call("look")), "Done."], ScriptedTool("look"), guardrails=[rail], policy=FakePolicy(PermissionMode.DENY)

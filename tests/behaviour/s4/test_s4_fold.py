@@ -1,4 +1,4 @@
-"""Seed 004, one answer's stream as it is folded (S4-14, S4-47 … S4-55, S4-86)."""
+"""The fold of one answer's stream (S4-14, S4-47 … S4-55, S4-86)."""
 
 from collections.abc import Iterable
 
@@ -36,7 +36,7 @@ def call_of(call_id: str, text: str) -> tuple[StreamEvent, ...]:
     return ToolCallStarted(call_id, "look"), ToolCallDelta(call_id, text), ToolCallEnded(made)
 
 
-def test_s4_14_a_state_holds_everything_of_one_answer() -> None:
+def test_s4_14_a_state_contains_everything_of_one_answer() -> None:
     state = StepState()
 
     fold(
@@ -50,14 +50,14 @@ def test_s4_14_a_state_holds_everything_of_one_answer() -> None:
     assert fold(StepState(), TextDelta("x"))[0] != fold(StepState(), TextDelta("x"))[0], "each has an id of its own"
 
 
-def test_s4_47_text_grows_and_is_passed_on() -> None:
+def test_s4_47_text_grows_and_is_forwarded() -> None:
     state = StepState()
 
     assert shown(fold(state, TextDelta("Hel"), TextDelta("lo"))) == [("text", "Hel"), ("text", "lo")]
     assert state.text == "Hello"
 
 
-def test_s4_48_thinking_grows_and_is_passed_on() -> None:
+def test_s4_48_thinking_grows_and_is_forwarded() -> None:
     state = StepState()
     signed = ThinkingBlock(thinking="hm, so", signature="s")
 
@@ -69,7 +69,7 @@ def test_s4_48_thinking_grows_and_is_passed_on() -> None:
     assert state.text == ""
 
 
-def test_s4_49_a_calls_start_opens_its_collection() -> None:
+def test_s4_49_a_call_start_opens_a_call() -> None:
     state = StepState()
 
     assert fold(state, ToolCallStarted("c1", "look")) == [None]
@@ -78,7 +78,7 @@ def test_s4_49_a_calls_start_opens_its_collection() -> None:
     assert (opened.call_id, opened.name, opened.fragments, opened.finished) == ("c1", "look", [], None)
 
 
-def test_s4_50_pieces_of_arguments_go_to_the_call_of_their_id() -> None:
+def test_s4_50_argument_fragments_extend_the_call_with_their_id() -> None:
     state = StepState()
 
     fold(state, ToolCallStarted("c1", "a"), ToolCallStarted("c2", "b"))
@@ -88,7 +88,7 @@ def test_s4_50_pieces_of_arguments_go_to_the_call_of_their_id() -> None:
     assert ["".join(opened.fragments) for opened in state.calls] == ['{"x":1}', '{"y":2}']
 
 
-def test_s4_51_a_calls_end_gives_its_arguments_once_by_id_or_to_the_first_that_is_open() -> None:
+def test_s4_51_a_call_end_sets_the_arguments_once_by_id_or_of_the_first_open_call() -> None:
     state = StepState()
     fold(state, ToolCallStarted("c1", "look"), ToolCallStarted("c2", "look"))
 
@@ -103,7 +103,7 @@ def test_s4_51_a_calls_end_gives_its_arguments_once_by_id_or_to_the_first_that_i
     assert again is None
 
 
-async def test_s4_51_in_the_seeds_preset_broken_arguments_are_silently_empty(
+async def test_s4_51_in_the_literal_preset_broken_arguments_are_silently_empty(
     bench: BenchMaker, literal: ExecutionOptions
 ) -> None:
     tool = ScriptedTool("look")
@@ -122,10 +122,10 @@ async def test_s4_51_by_default_broken_arguments_are_an_error_and_nothing_runs(b
     await b.loop.run("Go")
 
     assert [result.is_error for result in b.results] == [True, False]
-    assert tool.runs == [{}], "a call without any arguments is one of a tool that needs none"
+    assert tool.runs == [{}], "a call without arguments belongs to a tool that needs none"
 
 
-def test_s4_52_usage_replaces_what_was_reported_before() -> None:
+def test_s4_52_usage_replaces_any_earlier_usage() -> None:
     state = StepState()
 
     fold(state, UsageReported(Usage(input_tokens=9, output_tokens=1)), UsageReported(Usage(output_tokens=4)))
@@ -141,7 +141,7 @@ def test_s4_53_the_end_gives_the_finish_reason() -> None:
     assert (state.stop_reason, state.detail) == ("max_tokens", "limit")
 
 
-def test_s4_54_calls_that_never_ended_are_not_lost_and_none_is_counted_twice() -> None:
+def test_s4_54_calls_without_an_end_are_kept_and_none_is_counted_twice() -> None:
     state = StepState()
     fold(state, *call_of("c1", "{}"), ToolCallStarted("c2", "look"), ToolCallDelta("c2", '{"n": 2}'))
 
@@ -166,7 +166,9 @@ def test_s4_55_an_answer_is_text_thinking_calls_usage_and_a_reason() -> None:
     assert build_message(plain).stop_reason == "stop_sequence"
 
 
-async def test_s4_86_nothing_of_one_answer_shows_in_the_next(bench: BenchMaker, literal: ExecutionOptions) -> None:
+async def test_s4_86_an_answer_contains_nothing_of_the_previous_one(
+    bench: BenchMaker, literal: ExecutionOptions
+) -> None:
     b = bench([reply("First.", call("look", n=1)), "Second."], ScriptedTool("look"), options=literal)
 
     report = await b.loop.run("Go")

@@ -1,4 +1,4 @@
-"""Seed 004, the guard over the context window (S4-91)."""
+"""The guard over the context window (S4-91)."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from tui_agent.providers import call, reply
 
 
 def talk(turns: int = 20) -> ConversationHistory:
-    """Many short turns of which the provider counted the last."""
+    """Return many short turns of which the provider counted the last."""
     messages: list[Message] = []
     for turn in range(turns):
         messages += [user_message(f"question {turn}"), AssistantMessage(content=(TextBlock(text="words " * 50),))]
@@ -24,7 +24,7 @@ def talk(turns: int = 20) -> ConversationHistory:
 
 
 @pytest.mark.parametrize("strategy", ["summary", "digest"])
-async def test_s4_91_over_the_threshold_a_range_becomes_one_message_and_the_anchor_is_given_up(strategy: str) -> None:
+async def test_s4_91_above_the_threshold_one_message_replaces_a_range_and_the_anchor_is_dropped(strategy: str) -> None:
     async def summarise(transcript: str) -> str:
         return "Much was said."
 
@@ -42,7 +42,7 @@ async def test_s4_91_over_the_threshold_a_range_becomes_one_message_and_the_anch
     assert history.estimated_tokens() == history.guessed_tokens()
 
 
-async def test_s4_91_what_is_known_belongs_to_one_conversation() -> None:
+async def test_s4_91_the_state_of_the_guard_belongs_to_one_conversation() -> None:
     first, second, guard = talk(), talk(), ContextGuard(GuardOptions(strategy="digest"))
 
     await guard.compact(first, 10_000)
@@ -51,7 +51,7 @@ async def test_s4_91_what_is_known_belongs_to_one_conversation() -> None:
     assert (guard.is_due(first, 10_000), guard.is_due(second, 10_000)) == (False, True)
 
 
-async def test_s4_91_a_conversation_may_opt_out_or_choose_and_an_unknown_strategy_raises_only_if_wanted() -> None:
+async def test_s4_91_a_conversation_may_opt_out_or_choose_and_an_unknown_strategy_raises_only_on_request() -> None:
     strict = ContextGuard(GuardOptions(strategy="digest", on_unknown="throw"))
     lenient = ContextGuard(replace(strict.options, on_unknown="default"))
     out, unknown = talk(), talk()
@@ -64,7 +64,7 @@ async def test_s4_91_a_conversation_may_opt_out_or_choose_and_an_unknown_strateg
     assert (await lenient.compact(unknown, 10_000)).strategy == "digest"
 
 
-async def test_s4_91_the_loop_does_it_before_a_request_and_the_estimate_follows(
+async def test_s4_91_the_loop_compacts_before_a_request_and_the_estimate_follows(
     bench: BenchMaker, literal: ExecutionOptions
 ) -> None:
     steps = [reply("words " * 50, call("look", n=place)) for place in range(9)]

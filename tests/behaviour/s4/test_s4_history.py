@@ -1,4 +1,4 @@
-"""Seed 004, the conversation: entries, estimates, splices, forks, snapshots (S4-2, S4-16 … S4-26)."""
+"""The conversation: entries, estimates, splices, forks, snapshots (S4-2, S4-16 … S4-26)."""
 
 import pytest
 
@@ -18,17 +18,17 @@ from tui_agent.protocol.messages import (
 
 
 def said(text: str, *, read: int = 0) -> AssistantMessage:
-    """An answer for which the provider counted `read` tokens of input."""
+    """Return an answer for which the provider counted `read` tokens of input."""
     return AssistantMessage(content=(TextBlock(text=text),), usage=Usage(input_tokens=read), model="m")
 
 
 def letters(tokens: int) -> str:
-    """A text that is estimated at so many tokens."""
+    """Return a text with this token estimate."""
     return "abcd" * tokens
 
 
 def five() -> ConversationHistory:
-    """Five messages of ten estimated tokens each."""
+    """Return a history of five messages of ten estimated tokens each."""
     turns: list[Message] = [user_message(letters(10)) if place % 2 == 0 else said(letters(10)) for place in range(5)]
     return ConversationHistory(turns)
 
@@ -46,7 +46,7 @@ def test_s4_2_a_history_is_messages_layers_and_an_estimate() -> None:
     assert history.estimated_tokens() == 8
 
 
-def test_s4_16_a_history_has_the_members_of_the_seed() -> None:
+def test_s4_16_a_history_has_the_required_members() -> None:
     history = ConversationHistory([user_message("Hi")], id="talk")
     history.registry.set(ContextLayer(name="first", content="You are good.", priority=1))
 
@@ -56,10 +56,10 @@ def test_s4_16_a_history_has_the_members_of_the_seed() -> None:
     assert history.system == "You are good.\n\nOld words."
     assert [layer.name for layer in history.registry.layers()] == ["first", "_legacy_system"]
     with pytest.raises(AttributeError):
-        setattr(history, "length", 2)  # noqa: B010 - the point is that it cannot be written
+        setattr(history, "length", 2)  # noqa: B010 - the attribute must be read-only
 
 
-def test_s4_17_append_takes_what_is_known_and_returns_the_entry() -> None:
+def test_s4_17_append_takes_metadata_and_returns_the_entry() -> None:
     history = ConversationHistory([user_message("Hi")])
 
     entry = history.append(said("Hello"), model="big", usage=Usage(input_tokens=7), latency_ms=12.5)
@@ -69,7 +69,7 @@ def test_s4_17_append_takes_what_is_known_and_returns_the_entry() -> None:
     assert history.entries[-1] == entry
 
 
-def test_s4_18_the_estimate_is_the_last_count_plus_a_guess_of_what_came_after() -> None:
+def test_s4_18_the_estimate_is_the_last_count_plus_an_estimate_of_later_messages() -> None:
     history = five()
     history.record_actual_usage(1000)
 
@@ -78,7 +78,7 @@ def test_s4_18_the_estimate_is_the_last_count_plus_a_guess_of_what_came_after() 
     assert history.estimated_tokens() == 1030
 
 
-def test_s4_19_four_letters_are_a_token_and_each_image_is_250() -> None:
+def test_s4_19_four_characters_are_a_token_and_each_image_is_250() -> None:
     image = ImageBlock(media_type="image/png", data="x" * 4000)
     history = five()
     history.record_actual_usage(100)
@@ -89,7 +89,7 @@ def test_s4_19_four_letters_are_a_token_and_each_image_is_250() -> None:
     assert history.estimated_tokens() == 100 + 7 + 2 * 250 + 2
 
 
-def test_s4_20_without_an_anchor_everything_is_estimated_the_system_text_included() -> None:
+def test_s4_20_without_an_anchor_the_estimate_covers_everything_including_the_system_text() -> None:
     history = five()
     history.system = letters(11)
 
@@ -103,22 +103,22 @@ def test_s4_21_an_answer_with_counted_input_anchors_before_itself() -> None:
 
     history.append(said(letters(10), read=500))
 
-    assert history.estimated_tokens() == 500 + 10, "what was read is known; the answer itself is still a guess"
+    assert history.estimated_tokens() == 500 + 10, "the input is counted; the answer itself is still estimated"
     history.append(said(letters(10), read=0))
-    assert history.estimated_tokens() == 520, "an answer nobody counted anchors nothing"
+    assert history.estimated_tokens() == 520, "an uncounted answer sets no anchor"
 
 
-def test_s4_22_the_anchor_can_be_set_by_hand() -> None:
+def test_s4_22_callers_can_set_the_anchor() -> None:
     history = five()
 
     history.record_actual_usage(77)
 
     assert history.estimated_tokens() == 77
     history.record_actual_usage(0)
-    assert history.estimated_tokens() == 77, "nothing counted is no count"
+    assert history.estimated_tokens() == 77, "a count of zero sets no anchor"
 
 
-def test_s4_23_a_range_is_replaced_by_one_message_and_everything_numbered_anew() -> None:
+def test_s4_23_one_message_replaces_a_range_and_the_entries_are_renumbered() -> None:
     history = five()
     before = texts(history)
     summary = user_message("summary", "notice")
@@ -131,7 +131,7 @@ def test_s4_23_a_range_is_replaced_by_one_message_and_everything_numbered_anew()
 
 
 @pytest.mark.parametrize(("start", "end", "kept"), [(0, 2, False), (1, 3, False), (2, 4, False), (3, 5, True)])
-def test_s4_23_the_anchor_falls_where_the_range_includes_or_precedes_it(start: int, end: int, kept: bool) -> None:
+def test_s4_23_the_anchor_is_dropped_if_the_range_includes_or_precedes_it(start: int, end: int, kept: bool) -> None:
     history = ConversationHistory(five().messages()[:3])
     history.record_actual_usage(1000)
     history.append(said(letters(10)))
@@ -144,7 +144,7 @@ def test_s4_23_the_anchor_falls_where_the_range_includes_or_precedes_it(start: i
 
 
 @pytest.mark.parametrize(("start", "end"), [(-1, 2), (0, 6), (2, 2), (3, 1), (5, 6)])
-def test_s4_23_a_range_that_does_not_exist_changes_nothing(start: int, end: int) -> None:
+def test_s4_23_an_invalid_range_changes_nothing(start: int, end: int) -> None:
     history = five()
     history.record_actual_usage(1000)
     before = history.export()
@@ -154,7 +154,7 @@ def test_s4_23_a_range_that_does_not_exist_changes_nothing(start: int, end: int)
     assert history.export() == before
 
 
-def test_s4_24_a_fork_shares_nothing_and_hears_nothing() -> None:
+def test_s4_24_a_fork_shares_no_data_and_no_listeners() -> None:
     history = five()
     history.system = "first"
     heard: list[LayerChange] = []
@@ -172,7 +172,7 @@ def test_s4_24_a_fork_shares_nothing_and_hears_nothing() -> None:
     assert history.fork().id == history.id
 
 
-def test_s4_25_export_and_import_give_the_same_conversation() -> None:
+def test_s4_25_export_and_import_reproduce_the_conversation() -> None:
     history = ConversationHistory([user_message("Hi"), asking("c1")], id="talk")
     history.append(ToolResultMessage(call_id="c1", tool_name="look", content=(TextBlock(text="seen"),), is_error=False))
     history.append(said("Fine", read=40))
@@ -188,7 +188,7 @@ def test_s4_25_export_and_import_give_the_same_conversation() -> None:
     validate_history(again.messages())
 
 
-def test_s4_26_an_old_snapshot_with_nothing_but_a_system_text_is_read() -> None:
+def test_s4_26_an_old_snapshot_with_only_a_system_text_can_be_read() -> None:
     entries = [entry.model_dump(mode="json") for entry in five().entries]
 
     history = ConversationHistory.restore(

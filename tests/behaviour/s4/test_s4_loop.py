@@ -1,4 +1,4 @@
-"""Seed 004, the loop: making an agent, a run from its input to its report, its stream (S4-1 … S4-7, S4-33 … S4-46)."""
+"""The loop: creating an agent, a run from its input to its report, its stream (S4-1 … S4-7, S4-33 … S4-46)."""
 
 import ast
 import asyncio
@@ -34,7 +34,7 @@ from tui_agent.protocol.messages import ImageBlock, TextBlock, ToolResultMessage
 from tui_agent.providers import ScriptedProvider, Think, Wait, call, reply
 
 
-async def test_s4_1_the_model_is_asked_until_an_answer_has_no_call(
+async def test_s4_1_the_loop_requests_answers_until_one_has_no_calls(
     bench: BenchMaker, literal: ExecutionOptions
 ) -> None:
     b = bench(
@@ -60,7 +60,7 @@ async def test_s4_1_a_stop_ends_it_too(bench: BenchMaker, literal: ExecutionOpti
     assert (running.result().reason, b.provider.left) == ("stopped", 1)
 
 
-async def test_s4_3_calls_are_dispatched_and_their_results_go_back_as_messages(
+async def test_s4_3_calls_are_dispatched_and_their_results_return_as_messages(
     bench: BenchMaker, literal: ExecutionOptions
 ) -> None:
     b = bench([reply(call("look", n=1)), "Done."], ScriptedTool("look"), options=literal)
@@ -72,7 +72,7 @@ async def test_s4_3_calls_are_dispatched_and_their_results_go_back_as_messages(
     assert b.provider.requests[1].messages[-1] == result
 
 
-async def test_s4_4_the_limits_of_a_run_are_kept_to(bench: BenchMaker, literal: ExecutionOptions) -> None:
+async def test_s4_4_the_limits_of_a_run_are_enforced(bench: BenchMaker, literal: ExecutionOptions) -> None:
     trip = FakeGuardrail("in", GuardrailDecision(passed=False, tripwire=True, reason="no"))
     tool = ScriptedTool("look")
 
@@ -84,7 +84,7 @@ async def test_s4_4_the_limits_of_a_run_are_kept_to(bench: BenchMaker, literal: 
     assert len(tool.runs) == 2
 
 
-async def test_s4_5_run_step_and_tool_are_told(bench: BenchMaker, literal: ExecutionOptions) -> None:
+async def test_s4_5_runs_steps_and_tools_publish_events(bench: BenchMaker, literal: ExecutionOptions) -> None:
     b = bench([reply(call("look")), "Done."], ScriptedTool("look"), options=literal)
 
     await b.loop.run("Go")
@@ -107,7 +107,7 @@ def test_s4_7_the_loop_knows_no_network_and_no_credentials() -> None:
             assert not {name.split(".")[0] for name in names} & forbidden, path.name
 
 
-def test_s4_33_making_an_agent_sets_up_everything_and_tells_it(bench: BenchMaker) -> None:
+def test_s4_33_creating_an_agent_sets_up_everything_and_publishes_it(bench: BenchMaker) -> None:
     history = ConversationHistory([user_message("before")], id="talk")
     b = bench([], ScriptedTool("look"), ScriptedTool("change"), system="Who.", context="What.", history=history)
 
@@ -126,7 +126,7 @@ def test_s4_33_making_an_agent_sets_up_everything_and_tells_it(bench: BenchMaker
         AgentLoop(AgentLoopConfig(ScriptedProvider(), tools=[ScriptedTool("look"), ScriptedTool("look")]))
 
 
-async def test_s4_34_a_second_run_at_the_same_time_is_refused(bench: BenchMaker) -> None:
+async def test_s4_34_a_second_concurrent_run_is_refused(bench: BenchMaker) -> None:
     tool = ScriptedTool("look").hold()
     b = bench([reply(call("look")), "Done."], tool)
 
@@ -140,7 +140,7 @@ async def test_s4_34_a_second_run_at_the_same_time_is_refused(bench: BenchMaker)
     assert "user: Me too" not in b.texts
 
 
-async def test_s4_35_each_run_begins_with_fresh_brakes(bench: BenchMaker) -> None:
+async def test_s4_35_each_run_starts_with_a_new_stop_flag_and_token(bench: BenchMaker) -> None:
     tool = ScriptedTool("look").hold()
     b = bench([reply(call("look")), "Second."], tool, options=ExecutionOptions(grace=0))
     async with asyncio.TaskGroup() as group:
@@ -155,7 +155,7 @@ async def test_s4_35_each_run_begins_with_fresh_brakes(bench: BenchMaker) -> Non
     assert (report.reason, report.final_text) == ("done", "Second.")
 
 
-async def test_s4_36_a_system_function_is_asked_at_each_start_and_changes_the_layer_only_with_its_text(
+async def test_s4_36_a_system_function_is_called_at_each_start_and_changes_the_layer_only_if_the_text_changes(
     bench: BenchMaker,
 ) -> None:
     texts = ["One.", "One.", "Two."]
@@ -174,7 +174,7 @@ async def test_s4_36_a_system_function_is_asked_at_each_start_and_changes_the_la
     assert changes == ["agentloop.system"] * 2
 
 
-async def test_s4_37_a_run_has_an_id_and_is_told_before_its_input_is_part_of_the_conversation(
+async def test_s4_37_a_run_has_an_id_and_is_published_before_its_input_joins_the_conversation(
     bench: BenchMaker,
 ) -> None:
     b = bench(["a", "b"])
@@ -203,7 +203,7 @@ async def test_s4_38_input_is_a_text_blocks_or_messages(bench: BenchMaker) -> No
     assert asked[2:] == whole
 
 
-async def test_s4_39_a_wish_to_stop_is_seen_before_the_next_step(bench: BenchMaker) -> None:
+async def test_s4_39_a_stop_request_is_checked_before_the_next_step(bench: BenchMaker) -> None:
     stopped = asyncio.Event()
 
     class StoppingGuardrail(FakeGuardrail):
@@ -257,7 +257,7 @@ async def test_s4_40_the_order_of_a_step(bench: BenchMaker, literal: ExecutionOp
     assert types.index("message.ended", 3) < types.index("step.ended") < types.index("tool.started")
 
 
-async def test_s4_41_a_request_has_everything_and_a_run_may_bring_tools_of_its_own(bench: BenchMaker) -> None:
+async def test_s4_41_a_request_has_everything_and_a_run_may_add_tools(bench: BenchMaker) -> None:
     extra = ScriptedTool("extra")
     b = bench(
         [reply(call("extra", n=1)), "Done.", "Again."],
@@ -287,7 +287,7 @@ async def test_s4_41_a_request_has_everything_and_a_run_may_bring_tools_of_its_o
 
 
 @pytest.mark.parametrize("whose", ["caller", "config"])
-async def test_s4_41_the_callers_token_and_the_agents_own_both_end_a_run(bench: BenchMaker, whose: str) -> None:
+async def test_s4_41_the_callers_token_and_the_agents_token_both_end_a_run(bench: BenchMaker, whose: str) -> None:
     tokens = {"caller": CancellationToken(), "config": CancellationToken()}
     tool = ScriptedTool("look").hold()
     options = ExecutionOptions(grace=0)
@@ -301,7 +301,7 @@ async def test_s4_41_the_callers_token_and_the_agents_own_both_end_a_run(bench: 
     assert (running.result().reason, running.result().error) == ("aborted", "the caller left")
 
 
-async def test_s4_42_calls_are_run_and_counted_as_a_step_and_none_ends_the_run(
+async def test_s4_42_with_calls_the_step_is_counted_and_without_calls_the_run_ends(
     bench: BenchMaker, literal: ExecutionOptions
 ) -> None:
     b = bench([reply(call("look", n=1), call("look", n=2)), "Done."], ScriptedTool("look"), options=literal)
@@ -318,7 +318,7 @@ async def test_s4_42_calls_are_run_and_counted_as_a_step_and_none_ends_the_run(
     assert [step.type for step in report.steps] == ["initial", "tool_followup"]
 
 
-async def test_s4_43_the_report_is_kept_then_told_and_usage_is_the_sum(bench: BenchMaker) -> None:
+async def test_s4_43_the_report_is_stored_then_published_and_usage_is_the_sum(bench: BenchMaker) -> None:
     kept_when_told: list[int] = []
 
     class WatchingBus(EventBus):
@@ -339,7 +339,7 @@ async def test_s4_43_the_report_is_kept_then_told_and_usage_is_the_sum(bench: Be
     assert report.final_text == "Done."
 
 
-async def test_s4_44_the_cap_is_checked_at_the_bottom_so_that_one_step_always_runs(
+async def test_s4_44_the_limit_is_checked_after_a_step_so_at_least_one_step_runs(
     bench: BenchMaker, literal: ExecutionOptions
 ) -> None:
     tool = ScriptedTool("look")
@@ -351,7 +351,7 @@ async def test_s4_44_the_cap_is_checked_at_the_bottom_so_that_one_step_always_ru
     assert (await bench(["Hi."], max_steps=1).loop.run("Go")).reason == "done"
 
 
-async def test_s4_45_the_cap_is_sixteen_where_the_number_given_makes_no_sense(bench: BenchMaker) -> None:
+async def test_s4_45_the_limit_is_sixteen_if_the_given_number_is_invalid(bench: BenchMaker) -> None:
     steps = [reply(call("look", n=place)) for place in range(20)]
     b = bench(steps, ScriptedTool("look"), max_steps=0)
 
@@ -361,7 +361,7 @@ async def test_s4_45_the_cap_is_sixteen_where_the_number_given_makes_no_sense(be
     assert (report.reason, report.step_count) == ("max_steps", 16)
 
 
-async def test_s4_46_read_as_a_stream_it_is_the_same_run_and_done_comes_last(
+async def test_s4_46_streaming_gives_the_same_run_and_done_comes_last(
     bench: BenchMaker, literal: ExecutionOptions
 ) -> None:
     script = [reply(Think("hm"), "Look", call("look", n=1)), "Done."]
@@ -409,7 +409,7 @@ async def test_s4_84_messages_alternate(bench: BenchMaker, literal: ExecutionOpt
     assert roles == ["u", "uatt", "uattat", "uattatau", "uattataua"]
 
 
-async def test_s4_85_a_stop_lets_the_running_step_finish_its_stream_and_its_calls(
+async def test_s4_85_a_stop_lets_the_current_step_finish_its_stream_and_its_calls(
     bench: BenchMaker, literal: ExecutionOptions
 ) -> None:
     gate, reached = asyncio.Event(), asyncio.Event()
@@ -427,7 +427,7 @@ async def test_s4_85_a_stop_lets_the_running_step_finish_its_stream_and_its_call
     assert isinstance(b.loop.history.messages()[-1], ToolResultMessage)
 
 
-async def test_s4_87_ids_go_unchanged_from_call_to_result(bench: BenchMaker, literal: ExecutionOptions) -> None:
+async def test_s4_87_ids_stay_the_same_from_call_to_result(bench: BenchMaker, literal: ExecutionOptions) -> None:
     b = bench([reply(call("look"), call("look"), call("gone")), "Done."], ScriptedTool("look"), options=literal)
 
     await b.loop.run("Go")
@@ -437,16 +437,16 @@ async def test_s4_87_ids_go_unchanged_from_call_to_result(bench: BenchMaker, lit
     assert [result.call_id for result in b.results] == [made.id for made in asked.tool_calls]
 
 
-async def test_s4_88_everything_the_loop_asks_of_a_model_goes_through_its_provider(bench: BenchMaker) -> None:
+async def test_s4_88_all_requests_go_through_the_provider(bench: BenchMaker) -> None:
     b = bench([reply(call("look")), "Done."], ScriptedTool("look"))
 
     await b.loop.run("Go")
 
     assert len(b.provider.requests) == 2
-    assert (b.provider.prepared, b.provider.closed) == (0, False), "connecting and closing are its owner's"
+    assert (b.provider.prepared, b.provider.closed) == (0, False), "its owner connects and closes it"
 
 
-async def test_s4_89_a_second_run_is_refused_also_as_a_stream_and_the_first_goes_on(bench: BenchMaker) -> None:
+async def test_s4_89_a_second_run_is_refused_even_as_a_stream_and_the_first_continues(bench: BenchMaker) -> None:
     tool = ScriptedTool("look").hold()
     b = bench([reply(call("look")), "Done.", "Second."], tool)
 

@@ -1,4 +1,4 @@
-"""Seed 004, agents that work together: delegate, chain, consolidate (S4-79 … S4-81)."""
+"""Agents that cooperate: delegate, chain, consolidate (S4-79 … S4-81)."""
 
 import asyncio
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from tui_agent.providers import Fail, call, fail, reply
 from tui_agent.providers.scripted_provider import Reply
 
 
-async def test_s4_79_a_sub_agent_works_on_a_fork_of_the_conversation_and_gives_its_result(bench: BenchMaker) -> None:
+async def test_s4_79_a_sub_agent_works_on_a_fork_of_the_conversation_and_returns_its_result(bench: BenchMaker) -> None:
     look = ScriptedTool("look")
     b = bench(["Hello.", reply(call("look", n=1)), "Found it."], look, system="Who.")
     await b.loop.run("Hi")
@@ -26,12 +26,12 @@ async def test_s4_79_a_sub_agent_works_on_a_fork_of_the_conversation_and_gives_i
     assert (report.reason, report.final_text, look.runs) == ("done", "Found it.", [{"n": 1}])
     assert b.sent(1) == ["user: Hi", "assistant: Hello.", "user: Find the bug"]
     assert b.provider.requests[1].system == b.provider.requests[0].system
-    assert b.texts == ["user: Hi", "assistant: Hello."], "the parent's conversation is its own"
+    assert b.texts == ["user: Hi", "assistant: Hello."], "the parent's conversation is unchanged"
     (started,), (ended,) = b.of(SubagentStarted), b.of(SubagentEnded)
     assert (started.task, started.child_run_id, ended.text) == ("Find the bug", report.id, "Found it.")
 
 
-async def test_s4_80_each_agent_of_a_chain_has_what_the_one_before_said_in_its_context(bench: BenchMaker) -> None:
+async def test_s4_80_each_agent_of_a_chain_sees_the_previous_output_in_its_context(bench: BenchMaker) -> None:
     first, second = bench(["A draft."]), bench(["The final text."])
 
     async def shout(text: str) -> str:
@@ -47,7 +47,7 @@ async def test_s4_80_each_agent_of_a_chain_has_what_the_one_before_said_in_its_c
     assert second.provider.requests[0].system[-1].text == "The step before gave:\n\nA DRAFT."
 
 
-async def test_s4_80_an_agent_that_fails_stops_the_chain(bench: BenchMaker) -> None:
+async def test_s4_80_a_failing_agent_stops_the_chain(bench: BenchMaker) -> None:
     first, second, third = bench(["A draft."]), bench([fail("invalid_request")]), bench(["never"])
 
     result = await chain([first.loop, second.loop, third.loop], "Write")
@@ -57,7 +57,7 @@ async def test_s4_80_an_agent_that_fails_stops_the_chain(bench: BenchMaker) -> N
     assert (result.failed.reason, third.provider.left) == ("error", 1)
 
 
-async def test_s4_81_results_of_agents_that_work_at_once_are_brought_together(bench: BenchMaker) -> None:
+async def test_s4_81_results_of_concurrent_agents_are_combined(bench: BenchMaker) -> None:
     both = asyncio.Barrier(2)
 
     def answers(request: ModelRequest) -> Reply | Fail:
@@ -85,7 +85,7 @@ async def test_s4_81_results_of_agents_that_work_at_once_are_brought_together(be
     assert b.provider.requests[-1].tools == ()
 
 
-async def test_s4_81_in_further_rounds_each_knows_what_all_found_until_the_judge_has_enough(bench: BenchMaker) -> None:
+async def test_s4_81_in_later_rounds_each_agent_sees_all_findings_until_the_judge_has_enough(bench: BenchMaker) -> None:
     def answers(request: ModelRequest) -> Reply:
         words = request.messages[0].text
         return reply(f"{words.splitlines()[0]} after {words.count('## ')} results")
@@ -114,7 +114,7 @@ async def test_s4_81_in_further_rounds_each_knows_what_all_found_until_the_judge
     assert all(found in asked[4] for found in again)
 
 
-async def test_s4_81_without_a_judge_all_rounds_are_worked(bench: BenchMaker) -> None:
+async def test_s4_81_without_a_judge_all_rounds_run(bench: BenchMaker) -> None:
     b = bench(["one", "two", "three", "together"])
 
     assert (await consolidate(b.loop, ["only"], rounds=3)).final_text == "together"
@@ -122,7 +122,7 @@ async def test_s4_81_without_a_judge_all_rounds_are_worked(bench: BenchMaker) ->
 
 
 @pytest.mark.parametrize("rounds", [0, -1])
-async def test_s4_81_no_round_is_refused_before_anything_begins(bench: BenchMaker, rounds: int) -> None:
+async def test_s4_81_zero_rounds_are_refused_before_anything_starts(bench: BenchMaker, rounds: int) -> None:
     b = bench([])
 
     with pytest.raises(ConfigurationError, match=f"{rounds} rounds"):

@@ -1,4 +1,4 @@
-"""Seed 004, the layers of the system prompt (S4-27 … S4-32)."""
+"""The layers of the system prompt (S4-27 … S4-32)."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def layer(name: str, text: str = "", priority: int = 50, **more: object) -> Cont
     return ContextLayer.model_validate({"name": name, "content": text or name, "priority": priority, **more})
 
 
-def test_s4_27_a_layer_has_the_fields_of_the_seed() -> None:
+def test_s4_27_a_layer_has_the_required_fields() -> None:
     blocks = (TextBlock(text="look at"), ImageBlock(media_type="image/png", data=""), TextBlock(text="this"))
     made = ContextLayer(
         name="n", content=blocks, priority=3, tags=("system", "x"), owner="me", merge_parent=True, metadata={"k": 1}
@@ -23,7 +23,7 @@ def test_s4_27_a_layer_has_the_fields_of_the_seed() -> None:
     assert (made.merge_parent, made.metadata, made.text) == (True, {"k": 1}, "look at\nthis")
 
 
-def test_s4_28_the_text_is_sorted_by_priority_then_time_then_joined_by_blank_lines() -> None:
+def test_s4_28_the_text_is_sorted_by_priority_then_time_and_joined_with_blank_lines() -> None:
     registry = ContextRegistry([layer("late", priority=90), layer("b"), layer("a"), layer("early", priority=1)])
 
     assert registry.flat() == "early\n\nb\n\na\n\nlate"
@@ -32,7 +32,7 @@ def test_s4_28_the_text_is_sorted_by_priority_then_time_then_joined_by_blank_lin
     assert registry.flat(separator="|") == "early|a|b again|late"
 
 
-def test_s4_28_a_tag_chooses_and_the_parent_may_be_left_out() -> None:
+def test_s4_28_a_tag_selects_layers_and_the_parent_may_be_left_out() -> None:
     registry = ContextRegistry([layer("own"), layer("note", tags=("note",))])
     registry.set_parent(ContextRegistry([layer("above", priority=1)]))
 
@@ -41,7 +41,7 @@ def test_s4_28_a_tag_chooses_and_the_parent_may_be_left_out() -> None:
     assert registry.flat("system", include_parent=False) == "own"
 
 
-def test_s4_29_a_parents_layers_show_and_its_changes_are_told() -> None:
+def test_s4_29_a_parents_layers_are_visible_and_its_changes_are_published() -> None:
     root, middle, child = ContextRegistry(), ContextRegistry(), ContextRegistry([layer("own")])
     middle.set_parent(root)
     child.set_parent(middle)
@@ -60,7 +60,7 @@ def test_s4_29_a_parents_layers_show_and_its_changes_are_told() -> None:
     assert child.flat() == "more\n\nown"
 
 
-def test_s4_29_a_circle_of_parents_is_refused() -> None:
+def test_s4_29_a_cycle_of_parents_is_refused() -> None:
     root, child = ContextRegistry(), ContextRegistry()
     child.set_parent(root)
 
@@ -71,7 +71,7 @@ def test_s4_29_a_circle_of_parents_is_refused() -> None:
     assert root.parent is None
 
 
-def test_s4_30_a_childs_layer_replaces_its_parents_or_is_put_behind_it() -> None:
+def test_s4_30_a_childs_layer_replaces_or_follows_its_parents() -> None:
     parent = ContextRegistry([layer("rules", "be kind"), layer("tone", "be short")])
     child = ContextRegistry([layer("rules", "be strict"), layer("tone", "and warm", merge_parent=True)])
     child.set_parent(parent)
@@ -80,7 +80,7 @@ def test_s4_30_a_childs_layer_replaces_its_parents_or_is_put_behind_it() -> None
     assert parent.flat() == "be kind\n\nbe short"
 
 
-def test_s4_31_the_loops_own_layers_have_their_names_and_priorities() -> None:
+def test_s4_31_the_loops_own_layers_have_reserved_names_and_priorities() -> None:
     loop = AgentLoop(AgentLoopConfig(ScriptedProvider(), system="Who.", context="What."))
     loop.history.system = "Before."
 
@@ -92,7 +92,7 @@ def test_s4_31_the_loops_own_layers_have_their_names_and_priorities() -> None:
     assert loop.history.system == "Who.\n\nBefore.\n\nWhat."
 
 
-def test_s4_32_what_is_stable_comes_first_and_is_marked_so() -> None:
+def test_s4_32_stable_layers_come_first_and_are_marked() -> None:
     loop = AgentLoop(AgentLoopConfig(ScriptedProvider(), system="Who.", context="What.", layers=[layer("rules")]))
 
     parts = system_parts(loop.history.registry)
@@ -100,4 +100,4 @@ def test_s4_32_what_is_stable_comes_first_and_is_marked_so() -> None:
     assert [(part.text, part.stable) for part in parts] == [("Who.\n\nrules", True), ("What.", False)]
     before = parts[0]
     loop.history.registry.set(layer("agentloop.context", "Another task.", 100))
-    assert system_parts(loop.history.registry)[0] == before, "a change of the task leaves the cached prefix alone"
+    assert system_parts(loop.history.registry)[0] == before, "a change of the task keeps the cached prefix"

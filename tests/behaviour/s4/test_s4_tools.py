@@ -1,4 +1,4 @@
-"""Seed 004, how its calls run (S4-56 … S4-66), in the preset that restores it."""
+"""The execution of calls in the preset `sdk_loop` (S4-56 … S4-66)."""
 
 import asyncio
 from dataclasses import replace
@@ -17,7 +17,7 @@ from tui_agent.providers import call, reply
 
 
 def hooks_that(answer: object) -> tuple[HookBus, list[BeforeTool]]:
-    """Hooks that answer every call the same, and what they were asked."""
+    """Return hooks that answer every call alike, and the list of their questions."""
     hooks, asked = HookBus(), list[BeforeTool]()
 
     async def give(question: BeforeTool) -> object:
@@ -30,13 +30,13 @@ def hooks_that(answer: object) -> tuple[HookBus, list[BeforeTool]]:
 
 
 async def ended(b: Bench) -> ToolEnded:
-    """The end of the only call of a run."""
+    """Run the agent and return the end of its only call."""
     await b.loop.run("Go")
     (event,) = b.of(ToolEnded)
     return event
 
 
-async def test_s4_56_several_calls_run_at_the_same_time(bench: BenchMaker, literal: ExecutionOptions) -> None:
+async def test_s4_56_calls_run_concurrently(bench: BenchMaker, literal: ExecutionOptions) -> None:
     first, second = ScriptedTool("first").hold(), ScriptedTool("second").hold()
     b = bench([reply(call("first"), call("second")), "Done."], first, second, options=literal)
 
@@ -50,7 +50,7 @@ async def test_s4_56_several_calls_run_at_the_same_time(bench: BenchMaker, liter
     assert [result.text for result in b.results] == ["first", "second"]
 
 
-async def test_s4_56_or_strictly_one_by_one_where_that_is_chosen(bench: BenchMaker, literal: ExecutionOptions) -> None:
+async def test_s4_56_calls_run_one_at_a_time_if_configured(bench: BenchMaker, literal: ExecutionOptions) -> None:
     b = bench(
         [reply(call("look", n=1), call("look", n=2)), "Done."],
         ScriptedTool("look"),
@@ -68,9 +68,7 @@ async def test_s4_56_or_strictly_one_by_one_where_that_is_chosen(bench: BenchMak
     ]
 
 
-async def test_s4_57_the_hook_at_a_calls_start_is_awaited_before_anything_else(
-    bench: BenchMaker, literal: ExecutionOptions
-) -> None:
+async def test_s4_57_the_hook_at_a_calls_start_is_awaited_first(bench: BenchMaker, literal: ExecutionOptions) -> None:
     hooks, asked = hooks_that(None)
     b = bench([reply(call("look", n=1)), "Done."], ScriptedTool("look"), hooks=hooks, options=literal)
 
@@ -83,7 +81,7 @@ async def test_s4_57_the_hook_at_a_calls_start_is_awaited_before_anything_else(
 
 
 @pytest.mark.parametrize("result", [None, ToolResult.of_text("cached")])
-async def test_s4_58_a_skipped_call_is_neither_looked_up_nor_judged_nor_run(
+async def test_s4_58_a_skipped_call_has_no_lookup_no_policy_check_and_no_execution(
     bench: BenchMaker, literal: ExecutionOptions, result: ToolResult | None
 ) -> None:
     hooks, _ = hooks_that(SkipCall(result))
@@ -99,7 +97,7 @@ async def test_s4_58_a_skipped_call_is_neither_looked_up_nor_judged_nor_run(
         assert b.results[0].text == "cached"
 
 
-async def test_s4_59_a_result_given_by_the_hook_stands_and_the_tool_does_not_run(
+async def test_s4_59_a_result_supplied_by_the_hook_replaces_the_tool(
     bench: BenchMaker, literal: ExecutionOptions
 ) -> None:
     hooks, _ = hooks_that(OverrideResult(ToolResult.of_text("from the hook")))
@@ -111,7 +109,7 @@ async def test_s4_59_a_result_given_by_the_hook_stands_and_the_tool_does_not_run
     assert (event.status, b.results[0].text, tool.runs) == ("overridden", "from the hook", [])
 
 
-async def test_s4_60_an_unknown_tool_is_told_warned_of_reported_and_answered(
+async def test_s4_60_an_unknown_tool_is_published_with_a_warning_reported_and_answered(
     bench: BenchMaker, literal: ExecutionOptions
 ) -> None:
     hooks, failed = HookBus(), list[str]()
@@ -163,21 +161,21 @@ async def test_s4_61_the_policy_allows_asks_or_denies(
         assert "mode deny" in b.results[0].text
 
 
-async def test_s4_62_after_its_time_a_calls_own_signal_is_set_and_the_result_says_so(
+async def test_s4_62_after_its_timeout_a_calls_own_signal_is_set_and_the_result_says_so(
     bench: BenchMaker, literal: ExecutionOptions
 ) -> None:
     signals: list[bool] = []
 
     @function_tool()
     async def slow(context: ToolContext) -> str:
-        """Waits to be told to stop."""
+        """Wait for the stop signal."""
         await context.cancellation.wait()
         signals.append(True)
         return "late"
 
     @function_tool()
     async def quick(context: ToolContext) -> str:
-        """Ends at once."""
+        """End at once."""
         signals.append(context.cancellation.is_set())
         return "quick"
 
@@ -191,7 +189,9 @@ async def test_s4_62_after_its_time_a_calls_own_signal_is_set_and_the_result_say
     assert "0.05" in b.results[0].text
 
 
-async def test_s4_63_success_is_a_result_an_end_and_a_report(bench: BenchMaker, literal: ExecutionOptions) -> None:
+async def test_s4_63_success_produces_a_result_an_end_and_a_report(
+    bench: BenchMaker, literal: ExecutionOptions
+) -> None:
     b = bench([reply(call("look", n=4)), "Done."], ScriptedTool("look"), options=literal)
 
     event = await ended(b)
@@ -201,7 +201,7 @@ async def test_s4_63_success_is_a_result_an_end_and_a_report(bench: BenchMaker, 
     assert [made.error for made in b.loop.reports[0].steps[0].tool_calls] == [None]
 
 
-async def test_s4_64_on_failure_a_hook_may_give_another_result(bench: BenchMaker, literal: ExecutionOptions) -> None:
+async def test_s4_64_on_failure_a_hook_may_replace_the_result(bench: BenchMaker, literal: ExecutionOptions) -> None:
     hooks = HookBus()
     hooks.on_tool_error(lambda _: FailureAnswer(fallback=ToolResult.of_text("plan B")))
     tool = ScriptedTool("broken", error=ValueError("disk gone"))
@@ -212,7 +212,9 @@ async def test_s4_64_on_failure_a_hook_may_give_another_result(bench: BenchMaker
     assert (b.results[0].text, event.is_error, b.ended.reason) == ("plan B", False, "done")
 
 
-async def test_s4_64_or_end_the_run_with_every_call_answered(bench: BenchMaker, literal: ExecutionOptions) -> None:
+async def test_s4_64_on_failure_a_hook_may_end_the_run_with_every_call_answered(
+    bench: BenchMaker, literal: ExecutionOptions
+) -> None:
     hooks = HookBus()
 
     @hooks.on_tool_error
@@ -228,7 +230,7 @@ async def test_s4_64_or_end_the_run_with_every_call_answered(bench: BenchMaker, 
     assert "disk gone" in b.of(Failed)[0].text
 
 
-async def test_s4_65_otherwise_the_result_is_the_errors_text_marked_as_an_error(
+async def test_s4_65_otherwise_the_result_is_the_errors_text_with_the_error_flag(
     bench: BenchMaker, literal: ExecutionOptions
 ) -> None:
     b = bench([reply(call("broken")), "Done."], ScriptedTool("broken", error=ValueError("disk gone")), options=literal)
@@ -240,7 +242,7 @@ async def test_s4_65_otherwise_the_result_is_the_errors_text_marked_as_an_error(
     assert event.status == "error"
 
 
-async def test_s4_66_all_results_errors_too_go_back_under_the_ids_of_their_calls(
+async def test_s4_66_all_results_return_with_the_ids_of_their_calls_including_errors(
     bench: BenchMaker, literal: ExecutionOptions
 ) -> None:
     b = bench(

@@ -1,4 +1,4 @@
-"""Seed 004, the data types and everything an agent is made of (S4-8 … S4-15, S4-90)."""
+"""The data types, and the configuration of an agent (S4-8 … S4-15, S4-90)."""
 
 import asyncio
 
@@ -17,17 +17,17 @@ from tui_agent.protocol.tool import ToolContext, ToolResult
 from tui_agent.providers import Call, call, reply
 
 
-async def test_s4_8_a_tool_is_a_definition_and_an_execute_that_gives_text_or_blocks(
+async def test_s4_8_a_tool_is_a_definition_and_an_execute_function_that_returns_text_or_blocks(
     bench: BenchMaker, literal: ExecutionOptions
 ) -> None:
     @function_tool(read_only=True)
     async def words(query: str, context: ToolContext) -> str:
-        """Finds words."""
+        """Find words."""
         return f"{context.tool_name}: {query}"
 
     @function_tool(read_only=True)
     async def pictures() -> list[TextBlock | ImageBlock]:
-        """Finds pictures."""
+        """Find pictures."""
         return [TextBlock(text="a cat"), ImageBlock(media_type="image/png", data="eA==")]
 
     b = bench([reply(call("words", query="cat"), call("pictures")), "Done."], words, pictures, options=literal)
@@ -35,7 +35,7 @@ async def test_s4_8_a_tool_is_a_definition_and_an_execute_that_gives_text_or_blo
     await b.loop.run("Go")
 
     spec = b.provider.requests[0].tools[0]
-    assert (spec.name, spec.description) == ("words", "Finds words.")
+    assert (spec.name, spec.description) == ("words", "Find words.")
     assert spec.input_schema["properties"].keys() == {"query"}
     assert b.results[0].text == "words: cat"
     assert [type(block) for block in b.results[1].content] == [TextBlock, ImageBlock]
@@ -49,7 +49,7 @@ async def test_s4_9_a_running_call_knows_its_step_its_id_its_signal_and_its_metr
 
     @function_tool()
     async def look(context: ToolContext) -> str:
-        """Looks."""
+        """Look."""
         seen.append((context.step, context.call_id, context.cancellation.is_set()))
         context.measure("files", 3)
         context.measure("how", "fast")
@@ -75,7 +75,7 @@ async def test_s4_9_a_running_call_knows_its_step_its_id_its_signal_and_its_metr
     }
 
 
-async def test_s4_10_a_runs_report_has_every_field(bench: BenchMaker, literal: ExecutionOptions) -> None:
+async def test_s4_10_a_run_report_has_every_field(bench: BenchMaker, literal: ExecutionOptions) -> None:
     b = bench([reply("Look.", call("look")), "Done."], ScriptedTool("look"), options=literal)
 
     report = await b.loop.run("Go")
@@ -96,7 +96,7 @@ async def test_s4_10_a_runs_report_has_every_field(bench: BenchMaker, literal: E
 
 
 @pytest.mark.parametrize("reason", ["done", "stopped", "error", "guardrail", "max_steps"])
-async def test_s4_10_a_report_says_why_the_run_ended(bench: BenchMaker, reason: str) -> None:
+async def test_s4_10_a_report_states_why_the_run_ended(bench: BenchMaker, reason: str) -> None:
     trip = FakeGuardrail("out", GuardrailDecision(passed=False, tripwire=True, reason="no"), "output")
     script = [] if reason == "error" else [reply(call("look")), "Done."]
     b = bench(
@@ -123,7 +123,7 @@ async def test_s4_10_a_report_says_why_the_run_ended(bench: BenchMaker, reason: 
     assert (report.error is not None) is (reason == "error")
 
 
-async def test_s4_11_a_steps_report_has_every_field(bench: BenchMaker, literal: ExecutionOptions) -> None:
+async def test_s4_11_a_step_report_has_every_field(bench: BenchMaker, literal: ExecutionOptions) -> None:
     usage = Usage(input_tokens=3, output_tokens=2)
     b = bench(
         [reply(call("look"), call("look"), usage=usage), reply("Done.", stop_reason="stop_sequence")],
@@ -141,7 +141,7 @@ async def test_s4_11_a_steps_report_has_every_field(bench: BenchMaker, literal: 
     assert second.tool_calls == ()
 
 
-async def test_s4_12_a_calls_report_has_every_field(bench: BenchMaker, literal: ExecutionOptions) -> None:
+async def test_s4_12_a_call_report_has_every_field(bench: BenchMaker, literal: ExecutionOptions) -> None:
     hooks = HookBus()
 
     @hooks.before_tool
@@ -166,7 +166,7 @@ async def test_s4_12_a_calls_report_has_every_field(bench: BenchMaker, literal: 
     assert (skipped.status, skipped.skipped, skipped.latency_ms) == ("skipped_hook", True, 0.0)
 
 
-async def test_s4_13_the_streams_events_carry_what_the_seed_says(bench: BenchMaker, literal: ExecutionOptions) -> None:
+async def test_s4_13_stream_events_carry_the_required_fields(bench: BenchMaker, literal: ExecutionOptions) -> None:
     b = bench([reply("Look", call("look", n=1)), "Done."], ScriptedTool("look"), options=literal)
 
     events = [event async for event in b.loop.stream("Go")]
@@ -182,7 +182,7 @@ async def test_s4_13_the_streams_events_carry_what_the_seed_says(bench: BenchMak
     assert all(event.latency_ms > 0 for event in ends)
 
 
-def test_s4_15_the_configuration_takes_everything_the_seed_names() -> None:
+def test_s4_15_the_configuration_takes_every_part_of_an_agent() -> None:
     names = AgentLoopConfig.__dataclass_fields__.keys()
 
     ours = {"provider", "system", "context", "tools", "history", "hooks", "max_tokens", "temperature"}
@@ -192,7 +192,7 @@ def test_s4_15_the_configuration_takes_everything_the_seed_names() -> None:
     assert ApprovalGate(approver=lambda _: ApprovalDecision(decision="approve")).approver is not None
 
 
-async def test_s4_90_every_named_moment_can_be_seen(bench: BenchMaker, literal: ExecutionOptions) -> None:
+async def test_s4_90_every_named_event_can_be_observed(bench: BenchMaker, literal: ExecutionOptions) -> None:
     failed: list[str] = []
     hooks = HookBus()
 

@@ -45,7 +45,7 @@ async def test_malformed_arguments_are_refused() -> None:
     assert "not valid JSON" in outcome.result.text
 
 
-async def test_malformed_arguments_count_as_none_where_the_seed_has_it_so() -> None:
+async def test_malformed_arguments_count_as_empty_in_some_presets() -> None:
     options = ExecutionOptions(malformed_args="empty_object")
     stand = Stand(asked=ToolCall(id="c", name="act", malformed="broken"), options=options)
 
@@ -53,7 +53,7 @@ async def test_malformed_arguments_count_as_none_where_the_seed_has_it_so() -> N
     assert stand.state.arguments == {}
 
 
-async def test_a_call_of_a_cut_message_is_refused_whatever_its_arguments() -> None:
+async def test_a_call_of_a_truncated_message_is_refused_whatever_its_arguments() -> None:
     stand = Stand(asked=ToolCall(id="c", name="act", arguments={"a": 1}, cut=True))
 
     assert status(parse(stand.engine, stand.state)) == "output_limit"
@@ -80,7 +80,7 @@ async def test_an_unknown_tool_is_refused_with_its_nearest_names() -> None:
     assert outcome.result.text == "Tool raed not found. Available tools: read."
 
 
-async def test_what_was_found_wrong_at_receipt_is_told_by_the_pipeline() -> None:
+async def test_faults_found_at_receipt_are_reported_by_the_pipeline() -> None:
     stand = Stand(ScriptedTool("read"), asked=call("raed"))
     assert stand.events() == []
 
@@ -91,21 +91,21 @@ async def test_what_was_found_wrong_at_receipt_is_told_by_the_pipeline() -> None
 # --- 3 prepare ---
 
 
-async def test_arguments_that_do_not_fit_are_refused() -> None:
+async def test_invalid_arguments_are_refused() -> None:
     stand = Stand(ScriptedTool(schema=NEEDS_A), asked=call(a="x"))
 
     assert status(stand.state.invalid_outcome) == "invalid"
     assert status(await refuse_invalid(stand.engine, stand.state)) == "invalid"
 
 
-async def test_validation_can_be_left_out() -> None:
+async def test_validation_can_be_disabled() -> None:
     options = ExecutionOptions(validate_arguments=False)
     stand = Stand(ScriptedTool(schema=NEEDS_A), asked=call(a="x"), options=options)
 
     assert stand.state.invalid_outcome is None
 
 
-async def test_predicates_that_raise_count_as_the_careful_answer() -> None:
+async def test_predicates_that_raise_count_as_the_safer_answer() -> None:
     class Broken(ScriptedTool):
         def is_read_only(self, arguments: JsonObject) -> bool:
             raise KeyError
@@ -123,7 +123,7 @@ async def test_predicates_that_raise_count_as_the_careful_answer() -> None:
 # --- 4 floor ---
 
 
-async def test_the_floor_refuses_before_anybody_sees_the_call() -> None:
+async def test_the_floor_refuses_before_any_hook_or_guardrail_runs() -> None:
     policy = FakePolicy(floor_denies={"act"})
     stand = Stand(policy=policy, hooks=hooked(None))
 
@@ -132,7 +132,7 @@ async def test_the_floor_refuses_before_anybody_sees_the_call() -> None:
     assert (decided.decision, decided.source, decided.mode) == ("deny", "floor", PermissionMode.ASK)
 
 
-async def test_where_nobody_sees_the_call_before_the_judgement_the_floor_is_asked_once() -> None:
+async def test_without_hooks_and_guardrails_the_floor_is_checked_once() -> None:
     policy = FakePolicy(floor_denies={"act"})
     stand = Stand(policy=policy)
 
@@ -149,7 +149,7 @@ async def test_without_a_policy_there_is_no_floor() -> None:
 # --- 5 guardrails ---
 
 
-async def test_a_guardrail_denies_and_is_told() -> None:
+async def test_a_guardrail_denies_and_publishes_it() -> None:
     stand = Stand(asked=call(text="bad"), guardrails=FakeGuardrails())
 
     outcome = await guard_input(stand.engine, stand.state)
@@ -170,7 +170,7 @@ async def test_a_guardrail_may_end_the_run() -> None:
     assert outcome.halts == "guardrail"
 
 
-async def test_a_guardrail_that_fails_counts_as_tripped() -> None:
+async def test_a_guardrail_that_raises_counts_as_tripped() -> None:
     stand = Stand(asked=call(text="worst"), guardrails=FakeGuardrails())
 
     outcome = await guard_input(stand.engine, stand.state)
@@ -179,7 +179,7 @@ async def test_a_guardrail_that_fails_counts_as_tripped() -> None:
     assert "no idea" in outcome.result.text
 
 
-async def test_what_passes_the_guardrails_goes_on() -> None:
+async def test_a_call_that_passes_the_guardrails_continues() -> None:
     assert await guard_input(Stand().engine, Stand().state) is None
     stand = Stand(asked=call(text="good"), guardrails=FakeGuardrails())
     assert await guard_input(stand.engine, stand.state) is None
@@ -199,7 +199,7 @@ async def test_what_passes_the_guardrails_goes_on() -> None:
         (OverrideResult(ToolResult.of_text("instead")), "overridden", "instead"),
     ],
 )
-async def test_what_a_hook_answers_decides(answer: Any, expected: str | None, text: str) -> None:
+async def test_the_answer_of_a_hook_decides(answer: Any, expected: str | None, text: str) -> None:
     stand = Stand(hooks=hooked(answer))
 
     outcome = await ask_hooks(stand.engine, stand.state)
@@ -210,7 +210,7 @@ async def test_what_a_hook_answers_decides(answer: Any, expected: str | None, te
     assert stand.state.stale
 
 
-async def test_without_hooks_nobody_is_asked() -> None:
+async def test_without_hooks_no_hook_event_is_published() -> None:
     stand = Stand()
 
     assert await ask_hooks(stand.engine, stand.state) is None
@@ -228,7 +228,7 @@ async def test_a_rewritten_call_is_validated_again() -> None:
     assert "a: 'x' is not of type 'integer'" in outcome.result.text
 
 
-async def test_a_rewritten_call_meets_floor_and_guardrails_again() -> None:
+async def test_a_rewritten_call_passes_floor_and_guardrails_again() -> None:
     forbidden = Stand(policy=FakePolicy(), hooks=hooked(ModifyArguments({"forbidden": True})))
     bad = Stand(hooks=hooked(ModifyArguments({"text": "bad"})), guardrails=FakeGuardrails())
 
@@ -236,7 +236,7 @@ async def test_a_rewritten_call_meets_floor_and_guardrails_again() -> None:
     assert status(await ask_hooks(bad.engine, bad.state)) == "denied_guardrail"
 
 
-async def test_a_rewritten_call_goes_on_with_the_new_arguments() -> None:
+async def test_a_rewritten_call_continues_with_the_new_arguments() -> None:
     stand = Stand(hooks=hooked(ModifyArguments({"b": 2})))
 
     assert await ask_hooks(stand.engine, stand.state) is None
@@ -251,13 +251,13 @@ async def test_rewriting_does_not_make_a_tool_exist() -> None:
 
 
 @pytest.mark.parametrize("answer", [SkipCall(ToolResult()), OverrideResult(ToolResult())])
-async def test_a_hook_answers_only_for_calls_that_pass_the_floor(answer: Any) -> None:
+async def test_hooks_see_only_calls_that_pass_the_floor(answer: Any) -> None:
     stand = Stand(policy=FakePolicy(floor_denies={"act"}), hooks=hooked(answer))
 
     assert status(await ask_hooks(stand.engine, stand.state)) == "denied_policy"
 
 
-async def test_a_skip_without_result_is_no_error_where_the_seed_has_it_so() -> None:
+async def test_a_skip_without_a_result_is_not_an_error_in_some_presets() -> None:
     stand = Stand(hooks=hooked(SkipCall()), options=ExecutionOptions(skip_is_error=False))
 
     outcome = await ask_hooks(stand.engine, stand.state)
@@ -266,7 +266,7 @@ async def test_a_skip_without_result_is_no_error_where_the_seed_has_it_so() -> N
     assert not outcome.result.is_error
 
 
-async def test_a_hook_that_fails_is_told_apart_from_one_that_denies() -> None:
+async def test_a_failing_hook_is_distinguished_from_a_denying_one() -> None:
     hooks = HookBus()
     hooks.add("before_tool", lambda question: 1 / 0, name="guard")
     stand = Stand(hooks=hooks)
@@ -278,11 +278,11 @@ async def test_a_hook_that_fails_is_told_apart_from_one_that_denies() -> None:
     assert outcome.result.text.startswith("Hook guard failed")
 
 
-# --- 7 judgement ---
+# --- 7 decision ---
 
 
 @pytest.mark.parametrize(("verdict", "expected"), [("allow", None), ("ask", None), ("deny", "denied_policy")])
-async def test_the_judgement_is_told_and_followed(verdict: str, expected: str | None) -> None:
+async def test_the_decision_is_published_and_followed(verdict: str, expected: str | None) -> None:
     stand = Stand(policy=FakePolicy({"act": verdict}))
 
     assert status(await judge(stand.engine, stand.state)) == expected
@@ -290,7 +290,7 @@ async def test_the_judgement_is_told_and_followed(verdict: str, expected: str | 
     assert stand.state.decision is not None
 
 
-async def test_the_same_judgement_is_told_once() -> None:
+async def test_an_unchanged_decision_is_published_once() -> None:
     stand = Stand(policy=FakePolicy())
 
     await judge(stand.engine, stand.state)
@@ -300,9 +300,7 @@ async def test_the_same_judgement_is_told_once() -> None:
 
 
 @pytest.mark.parametrize(("allowed", "decision", "source"), [(True, "allow", "hook"), (False, "ask", "rule")])
-async def test_a_hook_answers_a_question_only_where_hooks_are_trusted(
-    allowed: bool, decision: str, source: str
-) -> None:
+async def test_a_hook_answers_a_question_only_if_hooks_are_trusted(allowed: bool, decision: str, source: str) -> None:
     options = ExecutionOptions(hook_may_approve=allowed)
     stand = Stand(policy=FakePolicy({"act": "ask"}), hooks=hooked(ApproveCall()), options=options)
 
@@ -329,28 +327,28 @@ async def test_without_a_policy_every_call_is_allowed() -> None:
     assert stand.events() == []
 
 
-async def test_settled_arguments_are_made_known() -> None:
+async def test_final_arguments_are_recorded() -> None:
     stand = Stand()
 
     assert await settle(stand.engine, stand.state) is None
     assert stand.turns.heard == ["settle"]
 
 
-# --- what a running tool may ask ---
+# --- checks by a running tool ---
 
 
 @pytest.mark.parametrize(
     ("name", "arguments", "verdict"),
     [("act", {"a": 1}, "ask"), ("act", {"a": "x"}, "deny"), ("act", {}, "deny"), ("nothing", {}, "deny")],
 )
-async def test_another_call_is_judged_as_it_would_be(name: str, arguments: JsonObject, verdict: str) -> None:
+async def test_another_call_gets_the_same_decision_as_if_it_ran(name: str, arguments: JsonObject, verdict: str) -> None:
     stand = Stand(ScriptedTool(schema=NEEDS_A), policy=FakePolicy({"act": "ask"}))
 
     assert judge_nested_call(stand.engine, name, arguments) == verdict
     assert stand.events(PermissionDecided) == []
 
 
-async def test_where_there_is_no_policy_every_known_call_that_fits_may_be_made() -> None:
+async def test_without_a_policy_every_valid_call_of_a_known_tool_is_allowed() -> None:
     stand = Stand(ScriptedTool(schema=NEEDS_A))
 
     assert judge_nested_call(stand.engine, "act", {"a": 1}) == "allow"
@@ -358,7 +356,7 @@ async def test_where_there_is_no_policy_every_known_call_that_fits_may_be_made()
 
 
 class BrokenPolicy(FakePolicy):
-    """A policy somebody wrote that does not keep its word."""
+    """Custom policy that breaks its contract."""
 
     def floor(self, tool: Tool, arguments: JsonObject) -> PermissionDecision | None:
         raise KeyError("floor")
@@ -368,7 +366,7 @@ class BrokenPolicy(FakePolicy):
 
 
 @pytest.mark.parametrize("hooks", [None, hooked(None)])
-async def test_a_policy_that_fails_allows_nothing_and_the_call_is_answered(hooks: HookBus | None) -> None:
+async def test_a_failing_policy_allows_nothing_and_the_call_gets_a_result(hooks: HookBus | None) -> None:
     tool = ScriptedTool(read_only=True)
 
     ran = await run([tool], [call()], policy=BrokenPolicy(), hooks=hooks)
@@ -379,7 +377,7 @@ async def test_a_policy_that_fails_allows_nothing_and_the_call_is_answered(hooks
     assert judge_nested_call(Stand(tool, policy=BrokenPolicy()).engine, "act", {}) == "deny"
 
 
-async def test_arguments_too_deep_to_be_told_are_refused() -> None:
+async def test_arguments_too_deep_to_publish_are_refused() -> None:
     arguments: JsonObject = {}
     for _ in range(5000):
         arguments = {"in": arguments}
@@ -391,7 +389,7 @@ async def test_arguments_too_deep_to_be_told_are_refused() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, "yes", 1])
-async def test_predicates_that_answer_something_else_count_as_the_careful_answer(answer: object) -> None:
+async def test_predicates_with_invalid_answers_count_as_the_safer_answer(answer: object) -> None:
     class Odd(ScriptedTool):
         is_read_only = is_concurrency_safe = accesses = summarise = lambda self, arguments: answer
 

@@ -1,4 +1,4 @@
-"""An approval counts for what was shown: the real tools and the real policy, while somebody changes what is there."""
+"""An approval covers what the dialog showed: real tools and a real policy, while files change."""
 
 import os
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Meanwhile = Callable[[], object]
 
 
 class Scene:
-    """A workspace and a place outside it, and a person who lets things happen before each answer."""
+    """Workspace, a directory outside it, and a user who lets things happen before each answer."""
 
     def __init__(self, directory: Path) -> None:
         self.root, self.outside = directory / "work", directory / "outside"
@@ -36,7 +36,7 @@ class Scene:
     async def play(
         self, *calls: ToolCall, meanwhile: tuple[Meanwhile, ...] = (), approvals: int = 99, at_once: bool = False
     ) -> Ran:
-        """Runs calls one after the other; each question sees the next of `meanwhile` happen before it is answered."""
+        """Run calls in sequence; each question sees the next action of `meanwhile` before its answer."""
         happens, answers = iter(meanwhile), iter(range(approvals))
 
         def answer(request: ApprovalRequest) -> ApprovalDecision:
@@ -48,7 +48,7 @@ class Scene:
         return await run(self.tools, list(calls), options, policy=PermissionPolicy(self.root), gate=gate)
 
     def replace(self, name: str, text: str) -> None:
-        """What many editors do to save a file."""
+        """Save a file as many editors do."""
         (self.root / "new").write_text(text)
         os.replace(self.root / "new", self.root / name)
 
@@ -92,7 +92,7 @@ async def test_another_directory_of_the_same_name_is_asked_about_again(scene: Sc
     assert os.listdir(scene.root / "old") == ["a"]
 
 
-async def test_another_file_of_the_same_name_is_asked_about_before_it_is_read(scene: Scene) -> None:
+async def test_another_file_of_the_same_name_needs_approval_before_it_is_read(scene: Scene) -> None:
     outside = scene.root.parent / "notes"
     outside.write_text("harmless")
 
@@ -107,7 +107,7 @@ async def test_another_file_of_the_same_name_is_asked_about_before_it_is_read(sc
     assert "secret" not in ran.texts[0]
 
 
-async def test_what_a_command_writes_to_is_looked_at_again(scene: Scene) -> None:
+async def test_the_targets_of_a_command_are_checked_again(scene: Scene) -> None:
     ran = await scene.play(call("bash", command="echo x > d/new"), meanwhile=(scene.swap_directory,), approvals=1)
 
     assert len(questions(ran)) == 2
@@ -115,7 +115,7 @@ async def test_what_a_command_writes_to_is_looked_at_again(scene: Scene) -> None
     assert not (scene.root / "d" / "new").exists()
 
 
-async def test_a_file_saved_with_the_same_content_is_not_asked_about_again(scene: Scene) -> None:
+async def test_a_file_saved_with_the_same_content_needs_no_further_approval(scene: Scene) -> None:
     ran = await scene.play(
         call("read", "r", path="d/a"),
         call("edit", path="d/a", old_string="old", new_string="new"),
@@ -142,7 +142,7 @@ async def test_a_file_saved_with_other_content_fails_and_nobody_is_asked_again(s
     assert (scene.root / "d" / "a").read_text() == "old and more\n"
 
 
-async def test_a_file_that_was_never_read_and_is_replaced_is_asked_about_again(scene: Scene) -> None:
+async def test_an_unread_file_that_is_replaced_needs_approval_again(scene: Scene) -> None:
     ran = await scene.play(
         call("edit", path="d/a", old_string="old", new_string="new"),
         meanwhile=(lambda: scene.replace("d/a", "what was old\n"),),
@@ -156,7 +156,7 @@ async def test_a_file_that_was_never_read_and_is_replaced_is_asked_about_again(s
     assert (scene.root / "d" / "a").read_text() == "what was old\n"
 
 
-async def test_a_file_that_was_deleted_is_asked_about_again_before_it_is_made_anew(scene: Scene) -> None:
+async def test_a_deleted_file_needs_approval_again_before_it_is_created(scene: Scene) -> None:
     ran = await scene.play(
         call("read", "r", path="d/a"),
         call("write", path="d/a", content="x"),
@@ -169,7 +169,7 @@ async def test_a_file_that_was_deleted_is_asked_about_again_before_it_is_made_an
 
 
 async def test_what_calls_of_the_same_message_do_is_no_reason_to_ask_again(scene: Scene) -> None:
-    """All are asked about before the first of them runs."""
+    """All questions come before the first call runs."""
     ran = await scene.play(
         call("write", "1", path="x/y/1", content="x"),
         call("write", "2", path="x/y/2", content="x"),
@@ -185,7 +185,7 @@ async def test_what_calls_of_the_same_message_do_is_no_reason_to_ask_again(scene
     assert (scene.root / "x" / "y" / "1").read_text() == "newest\n"
 
 
-async def test_what_keeps_changing_is_not_run(scene: Scene) -> None:
+async def test_a_call_whose_target_keeps_changing_does_not_run(scene: Scene) -> None:
     def swap() -> None:
         other = scene.root / "other"
         (scene.root / "d").rename(other)

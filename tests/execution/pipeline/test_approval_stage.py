@@ -43,14 +43,14 @@ async def outcome_of(stand: Stand) -> Outcome | None:
     return await judge(stand.engine, stand.state) or await ask_user(stand.engine, stand.state)
 
 
-async def test_nobody_is_asked_where_the_judgement_is_clear() -> None:
+async def test_a_clear_decision_needs_no_question() -> None:
     for stand in (Stand(), Stand(policy=FakePolicy())):
         assert await outcome_of(stand) is None
         assert not needs_approval(stand.engine, stand.state)
         assert stand.events(ApprovalRequested) == []
 
 
-async def test_the_question_says_all_there_is_to_know() -> None:
+async def test_the_question_contains_everything_known() -> None:
     preview = Preview(kind="diff", text="+a", path="/w/f")
     policy = FakePolicy({"act": "ask"}, targets=lambda arguments: ("/w/f",))
     stand = asking(tools=[ScriptedTool(preview=preview)], asked=call(a=1), policy=policy, gate=approving())
@@ -68,7 +68,7 @@ async def test_the_question_says_all_there_is_to_know() -> None:
     assert len(stand.state.asked) == 1
 
 
-async def test_questions_come_in_call_order_however_long_a_preview_takes() -> None:
+async def test_questions_are_asked_in_call_order_however_long_a_preview_takes() -> None:
     class Foreseen(ScriptedTool):
         async def preview(self, arguments: JsonObject) -> Preview | None:
             for _ in range(arguments["turns"]):
@@ -88,7 +88,7 @@ async def test_questions_come_in_call_order_however_long_a_preview_takes() -> No
     assert [question.preview.text for question in questions] == ["9 turns", "3 turns", "0 turns"]
 
 
-async def test_a_preview_that_fails_is_left_out() -> None:
+async def test_a_failing_preview_is_omitted() -> None:
     class Broken(ScriptedTool):
         async def preview(self, arguments: JsonObject) -> Preview | None:
             raise OSError
@@ -102,7 +102,7 @@ async def test_a_preview_that_fails_is_left_out() -> None:
     assert stand.events(ApprovalRequested)[0].preview is None
 
 
-async def test_what_was_approved_is_not_asked_again() -> None:
+async def test_an_approved_call_is_not_asked_about_again() -> None:
     stand = asking(gate=approving())
 
     assert await outcome_of(stand) is None
@@ -120,7 +120,7 @@ async def test_what_was_approved_is_not_asked_again() -> None:
         ({"override_result": ToolResult.of_text("instead")}, "overridden", "instead", False),
     ],
 )
-async def test_what_the_person_answers_decides(answer: JsonObject, expected: str, text: str, is_error: bool) -> None:
+async def test_the_users_answer_decides(answer: JsonObject, expected: str, text: str, is_error: bool) -> None:
     stand = asking(gate=approving(**answer))
 
     outcome = await outcome_of(stand)
@@ -132,7 +132,7 @@ async def test_what_the_person_answers_decides(answer: JsonObject, expected: str
     assert outcome.halts is None
 
 
-async def test_where_nobody_can_answer_the_call_is_denied_and_says_so() -> None:
+async def test_without_an_approver_the_call_is_denied_and_the_result_says_so() -> None:
     outcome = await outcome_of(asking())
 
     assert outcome is not None
@@ -141,7 +141,7 @@ async def test_where_nobody_can_answer_the_call_is_denied_and_says_so() -> None:
 
 
 @pytest.mark.parametrize(("note", "halts"), [("", "stopped"), ("because", None)])
-async def test_a_denial_without_words_may_end_the_turn(note: str, halts: str | None) -> None:
+async def test_a_denial_without_a_reason_may_end_the_turn(note: str, halts: str | None) -> None:
     stand = asking(gate=approving(decision="deny", note=note), options=ExecutionOptions(on_reject="stop_turn"))
 
     outcome = await outcome_of(stand)
@@ -150,14 +150,14 @@ async def test_a_denial_without_words_may_end_the_turn(note: str, halts: str | N
     assert outcome.halts == halts
 
 
-async def test_the_persons_words_with_an_approval_reach_the_model() -> None:
+async def test_the_users_note_with_an_approval_reaches_the_model() -> None:
     stand = asking(gate=approving(note="mind the gap"))
 
     assert await outcome_of(stand) is None
     assert stand.state.notes == ("The user said: mind the gap",)
 
 
-async def test_edited_arguments_are_validated_judged_and_made_known() -> None:
+async def test_edited_arguments_are_validated_decided_and_recorded() -> None:
     stand = asking(asked=call(a=1, b=2), gate=approving(input={"a": 3, "b": 2}))
 
     assert await outcome_of(stand) is None
@@ -169,14 +169,14 @@ async def test_edited_arguments_are_validated_judged_and_made_known() -> None:
     assert len(stand.events(ApprovalRequested)) == 1
 
 
-async def test_the_same_arguments_sent_back_are_no_edit() -> None:
+async def test_unchanged_arguments_are_not_an_edit() -> None:
     stand = asking(asked=call(a=1), gate=approving(input={"a": 1}))
 
     assert await outcome_of(stand) is None
     assert notes_of(stand.state) == ()
 
 
-async def test_an_edit_that_comes_to_the_same_arguments_is_not_told() -> None:
+async def test_an_edit_with_equal_arguments_is_not_published() -> None:
     class Tidy(ScriptedTool):
         def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
             return {"a": int(arguments["a"])}
@@ -191,7 +191,7 @@ EDITED = "[The user changed the arguments before approving: a."
 
 
 class ByArguments(FakePolicy):
-    """Asks about everything but what a rule denies or allows by its arguments."""
+    """Policy that asks unless a rule denies or allows the arguments."""
 
     def check(self, tool: Any, arguments: JsonObject) -> PermissionDecision:
         verdict = {"denied": "deny", "allowed": "allow"}.get(str(arguments.get("a")))
@@ -209,7 +209,7 @@ class ByArguments(FakePolicy):
         ({"a": "worst"}, "denied_guardrail", "no idea"),
     ],
 )
-async def test_a_refusal_of_edited_arguments_does_not_say_that_the_call_ran(
+async def test_a_denial_of_edited_arguments_does_not_claim_that_the_call_ran(
     given: JsonObject, status: str, why: str
 ) -> None:
     tool = ScriptedTool()
@@ -224,7 +224,7 @@ async def test_a_refusal_of_edited_arguments_does_not_say_that_the_call_ran(
 
 
 @pytest.mark.parametrize("given", [{"a": "x"}, {}, {"a": {1, 2}}])
-async def test_edited_arguments_that_do_not_fit_do_not_say_that_the_call_ran(given: JsonObject) -> None:
+async def test_invalid_edited_arguments_do_not_claim_that_the_call_ran(given: JsonObject) -> None:
     tool = ScriptedTool(schema=NEEDS_A)
     gate = ApprovalGate(approver=lambda request: ApprovalDecision.model_construct(decision="approve", input=given))
 
@@ -254,7 +254,7 @@ async def test_edited_arguments_that_a_hook_denies_or_answers_did_not_run() -> N
         assert tool.calls == []
 
 
-async def test_edited_arguments_that_a_hook_changes_again_are_not_said_to_have_run() -> None:
+async def test_edited_arguments_that_a_hook_changes_again_are_not_reported_as_run() -> None:
     hooks = HookBus()
     hooks.add("before_tool", lambda question: ModifyArguments({"a": "allowed"}), name="hook")
 
@@ -273,7 +273,7 @@ async def test_edited_arguments_that_a_hook_changes_again_are_not_said_to_have_r
 
 
 @pytest.mark.parametrize("fails", [False, True])
-async def test_edited_arguments_that_ran_say_so(fails: bool) -> None:
+async def test_edited_arguments_that_ran_are_reported_as_such(fails: bool) -> None:
     async def behaviour(arguments: JsonObject, context: Any) -> ToolResult:
         if fails:
             raise ValueError("broken")
@@ -335,7 +335,7 @@ async def test_edited_arguments_of_a_call_that_is_skipped_while_it_waits_did_not
     assert f"{EDITED} The call did not run.]" in stand.state.message.text
 
 
-async def test_an_edited_call_that_is_cancelled_while_it_runs_ran_with_what_was_edited() -> None:
+async def test_an_edited_call_cancelled_while_it_runs_ran_with_the_edited_arguments() -> None:
     async def held(arguments: JsonObject, context: Any) -> None:
         stand.state.cancel("enough")
         await asyncio.Event().wait()
@@ -349,7 +349,7 @@ async def test_an_edited_call_that_is_cancelled_while_it_runs_ran_with_what_was_
 
 
 async def run_guarded(tool: ScriptedTool, asked: ToolCall, policy: FakePolicy, gate: ApprovalGate) -> Ran:
-    """`run` with guardrails, which it has no argument for."""
+    """Run calls with guardrails, for which `run` has no argument."""
     bus = ValidatingBus()
     executor = ToolExecutor([tool], bus=bus, policy=policy, gate=gate, guardrails=FakeGuardrails())
     with bus.subscribe(merge=False) as subscription:
@@ -374,7 +374,7 @@ async def test_edited_arguments_pass_every_check(given: JsonObject, expected: st
 
 
 @pytest.mark.parametrize("scope", ["session", "project", "user"])
-async def test_a_wider_approval_stores_the_rule_that_was_shown(scope: str) -> None:
+async def test_a_wider_approval_stores_the_rule_from_the_dialog(scope: str) -> None:
     policy = FakePolicy({"act": "ask"})
     stand = asking(policy=policy, gate=approving(scope=scope))
 
@@ -382,7 +382,7 @@ async def test_a_wider_approval_stores_the_rule_that_was_shown(scope: str) -> No
     assert policy.granted == [("act(*)", scope)]
 
 
-async def test_a_rule_that_cannot_be_stored_is_told_and_the_call_runs_once() -> None:
+async def test_a_rule_that_cannot_be_stored_is_published_and_the_call_runs_once() -> None:
     class Refusing(FakePolicy):
         def grant(self, rule: str, scope: Any) -> None:
             raise ConfigurationError("read-only disk")
@@ -394,7 +394,7 @@ async def test_a_rule_that_cannot_be_stored_is_told_and_the_call_runs_once() -> 
 
 
 class Choosing(FakePolicy):
-    """Offers two rules and writes what is granted to a file."""
+    """Policy that offers two rules and writes the granted one to a file."""
 
     def grant_choices(self, tool: Any, arguments: JsonObject) -> tuple[str, ...]:
         return ("act(one)", "act(*)")
@@ -404,7 +404,7 @@ class Choosing(FakePolicy):
         return None if scope == "session" else "a.toml"
 
 
-async def test_a_person_may_choose_another_rule_of_those_that_were_offered_and_is_told_where_it_stands() -> None:
+async def test_the_user_may_choose_another_offered_rule_and_learns_its_file() -> None:
     policy = Choosing({"act": "ask"})
     stand = asking(policy=policy, gate=approving(scope="user", rule="act(one)"))
 
@@ -426,7 +426,7 @@ async def test_a_rule_that_was_not_offered_is_not_stored() -> None:
     assert [event.code for event in stand.events(Warned)] == ["grant_failed"]
 
 
-async def test_the_rule_of_an_edited_call_is_made_of_the_edited_arguments() -> None:
+async def test_the_rule_of_an_edited_call_covers_the_edited_arguments() -> None:
     class ByArguments(FakePolicy):
         def grant_rule(self, tool: Any, arguments: JsonObject) -> str | None:
             return f"act({arguments['a']})"
@@ -440,7 +440,7 @@ async def test_the_rule_of_an_edited_call_is_made_of_the_edited_arguments() -> N
 
 
 @pytest.mark.parametrize(("verdict", "expected"), [("allow", None), ("deny", "denied_policy")])
-async def test_a_policy_that_changed_answers_for_the_person(verdict: str, expected: str | None) -> None:
+async def test_a_changed_policy_answers_a_pending_question(verdict: str, expected: str | None) -> None:
     policy = FakePolicy({"act": "ask"})
     gate = ApprovalGate(interactive=True)
 
@@ -456,14 +456,14 @@ async def test_a_policy_that_changed_answers_for_the_person(verdict: str, expect
     assert stand.state.approved is None
 
 
-async def test_a_call_whose_targets_keep_changing_is_denied_in_the_end() -> None:
+async def test_a_call_whose_targets_keep_changing_is_denied() -> None:
     stand = asking(gate=approving())
     stand.state.questions = MAX_QUESTIONS
 
     assert status(await outcome_of(stand)) == "denied_policy"
 
 
-async def test_targets_that_changed_make_an_approval_void() -> None:
+async def test_changed_targets_invalidate_an_approval() -> None:
     target = ["/w/a"]
     policy = FakePolicy({"act": "ask"}, targets=lambda arguments: (target[0],))
     stand = asking(policy=policy, gate=approving())

@@ -1,4 +1,4 @@
-"""Calls that began before an answer broke off, and the answer that is asked for again: run once, answered once."""
+"""Calls that started before an answer broke off, and the repeated answer: each runs once and has one result."""
 
 import asyncio
 from pathlib import Path
@@ -20,7 +20,7 @@ from tui_agent.protocol.tool import Accesses, ToolContext, ToolResult
 
 
 class TwoAnswers:
-    """One turn whose first answer breaks off: the calls of `first` are submitted and discarded, then `second` come."""
+    """Turn whose first answer breaks off: the calls of `first` are submitted and discarded, then `second` arrive."""
 
     def __init__(self, *tools: ScriptedTool, options: ExecutionOptions | None = None, **settings: Any) -> None:
         self.bus = ValidatingBus(options)
@@ -65,7 +65,7 @@ def look(behaviour: Any, **settings: Any) -> ScriptedTool:
     return ScriptedTool("look", behaviour, read_only=True, **settings)
 
 
-async def test_a_call_that_runs_when_its_answer_breaks_off_is_taken_over_and_runs_once() -> None:
+async def test_a_call_that_runs_when_its_answer_breaks_off_is_adopted_and_runs_once() -> None:
     doors = Doors()
     tool = look(doors)
     turn = TwoAnswers(tool)
@@ -84,7 +84,7 @@ async def test_a_call_that_runs_when_its_answer_breaks_off_is_taken_over_and_run
     assert turn.ended() == {"a": "cancelled", "b": "ok"}
 
 
-async def test_a_call_that_had_ended_gives_its_result_to_the_one_that_asks_for_the_same() -> None:
+async def test_a_finished_call_passes_its_result_to_the_same_call_of_the_next_answer() -> None:
     tool = look(lambda arguments, context: answer_at_once())
 
     async def answer_at_once() -> str:
@@ -101,7 +101,7 @@ async def test_a_call_that_had_ended_gives_its_result_to_the_one_that_asks_for_t
     assert turn.adopted() == {"b": "a"}
 
 
-async def test_it_survives_one_broken_answer_after_the_other() -> None:
+async def test_it_survives_several_broken_answers() -> None:
     doors = Doors()
     tool = look(doors)
     turn = TwoAnswers(tool)
@@ -116,7 +116,7 @@ async def test_it_survives_one_broken_answer_after_the_other() -> None:
     assert turn.ended() == {"a": "cancelled", "b": "cancelled", "c": "ok"}
 
 
-async def test_the_same_call_twice_is_run_twice_and_taken_over_in_order() -> None:
+async def test_two_identical_calls_run_twice_and_are_adopted_in_order() -> None:
     doors = Doors()
     tool = look(doors)
     turn = TwoAnswers(tool)
@@ -130,7 +130,7 @@ async def test_the_same_call_twice_is_run_twice_and_taken_over_in_order() -> Non
 
 
 @pytest.mark.parametrize("second", [call("look", "b", path="y"), call("other", "b", path="x")])
-async def test_what_nobody_asks_for_again_is_stopped_and_answers_nobody(second: ToolCall) -> None:
+async def test_a_call_that_is_not_repeated_is_cancelled_and_has_no_result(second: ToolCall) -> None:
     doors = Doors()
     stopped: list[str] = []
 
@@ -156,7 +156,7 @@ async def test_what_nobody_asks_for_again_is_stopped_and_answers_nobody(second: 
     assert [result.call_id for result in turn.results] == ["b"]
 
 
-async def test_calls_with_effects_never_begin_early_and_so_are_never_taken_over() -> None:
+async def test_calls_with_side_effects_never_start_early_and_are_never_adopted() -> None:
     act = ScriptedTool("act")
     turn = TwoAnswers(act)
     async with EarlyExecutions(turn.token) as early:
@@ -167,7 +167,7 @@ async def test_calls_with_effects_never_begin_early_and_so_are_never_taken_over(
     assert turn.ended() == {"a": "cancelled", "b": "ok"}
 
 
-async def test_a_read_behind_a_write_it_meets_does_not_take_over_what_was_read_before() -> None:
+async def test_a_read_after_a_conflicting_write_does_not_adopt_an_earlier_read() -> None:
     content = ["old"]
 
     async def read(arguments: JsonObject, context: ToolContext) -> str:
@@ -218,7 +218,7 @@ async def test_the_call_that_takes_over_passes_the_whole_pipeline() -> None:
     assert [result.text for result in turn.results] == ["d through c"]
 
 
-async def test_a_hook_that_rewrites_differently_gets_a_run_of_its_own() -> None:
+async def test_a_call_that_a_hook_rewrites_differently_runs_again() -> None:
     numbers = iter([1, 2])
     hooks = HookBus()
     hooks.before_tool(lambda question: ModifyArguments({"n": next(numbers)}))
@@ -237,7 +237,7 @@ async def test_a_hook_that_rewrites_differently_gets_a_run_of_its_own() -> None:
     assert turn.adopted() == {}
 
 
-async def test_a_tool_that_cancels_itself_hurts_nobody() -> None:
+async def test_a_tool_that_cancels_itself_affects_no_other_call() -> None:
     async def quit_(arguments: JsonObject, context: ToolContext) -> ToolResult:
         raise asyncio.CancelledError
 
@@ -253,7 +253,7 @@ async def test_a_tool_that_cancels_itself_hurts_nobody() -> None:
     assert tools[0].calls == ["a"]
 
 
-async def test_reports_between_two_owners_are_dropped_and_later_ones_are_the_new_owners() -> None:
+async def test_reports_without_an_owner_are_dropped_and_later_ones_go_to_the_new_owner() -> None:
     steps = [asyncio.Event() for _ in range(3)]
 
     async def tell(arguments: JsonObject, context: ToolContext) -> ToolResult:
@@ -279,7 +279,7 @@ async def test_reports_between_two_owners_are_dropped_and_later_ones_are_the_new
     assert turn.of(ToolEnded)[-1].metrics["steps"].value == 3
 
 
-def test_the_time_limit_counts_from_the_one_beginning() -> None:
+def test_the_time_limit_counts_from_the_first_start() -> None:
     async def work() -> tuple[TwoAnswers, float]:
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -302,7 +302,7 @@ def test_the_time_limit_counts_from_the_one_beginning() -> None:
 
 
 @pytest.mark.parametrize("when", ["between", "after"])
-async def test_an_abort_reaches_what_was_set_aside_and_what_was_taken_over(when: str) -> None:
+async def test_an_abort_reaches_waiting_and_adopted_executions(when: str) -> None:
     heard: list[str] = []
 
     async def heed(arguments: JsonObject, context: ToolContext) -> ToolResult:
@@ -346,7 +346,7 @@ async def test_a_cancelled_task_leaves_nothing_running() -> None:
     turn.first_ids.add("b")
 
 
-async def test_a_call_discarded_before_its_turn_hands_its_claim_on() -> None:
+async def test_a_call_discarded_before_its_turn_passes_its_claim_on() -> None:
     doors = Doors()
     tool = look(doors)
     turn = TwoAnswers(tool)

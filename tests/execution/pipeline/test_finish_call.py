@@ -30,7 +30,7 @@ def hooked(event: str, function: Any) -> HookBus:
 @pytest.mark.parametrize(
     "outcome", [BROKEN, timed_out("act", 3), not_found("x", (), (), explain=False)], ids=lambda outcome: outcome.status
 )
-async def test_a_failed_call_may_get_a_result_from_a_hook(outcome: Outcome) -> None:
+async def test_a_hook_may_replace_the_result_of_a_failed_call(outcome: Outcome) -> None:
     fallback = FailureAnswer(fallback=ToolResult.of_text("instead"))
     stand = Stand(hooks=hooked("on_tool_error", lambda question: fallback))
 
@@ -48,7 +48,7 @@ async def test_a_hook_may_end_the_run_with_the_failure() -> None:
 
 
 @pytest.mark.parametrize("outcome", [FINE, cancelled("", started=True), failure("denied_policy", "no")])
-async def test_only_failures_are_put_to_failure_hooks(outcome: Outcome) -> None:
+async def test_failure_hooks_run_only_for_failures(outcome: Outcome) -> None:
     asked: list[Any] = []
     stand = Stand(hooks=hooked("on_tool_error", asked.append))
 
@@ -56,7 +56,7 @@ async def test_only_failures_are_put_to_failure_hooks(outcome: Outcome) -> None:
     assert asked == []
 
 
-async def test_a_mutator_changes_what_everybody_sees() -> None:
+async def test_a_mutator_changes_the_result_for_all() -> None:
     def redact(question: AfterTool) -> ToolResult:
         return ToolResult.of_text("***", is_error=True)
 
@@ -67,7 +67,7 @@ async def test_a_mutator_changes_what_everybody_sees() -> None:
     assert (outcome.status, outcome.result.text) == ("error", "***")
 
 
-async def test_a_mutator_that_fails_lets_nothing_through() -> None:
+async def test_a_failing_mutator_withholds_the_result() -> None:
     stand = Stand(hooks=hooked("after_tool", lambda question: 1 / 0))
 
     outcome = await apply_result_hooks(stand.engine, stand.state, FINE)
@@ -77,7 +77,7 @@ async def test_a_mutator_that_fails_lets_nothing_through() -> None:
     assert "The call ran (status ok)" in outcome.result.text
 
 
-async def test_without_mutators_a_result_stays_as_it_is() -> None:
+async def test_without_mutators_a_result_does_not_change() -> None:
     assert await apply_result_hooks(Stand().engine, Stand().state, FINE) is FINE
 
 
@@ -93,7 +93,7 @@ async def test_a_result_that_trips_a_guardrail_is_withheld(halts: bool, reason: 
     assert stand.events(GuardrailTripped)[0].lane == "tool_output"
 
 
-async def test_a_result_nobody_could_check_is_withheld() -> None:
+async def test_a_result_that_cannot_be_checked_is_withheld() -> None:
     stand = Stand(guardrails=FakeGuardrails())
 
     outcome = await guard_output(stand.engine, stand.state, answered(ToolResult.of_text("worst")))
@@ -101,14 +101,14 @@ async def test_a_result_nobody_could_check_is_withheld() -> None:
     assert outcome.status == "withheld"
 
 
-async def test_a_result_that_passes_stays_as_it_is() -> None:
+async def test_a_result_that_passes_does_not_change() -> None:
     stand = Stand(guardrails=FakeGuardrails())
 
     assert await guard_output(stand.engine, stand.state, FINE) is FINE
     assert await guard_output(Stand().engine, Stand().state, FINE) is FINE
 
 
-async def test_what_the_person_said_comes_before_the_result() -> None:
+async def test_the_users_message_precedes_the_result() -> None:
     stand = Stand()
     stand.state.notes = ("The user said: careful",)
 
@@ -117,7 +117,7 @@ async def test_what_the_person_said_comes_before_the_result() -> None:
     assert outcome.result.text == "[The user said: careful]\nfine"
 
 
-async def test_what_was_archived_before_is_neither_cut_nor_archived_again(tmp_path: Path) -> None:
+async def test_an_archived_result_is_neither_truncated_nor_archived_again(tmp_path: Path) -> None:
     options = ExecutionOptions(result_limit=500, archive_dir=tmp_path)
     long = answered(ToolResult.of_text("x" * 1000))
     reading = ScriptedTool(paths=lambda arguments: Accesses(reads=frozenset({tmp_path / "c.txt"})))

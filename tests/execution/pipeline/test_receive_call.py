@@ -11,7 +11,7 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Verdict
 
 
-async def test_a_received_call_is_told_with_what_is_known_of_it() -> None:
+async def test_a_received_call_is_published_with_its_known_data() -> None:
     stand = Stand(ScriptedTool("look", read_only=True), asked=call("look", a=1), policy=FakePolicy())
     stand.state.group = 2
 
@@ -32,7 +32,7 @@ async def test_a_received_call_is_told_with_what_is_known_of_it() -> None:
         (FakePolicy(), "deny", False),
     ],
 )
-async def test_whether_a_person_will_be_asked_is_told_where_it_is_known(
+async def test_the_event_says_whether_the_user_will_be_asked_if_known(
     policy: FakePolicy | None, verdict: Verdict | None, will_ask: bool | None
 ) -> None:
     stand = Stand(policy=policy)
@@ -43,7 +43,7 @@ async def test_whether_a_person_will_be_asked_is_told_where_it_is_known(
 
 
 @pytest.mark.parametrize("name", ["act", "nothing"])
-async def test_a_call_that_cannot_be_summarised_is_told_all_the_same(name: str) -> None:
+async def test_a_call_without_a_summary_is_still_published(name: str) -> None:
     class Broken(ScriptedTool):
         def summarise(self, arguments: JsonObject) -> str:
             raise KeyError
@@ -54,7 +54,7 @@ async def test_a_call_that_cannot_be_summarised_is_told_all_the_same(name: str) 
     assert stand.events(ToolQueued)[0].summary == ""
 
 
-async def test_what_is_wrong_with_a_call_is_kept_and_not_told_yet() -> None:
+async def test_the_fault_of_a_call_is_kept_and_not_published_yet() -> None:
     stand = Stand(asked=call("nothing"))
 
     assert stand.state.invalid_outcome is not None
@@ -62,7 +62,7 @@ async def test_what_is_wrong_with_a_call_is_kept_and_not_told_yet() -> None:
     assert stand.events() == []
 
 
-async def test_a_call_sees_a_token_of_its_own_below_the_runs() -> None:
+async def test_a_call_has_a_token_of_its_own_below_the_runs() -> None:
     stand = Stand()
 
     stand.state.token.cancel("only this one")
@@ -92,7 +92,7 @@ READ = {"read_only": True}
         ({"read_only": True, "alone": True}, {}, None, "t", None),
     ],
 )
-async def test_only_harmless_calls_are_judged_while_the_model_talks(
+async def test_only_harmless_calls_are_decided_while_the_answer_streams(
     tool: dict[str, Any], options: dict[str, Any], policy: FakePolicy | None, asked: str, verdict: Verdict | None
 ) -> None:
     stand = Stand(ScriptedTool("t", **tool), asked=call(asked), options=ExecutionOptions(**options), policy=policy)

@@ -25,7 +25,7 @@ def raising(error: BaseException) -> Callable[[JsonObject, ToolContext], Awaitab
 
 
 class Timed:
-    """Runs one tool on the virtual clock and measures."""
+    """One tool on the virtual clock, measured."""
 
     def __init__(self, tool: ScriptedTool, meanwhile: Callable[[Stand], Awaitable[None]] | None = None) -> None:
         self.outcome, self.seconds, self.stand = run_virtual(self._run(tool, meanwhile))
@@ -44,7 +44,7 @@ class Timed:
         return task.result(), round(loop.time() - began, 6), stand
 
 
-async def test_a_tool_gets_its_context_and_its_result_is_the_outcome() -> None:
+async def test_a_tool_receives_its_context_and_its_result_is_the_outcome() -> None:
     contexts: list[ToolContext] = []
 
     async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
@@ -62,7 +62,7 @@ async def test_a_tool_gets_its_context_and_its_result_is_the_outcome() -> None:
     assert stand.state.phase == "ran"
 
 
-async def test_the_start_is_told_before_anything_else_and_once() -> None:
+async def test_the_start_is_published_first_and_once() -> None:
     stand = Stand(ScriptedTool(read_only=True, timeout=7.0))
 
     await run_tool(stand.engine, stand.state)
@@ -79,7 +79,7 @@ async def test_the_start_is_told_before_anything_else_and_once() -> None:
     assert len(stand.events(ToolStarted)) == 1
 
 
-async def test_what_a_tool_writes_into_its_arguments_stays_its_own() -> None:
+async def test_a_tools_changes_to_its_arguments_stay_its_own() -> None:
     async def scribble(arguments: JsonObject, context: ToolContext) -> ToolResult:
         arguments["a"] = 666
         return ToolResult()
@@ -101,7 +101,7 @@ async def test_what_a_tool_writes_into_its_arguments_stays_its_own() -> None:
         (OperationCancelledError("esc"), "cancelled", "cancelled", "esc"),
     ],
 )
-async def test_what_a_tool_raises_is_an_error_result(error: BaseException, status: str, kind: str, text: str) -> None:
+async def test_a_tools_exception_is_an_error_result(error: BaseException, status: str, kind: str, text: str) -> None:
     stand = Stand(ScriptedTool(behaviour=raising(error)))
 
     outcome = await run_tool(stand.engine, stand.state)
@@ -111,7 +111,7 @@ async def test_what_a_tool_raises_is_an_error_result(error: BaseException, statu
 
 
 @pytest.mark.parametrize("shown", ["details", "model", "none"])
-async def test_a_traceback_goes_to_whom_it_should(shown: Any) -> None:
+async def test_a_traceback_goes_where_configured(shown: Any) -> None:
     stand = Stand(
         ScriptedTool(behaviour=raising(ValueError("broken"))), options=ExecutionOptions(error_traceback=shown)
     )
@@ -123,7 +123,7 @@ async def test_a_traceback_goes_to_whom_it_should(shown: Any) -> None:
     assert (outcome.traceback is not None) is (shown != "none")
 
 
-async def test_a_failure_the_model_should_read_needs_no_traceback() -> None:
+async def test_a_failure_for_the_model_needs_no_traceback() -> None:
     stand = Stand(ScriptedTool(behaviour=raising(ToolError("no"))), options=ExecutionOptions(error_traceback="model"))
 
     outcome = await run_tool(stand.engine, stand.state)
@@ -141,7 +141,7 @@ async def test_a_result_may_be_an_error_by_itself() -> None:
     assert (outcome.status, outcome.error_kind) == ("error", "tool_error")
 
 
-async def test_a_tool_that_is_called_wrongly_is_an_error_result() -> None:
+async def test_a_wrong_signature_is_an_error_result() -> None:
     broken: Any = ScriptedTool()
     broken.execute = lambda arguments: None
     stand = Stand(broken)
@@ -153,7 +153,7 @@ async def test_a_tool_that_is_called_wrongly_is_an_error_result() -> None:
 
 @function_tool()
 async def greet(name: str) -> str:
-    """Greets."""
+    """Greet."""
     return f"hello {name}"
 
 
@@ -166,7 +166,7 @@ async def test_plain_text_is_a_result_too() -> None:
 # --- time ---
 
 
-def test_a_tool_that_heeds_its_token_ends_with_its_timeout() -> None:
+def test_a_tool_that_watches_its_token_ends_at_its_timeout() -> None:
     async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
         await context.cancellation.wait()
         return ToolResult.of_text("half of it")
@@ -179,7 +179,7 @@ def test_a_tool_that_heeds_its_token_ends_with_its_timeout() -> None:
     assert timed.outcome.result.text.endswith("Until then it gave:\nhalf of it")
 
 
-def test_a_tool_that_does_not_look_at_its_token_is_cancelled_after_the_grace() -> None:
+def test_a_tool_that_ignores_its_token_is_cancelled_after_the_grace() -> None:
     timed = Timed(ScriptedTool(behaviour=sleeping(1000), timeout=5.0))
 
     assert timed.seconds == 7.0
@@ -187,7 +187,7 @@ def test_a_tool_that_does_not_look_at_its_token_is_cancelled_after_the_grace() -
     assert timed.stand.token.is_set() is False
 
 
-def test_a_tool_that_swallows_its_cancellation_is_given_up() -> None:
+def test_a_tool_that_ignores_its_cancellation_is_abandoned() -> None:
     async def stubborn(arguments: JsonObject, context: ToolContext) -> ToolResult:
         while True:
             try:
@@ -214,14 +214,14 @@ def test_a_tool_that_raises_while_it_is_stopped_still_counts_as_stopped() -> Non
     assert timed.outcome.status == "timeout"
 
 
-def test_a_tool_in_time_is_left_alone() -> None:
+def test_a_tool_within_its_time_is_not_stopped() -> None:
     timed = Timed(ScriptedTool(behaviour=sleeping(4.9), timeout=5.0))
 
     assert (timed.outcome.status, timed.seconds) == ("ok", 4.9)
     assert round(timed.stand.state.latency_s, 6) == 4.9
 
 
-def test_a_call_that_is_taken_back_while_it_runs_tells_why() -> None:
+def test_a_call_cancelled_while_it_runs_states_the_reason() -> None:
     async def meanwhile(stand: Stand) -> None:
         await asyncio.sleep(1)
         stand.state.cancel("use the other file")
@@ -248,7 +248,7 @@ async def test_a_cancelled_task_passes_its_cancellation_on() -> None:
 # --- reports ---
 
 
-async def test_reports_come_between_start_and_end_and_late_ones_are_dropped() -> None:
+async def test_reports_are_between_start_and_end_and_late_ones_are_dropped() -> None:
     kept: list[ToolContext] = []
 
     async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
@@ -267,7 +267,7 @@ async def test_reports_come_between_start_and_end_and_late_ones_are_dropped() ->
 
 
 @pytest.mark.parametrize("timeout", [None, 5.0])
-def test_hooked_reports_are_all_told_before_the_call_is_over(timeout: float | None) -> None:
+def test_hooked_reports_are_all_published_before_the_end_of_the_call(timeout: float | None) -> None:
     async def slow(question: Any) -> bool:
         await asyncio.sleep(1)
         return question.text != "hidden"
@@ -313,7 +313,7 @@ async def test_a_stop_after_the_tool_returned_changes_nothing() -> None:
 # --- before effects ---
 
 
-async def test_an_effect_waits_until_it_is_on_record_as_started() -> None:
+async def test_a_side_effect_waits_until_its_start_is_recorded() -> None:
     heard: list[str] = []
     stand: Stand
 
@@ -333,16 +333,16 @@ async def test_an_effect_waits_until_it_is_on_record_as_started() -> None:
     assert outcome.status == "ok"
 
 
-async def test_a_call_that_only_reads_waits_for_no_record() -> None:
+async def test_a_read_only_call_waits_for_no_record() -> None:
     async def record() -> None:
-        raise AssertionError("nobody asked for that")
+        raise AssertionError("unexpected call")
 
     stand = Stand(ScriptedTool(read_only=True), before_effects=record)
 
     assert (await run_tool(stand.engine, stand.state)).status == "ok"
 
 
-async def test_an_effect_that_cannot_be_recorded_does_not_happen() -> None:
+async def test_a_side_effect_that_cannot_be_recorded_does_not_happen() -> None:
     async def record() -> None:
         raise OSError("disk full.")
 
@@ -355,7 +355,7 @@ async def test_an_effect_that_cannot_be_recorded_does_not_happen() -> None:
     assert outcome.result.text == "Not run: it could not be recorded first (disk full)."
 
 
-def test_a_call_taken_back_while_it_is_recorded_never_runs() -> None:
+def test_a_call_cancelled_while_it_is_recorded_never_runs() -> None:
     tool = ScriptedTool()
 
     async def never() -> None:
@@ -375,7 +375,7 @@ def test_a_call_taken_back_while_it_is_recorded_never_runs() -> None:
     assert tool.calls == []
 
 
-def test_the_time_to_record_does_not_count_into_the_timeout() -> None:
+def test_the_timeout_excludes_the_time_to_record() -> None:
     async def record() -> None:
         await asyncio.sleep(20)
 

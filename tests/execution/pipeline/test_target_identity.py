@@ -4,7 +4,7 @@ from pathlib import Path
 from tui_agent.execution.pipeline.target_identity import identity_of, replaced_paths, with_identities, without_paths
 
 
-def test_a_target_is_known_with_its_directory(tmp_path: Path) -> None:
+def test_a_target_is_identified_with_its_directory(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
 
     (target,) = with_identities([str(tmp_path / "a")])
@@ -14,20 +14,20 @@ def test_a_target_is_known_with_its_directory(tmp_path: Path) -> None:
     assert target.identities[0][1:] == identity_of(str(tmp_path / "a"))
 
 
-def test_of_what_does_not_exist_the_nearest_directory_is_known(tmp_path: Path) -> None:
+def test_a_missing_target_is_identified_by_the_nearest_directory(tmp_path: Path) -> None:
     (target,) = with_identities([str(tmp_path / "x" / "y" / "z")])
 
     assert [place for place, _, _ in target.identities] == [str(tmp_path)]
 
 
-def test_even_the_root_and_what_is_no_path_can_be_asked_about() -> None:
+def test_the_root_and_invalid_paths_can_be_identified() -> None:
     root, nothing = with_identities(["/", "a\0b"])
 
     assert [place for place, _, _ in root.identities] == ["/"]
     assert nothing.identities == ()
 
 
-def test_what_is_still_there_counts_as_the_same_however_it_was_written(tmp_path: Path) -> None:
+def test_a_target_counts_as_the_same_whatever_its_spelling(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("old")
     targets = with_identities([str(tmp_path / "a"), str(tmp_path / "new" / "b")])
 
@@ -37,7 +37,7 @@ def test_what_is_still_there_counts_as_the_same_however_it_was_written(tmp_path:
     assert replaced_paths(targets) == []
 
 
-def test_another_file_and_a_missing_one_are_found(tmp_path: Path) -> None:
+def test_another_file_and_a_missing_one_are_detected(tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
         (tmp_path / name).touch()
     targets = with_identities([str(tmp_path / "a"), str(tmp_path / "b")])

@@ -12,7 +12,7 @@ from tui_agent.protocol.messages import JsonObject
 
 
 class Timed(ScriptedTool):
-    """Says of its time exactly what it is told to."""
+    """Tool with a fixed answer about its timeout."""
 
     def __init__(self, says: Any, seconds: float = 0) -> None:
         super().__init__("act", sleeping(seconds))
@@ -32,11 +32,11 @@ class Timed(ScriptedTool):
         (None, 30.0, None),
     ],
 )
-def test_the_tools_own_time_comes_before_the_configured_one(own: Any, configured: Any, limit: Any) -> None:
+def test_the_tools_own_timeout_precedes_the_configured_one(own: Any, configured: Any, limit: Any) -> None:
     assert time_limit(Timed(own), {}, configured) == limit
 
 
-def test_a_tool_whose_time_cannot_be_asked_gets_the_configured_one() -> None:
+def test_a_tool_whose_timeout_raises_gets_the_configured_one() -> None:
     class Broken(ScriptedTool):
         def timeout(self, arguments: JsonObject) -> Any:
             raise KeyError
@@ -45,14 +45,14 @@ def test_a_tool_whose_time_cannot_be_asked_gets_the_configured_one() -> None:
 
 
 @pytest.mark.parametrize("own", [0, -1, float("inf"), float("nan"), True, "30", "none"])
-def test_what_is_no_time_is_refused_in_clear_words(own: Any) -> None:
-    """C24, P39: 0 is neither the configured time nor no limit."""
+def test_an_invalid_timeout_is_refused_with_a_clear_message(own: Any) -> None:
+    """0 is neither the configured timeout nor unlimited."""
     with pytest.raises(InvalidArgumentsError, match=f"act .*time limit of {own!r}.* more than 0 seconds, or None"):
         time_limit(Timed(own), {}, 30.0)
 
 
 @pytest.mark.parametrize("checked", [True, False])
-async def test_a_call_without_a_usable_time_does_not_run_and_nobody_is_asked(checked: bool) -> None:
+async def test_a_call_without_a_valid_timeout_does_not_run_and_asks_no_question(checked: bool) -> None:
     tool = Timed(0)
 
     ran = await run(
@@ -69,7 +69,7 @@ async def test_a_call_without_a_usable_time_does_not_run_and_nobody_is_asked(che
     assert ran.of(ApprovalRequested) == []
 
 
-def test_none_is_no_limit_whatever_is_configured() -> None:
+def test_none_means_unlimited_whatever_is_configured() -> None:
     ran = run_virtual(run([Timed(None, seconds=10_000)], [call()], ExecutionOptions(tool_timeout=1)))
 
     assert ran.statuses == ["ok"]

@@ -25,7 +25,7 @@ def context_of(execution: ToolExecution) -> ToolContext:
 
 
 def stopped_after(behaviour: Behaviour, *, times: int = 1) -> tuple[float, Any]:
-    """Virtual seconds from the first stop, after one second, to the end; and the answer."""
+    """Return the virtual seconds from the first stop, after one second, to the end; and the answer."""
 
     async def work() -> tuple[float, Any]:
         execution = execution_of(behaviour)
@@ -58,20 +58,20 @@ async def heed(arguments: JsonObject, context: ToolContext) -> ToolResult:
     return ToolResult.of_text("half")
 
 
-def test_a_tool_that_is_told_to_stop_may_still_answer_within_the_grace() -> None:
+def test_a_stopped_tool_may_still_answer_within_the_grace() -> None:
     assert stopped_after(heed) == (0.0, ToolResult.of_text("half"))
 
 
-def test_one_that_ignores_its_token_is_cancelled_and_one_that_ignores_that_is_given_up() -> None:
+def test_a_tool_that_ignores_its_token_is_cancelled_and_then_abandoned() -> None:
     assert stopped_after(ignore_token) == (2.0, None)
     assert stopped_after(swallow) == (4.0, None)
 
 
-def test_being_told_again_prolongs_nothing() -> None:
+def test_a_second_stop_prolongs_nothing() -> None:
     assert stopped_after(ignore_token, times=2) == (2.0, None)
 
 
-async def test_one_that_was_stopped_before_it_began_never_runs() -> None:
+async def test_a_tool_stopped_before_it_started_never_runs() -> None:
     execution = execution_of(heed)
     execution.stop("never mind")
 
@@ -94,7 +94,7 @@ async def test_a_failure_is_an_answer() -> None:
     assert execution.answer.text == "broken"
 
 
-async def test_reports_go_to_the_owner_of_the_moment() -> None:
+async def test_reports_go_to_the_current_owner() -> None:
     go_on = asyncio.Event()
 
     async def report(arguments: JsonObject, context: ToolContext) -> ToolResult:

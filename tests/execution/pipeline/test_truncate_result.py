@@ -27,7 +27,7 @@ async def fitted(
         return outcome, [envelope.event for envelope in subscription.drain()]
 
 
-async def test_what_fits_is_left_as_it_is_and_measured() -> None:
+async def test_a_short_result_is_unchanged_and_measured() -> None:
     result = ToolResult(content=(TextBlock(text="grün"), IMAGE), details={"a": 1})
 
     outcome, _ = await fitted(result)
@@ -36,13 +36,13 @@ async def test_what_fits_is_left_as_it_is_and_measured() -> None:
     assert (outcome.size_bytes, outcome.truncated, outcome.persisted_path) == (45, False, None)
 
 
-async def test_without_a_limit_everything_fits() -> None:
+async def test_without_a_limit_no_result_is_truncated() -> None:
     outcome, _ = await fitted(ToolResult.of_text("x" * 10_000), limit=None)
 
     assert not outcome.truncated
 
 
-async def test_head_and_tail_stay_and_the_whole_goes_to_a_file(tmp_path: Path) -> None:
+async def test_head_and_tail_stay_and_the_whole_text_goes_to_a_file(tmp_path: Path) -> None:
     text = "".join(f"line {number}\n" for number in range(1000))
 
     outcome, _ = await fitted(ToolResult.of_text(text), tmp_path / "archive")
@@ -62,7 +62,7 @@ async def test_head_and_tail_stay_and_the_whole_goes_to_a_file(tmp_path: Path) -
     assert outcome.truncated
 
 
-async def test_images_and_details_stay_beside_a_cut_text() -> None:
+async def test_images_and_details_stay_beside_a_truncated_text() -> None:
     content = (TextBlock(text="a" * 400), IMAGE, TextBlock(text="b" * 400))
 
     outcome, _ = await fitted(ToolResult(content=content, details={"k": 1}))
@@ -72,7 +72,7 @@ async def test_images_and_details_stay_beside_a_cut_text() -> None:
     assert "the rest was not kept" in outcome.result.text
 
 
-async def test_a_disk_that_refuses_is_told_and_the_model_still_gets_head_and_tail(tmp_path: Path) -> None:
+async def test_a_write_error_is_published_and_the_model_still_gets_head_and_tail(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
 
@@ -83,7 +83,7 @@ async def test_a_disk_that_refuses_is_told_and_the_model_still_gets_head_and_tai
     assert [event.code for event in events if isinstance(event, Warned)] == ["archive_failed"]
 
 
-async def test_fitting_again_changes_nothing() -> None:
+async def test_truncating_again_changes_nothing() -> None:
     once, _ = await fitted(ToolResult.of_text("word " * 1000))
     twice, _ = await fitted(once.result)
 
@@ -91,7 +91,7 @@ async def test_fitting_again_changes_nothing() -> None:
     assert not twice.truncated
 
 
-async def test_halves_of_surrogate_pairs_are_mended() -> None:
+async def test_lone_surrogates_are_replaced() -> None:
     outcome, _ = await fitted(ToolResult.of_text("a \ud83d\ude00 b \ud83d c"))
 
     assert outcome.result.text == "a 😀 b \ufffd c"
@@ -107,7 +107,7 @@ texts = st.builds(
 
 
 @given(texts)
-def test_a_cut_text_is_never_too_long_and_keeps_both_ends(text: str) -> None:
+def test_a_truncated_text_is_never_too_long_and_keeps_both_ends(text: str) -> None:
     cut = cut_middle(text, LIMIT, "kept in a file") if len(text) > LIMIT else text
 
     assert len(cut) <= LIMIT
@@ -133,7 +133,7 @@ def test_no_character_is_cut_in_two(joined: str, shift: int) -> None:
     assert len(tail) % len(joined) == 0
 
 
-def test_a_call_that_reads_the_archive_is_known(tmp_path: Path) -> None:
+def test_a_call_that_reads_the_archive_is_recognised(tmp_path: Path) -> None:
     inside = ScriptedTool(paths=lambda arguments: Accesses(reads=frozenset({tmp_path / "c.txt"})))
     outside = ScriptedTool(paths=lambda arguments: Accesses(reads=frozenset({tmp_path.parent / "c.txt"})))
 
@@ -143,7 +143,7 @@ def test_a_call_that_reads_the_archive_is_known(tmp_path: Path) -> None:
     assert not reads_archive(ScriptedTool(), {}, tmp_path)
 
 
-async def test_a_link_that_stands_where_the_whole_text_is_to_be_kept_is_not_followed(tmp_path: Path) -> None:
+async def test_a_link_at_the_path_of_the_archive_is_not_followed(tmp_path: Path) -> None:
     result = ToolResult.of_text("x" * 1000)
     first, _ = await fitted(result, tmp_path / "archive")
     kept, target = Path(first.persisted_path or ""), tmp_path / "mine"

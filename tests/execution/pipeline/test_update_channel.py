@@ -15,7 +15,7 @@ CALL = ToolCall(id="c", name="act")
 
 
 class Kept:
-    """A channel and what it told."""
+    """Channel and the events it published."""
 
     def __init__(self, hooks: HookBus | None = None) -> None:
         bus = ValidatingBus(whole=False)
@@ -30,7 +30,7 @@ def partial(text: str) -> ContentUpdate:
     return ContentUpdate(partial=ToolResult.of_text(text))
 
 
-async def test_reports_are_told_at_once_and_in_order() -> None:
+async def test_reports_are_published_immediately_and_in_order() -> None:
     kept = Kept()
 
     kept.channel.report(partial("one"))
@@ -48,7 +48,7 @@ async def test_reports_are_told_at_once_and_in_order() -> None:
     ]
 
 
-async def test_output_is_counted_by_stream_where_the_tool_does_not_count_it() -> None:
+async def test_output_is_counted_by_stream_if_the_tool_does_not_count_it() -> None:
     kept = Kept()
 
     for chunk, stream in (("one", "stdout"), ("é\ud800", "stderr"), ("two", "stdout")):
@@ -85,7 +85,7 @@ async def test_reports_from_a_thread_arrive() -> None:
     assert [event.partial.text for event in kept.events()] == ["from afar"]
 
 
-async def test_hooks_keep_single_updates_back_and_hear_of_those_that_were_told() -> None:
+async def test_hooks_suppress_single_updates_and_observe_published_ones() -> None:
     seen: list[str] = []
     hooks = HookBus()
 
@@ -116,7 +116,7 @@ async def test_hooks_keep_single_updates_back_and_hear_of_those_that_were_told()
     assert seen == ["one", "two"]
 
 
-async def test_everything_reported_before_the_end_is_told_before_it() -> None:
+async def test_everything_reported_before_the_end_is_published_before_it() -> None:
     hooks = HookBus()
     hooks.add("before_update", lambda question: None)
     kept = Kept(hooks)
@@ -132,7 +132,7 @@ async def test_everything_reported_before_the_end_is_told_before_it() -> None:
     assert [event.n for event in kept.events()] == list(range(1, 51))
 
 
-async def test_data_named_like_a_domain_event_is_told_as_that_event() -> None:
+async def test_data_named_like_a_domain_event_is_published_as_that_event() -> None:
     kept = Kept()
 
     kept.channel.report(DataUpdate(kind="todo.updated", data={"items": [{"text": "a", "status": "done"}]}))
@@ -144,7 +144,7 @@ async def test_data_named_like_a_domain_event_is_told_as_that_event() -> None:
     assert changed == FileChanged(path="/a", change="created", call_id="c")
 
 
-async def test_domain_data_that_cannot_be_read_is_a_warning() -> None:
+async def test_unreadable_domain_data_produces_a_warning() -> None:
     kept = Kept()
 
     kept.channel.report(DataUpdate(kind="todo.updated", data={"items": "none"}))

@@ -17,7 +17,7 @@ from tui_agent.protocol.events import ToolBatchStarted
         ([(3.0, 4.0), (1.0, 2.0)], 2.0),
     ],
 )
-def test_time_in_which_several_questions_wait_counts_once(spans: list[tuple[float, float]], length: float) -> None:
+def test_overlapping_questions_count_once(spans: list[tuple[float, float]], length: float) -> None:
     assert _union_length(spans) == length
 
 
@@ -30,9 +30,7 @@ def test_time_in_which_several_questions_wait_counts_once(spans: list[tuple[floa
         (Sequential(), (("c0",), ("c1",), ("c2",))),
     ],
 )
-async def test_the_beginning_of_a_batch_names_its_waves(
-    strategy: Strategy, groups: tuple[tuple[str, ...], ...]
-) -> None:
+async def test_the_start_of_a_batch_names_its_waves(strategy: Strategy, groups: tuple[tuple[str, ...], ...]) -> None:
     ran = await run([ScriptedTool()], calls("act", "act", "act"), ExecutionOptions(strategy=strategy))
 
     (began,) = ran.of(ToolBatchStarted)
@@ -40,7 +38,7 @@ async def test_the_beginning_of_a_batch_names_its_waves(
     assert began.call_ids == ("c0", "c1", "c2")
 
 
-async def test_ends_told_late_come_with_their_messages_in_call_order() -> None:
+async def test_delayed_ends_are_published_with_their_messages_in_call_order() -> None:
     options = ExecutionOptions(strategy=Parallel(), end_events="source_order")
 
     ran = await run([ScriptedTool()], calls("act", "act"), options)

@@ -40,7 +40,7 @@ async def test_a_free_call_gets_its_turn_without_waiting() -> None:
     assert stand.state.holds_permit
 
 
-async def test_a_call_waits_for_the_one_before_it_and_is_stale_afterwards() -> None:
+async def test_a_call_waits_for_its_predecessor_and_is_stale_afterwards() -> None:
     first, second = Stand(), Stand()
     keeper = keeper_of([first, second])
     await keeper.take(first.state)
@@ -56,7 +56,7 @@ async def test_a_call_waits_for_the_one_before_it_and_is_stale_afterwards() -> N
     assert [event.what for event in first.events(ToolBlockedOn)] == ["group"]
 
 
-async def test_without_an_order_only_permits_count() -> None:
+async def test_without_an_order_only_slots_count() -> None:
     first, second = Stand(), Stand()
     keeper = keeper_of([first, second], ordered=False, permits=1)
     keeper.settle(first.state)
@@ -74,7 +74,7 @@ async def test_without_an_order_only_permits_count() -> None:
     assert [event.what for event in first.events(ToolBlockedOn)] == ["slot"]
 
 
-async def test_the_first_call_is_never_steered_away_and_the_next_one_is() -> None:
+async def test_steering_never_skips_the_first_call_but_the_next_one() -> None:
     first, second = Stand(), Stand()
     steering = Steering()
     steering.say()
@@ -87,7 +87,7 @@ async def test_the_first_call_is_never_steered_away_and_the_next_one_is() -> Non
     assert second.state.holds_permit, "until it leaves"
 
 
-async def test_a_call_that_cannot_run_stands_in_nobodys_way() -> None:
+async def test_a_call_that_cannot_run_blocks_no_other() -> None:
     stand = Stand()
     stand.state.invalid_outcome = skipped("cancelled")
     keeper_of([stand])
@@ -96,7 +96,7 @@ async def test_a_call_that_cannot_run_stands_in_nobodys_way() -> None:
 
 
 @pytest.mark.parametrize("what", ["group", "slot"])
-async def test_a_call_that_waited_is_judged_by_the_rules_of_the_moment_it_would_begin(what: str) -> None:
+async def test_a_call_that_waited_is_decided_by_the_rules_at_its_start(what: str) -> None:
     doors, policy = Doors(), FakePolicy()
     first = ScriptedTool("first", doors, read_only=what == "slot")
     second = ScriptedTool("second", read_only=True)
@@ -115,7 +115,7 @@ async def test_a_call_that_waited_is_judged_by_the_rules_of_the_moment_it_would_
     assert second.calls == []
 
 
-async def test_a_permit_is_given_back_once_however_often_that_is_said() -> None:
+async def test_a_slot_is_released_once_however_often_requested() -> None:
     stands = [Stand(), Stand(), Stand()]
     first, second, third = (stand.state for stand in stands)
     keeper = keeper_of(stands, ordered=False, permits=1)

@@ -16,7 +16,7 @@ from tui_agent.protocol.tool import Accesses
 
 @dataclass(eq=False)
 class FakeCall:
-    """Just enough of a call to be ordered."""
+    """Minimal call for ordering."""
 
     index: int = 0
     safe: bool = False
@@ -90,13 +90,13 @@ def free(places: list[OrderEntry]) -> list[int]:
         ([FakeCall(paths=Accesses()), write("/a")], [0, 1]),
     ],
 )
-def test_what_may_run_at_once(calls: list[FakeCall], at_once: list[int]) -> None:
+def test_calls_that_may_run_concurrently(calls: list[FakeCall], at_once: list[int]) -> None:
     _, places = ordered(*calls)
 
     assert free(places) == at_once
 
 
-def test_a_call_is_free_once_those_it_waits_for_are_done() -> None:
+def test_a_call_is_free_once_its_predecessors_are_done() -> None:
     order, places = ordered(write("/a"), read("/a"), write("/a"))
 
     assert order.blockers(places[2]) == (0, 1)
@@ -107,7 +107,7 @@ def test_a_call_is_free_once_those_it_waits_for_are_done() -> None:
     assert free(places) == [2]
 
 
-def test_nobody_steps_past_a_barrier_and_it_is_named() -> None:
+def test_no_call_passes_a_barrier_and_the_barrier_is_named() -> None:
     order, places = ordered(read("/a"), shell(), write("/b"), shell())
 
     assert order.blockers(places[1]) == (0,)
@@ -130,14 +130,14 @@ def test_paths_are_resolved_after_the_barrier_that_may_change_them() -> None:
     assert free(places) == [1]
 
 
-def test_paths_that_nobody_needs_are_never_resolved() -> None:
+def test_unneeded_paths_are_never_resolved() -> None:
     calls = [read("/a") for _ in range(5)]
     ordered(*calls)
 
     assert [call.asked for call in calls] == [0] * 5
 
 
-def test_nobody_starts_before_the_arguments_of_all_earlier_calls_are_known() -> None:
+def test_no_call_starts_before_the_arguments_of_all_earlier_calls_are_known() -> None:
     order, places = ordered(read("/a"), read("/b"), settle=False)
 
     order.settle(places[1])
@@ -148,7 +148,7 @@ def test_nobody_starts_before_the_arguments_of_all_earlier_calls_are_known() -> 
     assert free(places) == [0, 1]
 
 
-def test_a_call_that_ended_before_it_was_settled_holds_nobody_up() -> None:
+def test_a_call_that_ended_before_it_was_settled_blocks_no_other() -> None:
     order, places = ordered(shell(), read("/b"), settle=False)
 
     order.settle(places[1])
@@ -157,7 +157,7 @@ def test_a_call_that_ended_before_it_was_settled_holds_nobody_up() -> None:
     assert free(places) == [1]
 
 
-def test_consecutive_runs_of_safe_calls_take_turns_with_unsafe_ones() -> None:
+def test_groups_of_safe_calls_alternate_with_unsafe_ones() -> None:
     order, places = ordered(
         read("/a"), read("/b"), write("/c"), write("/d"), read("/e"), read("/f"), grouping="consecutive"
     )
@@ -171,7 +171,7 @@ def test_consecutive_runs_of_safe_calls_take_turns_with_unsafe_ones() -> None:
     assert seen == [[0, 1], [2], [3], [4, 5], []]
 
 
-def test_safe_first_runs_all_safe_calls_and_then_the_others_one_by_one() -> None:
+def test_safe_first_runs_all_safe_calls_and_then_the_others_one_at_a_time() -> None:
     order, places = ordered(write("/a"), read("/b"), write("/c"), read("/d"), shell(), grouping="safe_first")
 
     assert free(places) == [1, 3]
@@ -216,7 +216,7 @@ async def test_waiting_ends_when_the_call_is_free() -> None:
     await order.wait(places[2])
 
 
-def test_changed_arguments_wait_for_earlier_calls_and_let_later_ones_wait() -> None:
+def test_changed_arguments_wait_for_earlier_calls_and_block_later_ones() -> None:
     changed = write("/x")
     order, places = ordered(write("/a"), changed, write("/b"), write("/c"))
     assert free(places) == [0, 1, 2, 3]
@@ -228,7 +228,7 @@ def test_changed_arguments_wait_for_earlier_calls_and_let_later_ones_wait() -> N
     assert free(places) == [0, 3]
 
 
-def test_changed_arguments_wait_for_a_later_call_that_runs_already() -> None:
+def test_changed_arguments_wait_for_a_later_call_that_already_runs() -> None:
     changed, running = write("/x"), write("/b")
     order, places = ordered(changed, running, write("/c"))
     running.has_turn = True
@@ -241,7 +241,7 @@ def test_changed_arguments_wait_for_a_later_call_that_runs_already() -> None:
     assert places[0].is_free
 
 
-def test_arguments_changed_into_the_unknown_hold_up_everything_behind() -> None:
+def test_arguments_changed_to_unknown_targets_block_all_later_calls() -> None:
     changed = write("/x")
     order, places = ordered(changed, read("/a"), settle=False)
     order.change(places[0])
@@ -260,7 +260,7 @@ def test_arguments_changed_into_the_unknown_hold_up_everything_behind() -> None:
     assert free([*places, place]) == [1, 2]
 
 
-def test_a_second_barrier_by_change_keeps_what_still_waits_in_order() -> None:
+def test_a_second_barrier_by_change_keeps_the_order_of_waiting_calls() -> None:
     changed = write("/x")
     order, places = ordered(changed, write("/y"), shell(), write("/y"))
     changed.paths = None
@@ -273,7 +273,7 @@ def test_a_second_barrier_by_change_keeps_what_still_waits_in_order() -> None:
 
 
 @pytest.mark.parametrize(("first", "later"), [(read, write), (write, write), (write, read)])
-def test_what_outlives_a_barrier_made_by_a_change_still_goes_before_what_conflicts_with_it(
+def test_a_call_that_outlives_a_barrier_by_change_still_precedes_its_conflicts(
     first: Callable[[str], FakeCall], later: Callable[[str], FakeCall]
 ) -> None:
     changed = write("/x")
@@ -301,7 +301,7 @@ some_calls = st.builds(
 
 
 def must_wait_for(calls: list[FakeCall], later: int, grouping: Grouping) -> set[int]:
-    """The definition: the calls that come before `later` and conflict with it."""
+    """Return the calls that precede `later` and conflict with it, by definition."""
 
     def blind(call: FakeCall) -> FakeCall:
         return call if grouping == "conflicts" else FakeCall(call.index, call.safe, call.alone)
@@ -318,7 +318,7 @@ def must_wait_for(calls: list[FakeCall], later: int, grouping: Grouping) -> set[
     st.sampled_from(["conflicts", "consecutive", "safe_first"]),
     st.randoms(use_true_random=False),
 )
-def test_a_call_is_free_exactly_when_nobody_it_conflicts_with_is_left(
+def test_a_call_is_free_exactly_when_no_conflicting_call_is_left(
     calls: list[FakeCall], grouping: Grouping, random: Random
 ) -> None:
     order, places = ordered(*calls, grouping=grouping)
@@ -333,7 +333,7 @@ def test_a_call_is_free_exactly_when_nobody_it_conflicts_with_is_left(
         left.discard(done)
 
 
-def test_a_thousand_calls_are_ordered_without_comparing_each_with_each() -> None:
+def test_a_thousand_calls_are_ordered_without_comparing_all_pairs() -> None:
     calls = [write(f"/d/{number}") if number % 2 else read(f"/d/{number}") for number in range(1000)]
 
     _, places = ordered(*calls)

@@ -39,7 +39,7 @@ from tui_agent.protocol.tool import Accesses, ToolContext, ToolResult
 # --- strategies ---
 
 
-async def test_no_calls_give_an_empty_result_and_no_event() -> None:
+async def test_without_calls_the_result_is_empty_and_no_event_is_published() -> None:
     ran = await run([ScriptedTool()], [])
 
     assert ran.result.tool_results == ()
@@ -58,8 +58,9 @@ async def test_every_strategy_gives_one_result_a_call_in_call_order(strategy: An
     assert [event.call_id for event in ran.of(ToolQueued)] == ["c0", "c1", "c2", "c3", "c4"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", [Sequential(), Parallel(), Batched(2), Auto()])
-async def test_a_message_that_is_over_leaves_nothing_to_the_garbage_collector(strategy: Any) -> None:
+async def test_a_finished_message_leaves_nothing_to_the_garbage_collector(strategy: Any) -> None:
     tools = [ScriptedTool("look", read_only=True), ScriptedTool()]
     gc.collect()
     gc.disable()
@@ -76,7 +77,7 @@ def _states_in_memory() -> int:
 
 
 def seconds(asked: list[str], options: ExecutionOptions, **more: ScriptedTool) -> float:
-    """Virtual seconds that calls of one second each take."""
+    """Return the virtual seconds of calls of one second each."""
 
     async def work() -> float:
         tools = {
@@ -111,11 +112,11 @@ def seconds(asked: list[str], options: ExecutionOptions, **more: ScriptedTool) -
         (["look"] * 30, ExecutionOptions(max_concurrency=None), 1),
     ],
 )
-def test_calls_overlap_as_the_strategy_says(asked: list[str], options: ExecutionOptions, takes: float) -> None:
+def test_calls_overlap_as_the_strategy_defines(asked: list[str], options: ExecutionOptions, takes: float) -> None:
     assert seconds(asked, options) == takes
 
 
-async def test_parallel_calls_end_as_they_are_done_and_answer_in_call_order() -> None:
+async def test_parallel_calls_end_independently_and_their_results_are_in_call_order() -> None:
     doors = Doors()
     async with bench_of([ScriptedTool(behaviour=doors)], ExecutionOptions(strategy=Parallel())) as bench:
         bench.scheduler.submit_all(calls("act", "act", "act"))
@@ -132,7 +133,7 @@ async def test_parallel_calls_end_as_they_are_done_and_answer_in_call_order() ->
     assert bench.committed == list(result.tool_results)
 
 
-async def test_sequential_begins_a_call_after_the_result_before_it_was_committed() -> None:
+async def test_sequential_starts_a_call_after_the_previous_result_is_committed() -> None:
     ran = await run([ScriptedTool()], calls("act", "act"), ExecutionOptions(strategy=Sequential()))
 
     assert ran.types == [
@@ -152,7 +153,7 @@ async def test_sequential_begins_a_call_after_the_result_before_it_was_committed
     ]
 
 
-async def test_a_failing_call_leaves_its_siblings_alone() -> None:
+async def test_a_failing_call_does_not_affect_its_siblings() -> None:
     async def fail(arguments: JsonObject, context: ToolContext) -> ToolResult:
         raise ValueError("broken")
 
@@ -175,7 +176,7 @@ async def test_a_failing_call_leaves_its_siblings_alone() -> None:
         ("error", True, False, "ok"),
     ],
 )
-def test_a_flagged_tool_that_fails_stops_its_siblings_where_that_is_chosen(
+def test_a_failing_flagged_tool_stops_its_siblings_if_configured(
     how: str, flagged: bool, sibling_abort: bool, siblings: str
 ) -> None:
     async def end(arguments: JsonObject, context: ToolContext) -> ToolResult:
@@ -214,10 +215,10 @@ def test_a_call_that_timed_out_does_not_end_the_run(policy: Any) -> None:
     assert not ran.ended("c").terminate
 
 
-# --- who waits for whom ---
+# --- waiting calls ----------------------------------------------------------------------------------------------------
 
 
-async def test_a_waiting_call_says_for_whom_it_waits() -> None:
+async def test_a_waiting_call_names_what_it_waits_for() -> None:
     doors = Doors()
     async with bench_of([ScriptedTool(behaviour=doors), ScriptedTool("look", doors, read_only=True)]) as bench:
         bench.scheduler.submit_all(calls("look", "act", "look"))
@@ -232,7 +233,7 @@ async def test_a_waiting_call_says_for_whom_it_waits() -> None:
             doors.open("c0", "c1", "c2")
 
 
-async def test_a_call_that_a_hook_makes_fit_waits_for_whom_it_conflicts_with() -> None:
+async def test_a_call_that_a_hook_makes_valid_waits_for_its_conflicts() -> None:
     doors = Doors()
     hooks = HookBus()
     hooks.before_tool(lambda question: ModifyArguments({"path": "/a"}) if question.call.id == "c1" else None)
@@ -253,7 +254,7 @@ async def test_a_call_that_a_hook_makes_fit_waits_for_whom_it_conflicts_with() -
     assert bench.ended() == {"c0": "ok", "c1": "ok"}
 
 
-async def test_a_call_that_a_person_changes_waits_for_whom_it_conflicts_with_now() -> None:
+async def test_a_call_that_the_user_edits_waits_for_its_new_conflicts() -> None:
     doors = Doors()
     gate = ApprovalGate(interactive=True)
     tools = [
@@ -276,7 +277,7 @@ async def test_a_call_that_a_person_changes_waits_for_whom_it_conflicts_with_now
     assert bench.ended() == {"c0": "ok", "c1": "ok"}
 
 
-async def test_a_call_without_a_permit_says_so() -> None:
+async def test_a_call_without_a_slot_says_so() -> None:
     look = ScriptedTool("look", sleeping(0), read_only=True)
 
     ran = await run([look], calls("look", "look"), ExecutionOptions(max_concurrency=1))
@@ -284,7 +285,7 @@ async def test_a_call_without_a_permit_says_so() -> None:
     assert [(event.call_id, event.what) for event in ran.of(ToolBlockedOn)] == [("c1", "slot")]
 
 
-async def test_a_later_wave_says_for_whom_it_waits() -> None:
+async def test_a_later_wave_names_what_it_waits_for() -> None:
     ran = await run([ScriptedTool()], calls(*["act"] * 5), ExecutionOptions(strategy=Batched(2)))
 
     assert [(event.call_id, event.on) for event in ran.of(ToolBlockedOn)] == [
@@ -298,7 +299,7 @@ async def test_a_later_wave_says_for_whom_it_waits() -> None:
 # --- streaming ---
 
 
-async def test_a_safe_call_begins_while_the_model_still_talks() -> None:
+async def test_a_safe_call_starts_while_the_answer_streams() -> None:
     doors = Doors()
     tools = [ScriptedTool(behaviour=doors), ScriptedTool("look", doors, read_only=True)]
     async with bench_of(tools, policy=FakePolicy()) as bench:
@@ -309,7 +310,7 @@ async def test_a_safe_call_begins_while_the_model_still_talks() -> None:
 
         bench.scheduler.submit(call("look", "c"))
         await settled()
-        assert bench.started() == ["a"], "behind a call that may change anything"
+        assert bench.started() == ["a"], "after a call that may change anything"
 
         async with asyncio.TaskGroup() as group:
             finishing = group.create_task(bench.scheduler.finish())
@@ -330,7 +331,7 @@ async def test_a_safe_call_begins_while_the_model_still_talks() -> None:
         (ScriptedTool("t", read_only=True), ExecutionOptions(strategy=Parallel()), "allow"),
     ],
 )
-async def test_what_is_not_safe_waits_for_the_end_of_the_message(
+async def test_an_unsafe_call_waits_for_the_end_of_the_message(
     tool: ScriptedTool, options: ExecutionOptions, verdict: str
 ) -> None:
     tool.calls.clear()
@@ -346,7 +347,7 @@ async def test_what_is_not_safe_waits_for_the_end_of_the_message(
 
 
 @pytest.mark.parametrize(("grouping", "started"), [("conflicts", []), ("consecutive", []), ("safe_first", ["b"])])
-async def test_behind_an_effect_a_safe_call_begins_early_only_where_it_may_come_first(
+async def test_a_safe_call_after_an_effect_starts_early_only_if_it_may_come_first(
     grouping: Any, started: list[str]
 ) -> None:
     tools = [ScriptedTool(), ScriptedTool("look", read_only=True)]
@@ -358,13 +359,13 @@ async def test_behind_an_effect_a_safe_call_begins_early_only_where_it_may_come_
         await bench.scheduler.finish()
 
 
-async def test_only_what_was_judged_early_says_when_it_is_queued_whether_a_person_will_be_asked() -> None:
+async def test_a_queued_event_says_whether_the_user_will_be_asked_only_after_an_early_decision() -> None:
     tools = [ScriptedTool("peek", read_only=True), ScriptedTool("look", read_only=True), ScriptedTool("act")]
     policy = FakePolicy({"peek": "ask", "act": "ask"})
     async with bench_of(tools, policy=policy, gate=ApprovalGate()) as bench:
         for name in ("peek", "look", "act"):
             bench.scheduler.submit(call(name, name))
-        assert policy.checks == 2, "nothing is judged only to say it"
+        assert policy.checks == 2, "there is no decision only for the event"
         await bench.scheduler.finish()
 
     told = {event.call_id: event.will_ask for event in bench.events(ToolQueued)}
@@ -385,7 +386,7 @@ async def test_an_early_call_passes_the_same_pipeline() -> None:
     assert look.calls == []
 
 
-async def test_a_cut_message_runs_nothing_more() -> None:
+async def test_a_truncated_message_starts_no_more_calls() -> None:
     doors = Doors()
     look = ScriptedTool("look", doors, read_only=True)
     act = ScriptedTool()
@@ -404,7 +405,7 @@ async def test_a_cut_message_runs_nothing_more() -> None:
 
 
 @pytest.mark.parametrize("reason", sorted(TRUNCATED))
-async def test_an_answer_that_says_it_was_cut_runs_nothing(reason: Any) -> None:
+async def test_an_answer_that_was_truncated_runs_nothing(reason: Any) -> None:
     act = ScriptedTool()
     answer = AssistantMessage(content=(call(),), stop_reason=reason)
 
@@ -413,7 +414,7 @@ async def test_an_answer_that_says_it_was_cut_runs_nothing(reason: Any) -> None:
     assert ([report.status for report in result.reports], act.calls) == (["output_limit"], [])
 
 
-async def test_one_cut_call_refuses_its_whole_message() -> None:
+async def test_one_truncated_call_refuses_its_whole_message() -> None:
     asked = [call("act", "a"), call("act", "b").model_copy(update={"cut": True})]
     tool = ScriptedTool()
 
@@ -423,7 +424,7 @@ async def test_one_cut_call_refuses_its_whole_message() -> None:
     assert tool.calls == []
 
 
-async def test_discarding_ends_every_call_and_answers_none() -> None:
+async def test_discarding_ends_every_call_without_results() -> None:
     doors = Doors()
     async with bench_of(
         [ScriptedTool("look", doors, read_only=True), ScriptedTool()], ExecutionOptions(grace=0)
@@ -439,7 +440,7 @@ async def test_discarding_ends_every_call_and_answers_none() -> None:
     assert "the stream broke" in bench.events(ToolEnded)[0].content[0].text
 
 
-async def test_no_result_is_told_of_a_message_that_may_still_be_thrown_away() -> None:
+async def test_no_result_is_published_for_a_message_that_may_still_be_discarded() -> None:
     options = ExecutionOptions(message_events="completion")
     async with bench_of([ScriptedTool("look", read_only=True)], options) as bench:
         bench.scheduler.submit(call("look", "a"))
@@ -450,7 +451,7 @@ async def test_no_result_is_told_of_a_message_that_may_still_be_thrown_away() ->
     assert [event.type for event in bench.events(MessageStarted)] == []
 
 
-async def test_nothing_submitted_can_be_discarded_too() -> None:
+async def test_a_message_without_calls_can_be_discarded() -> None:
     async with bench_of([]) as bench:
         assert await bench.scheduler.discard("nothing came") == ()
 
@@ -466,7 +467,7 @@ async def test_leaving_without_finish_discards() -> None:
     assert bench.ended() == {"a": "cancelled"}
 
 
-async def test_an_error_of_the_body_goes_on_as_it_is() -> None:
+async def test_an_error_of_the_body_propagates() -> None:
     doors = Doors()
     bench = Bench([ScriptedTool("look", doors, read_only=True)], ExecutionOptions(grace=0))
 
@@ -482,7 +483,7 @@ async def test_an_error_of_the_body_goes_on_as_it_is() -> None:
     assert bench.ended() == {"a": "cancelled"}
 
 
-async def test_whoever_is_asked_about_a_call_submits_no_other_in_between() -> None:
+async def test_a_hook_or_policy_cannot_submit_another_call_meanwhile() -> None:
     refused: list[str] = []
 
     class Meddling(ScriptedTool):
@@ -502,7 +503,7 @@ async def test_whoever_is_asked_about_a_call_submits_no_other_in_between() -> No
     assert [event.index for event in bench.events(ToolQueued)] == [0, 1]
 
 
-async def test_a_finished_scheduler_takes_nothing_more() -> None:
+async def test_a_finished_scheduler_accepts_no_more_calls() -> None:
     async with bench_of([ScriptedTool()]) as bench:
         await bench.scheduler.finish()
         with pytest.raises(RuntimeError, match="finished"):
@@ -514,7 +515,7 @@ async def test_a_finished_scheduler_takes_nothing_more() -> None:
 # --- cancelling ---
 
 
-async def test_a_cancelled_run_answers_every_call_before_it_goes_on() -> None:
+async def test_a_cancelled_run_gives_every_call_a_result_before_it_continues() -> None:
     doors = Doors()
     gate = ApprovalGate(interactive=True)
     bench = Bench(
@@ -546,7 +547,7 @@ async def test_a_cancelled_run_answers_every_call_before_it_goes_on() -> None:
     assert gate.pending == ()
 
 
-async def test_cancelled_while_the_model_talks_it_answers_nothing() -> None:
+async def test_a_run_cancelled_while_the_answer_streams_has_no_results() -> None:
     doors = Doors()
     bench = Bench([ScriptedTool("look", doors, read_only=True)])
 
@@ -588,7 +589,7 @@ def test_a_cancelled_token_ends_running_calls_after_the_grace_and_waiting_ones_a
     assert ran.result.halted == "aborted"
 
 
-async def test_calls_of_a_run_that_is_cancelled_already_do_not_begin() -> None:
+async def test_calls_of_a_cancelled_run_do_not_start() -> None:
     token = CancellationToken()
     token.cancel("esc")
     tool = ScriptedTool("look", read_only=True)
@@ -599,7 +600,7 @@ async def test_calls_of_a_run_that_is_cancelled_already_do_not_begin() -> None:
     assert tool.calls == []
 
 
-async def test_a_tool_that_cancels_itself_hurts_nobody() -> None:
+async def test_a_tool_that_cancels_itself_affects_no_other_call() -> None:
     async def quit_(arguments: JsonObject, context: ToolContext) -> ToolResult:
         raise asyncio.CancelledError
 
@@ -612,7 +613,7 @@ async def test_a_tool_that_cancels_itself_hurts_nobody() -> None:
     assert ran.statuses == ["ok", "cancelled", "ok"]
 
 
-async def test_one_call_can_be_taken_back_with_a_reason() -> None:
+async def test_one_call_can_be_cancelled_with_a_reason() -> None:
     doors = Doors()
     tools = [ScriptedTool("look", doors, read_only=True), ScriptedTool()]
     async with bench_of(tools, ExecutionOptions(grace=0)) as bench:
@@ -633,7 +634,7 @@ async def test_one_call_can_be_taken_back_with_a_reason() -> None:
     assert result.halted is None
 
 
-async def test_a_call_nobody_knows_anything_about_is_answered_as_such() -> None:
+async def test_a_call_with_an_unknown_outcome_gets_a_result_that_says_so() -> None:
     tool = ScriptedTool()
     async with bench_of([tool]) as bench:
         bench.scheduler.submit_all(calls("act", "act"))
@@ -646,7 +647,7 @@ async def test_a_call_nobody_knows_anything_about_is_answered_as_such() -> None:
     assert tool.calls == ["c1"]
 
 
-async def test_a_fault_of_our_own_answers_every_call_and_is_not_hidden() -> None:
+async def test_an_internal_fault_gives_every_call_a_result_and_is_not_hidden() -> None:
     class Broken(HookBus):
         def hooks(self, event: Any) -> Any:
             raise RuntimeError("bug")
@@ -693,7 +694,7 @@ async def test_a_failure_that_ends_the_run_lets_running_calls_finish_and_starts_
     assert ran.result.halted == "error"
 
 
-async def test_a_denial_that_ends_the_turn_skips_what_has_not_begun() -> None:
+async def test_a_denial_that_ends_the_turn_skips_calls_that_have_not_started() -> None:
     gate = ApprovalGate(approver=lambda request: ApprovalDecision(decision="deny"))
 
     ran = await run(
@@ -717,7 +718,7 @@ async def test_a_denial_that_ends_the_turn_skips_what_has_not_begun() -> None:
         ("any", [False, False], False),
     ],
 )
-async def test_how_many_results_must_ask_for_the_end(policy: Any, wishes: list[bool], answer: bool) -> None:
+async def test_the_number_of_results_that_must_request_the_end(policy: Any, wishes: list[bool], answer: bool) -> None:
     async def wish(arguments: JsonObject, context: ToolContext) -> ToolResult:
         return ToolResult(terminate=arguments["end"])
 
@@ -728,7 +729,7 @@ async def test_how_many_results_must_ask_for_the_end(policy: Any, wishes: list[b
     assert ran.result.terminate is answer
 
 
-async def test_batch_events_frame_everything_and_sum_it_up() -> None:
+async def test_batch_events_enclose_everything_and_summarise_it() -> None:
     ran = await run([ScriptedTool()], calls("act", "act"), ExecutionOptions(strategy=Batched(2)))
 
     started, ended = ran.of(ToolBatchStarted)[0], ran.of(ToolBatchEnded)[0]
@@ -741,7 +742,7 @@ async def test_batch_events_frame_everything_and_sum_it_up() -> None:
 # --- approvals ---
 
 
-async def test_reads_go_on_while_a_person_is_asked_and_a_wider_answer_settles_all() -> None:
+async def test_reads_continue_during_a_question_and_a_wider_answer_settles_all() -> None:
     gate = ApprovalGate(interactive=True)
     policy = FakePolicy({"act": "ask"})
     tools = [ScriptedTool("look", read_only=True), ScriptedTool()]
@@ -758,7 +759,7 @@ async def test_reads_go_on_while_a_person_is_asked_and_a_wider_answer_settles_al
     assert sorted(event.by for event in bench.events(ApprovalResolved)) == ["policy", "policy", "user"]
 
 
-def test_a_question_does_not_hold_a_permit_and_does_not_count_as_work() -> None:
+def test_a_question_occupies_no_slot_and_does_not_count_as_work() -> None:
     async def approve(request: Any) -> ApprovalDecision:
         await asyncio.sleep(100)
         return ApprovalDecision(decision="approve")
@@ -783,7 +784,7 @@ def test_a_question_does_not_hold_a_permit_and_does_not_count_as_work() -> None:
     assert round(ran.ended("c1").queued_ms) == 0
 
 
-async def test_a_link_made_by_an_earlier_call_is_judged_as_it_is_then() -> None:
+async def test_a_link_made_by_an_earlier_call_is_checked_as_it_is_then() -> None:
     target = ["/w/safe"]
     asked: list[Any] = []
     answered = asyncio.Event()
@@ -827,7 +828,7 @@ async def test_late_reports_are_counted() -> None:
         assert bench.scheduler.late_updates == 1
 
 
-async def test_steering_that_was_taken_over_is_not_lost_by_a_cancellation() -> None:
+async def test_delivered_steering_is_not_lost_by_a_cancellation() -> None:
     doors = Doors()
     steering = Steering(at_poll=1)
     bench = Bench(

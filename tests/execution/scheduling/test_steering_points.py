@@ -38,8 +38,8 @@ async def steered(asked: list[str], steering: Steering, **options: Any) -> Ran:
         ({"strategy": Auto(), "steering_mode": "off"}, 0),
     ],
 )
-async def test_each_mode_looks_exactly_at_its_boundaries(options: dict[str, Any], polls: int) -> None:
-    """`Auto` looks before each effect but the first, and at the end."""
+async def test_each_mode_polls_exactly_at_its_boundaries(options: dict[str, Any], polls: int) -> None:
+    """`Auto` polls before each effect but the first, and at the end."""
     steering = Steering()
 
     ran = await steered(["act"] * 4, steering, **options)
@@ -61,7 +61,7 @@ async def test_each_mode_looks_exactly_at_its_boundaries(options: dict[str, Any]
         ({"strategy": Batched(4), "steering_mode": "between_calls"}, 1, "osssss"),
     ],
 )
-async def test_what_is_left_is_skipped_in_order_and_nobody_looks_again(
+async def test_remaining_calls_are_skipped_in_order_and_there_is_no_further_poll(
     options: dict[str, Any], at_poll: int, statuses: str
 ) -> None:
     steering = Steering(at_poll)
@@ -77,7 +77,7 @@ async def test_what_is_left_is_skipped_in_order_and_nobody_looks_again(
     assert ran.of(ToolBatchEnded)[0].steering == 1
 
 
-async def test_skips_come_after_the_last_event_of_every_call_that_ran() -> None:
+async def test_skips_follow_the_last_event_of_every_call_that_ran() -> None:
     ran = await steered(["act"] * 4, Steering(1), strategy=Batched(2))
 
     assert ran.types[ran.types.index("message.ended c1") + 1 :] == [
@@ -109,7 +109,7 @@ async def test_before_effects_leaves_the_first_call_and_invalid_ones_alone() -> 
     assert ran.statuses == ["ok", "not_found", "skipped_steering"]
 
 
-async def test_before_effects_tells_what_is_wrong_with_a_later_call_all_the_same() -> None:
+async def test_before_effects_still_reports_the_fault_of_a_later_call() -> None:
     ran = await steered(["act", "act", "nothing"], Steering(1), strategy=Sequential(), steering_mode="before_effects")
 
     assert ran.statuses == ["ok", "skipped_steering", "not_found"]
@@ -124,7 +124,7 @@ SLOW_LOOKS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("slow", ["getter", "observer", "both"])
 @pytest.mark.parametrize("options", SLOW_LOOKS)
-def test_no_call_begins_between_a_boundary_and_its_poll(options: str, slow: str) -> None:
+def test_no_call_starts_between_a_boundary_and_its_poll(options: str, slow: str) -> None:
     steering, hooks = Steering(1), HookBus()
 
     async def get() -> list[UserMessage]:
@@ -146,7 +146,7 @@ def test_no_call_begins_between_a_boundary_and_its_poll(options: str, slow: str)
 
 
 @pytest.mark.parametrize("options", SLOW_LOOKS)
-def test_calls_go_on_after_each_poll_that_finds_nothing(options: str) -> None:
+def test_calls_continue_after_each_poll_that_finds_nothing(options: str) -> None:
     steering = Steering()
 
     async def get() -> list[UserMessage]:
@@ -161,7 +161,7 @@ def test_calls_go_on_after_each_poll_that_finds_nothing(options: str) -> None:
 
 
 @pytest.mark.parametrize("options", SLOW_LOOKS)
-def test_a_call_held_by_a_poll_gives_way_to_an_abort(options: str) -> None:
+def test_a_call_held_by_a_poll_yields_to_an_abort(options: str) -> None:
     token = CancellationToken()
 
     async def get() -> list[UserMessage]:
@@ -204,7 +204,7 @@ async def test_a_call_that_was_just_approved_waits_for_the_poll_too() -> None:
     assert ask.calls == []
 
 
-async def test_a_systems_notice_is_not_blamed_on_the_user() -> None:
+async def test_a_system_notice_is_not_attributed_to_the_user() -> None:
     ran = await steered(["act", "act"], Steering(1, kind="notice"), strategy=Sequential())
 
     assert "not from the user" in ran.texts[1]
@@ -225,7 +225,7 @@ async def test_a_getter_that_raises_counts_as_empty() -> None:
     assert [event.code for event in ran.of(Warned)] == ["steering_failed"] * 2
 
 
-async def test_a_call_that_waits_for_a_person_gives_way_when_told_of_a_message() -> None:
+async def test_a_call_waiting_for_approval_yields_when_a_message_arrives() -> None:
     gate = ApprovalGate(interactive=True)
     doors = Doors()
     steering = Steering()
@@ -258,7 +258,7 @@ async def test_a_call_that_waits_for_a_person_gives_way_when_told_of_a_message()
 
 
 @pytest.mark.parametrize("moment", ["before it noticed", "while it tidies up"])
-async def test_a_message_that_comes_while_the_run_is_being_cancelled_waits_on(moment: str) -> None:
+async def test_a_message_that_arrives_during_cancellation_stays_queued(moment: str) -> None:
     steering = Steering()
     bench: Bench
 
@@ -289,7 +289,7 @@ async def test_a_message_that_comes_while_the_run_is_being_cancelled_waits_on(mo
     assert bench.ended() == {"c0": "cancelled"}
 
 
-async def test_other_modes_wait_for_their_boundary_even_when_told() -> None:
+async def test_other_modes_wait_for_their_boundary_despite_a_notification() -> None:
     doors = Doors()
     steering = Steering()
     async with bench_of(
@@ -306,8 +306,8 @@ async def test_other_modes_wait_for_their_boundary_even_when_told() -> None:
 
 
 @pytest.mark.parametrize("mode", ["between_calls", "between_batches", "interrupt", "before_effects", "after_batch"])
-async def test_nobody_looks_before_the_last_call_is_known(mode: SteeringMode) -> None:
-    """The call that comes next may be a read whose work would be lost, or the answer may still break off."""
+async def test_there_is_no_poll_before_the_last_call_is_known(mode: SteeringMode) -> None:
+    """The next call may be a read whose work would be lost, or the answer may still break off."""
     steering = Steering()
     steering.say()
     look = ScriptedTool("look", read_only=True)
@@ -322,7 +322,7 @@ async def test_nobody_looks_before_the_last_call_is_known(mode: SteeringMode) ->
         await bench.scheduler.finish()
 
 
-def test_interrupt_cancels_what_may_be_interrupted_and_skips_the_rest() -> None:
+def test_interrupt_cancels_interruptible_calls_and_skips_the_rest() -> None:
     steering = Steering()
 
     async def speak(arguments: JsonObject, context: ToolContext) -> ToolResult:
@@ -351,7 +351,7 @@ def test_interrupt_cancels_what_may_be_interrupted_and_skips_the_rest() -> None:
     assert "the user sent a message" in ran.texts[0]
 
 
-async def test_interrupt_leaves_a_call_alone_of_which_it_cannot_be_said_whether_it_may() -> None:
+async def test_interrupt_spares_a_call_whose_predicate_fails() -> None:
     class Broken(ScriptedTool):
         def interruptible(self, arguments: JsonObject) -> bool:
             raise KeyError
@@ -372,7 +372,7 @@ async def test_interrupt_leaves_a_call_alone_of_which_it_cannot_be_said_whether_
     assert bench.ended() == {"c0": "ok"}
 
 
-def test_interrupt_looks_again_and_again_and_at_the_end() -> None:
+def test_interrupt_polls_repeatedly_and_at_the_end() -> None:
     steering = Steering()
 
     async def work() -> Ran:
@@ -385,7 +385,7 @@ def test_interrupt_looks_again_and_again_and_at_the_end() -> None:
     assert steering.polls == 6
 
 
-def test_auto_between_batches_looks_whenever_nothing_runs() -> None:
+def test_auto_between_batches_polls_whenever_nothing_runs() -> None:
     steering = Steering()
 
     async def work() -> Ran:
@@ -400,10 +400,10 @@ def test_auto_between_batches_looks_whenever_nothing_runs() -> None:
     ran = run_virtual(work())
 
     assert ran.statuses == ["ok"] * 3
-    assert steering.polls == 2, "behind the two that ran together, and at the end"
+    assert steering.polls == 2, "after the two concurrent calls, and at the end"
 
 
-async def test_auto_between_calls_looks_behind_an_only_call_too() -> None:
+async def test_auto_between_calls_polls_after_a_single_call_too() -> None:
     steering = Steering()
 
     await steered(["act"], steering, strategy=Auto(), steering_mode="between_calls")
@@ -411,7 +411,7 @@ async def test_auto_between_calls_looks_behind_an_only_call_too() -> None:
     assert steering.polls == 1
 
 
-async def test_a_call_is_judged_again_after_somebody_looked() -> None:
+async def test_a_call_is_decided_again_after_a_poll() -> None:
     policy = FakePolicy()
     act = ScriptedTool()
 
@@ -448,7 +448,7 @@ async def test_a_first_call_that_never_ran_is_a_boundary_like_any_other(options:
 
 
 @pytest.mark.parametrize("mode", ["before_effects", "between_calls"])
-async def test_only_the_mode_that_interrupts_breaks_off_a_call_that_runs(mode: Any) -> None:
+async def test_only_the_interrupt_mode_cancels_running_calls(mode: Any) -> None:
     doors, steering = Doors(), Steering(at_poll=1)
     tools = [ScriptedTool("wait", doors, read_only=True, interruptible=True), ScriptedTool()]
     async with bench_of(tools, ExecutionOptions(steering_mode=mode), get_steering=steering) as bench:

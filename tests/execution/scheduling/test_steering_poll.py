@@ -23,7 +23,7 @@ async def test_without_a_getter_nothing_is_ever_found() -> None:
     assert poll.found == ()
 
 
-async def test_once_it_found_something_it_never_asks_again() -> None:
+async def test_after_finding_a_message_it_never_polls_again() -> None:
     steering = Steering(at_poll=2)
     poll = poll_of(steering, ValidatingBus(whole=False))
 
@@ -34,7 +34,7 @@ async def test_once_it_found_something_it_never_asks_again() -> None:
     assert [message.text for message in poll.found] == ["stop that"]
 
 
-async def test_two_polls_at_once_ask_one_after_the_other() -> None:
+async def test_two_concurrent_polls_run_in_sequence() -> None:
     inside = 0
 
     async def getter() -> list[UserMessage]:
@@ -53,7 +53,7 @@ async def test_two_polls_at_once_ask_one_after_the_other() -> None:
     assert len(poll.found) == 1
 
 
-async def test_a_getter_that_raises_is_told_and_counts_as_empty() -> None:
+async def test_a_getter_that_raises_is_published_and_counts_as_empty() -> None:
     async def broken() -> list[UserMessage]:
         raise OSError("gone")
 
@@ -65,7 +65,7 @@ async def test_a_getter_that_raises_is_told_and_counts_as_empty() -> None:
     assert [getattr(event, "code", "") for event in events] == ["steering_failed"]
 
 
-async def test_a_getter_may_answer_with_nothing_or_at_once() -> None:
+async def test_a_getter_may_return_nothing_and_may_be_synchronous() -> None:
     async def nothing() -> None:
         return None
 
@@ -74,7 +74,7 @@ async def test_a_getter_may_answer_with_nothing_or_at_once() -> None:
     assert await poll_of(lambda: [user_message("hi")], ValidatingBus(whole=False)).poll()
 
 
-async def test_a_systems_notice_is_never_blamed_on_the_user() -> None:
+async def test_a_system_notice_is_never_attributed_to_the_user() -> None:
     notice = poll_of(Steering(at_poll=1, kind="notice"), ValidatingBus(whole=False))
     person = poll_of(Steering(at_poll=1), ValidatingBus(whole=False))
     await notice.poll()
@@ -99,9 +99,7 @@ async def test_a_systems_notice_is_never_blamed_on_the_user() -> None:
     ],
 )
 @pytest.mark.parametrize("is_async", [False, True])
-async def test_a_getter_hands_over_texts_or_messages_one_or_several(
-    answer: Any, texts: list[str], is_async: bool
-) -> None:
+async def test_a_getter_returns_texts_or_messages_one_or_several(answer: Any, texts: list[str], is_async: bool) -> None:
     async def later() -> Any:
         return answer
 
@@ -116,7 +114,7 @@ async def test_a_getter_hands_over_texts_or_messages_one_or_several(
     assert poll.reason == ("steering" if texts else "notice")
 
 
-async def test_what_is_handed_over_beside_something_else_is_not_lost() -> None:
+async def test_messages_beside_invalid_values_are_not_lost() -> None:
     bus = ValidatingBus(whole=False)
     answer: Any = ["keep this", {"role": "user"}, user_message("and this"), 5]
     with bus.subscribe(merge=False) as subscription:
@@ -131,7 +129,7 @@ async def test_what_is_handed_over_beside_something_else_is_not_lost() -> None:
     ]
 
 
-async def test_a_text_that_steers_reaches_the_result_of_the_calls() -> None:
+async def test_a_steering_text_reaches_the_result_of_the_calls() -> None:
     answers = iter(["stop that"])
     ran = await run([ScriptedTool()], calls("act", "act"), steering=lambda: next(answers, None))
 
@@ -145,7 +143,7 @@ class BreaksDown:
 
 
 @pytest.mark.parametrize("answer", [5, b"abc", {"text": "abc"}, [object()], BreaksDown(), True])
-async def test_a_getter_that_hands_over_no_messages_is_told_and_counts_as_empty(answer: Any) -> None:
+async def test_a_getter_that_returns_no_messages_is_published_and_counts_as_empty(answer: Any) -> None:
     bus = ValidatingBus(whole=False)
     with bus.subscribe(merge=False) as subscription:
         poll = poll_of(lambda: answer, bus)

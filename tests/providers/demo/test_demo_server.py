@@ -52,6 +52,7 @@ def posted(demo: DemoServer, body: Any, path: str = "/v1/messages", **headers: s
             return error.code, error.read()
 
 
+@pytest.mark.slow
 async def test_the_tour_begins_through_the_real_sdk() -> None:
     async with DemoServer(pace=0) as demo, asking(demo) as provider:
         facts, error = await heard(provider.stream(prompt("fix the failing test")))
@@ -97,6 +98,7 @@ async def test_the_same_request_is_answered_with_the_same_bytes(tmp_path: Path) 
     assert len(set(answers)) == 1
 
 
+@pytest.mark.slow
 async def test_every_tour_begins_with_a_fresh_copy(tmp_path: Path) -> None:
     async with DemoServer(pace=0, sample_dir=tmp_path) as demo, asking(demo) as provider:
         await heard(provider.stream(prompt("fix the failing test")))

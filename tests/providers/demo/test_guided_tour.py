@@ -53,6 +53,7 @@ def place(tmp_path: Path) -> DemoWorkspace:
     return DemoWorkspace(str(tmp_path / "tour"), sample_test_command(tmp_path / "tour"))
 
 
+@pytest.mark.slow
 def test_the_tour_from_its_first_word_to_green_tests(place: DemoWorkspace) -> None:
     tools = RealTools()
     talk = DemoConversation(tools, demo_workspace=place)
@@ -78,6 +79,7 @@ def test_the_tour_from_its_first_word_to_green_tests(place: DemoWorkspace) -> No
     assert not any(turn.fresh_sample for turn in talk.turns[1:])
 
 
+@pytest.mark.slow
 def test_a_correction_while_the_tests_run_is_followed_next(place: DemoWorkspace) -> None:
     talk = DemoConversation(RealTools(), demo_workspace=place)
     talk.ask("fix the failing test")
@@ -98,6 +100,7 @@ def test_outside_the_tour_names_mean_the_users_own_files(place: DemoWorkspace) -
     assert called(talk.ask("show README.md")) == [("read", "README.md")]
 
 
+@pytest.mark.slow
 def test_a_denied_edit_ends_the_tour_without_a_change(place: DemoWorkspace) -> None:
     talk = DemoConversation(RealTools(edit=DENIED), demo_workspace=place)
     talk.ask("fix the failing test")
@@ -137,6 +140,7 @@ def test_tests_that_may_not_run_do_not_keep_it_from_the_edit(place: DemoWorkspac
     assert "did not run" in talk.finish().text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("steps", "then"),
     [(1, "edit"), (2, None), (3, None)],
@@ -153,6 +157,7 @@ def test_skip_leaves_out_the_next_step(place: DemoWorkspace, steps: int, then: s
     assert [name for name, _ in called(turn)] == ([then] if then else [])
 
 
+@pytest.mark.slow
 def test_stop_leaves_the_tour(place: DemoWorkspace) -> None:
     talk = DemoConversation(RealTools(), demo_workspace=place)
     talk.ask("fix the failing test")

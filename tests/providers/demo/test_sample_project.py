@@ -37,6 +37,7 @@ def test_every_file_of_the_sample_is_copied() -> None:
     assert {path.name for path in source.iterdir()} == {f"{name}.txt" for name in SAMPLE_FILES}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runner", ["-m pytest -q", "-m unittest discover -v -s"])
 def test_one_test_fails_whatever_runs_it_and_wherever(tmp_path: Path, runner: str) -> None:
     target, elsewhere = tmp_path / "a place", tmp_path / "elsewhere"
@@ -50,6 +51,7 @@ def test_one_test_fails_whatever_runs_it_and_wherever(tmp_path: Path, runner: st
     assert "test_ten_of_a_kind_get_the_discount" in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_the_command_is_one_that_runs(tmp_path: Path) -> None:
     copy_sample_project(tmp_path)
 

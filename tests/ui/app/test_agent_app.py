@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+import pytest
 from textual.pilot import Pilot
 
 from tests.ui.stage import PATIENCE, Clock
@@ -26,6 +27,7 @@ async def until(pilot: Pilot[None], happened: Callable[[], bool]) -> None:
             await pilot.pause()
 
 
+@pytest.mark.slow
 async def test_questions_are_answered_in_its_dialogs() -> None:
     agent = Agent(ScriptedProvider([reply(call("pay", amount=3)), "Paid."]), tools=[pay])
     ended: list[RunEnded] = []
@@ -42,6 +44,7 @@ async def test_questions_are_answered_in_its_dialogs() -> None:
     assert [message.text for message in agent.history.messages()][-2:] == ["paid 3", "Paid."]
 
 
+@pytest.mark.slow
 async def test_what_is_typed_becomes_a_run() -> None:
     agent = Agent(ScriptedProvider(["Hello!"]))
     ended: list[RunEnded] = []
@@ -55,6 +58,7 @@ async def test_what_is_typed_becomes_a_run() -> None:
     assert [message.text for message in agent.history.messages()] == ["hi", "Hello!"]
 
 
+@pytest.mark.slow
 async def test_leaving_in_the_middle_of_a_run_leaves_the_conversation_whole() -> None:
     agent = Agent(ScriptedProvider([reply(call("pay", amount=3)), "Paid."]), tools=[pay])
     app = AgentApp(agent, prompt="Pay 3.")
@@ -67,6 +71,7 @@ async def test_leaving_in_the_middle_of_a_run_leaves_the_conversation_whole() ->
     assert [message.role for message in agent.history.messages()] == ["user", "assistant", "tool_result"]
 
 
+@pytest.mark.slow
 async def test_a_subclass_may_live_anywhere_and_have_keys_of_its_own(tmp_path: Path) -> None:
     source = (
         "from tui_agent import AgentApp\n"

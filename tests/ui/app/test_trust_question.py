@@ -67,6 +67,7 @@ async def test_everything_it_brings_is_shown_with_nothing_hidden() -> None:
     assert "deny bash(rm:*)" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["t", "a", "n"])
 async def test_a_key_that_came_too_early_is_no_answer(key: str) -> None:
     clock = Clock()
@@ -83,6 +84,7 @@ async def test_a_key_that_came_too_early_is_no_answer(key: str) -> None:
     assert app.return_value is None
 
 
+@pytest.mark.slow
 async def test_a_yes_counts_only_once_everything_was_read() -> None:
     clock = Clock()
     app = question(clock, lines=60)

@@ -21,6 +21,8 @@ from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 
+pytestmark = pytest.mark.slow
+
 MINE = 'name = "mine"\n[colors]\nprimary = "{}"\n'
 
 

@@ -1,5 +1,6 @@
 """What a question shows: the exact input first, everything in it visible, nothing left out without a word."""
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -75,6 +76,7 @@ def test_input_that_the_change_shows_line_by_line_is_not_shown_twice() -> None:
     assert "old  tw   touches  /x" in shown(request({"old": "tw"}, preview))
 
 
+@pytest.mark.slow
 def test_contents_that_differ_beyond_what_is_read_of_a_change_are_shown_whole() -> None:
     def look(content: str) -> list[str]:
         preview = Preview(kind="diff", text=diff_of("", content, "a/x", "b/x").text, path="/x")

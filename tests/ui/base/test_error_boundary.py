@@ -74,6 +74,7 @@ class FakeBrokenMessage(Part):
         raise Boom("boom")
 
 
+@pytest.mark.slow
 async def test_a_part_that_fails_keeps_the_event_from_no_other() -> None:
     bus = EventBus()
     app = app_on(bus, log_file=LOG)
@@ -89,6 +90,7 @@ async def test_a_part_that_fails_keeps_the_event_from_no_other() -> None:
         assert [str(LOG) in toast.message for toast in app._notifications] == [True]
 
 
+@pytest.mark.slow
 async def test_a_message_that_cannot_be_drawn_leaves_the_rest_usable() -> None:
     bus = EventBus()
     app = app_on(bus, log_file=LOG)
@@ -105,6 +107,7 @@ async def test_a_message_that_cannot_be_drawn_leaves_the_rest_usable() -> None:
         assert len(app._notifications) == 1
 
 
+@pytest.mark.slow
 async def test_a_test_sees_a_part_fail() -> None:
     bus = EventBus()
     app = app_on(bus, log_file=None)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.session.played_sessions import FULL_SESSION, PlayedRun, play, played_sessions
+from tests.support.examples import examples
 from tests.support.protocol_strategies import of_model
 from tests.ui.test_any_order import TOLD
 from tui_agent.protocol.envelope import Envelope, Origin, event_classes
@@ -49,7 +50,8 @@ def assert_looks_the_same(past: Sequence[Envelope]) -> None:
     assert short.status == whole.status
 
 
-@settings(max_examples=40)
+@pytest.mark.slow
+@settings(max_examples=examples(40))
 @given(played_sessions, st.data())
 def test_any_past_that_ends_anywhere_looks_the_same(script: tuple[PlayedRun, ...], data: st.DataObject) -> None:
     past = play(script)

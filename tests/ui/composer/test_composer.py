@@ -96,6 +96,7 @@ async def test_a_backslash_inside_a_line_is_a_backslash() -> None:
         assert pilot.app.sent == [("submit", "\\n")]
 
 
+@pytest.mark.slow
 async def test_it_grows_to_a_third_of_the_window() -> None:
     async with Desk().run_test(size=(80, 24)) as pilot:
         pilot.app.composer.show("\n".join("abcdef"))
@@ -125,6 +126,7 @@ async def test_a_paste_of_any_length_moves_nothing_off_the_screen() -> None:
         assert pilot.app.screen.max_scroll_y == 0
 
 
+@pytest.mark.slow
 async def test_what_was_sent_can_be_had_again() -> None:
     async with Desk().run_test() as pilot:
         await pilot.press(*"one", "enter", *"two", "enter", *"dra")
@@ -206,6 +208,7 @@ async def test_a_folded_paste_opens_again() -> None:
         assert pilot.app.composer.text == LONG
 
 
+@pytest.mark.slow
 async def test_a_folded_paste_goes_as_a_whole() -> None:
     async with Desk().run_test() as pilot:
         await paste(pilot.app, LONG)
@@ -310,6 +313,7 @@ async def test_the_cursor_steps_over_an_escape() -> None:
         assert places == [len("\\x1b\\u202e"), len("\\x1b"), 0]
 
 
+@pytest.mark.slow
 async def test_a_draft_with_escapes_and_labels_survives_a_look_back() -> None:
     async with Desk().run_test() as pilot:
         await pilot.press(*"one", "enter")
@@ -369,6 +373,7 @@ LONG_SEQUENCES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LONG_SEQUENCES)
 async def test_no_row_of_a_joined_sequence_is_wider_than_it_is_drawn(name: str) -> None:
     text = LONG_SEQUENCES[name]
@@ -439,6 +444,7 @@ async def test_the_chosen_command_is_sent() -> None:
         assert pilot.app.sent == [("submit", "/tools")]
 
 
+@pytest.mark.slow
 async def test_closed_suggestions_stay_closed_until_something_is_typed() -> None:
     async with Desk().run_test() as pilot:
         await pilot.press("slash", "h", "escape", "enter")

@@ -1,5 +1,6 @@
 """Long pastes are short to look at and whole when sent."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,6 +52,7 @@ def test_spans_say_where_labels_stand() -> None:
     assert folder.text_of(span.label) == lines(20)
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(min_size=FOLDED_CHARACTERS, max_size=FOLDED_CHARACTERS + 40), min_size=1, max_size=3))
 def test_whatever_is_folded_comes_out_whole(pastes: list[str]) -> None:
     folder = PasteFolder()

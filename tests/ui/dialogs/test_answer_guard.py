@@ -1,4 +1,4 @@
-"""No key that was meant for something else answers a question (P54)."""
+"""No key meant for something else answers a question."""
 
 from hypothesis import given
 from hypothesis import strategies as st

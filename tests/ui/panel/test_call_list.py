@@ -1,5 +1,6 @@
 """The tool panel under the hand: selecting, following, filtering, opening, and clocks that cost only themselves."""
 
+import pytest
 from textual import on
 from textual.app import App, ComposeResult
 
@@ -60,6 +61,7 @@ async def test_the_arrows_select_from_the_newest_on() -> None:
         assert seen == [4, 3, 4, 4, 4, 1, 1, 4]
 
 
+@pytest.mark.slow
 async def test_down_with_nothing_selected_selects_the_newest() -> None:
     async with Bench(working()).run_test(size=(60, 20)) as pilot:
         await pilot.press("j")
@@ -117,6 +119,7 @@ async def test_the_filter_steps_and_the_heading_says_so() -> None:
         assert seen == ["running", "failed", "needs", "all"]
 
 
+@pytest.mark.slow
 async def test_the_selection_survives_a_filter_that_keeps_it() -> None:
     async with Bench(working()).run_test(size=(60, 20)) as pilot:
         await pilot.press("up", "up", "f")
@@ -126,6 +129,7 @@ async def test_the_selection_survives_a_filter_that_keeps_it() -> None:
         assert pilot.app.selected is None
 
 
+@pytest.mark.slow
 async def test_a_call_that_a_filter_hides_can_be_gone_to() -> None:
     async with Bench(working()).run_test(size=(60, 20)) as pilot:
         await pilot.press("f")
@@ -186,6 +190,7 @@ async def test_a_tick_draws_clocks_and_nothing_else() -> None:
         assert set(asked) == {4}
 
 
+@pytest.mark.slow
 async def test_ten_thousand_calls_are_drawn_like_ten() -> None:
     story = Story().run("x").step(0)
     for index in range(10_000):

@@ -1,5 +1,7 @@
 """The page about a call: every part that has something to say."""
 
+import pytest
+
 from tests.ui.panel.test_call_view_state import ASKED, QUEUED, STARTED, ended, seen
 from tests.ui.row_kit import DIFF, Teller
 from tui_agent.protocol.events import (
@@ -222,6 +224,7 @@ def test_a_call_that_took_over_anothers_work_says_so() -> None:
     assert not any("taken over" in row for row in sections(seen(QUEUED, STARTED, ended()))["Timing"])
 
 
+@pytest.mark.slow
 def test_endless_input_and_output_are_cut_in_the_middle() -> None:
     nested: object = "deep"
     for _ in range(300):

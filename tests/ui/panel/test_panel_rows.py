@@ -1,5 +1,7 @@
 """The panel's rows: which call stands where, through filters, widths and live output."""
 
+import pytest
+
 from tests.ui.story import Story, working
 from tui_agent.ui.panel.call_rows import RowContext
 from tui_agent.ui.panel.panel_rows import PanelRows
@@ -104,6 +106,7 @@ def test_a_hidden_call_has_no_block() -> None:
     assert rows.index_of(None) is None
 
 
+@pytest.mark.slow
 def test_ten_thousand_calls_touch_only_what_changes() -> None:
     story = Story().run("x").step(0)
     for number in range(10_000):

@@ -91,6 +91,7 @@ def test_sanitise_works_line_by_line(first: str, second: str) -> None:
     assert sanitise(f"{first}\n{second}") == f"{sanitise(first)}\n{sanitise(second)}"
 
 
+@pytest.mark.slow
 def test_every_character_that_hides_is_an_escape_where_one_decides_and_never_itself_where_one_reads() -> None:
     """Codes without a character and private ones are alike: some of each will do."""
     for character in map(chr, range(sys.maxunicode + 1)):
@@ -105,6 +106,7 @@ def test_every_character_that_hides_is_an_escape_where_one_decides_and_never_its
         assert edited == (f"a{character}b" if character == "\t" or character in TYPOGRAPHY else decided)
 
 
+@pytest.mark.slow
 def test_whatever_the_last_look_takes_away_is_in_the_table() -> None:
     assert [one for one in map(chr, range(sys.maxunicode + 1)) if plain(one) != one and not is_invisible(one)] == []
 
@@ -147,6 +149,7 @@ def test_visible_text_can_be_read_back_so_no_two_texts_look_the_same(text: str) 
     assert read_back(visible(text)) == text
 
 
+@pytest.mark.slow
 @given(awkward_text)
 def test_a_long_text_is_shown_as_its_lines_are(text: str) -> None:
     body = text.strip("\n") + "x"

@@ -62,6 +62,7 @@ async def test_it_follows_the_end() -> None:
         assert seen(conversation)[-1] == "   one more"
 
 
+@pytest.mark.slow
 async def test_a_reader_elsewhere_is_left_in_peace_and_told_what_is_new() -> None:
     async with HostApp().run_test(size=SIZE) as pilot:
         conversation = await tell(pilot, *many(20))
@@ -91,6 +92,7 @@ async def test_the_line_about_what_is_new_leads_to_the_end() -> None:
         assert seen(conversation)[-1] == "   new"
 
 
+@pytest.mark.slow
 async def test_a_flood_is_shown_at_once_and_read_a_slice_at_a_time() -> None:
     text = "\n\n".join(f"point **{number}**" for number in range(5_000))
     async with HostApp().run_test(size=SIZE) as pilot:
@@ -108,6 +110,7 @@ async def test_a_flood_is_shown_at_once_and_read_a_slice_at_a_time() -> None:
         assert conversation.following
 
 
+@pytest.mark.slow
 async def test_an_endless_text_that_is_there_already_is_read_where_the_reader_is() -> None:
     text = "\n\n".join(f"point **{number}**" for number in range(5_000))
     async with HostApp().run_test(size=SIZE) as pilot:
@@ -156,6 +159,7 @@ async def test_going_to_the_end_follows_again() -> None:
         assert conversation.following
 
 
+@pytest.mark.slow
 async def test_scrolling_up_through_what_was_never_laid_out_shows_every_row_once() -> None:
     texts = [f"message {number} " + "word " * (number * 7 % 40) for number in range(60)]
     async with HostApp().run_test(size=SIZE) as pilot:
@@ -234,6 +238,7 @@ async def test_a_click_opens_and_closes_thinking() -> None:
         assert "   ▸ thinking  first then" in seen(conversation)
 
 
+@pytest.mark.slow
 async def test_keys_go_from_part_to_part_and_open_them() -> None:
     app = ListeningApp()
     async with app.run_test(size=SIZE) as pilot:
@@ -261,6 +266,7 @@ async def test_keys_go_from_part_to_part_and_open_them() -> None:
         assert any(row.startswith("▎  ▸ thinking  ho") for row in seen(conversation))
 
 
+@pytest.mark.slow
 async def test_keys_scroll_where_the_keyboard_is() -> None:
     async with HostApp().run_test(size=SIZE) as pilot:
         conversation = await tell(pilot, *many(20))
@@ -314,6 +320,7 @@ async def test_search_goes_through_matches_and_opens_what_is_folded() -> None:
         assert conversation.search("no such thing") == 0
 
 
+@pytest.mark.slow
 async def test_a_selection_is_copied_as_it_was_written() -> None:
     text = "a paragraph that is longer than one row of this narrow window and so is wrapped"
     async with HostApp().run_test(size=SIZE) as pilot:
@@ -375,6 +382,7 @@ async def test_another_session_begins_empty() -> None:
         assert seen(conversation)[:3] == ["", " You", "   fresh"]
 
 
+@pytest.mark.slow
 async def test_another_theme_changes_the_colours() -> None:
     async with HostApp().run_test(size=SIZE) as pilot:
         conversation = await tell(pilot, user("x"))
@@ -393,6 +401,7 @@ NASTY = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", NASTY)
 async def test_no_text_acts_and_no_cell_hides(text: str) -> None:
     async with HostApp().run_test(size=SIZE) as pilot:
@@ -409,6 +418,7 @@ async def test_no_text_acts_and_no_cell_hides(text: str) -> None:
                 assert "@click" not in (segment.style.meta if segment.style else {})
 
 
+@pytest.mark.slow
 async def test_a_whole_session_scrolls_at_every_size() -> None:
     async with HostApp().run_test(size=(20, 6)) as pilot:
         conversation = pilot.app.query_one(Conversation)
@@ -426,6 +436,7 @@ async def test_a_whole_session_scrolls_at_every_size() -> None:
         assert seen(conversation)[-1] == "   Good, then I only change the helper▍"
 
 
+@pytest.mark.slow
 async def test_ten_thousand_messages_lay_out_only_what_is_in_sight() -> None:
     async with HostApp().run_test(size=SIZE) as pilot:
         conversation = await tell(pilot, *(answer(ANSWER, f"a{number}") for number in range(5_000)))

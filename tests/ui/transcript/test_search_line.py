@@ -1,5 +1,6 @@
 """Finding something in the conversation: with the key, letter by letter, through the matches, and back."""
 
+import pytest
 from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -7,6 +8,8 @@ from textual.widgets import Input
 from tests.ui.still import drawn, shown, still_app
 from tests.ui.story import Story
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+
+pytestmark = pytest.mark.slow
 
 
 def long_story() -> Story:

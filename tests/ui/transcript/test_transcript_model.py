@@ -1,5 +1,6 @@
 """Parts under each other: laid out only where looked at, found by row, and kept within a budget."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -122,6 +123,7 @@ def test_another_width_shows_the_same_words(texts: list[str], one: int, other: i
 LONG = "\n\n".join(f"paragraph {number} with some words" for number in range(300))
 
 
+@pytest.mark.slow
 def test_a_streamed_part_shows_what_the_whole_shows() -> None:
     live, whole = MarkdownPart(live=True), MarkdownPart(LONG)
     transcript = filled(live, width=30)
@@ -201,6 +203,7 @@ def test_a_forgotten_text_keeps_its_height_and_comes_back() -> None:
 ENDLESS = "\n\n".join(f"line **{number}**" for number in range(3_000))
 
 
+@pytest.mark.slow
 def test_a_long_text_is_read_in_slices_and_shown_as_it_came_until_then() -> None:
     part = MarkdownPart(ENDLESS)
     transcript = filled(part, width=40)
@@ -224,6 +227,7 @@ def test_a_long_text_is_read_in_slices_and_shown_as_it_came_until_then() -> None
     assert rows_of(transcript, 40) == [f"line {number // 2}" if number % 2 == 0 else "" for number in range(5_999)]
 
 
+@pytest.mark.slow
 def test_a_reader_in_a_text_that_is_still_read_stays_where_they_are() -> None:
     part = MarkdownPart("\n\n".join(["word **bold** " * 7] * 2_000))
     transcript = filled(part, width=30)
@@ -238,6 +242,7 @@ def test_a_reader_in_a_text_that_is_still_read_stays_where_they_are() -> None:
         assert transcript.total - top == below or not transcript.line(top).plain.count("**")
 
 
+@pytest.mark.slow
 def test_a_long_text_is_not_read_again_after_its_rows_were_let_go() -> None:
     part = MarkdownPart(ENDLESS)
     transcript = filled(part, width=40)
@@ -304,6 +309,7 @@ def test_while_it_thinks_its_newest_line_is_shown() -> None:
     assert rows_of(transcript, 40)[-1] == "▏ Then that too"
 
 
+@pytest.mark.slow
 def test_opened_thinking_is_laid_out_only_where_it_is_looked_at() -> None:
     part = ThinkingPart(ENDLESS)
     transcript = filled(part, width=40)

@@ -125,6 +125,7 @@ CODE_LINES = [
 ]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sampled_from(CODE_LINES[:-1]), min_size=20, max_size=200),
     cuts,
@@ -223,6 +224,7 @@ class Reader:
         return cost
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", pathological_texts(1))
 def test_no_text_makes_a_flush_dear(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = pathological_texts(20_000)[name]
@@ -241,6 +243,7 @@ def test_no_text_makes_a_flush_dear(name: str, monkeypatch: pytest.MonkeyPatch) 
     assert not stream.open
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", ["[", "![", "*", "<", "&", "http://", "x", "(", "{"])
 def test_a_line_too_dear_to_be_read_is_shown_as_it_came(sign: str) -> None:
     text = sign * 50_000
@@ -271,6 +274,7 @@ def test_entities_cannot_spell_the_sign_of_a_hidden_line() -> None:
     assert shown.count("[") == 300
 
 
+@pytest.mark.slow
 def test_the_rest_of_an_endless_text_is_not_read() -> None:
     text = "a **b** c\n\n" * (TEXT_COST // 10)
     stream = MarkdownStream()

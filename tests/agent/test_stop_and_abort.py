@@ -1,4 +1,4 @@
-"""Stop after this step, abort now, cancel the task: each ends the run once and leaves all whole (C33, P27–P35)."""
+"""Stop after this step, abort now, cancel the task: each ends the run once and leaves everything whole."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -31,7 +31,7 @@ QUICK = ExecutionOptions(grace=0)
 
 
 async def _braked(b: Bench, when: asyncio.Event, brake: str) -> None:
-    """Runs the agent and pulls a brake once the event is set."""
+    """Run the agent and stop or abort it once the event is set."""
     async with asyncio.TaskGroup() as group:
         running = group.create_task(b.loop.run("Go"))
         await when.wait()
@@ -76,7 +76,7 @@ async def test_a_stop_during_an_answer_lets_it_end(bench: BenchMaker) -> None:
     assert [event.status for event in b.of(StatusChanged)][-2:] == ["stopping", "idle"]
 
 
-async def test_an_abort_closes_the_stream_and_keeps_what_was_said(bench: BenchMaker) -> None:
+async def test_an_abort_closes_the_stream_and_keeps_the_text_so_far(bench: BenchMaker) -> None:
     speaking = asyncio.Event()
     b = bench([reply(Think("secret"), "Half a th", Wait(asyncio.Event(), speaking), "ought")])
 
@@ -88,7 +88,7 @@ async def test_an_abort_closes_the_stream_and_keeps_what_was_said(bench: BenchMa
     assert [event.text for event in b.of(Noticed)] == ["The run ends now: enough."]
 
 
-async def test_an_abort_before_anything_was_said_leaves_no_answer(bench: BenchMaker) -> None:
+async def test_an_abort_before_any_text_leaves_no_answer(bench: BenchMaker) -> None:
     thinking = asyncio.Event()
     b = bench([reply(Think("hm"), Wait(asyncio.Event(), thinking))])
 
@@ -98,7 +98,7 @@ async def test_an_abort_before_anything_was_said_leaves_no_answer(bench: BenchMa
     assert "message.discarded" in b.types()
 
 
-async def test_an_abort_while_connecting_tells_of_no_message(bench: BenchMaker) -> None:
+async def test_an_abort_while_connecting_publishes_no_message(bench: BenchMaker) -> None:
     connecting = asyncio.Event()
     b = bench([reply(Wait(asyncio.Event(), connecting), "x")])
 
@@ -107,7 +107,7 @@ async def test_an_abort_while_connecting_tells_of_no_message(bench: BenchMaker) 
     assert b.types()[5:] == ["notice", "step.ended", "turn.ended", "run.ended"]
 
 
-async def test_without_early_calls_those_of_a_broken_answer_are_answered_too(bench: BenchMaker) -> None:
+async def test_without_early_calls_the_calls_of_a_broken_answer_get_results_too(bench: BenchMaker) -> None:
     speaking, change = asyncio.Event(), ScriptedTool("change")
     options = ExecutionOptions(stream_tools="off")
     b = bench([reply("Let me", call("change"), Wait(asyncio.Event(), speaking))], change, options=options)
@@ -133,7 +133,7 @@ async def test_only_the_first_of_two_aborts_counts(bench: BenchMaker) -> None:
 
 
 @pytest.mark.parametrize("brake", ["abort", "cancel"])
-async def test_calls_of_a_broken_answer_are_answered(bench: BenchMaker, brake: str) -> None:
+async def test_calls_of_a_broken_answer_get_results(bench: BenchMaker, brake: str) -> None:
     speaking = asyncio.Event()
     look, change = ScriptedTool("look", read_only=True), ScriptedTool("change")
     parts = ("Let me", Call("look", {}), Call("change", {}), Wait(asyncio.Event(), speaking), "…")
@@ -161,7 +161,7 @@ async def test_calls_of_a_broken_answer_are_answered(bench: BenchMaker, brake: s
 
 
 @pytest.mark.parametrize("brake", ["abort", "cancel"])
-async def test_running_calls_are_ended_and_answered(bench: BenchMaker, brake: str) -> None:
+async def test_running_calls_end_with_results(bench: BenchMaker, brake: str) -> None:
     held = ScriptedTool("bash").hold()
     b = bench([reply(call("bash"), call("bash")), "unused"], held, options=QUICK)
 
@@ -174,7 +174,7 @@ async def test_running_calls_are_ended_and_answered(bench: BenchMaker, brake: st
 
 
 @pytest.mark.parametrize("brake", ["abort", "cancel"])
-async def test_a_question_to_a_person_is_settled(bench: BenchMaker, brake: str) -> None:
+async def test_a_pending_approval_is_settled(bench: BenchMaker, brake: str) -> None:
     gate, asked = ApprovalGate(interactive=True), asyncio.Event()
 
     async def note(_: object) -> None:
@@ -190,7 +190,7 @@ async def test_a_question_to_a_person_is_settled(bench: BenchMaker, brake: str) 
     assert b.results[0].is_error
 
 
-async def test_a_wait_for_another_attempt_ends_at_once(bench: BenchMaker) -> None:
+async def test_a_retry_delay_ends_at_once(bench: BenchMaker) -> None:
     for brake, reason in (("abort", "aborted"), ("stop", "stopped"), ("cancel", "aborted")):
         b = bench([fail("overloaded", retry_after=100)])
         waiting = asyncio.Event()
@@ -202,7 +202,7 @@ async def test_a_wait_for_another_attempt_ends_at_once(bench: BenchMaker) -> Non
         assert b.types()[-3:] == ["step.ended", "turn.ended", "run.ended"]
 
 
-async def test_a_failure_after_a_stop_is_not_tried_again(bench: BenchMaker) -> None:
+async def test_a_failure_after_a_stop_is_not_retried(bench: BenchMaker) -> None:
     speaking, go_on = asyncio.Event(), asyncio.Event()
     b = bench([reply("Half", Wait(go_on, speaking), fail())])
 
@@ -215,7 +215,7 @@ async def test_a_failure_after_a_stop_is_not_tried_again(bench: BenchMaker) -> N
     assert (b.ended.reason, b.texts[-1]) == ("stopped", "assistant: Half")
 
 
-async def test_the_next_run_has_brakes_of_its_own(bench: BenchMaker) -> None:
+async def test_the_next_run_starts_without_the_stop_request(bench: BenchMaker) -> None:
     for brake in ("abort", "stop", "cancel"):
         speaking, go_on = asyncio.Event(), asyncio.Event()
         b = bench([reply("Half", Wait(go_on, speaking)), "Whole."])
@@ -239,7 +239,7 @@ async def test_a_callers_token_aborts_too(bench: BenchMaker) -> None:
     assert (b.ended.reason, b.ended.error) == ("aborted", "the parent was cancelled")
 
 
-async def test_a_callers_token_that_was_set_before_lets_nothing_begin(bench: BenchMaker) -> None:
+async def test_a_callers_token_that_is_already_set_lets_nothing_start(bench: BenchMaker) -> None:
     token = CancellationToken()
     token.cancel("over")
     b = bench(["unused"], cancellation=token)
@@ -250,7 +250,7 @@ async def test_a_callers_token_that_was_set_before_lets_nothing_begin(bench: Ben
     assert b.texts == ["user: Go"]
 
 
-async def test_brakes_without_a_run_do_nothing(bench: BenchMaker) -> None:
+async def test_stop_and_abort_without_a_run_do_nothing(bench: BenchMaker) -> None:
     b = bench(["Fine."])
 
     b.loop.stop()
@@ -278,7 +278,7 @@ async def test_a_fault_of_the_provider_is_raised_with_the_run_ended_and_the_conv
     bench: BenchMaker,
 ) -> None:
     class FaultyProvider(ScriptedProvider):
-        """Raises what no provider may."""
+        """Provider that raises an exception that no provider may raise."""
 
         async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
             yield TextDelta("Half")
@@ -297,7 +297,7 @@ async def test_a_fault_of_the_provider_is_raised_with_the_run_ended_and_the_conv
 
 
 class BrakingBus(ValidatingBus):
-    """Calls a function as soon as a number of events was told."""
+    """Bus that calls a function once it has published a number of events."""
 
     def __init__(self, number: int) -> None:
         super().__init__(whole=False)
@@ -312,7 +312,7 @@ class BrakingBus(ValidatingBus):
 
 
 def _scripted_run(bus: EventBus) -> Bench:
-    """An agent whose run has everything: thinking, early and late calls, a failure, questions, an empty answer."""
+    """Return an agent whose run has it all: thinking, early and late calls, a failure, questions, an empty answer."""
     provider = ScriptedProvider(
         [
             reply(Think("hm"), "Looking", call("look"), call("bash"), call("look")),
@@ -334,7 +334,7 @@ def _scripted_run(bus: EventBus) -> Bench:
 
 
 async def _answer_questions(b: Bench) -> None:
-    """A person: approves every question, steers at the first and queues a follow-up."""
+    """Act as the user: approve every question, steer at the first and queue a follow-up."""
     said = False
     with b.bus.subscribe(merge=False, since=0) as subscription:
         async for batch in subscription.batches():
@@ -350,7 +350,7 @@ async def _answer_questions(b: Bench) -> None:
 
 
 async def _run_to_its_end(bus: EventBus, brake: Callable[[Bench, "asyncio.Task[object]"], Awaitable[None]]) -> Bench:
-    """The scripted run with a person who answers, and something that pulls the brakes."""
+    """Run the script with a user who answers and an action that stops the run."""
     b = _scripted_run(bus)
     async with asyncio.TaskGroup() as group:
         person = group.create_task(_answer_questions(b))
@@ -374,10 +374,11 @@ def _pull(b: Bench, running: "asyncio.Task[object]", brake: str) -> None:
     {"abort": b.loop.abort, "stop": b.loop.stop, "cancel": running.cancel}[brake]()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("brake", ["abort", "cancel", "stop"])
-async def test_at_whatever_event_the_brakes_are_pulled_everything_is_whole(brake: str) -> None:
+async def test_everything_is_whole_after_a_stop_at_any_event(brake: str) -> None:
     async def no_brake(_b: Bench, _running: "asyncio.Task[object]") -> None:
-        """Lets it run."""
+        """Let it run."""
 
     whole = await _run_to_its_end(ValidatingBus(whole=False), no_brake)
     _judge_braked(whole)
@@ -393,8 +394,9 @@ async def test_at_whatever_event_the_brakes_are_pulled_everything_is_whole(brake
         _judge_braked(await _run_to_its_end(bus, at_an_event))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("brake", ["abort", "cancel", "stop"])
-async def test_after_however_many_turns_of_the_event_loop_everything_is_whole(brake: str) -> None:
+async def test_everything_is_whole_after_a_stop_at_any_turn_of_the_event_loop(brake: str) -> None:
     for number in range(120):
 
         async def after_a_while(b: Bench, running: "asyncio.Task[object]", number: int = number) -> None:
@@ -407,7 +409,7 @@ async def test_after_however_many_turns_of_the_event_loop_everything_is_whole(br
 
 
 def _when(bus: EventBus, kind: str, act: Callable[[], object]) -> None:
-    """Calls a function as soon as an event of that type was told."""
+    """Call a function once an event of this type is published."""
     publish = bus.publish
 
     def told(event: AgentEvent, origin: Origin | None = None) -> None:

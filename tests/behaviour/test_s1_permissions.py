@@ -1,4 +1,4 @@
-"""Seed 001: permissions, plan mode and streaming; every requirement by its number, in the preset `permissioned`."""
+"""S1: permissions, plan mode and streaming, in the preset `permissioned`."""
 
 import asyncio
 import inspect
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.agent.harness import Bench, BenchMaker, ScriptedTool
-from tests.behaviour.seed_words import end_of, in_seed_words, whole
+from tests.behaviour.event_sequences import end_of, event_sequence, whole
 from tests.execution.kit import FakePolicy, call, calls, run, sleeping
 from tests.execution.kit import ScriptedTool as EngineTool
 from tests.support.virtual_clock import run_virtual
@@ -49,7 +49,7 @@ def overlapping(spans: dict[str, tuple[float, float]], one: str, other: str) -> 
 
 
 def spans_of(*asked: str, **tools: dict[str, Any]) -> dict[str, tuple[float, float]]:
-    """When each call ran, on the virtual clock; each takes a second."""
+    """Return the time span of each call on the virtual clock; each takes a second."""
     spans: dict[str, tuple[float, float]] = {}
 
     async def work(arguments: JsonObject, context: ToolContext) -> ToolResult:
@@ -91,7 +91,7 @@ def both() -> tuple[ScriptedTool, ScriptedTool]:
     return ScriptedTool("look", read_only=True), ScriptedTool("act")
 
 
-async def test_s1_2_each_call_is_checked_for_permission_schema_plan_mode_and_protected_places(
+async def test_s1_2_each_call_is_checked_for_permission_schema_plan_mode_and_protected_directories(
     tools: dict[str, Tool], root: Path
 ) -> None:
     async def refusal(policy: PermissionPolicy, name: str, **arguments: Any) -> str:
@@ -106,7 +106,7 @@ async def test_s1_2_each_call_is_checked_for_permission_schema_plan_mode_and_pro
     assert await refusal(policy_of(root), "write", path="c.txt", content="x") == "ok"
 
 
-async def test_s1_3_every_call_is_checked_before_one_runs_and_one_that_fails_leaves_its_siblings_alone() -> None:
+async def test_s1_3_all_calls_are_checked_before_any_runs_and_a_failed_check_does_not_affect_siblings() -> None:
     tools = [EngineTool(schema=SCHEMA), EngineTool("denied"), EngineTool("ask"), EngineTool("look", read_only=True)]
     asked = [
         call("look", "c0"),
@@ -127,7 +127,7 @@ async def test_s1_3_every_call_is_checked_before_one_runs_and_one_that_fails_lea
     assert max(checks) < min(place for place, line in enumerate(ran.types) if line.startswith("tool.started"))
 
 
-async def test_s1_4_hooks_after_a_tool_come_before_its_result_reaches_the_model(bench: BenchMaker) -> None:
+async def test_s1_4_after_tool_hooks_run_before_the_result_reaches_the_model(bench: BenchMaker) -> None:
     hooks = HookBus()
     hooks.after_tool(lambda question: ToolResult.of_text(f"{question.result.text}, seen by a hook"))
     b = bench([reply(said_call("act")), "Done."], ScriptedTool("act"), hooks=hooks, options=LITERAL)
@@ -153,7 +153,7 @@ async def test_s1_5_all_results_are_in_the_conversation_before_the_next_request(
 
 
 class Plain(Tool):
-    """A tool that says nothing of itself but what it must."""
+    """Tool with no optional declarations."""
 
     def __init__(self, name: str = "plain") -> None:
         self.spec = ToolSpec(name=name, description="plain", input_schema={"type": "object"})
@@ -162,9 +162,9 @@ class Plain(Tool):
         return ToolResult.of_text("plain ran")
 
 
-def test_s1_6_read_only_is_no_by_default_and_safe_is_what_read_only_says() -> None:
+def test_s1_6_read_only_defaults_to_no_and_concurrency_safe_to_read_only() -> None:
     class Reading(Plain):
-        """A tool that only reads."""
+        """Tool that only reads."""
 
         def is_read_only(self, arguments: JsonObject) -> bool:
             return True
@@ -173,18 +173,18 @@ def test_s1_6_read_only_is_no_by_default_and_safe_is_what_read_only_says() -> No
     assert (Reading().is_read_only({}), Reading().is_concurrency_safe({})) == (True, True)
 
 
-def test_s1_7_safe_calls_run_at_the_same_time() -> None:
+def test_s1_7_safe_calls_run_concurrently() -> None:
     spans = spans_of("look", "look", "look", look={"read_only": True})
 
     assert len(set(spans.values())) == 1
 
 
-def test_s1_8_mutating_calls_run_one_after_the_other_in_the_models_order() -> None:
+def test_s1_8_mutating_calls_run_one_at_a_time_in_the_models_order() -> None:
     spans = spans_of("act", "look", "write", "act", look={"read_only": True}, act={}, write={})
 
     ordered = sorted((name for name in spans if name != "c1"), key=lambda name: spans[name])
     assert ordered == ["c0", "c2", "c3"]
-    assert spans["c1"] < spans["c0"], "what is safe comes first in this preset"
+    assert spans["c1"] < spans["c0"], "safe calls come first in this preset"
 
 
 def test_s1_9_two_mutating_calls_never_overlap() -> None:
@@ -194,7 +194,7 @@ def test_s1_9_two_mutating_calls_never_overlap() -> None:
         assert not overlapping(spans, one, other)
 
 
-def test_s1_10_safe_and_read_only_are_answered_independently() -> None:
+def test_s1_10_safe_and_read_only_are_declared_independently() -> None:
     spans = spans_of("safe", "safe", "alone", "alone", safe={"safe": True}, alone={"read_only": True, "safe": False})
 
     assert spans["c0"] == spans["c1"]
@@ -205,7 +205,9 @@ def test_s1_10_safe_and_read_only_are_answered_independently() -> None:
 
 
 @pytest.mark.parametrize("hooked", [False, True])
-async def test_s1_11_every_call_is_judged_whatever_path_it_came_by(bench: BenchMaker, hooked: bool) -> None:
+async def test_s1_11_every_call_is_checked_whichever_entry_point_it_came_through(
+    bench: BenchMaker, hooked: bool
+) -> None:
     streamed, later, rewritten = both()[0], ScriptedTool("act"), ScriptedTool("write")
     hooks = HookBus()
     if hooked:
@@ -221,7 +223,7 @@ async def test_s1_11_every_call_is_judged_whatever_path_it_came_by(bench: BenchM
 
 
 @pytest.mark.parametrize("place", [".git/config", ".husky/pre-commit", "node_modules/x/index.js", "sub/../.git/HEAD"])
-async def test_s1_12_writes_into_protected_places_are_refused_whatever_rules_and_mode_say(
+async def test_s1_12_writes_to_protected_directories_are_refused_whatever_the_rules_and_the_mode(
     tools: dict[str, Tool], root: Path, place: str
 ) -> None:
     policy = policy_of(root, ("allow", "write"), ("allow", "edit"), mode="allow")
@@ -231,11 +233,11 @@ async def test_s1_12_writes_into_protected_places_are_refused_whatever_rules_and
     assert policy.check(tools["write"], {"path": place, "content": "x"}).source == "floor"
 
 
-def test_s1_13_reads_in_protected_places_are_not_refused(tools: dict[str, Tool], root: Path) -> None:
+def test_s1_13_reads_of_protected_directories_are_not_refused(tools: dict[str, Tool], root: Path) -> None:
     assert decision_of(policy_of(root, mode="deny"), tools["read"], path=".git/config") == "allow"
 
 
-def test_s1_14_rules_are_looked_at_in_order_and_the_first_that_fits_decides(tools: dict[str, Tool], root: Path) -> None:
+def test_s1_14_rules_are_checked_in_order_and_the_first_match_decides(tools: dict[str, Tool], root: Path) -> None:
     allow_first = policy_of(root, ("allow", "write(src/**)"), ("deny", "write"), mode="ask")
     deny_first = policy_of(root, ("deny", "write"), ("allow", "write(src/**)"), mode="ask")
 
@@ -244,7 +246,7 @@ def test_s1_14_rules_are_looked_at_in_order_and_the_first_that_fits_decides(tool
     assert decision_of(deny_first, tools["write"], path="src/a.py", content="") == "deny"
 
 
-def test_s1_15_what_no_rule_decides_one_of_five_modes_does(tools: dict[str, Tool], root: Path) -> None:
+def test_s1_15_without_a_matching_rule_one_of_five_modes_decides(tools: dict[str, Tool], root: Path) -> None:
     assert [mode.value for mode in PermissionMode] == ["ask", "allow", "deny", "plan", "accept_edits"]
     for mode in PermissionMode:
         policy = policy_of(root, ("allow", "bash(make)"), mode=mode.value)
@@ -262,7 +264,7 @@ def test_s1_15_what_no_rule_decides_one_of_five_modes_does(tools: dict[str, Tool
         ("accept_edits", "allow", "ask"),
     ],
 )
-def test_s1_16_each_mode_means_what_it_says(
+def test_s1_16_each_mode_decides_as_documented(
     tools: dict[str, Tool], root: Path, mode: str, edit: str, bash: str
 ) -> None:
     policy = policy_of(root, mode=mode)
@@ -272,9 +274,7 @@ def test_s1_16_each_mode_means_what_it_says(
 
 
 @pytest.mark.parametrize("mode", list(PermissionMode))
-def test_s1_17_reads_are_blocked_by_an_explicit_denial_only(
-    tools: dict[str, Tool], root: Path, mode: PermissionMode
-) -> None:
+def test_s1_17_only_an_explicit_denial_blocks_reads(tools: dict[str, Tool], root: Path, mode: PermissionMode) -> None:
     policy = policy_of(root, ("deny", "read(b.txt)"), mode=mode.value)
 
     assert decision_of(policy, tools["read"], path="a.txt") == "allow"
@@ -283,7 +283,7 @@ def test_s1_17_reads_are_blocked_by_an_explicit_denial_only(
 
 
 @pytest.mark.parametrize(("verdict", "status"), [("allow", "ok"), ("deny", "denied_policy"), ("ask", "ok")])
-async def test_s1_18_a_check_gives_allow_deny_or_ask_and_ask_goes_to_a_person(verdict: str, status: str) -> None:
+async def test_s1_18_a_check_returns_allow_deny_or_ask_and_ask_waits_for_the_user(verdict: str, status: str) -> None:
     asked: list[ApprovalRequest] = []
 
     def person(request: ApprovalRequest) -> ApprovalDecision:
@@ -302,7 +302,7 @@ async def test_s1_18_a_check_gives_allow_deny_or_ask_and_ask_goes_to_a_person(ve
 
 
 async def streamed(bench: BenchMaker, look: ScriptedTool) -> tuple[Bench, asyncio.Event, list[str]]:
-    """A run whose answer goes on behind a call, until the gate is opened; what ran by then."""
+    """Run an agent whose answer continues after a call until the gate opens; return the calls that ran by then."""
     gate, reached = asyncio.Event(), asyncio.Event()
     answer = reply(said_call("look", n=1), "and while it runs", Wait(gate, reached), "the answer goes on.")
     b = bench([answer, "Done."], look, options=LITERAL)
@@ -315,11 +315,11 @@ async def streamed(bench: BenchMaker, look: ScriptedTool) -> tuple[Bench, asynci
     return b, gate, before
 
 
-async def test_s1_19_a_call_begins_as_soon_as_its_own_arguments_are_complete(bench: BenchMaker) -> None:
+async def test_s1_19_a_call_starts_as_soon_as_its_own_arguments_are_complete(bench: BenchMaker) -> None:
     look = ScriptedTool("look", read_only=True)
     _, _, before = await streamed(bench, look)
 
-    assert before == ["message.ended", "tool.started"], "the person's message, then the call: not the answer"
+    assert before == ["message.ended", "tool.started"], "the user's message, then the call, without the answer"
     assert look.runs == [{"n": 1}]
 
 
@@ -337,7 +337,7 @@ async def test_s1_20_execution_overlaps_with_the_rest_of_the_answer(bench: Bench
     assert b.told[started].mono <= b.told[ended[0]].mono
 
 
-async def test_s1_21_a_call_whose_block_is_not_complete_is_never_begun(bench: BenchMaker) -> None:
+async def test_s1_21_a_call_whose_block_is_incomplete_never_starts(bench: BenchMaker) -> None:
     look = ScriptedTool("look", read_only=True)
     cut = Call("look", {}, raw='{"n": 1', cut=True)
     b = bench([reply(cut, stop_reason="max_tokens"), "Done."], look)
@@ -351,7 +351,7 @@ async def test_s1_21_a_call_whose_block_is_not_complete_is_never_begun(bench: Be
 # --- errors -----------------------------------------------------------------------------------------------------------
 
 
-async def test_s1_22_a_denial_is_a_result_that_says_so_and_the_run_goes_on(bench: BenchMaker) -> None:
+async def test_s1_22_a_denial_is_a_result_that_says_so_and_the_run_continues(bench: BenchMaker) -> None:
     policy = FakePolicy({"act": "deny"})
     b = bench([reply(said_call("act")), "Then I do without."], ScriptedTool("act"), policy=policy, options=LITERAL)
 
@@ -361,7 +361,7 @@ async def test_s1_22_a_denial_is_a_result_that_says_so_and_the_run_goes_on(bench
     assert (report.reason, report.final_text) == ("done", "Then I do without.")
 
 
-async def test_s1_23_a_tools_failure_comes_back_as_the_results_text(bench: BenchMaker) -> None:
+async def test_s1_23_a_tools_failure_is_the_text_of_the_result(bench: BenchMaker) -> None:
     b = bench([reply(said_call("act")), "I see."], ScriptedTool("act", error=OSError("disk full")), options=LITERAL)
 
     await b.loop.run("Go")
@@ -370,7 +370,7 @@ async def test_s1_23_a_tools_failure_comes_back_as_the_results_text(bench: Bench
     assert b.results[0].is_error
 
 
-def test_s1_24_a_call_that_takes_too_long_is_cancelled_through_its_token_and_answered() -> None:
+def test_s1_24_a_call_that_exceeds_its_time_limit_is_cancelled_through_its_token_and_answered() -> None:
     heard: list[str] = []
 
     async def heed(arguments: JsonObject, context: ToolContext) -> ToolResult:
@@ -386,7 +386,7 @@ def test_s1_24_a_call_that_takes_too_long_is_cancelled_through_its_token_and_ans
     assert [message.is_error for message in ran.result.tool_results] == [True, True]
 
 
-async def test_s1_25_arguments_that_do_not_fit_are_answered_before_anything_runs() -> None:
+async def test_s1_25_invalid_arguments_are_answered_before_anything_runs() -> None:
     asked: list[Any] = []
     hooks = HookBus()
     hooks.before_tool(asked.append)
@@ -402,7 +402,7 @@ async def test_s1_25_arguments_that_do_not_fit_are_answered_before_anything_runs
 # --- the tool interface -----------------------------------------------------------------------------------------------
 
 
-async def test_s1_26_a_tool_has_name_description_schema_an_async_call_and_two_predicates() -> None:
+async def test_s1_26_a_tool_has_name_description_schema_an_async_function_and_two_declarations() -> None:
     tool = Plain()
 
     assert (tool.name, tool.spec.description, tool.spec.input_schema) == ("plain", "plain", {"type": "object"})
@@ -411,7 +411,7 @@ async def test_s1_26_a_tool_has_name_description_schema_an_async_call_and_two_pr
     assert (await run([tool], calls("plain"), LITERAL)).texts == ["plain ran"]
 
 
-async def test_s1_27_tools_stand_in_a_registry_and_adding_one_changes_nothing_else() -> None:
+async def test_s1_27_tools_live_in_a_registry_and_adding_one_changes_nothing_else() -> None:
     registry = ToolRegistry([Plain()])
     before = registry.specs
     registry.add(Plain("other"))
@@ -436,8 +436,8 @@ def test_s1_28_tool_executor_and_registry_are_three_separate_parts() -> None:
 # --- the preset, whole ------------------------------------------------------------------------------------------------
 
 
-async def test_the_preset_tells_these_events_for_every_kind_of_call() -> None:
-    """Safe calls first and together, then the others one by one; results in call order behind them all."""
+async def test_the_preset_publishes_these_events_for_every_kind_of_call() -> None:
+    """Run safe calls first and together, then the others one at a time; results follow in call order."""
 
     async def fail(arguments: JsonObject, context: ToolContext) -> ToolResult:
         raise ValueError("broken")
@@ -447,7 +447,7 @@ async def test_the_preset_tells_these_events_for_every_kind_of_call() -> None:
 
     ran = await run(tools, asked, LITERAL, policy=FakePolicy({"rm": "deny"}))
 
-    told = in_seed_words(ran.events)
+    told = event_sequence(ran.events)
     unknown = "Tool nil not found. Available tools: look, act, rm, fail."
     ends: list[tuple[str, str, str, bool]] = [
         ("c0", "act", "act {}", False),

@@ -1,4 +1,4 @@
-"""What a run told, in the words of the seeds (engine §5.4): so whole sequences can be compared with their text."""
+"""Published events as tuples of the kinds that the requirements name, so that tests can compare whole sequences."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -16,14 +16,13 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import ToolResultMessage
 
 OURS = ("tool.batch_", "tool.blocked_on", "hook.", "permission.", "approval.", "warning")
-"""Events no seed knows: who waits for whom, who was asked, and what is only worth a warning."""
+"""Events beyond the requirements: waiting for another call, hooks, permissions, approvals and warnings."""
 
 
-def in_seed_words(events: Iterable[AgentEvent]) -> list[tuple[Any, ...]]:
-    """Start, Update, Progress, End, MessageStart and MessageEnd, each with the id and name of its call.
+def event_sequence(events: Iterable[AgentEvent]) -> list[tuple[Any, ...]]:
+    """Return Start, Update, Progress, End, MessageStart and MessageEnd, each with the id and name of its call.
 
-    `tool.queued` is ours, too, but must come before anything else of its call; any event that no seed and none of ours
-    accounts for is an error here.
+    `tool.queued` must come before any other event of its call. An event of an unknown kind is an error.
     """
     names: dict[str, str] = {}
     told: list[tuple[Any, ...]] = []
@@ -52,12 +51,12 @@ def in_seed_words(events: Iterable[AgentEvent]) -> list[tuple[Any, ...]]:
 
 
 def whole(call_id: str, name: str, text: str, *, args: Any = None, is_error: bool = False) -> list[tuple[Any, ...]]:
-    """The sequence of one call that was executed and told nothing meanwhile (S0-43)."""
+    """Return the sequence of one call that ran and reported nothing meanwhile (S0-43)."""
     return [("Start", call_id, name, args or {}), *end_of(call_id, name, text, is_error=is_error)]
 
 
 def end_of(call_id: str, name: str, text: str, *, is_error: bool = False) -> list[tuple[Any, ...]]:
-    """The sequence of one call that was not executed (S0-27), and the end of every other."""
+    """Return the sequence of one call that did not run (S0-27), which is also the end of every other sequence."""
     return [
         ("End", call_id, name, text, is_error, None),
         ("MessageStart", call_id, name),

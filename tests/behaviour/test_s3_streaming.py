@@ -1,4 +1,4 @@
-"""Seed 003: a streaming executor; every requirement by its number, in the preset `streaming`."""
+"""S3: a streaming executor, in the preset `streaming`."""
 
 import ast
 import asyncio
@@ -12,7 +12,7 @@ import pytest
 import tui_agent
 from tests.agent.harness import BenchMaker
 from tests.agent.harness import ScriptedTool as AgentTool
-from tests.behaviour.seed_words import in_seed_words
+from tests.behaviour.event_sequences import event_sequence
 from tests.execution.bench import Bench, settled
 from tests.execution.kit import Doors, FakePolicy, Ran, ScriptedTool, call, calls, run
 from tests.support.validating_bus import ValidatingBus
@@ -49,7 +49,7 @@ async def fail(arguments: JsonObject, context: ToolContext) -> ToolResult:
 
 
 async def order_of(*asked: str, options: ExecutionOptions = LITERAL) -> tuple[list[str], Ran]:
-    """The order in which calls begin."""
+    """Return the order in which calls start."""
     began: list[str] = []
 
     async def note(arguments: JsonObject, context: ToolContext) -> ToolResult:
@@ -81,7 +81,7 @@ async def test_s3_1_calls_are_queued_grouped_and_run_while_the_answer_still_stre
     assert [message.call_id for message in result.tool_results] == ["a", "b", "c"]
 
 
-async def test_s3_2_queue_lanes_and_ordered_results_can_be_seen_from_outside() -> None:
+async def test_s3_2_callers_can_inspect_the_queue_the_groups_and_the_ordered_results() -> None:
     doors = Doors()
     bench = Bench(tools_over(doors), LITERAL)
     async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
@@ -100,7 +100,7 @@ async def test_s3_2_queue_lanes_and_ordered_results_can_be_seen_from_outside() -
 
 
 @pytest.mark.parametrize(("safe", "together"), [(True, ["c0", "c1"]), (False, ["c0"])])
-async def test_s3_3_whether_calls_run_together_is_the_tools_own_answer(safe: bool, together: list[str]) -> None:
+async def test_s3_3_each_tool_declares_whether_its_calls_may_run_concurrently(safe: bool, together: list[str]) -> None:
     doors = Doors()
     bench = Bench([ScriptedTool(behaviour=doors, safe=safe)], LITERAL)
     async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
@@ -126,16 +126,16 @@ UNSAFE: dict[str, JsonObject] = {
 
 
 @pytest.mark.parametrize("name", SAFE)
-def test_s3_4_what_has_no_effects_is_safe(tools: dict[str, Tool], name: str) -> None:
+def test_s3_4_tools_without_side_effects_are_safe(tools: dict[str, Tool], name: str) -> None:
     assert tools[name].is_concurrency_safe(SAFE[name])
 
 
 @pytest.mark.parametrize("name", UNSAFE)
-def test_s3_5_what_has_effects_is_not_and_runs_one_by_one(tools: dict[str, Tool], name: str) -> None:
+def test_s3_5_tools_with_side_effects_run_one_at_a_time(tools: dict[str, Tool], name: str) -> None:
     assert not tools[name].is_concurrency_safe(UNSAFE[name])
 
 
-async def test_s3_6_all_safe_calls_run_first_and_together_then_the_others_one_by_one() -> None:
+async def test_s3_6_all_safe_calls_run_first_and_together_then_the_others_one_at_a_time() -> None:
     doors = Doors()
     bench = Bench(tools_over(doors), LITERAL)
     async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
@@ -153,13 +153,13 @@ async def test_s3_6_all_safe_calls_run_first_and_together_then_the_others_one_by
     assert doors.arrived == ["c1", "c3", "c0", "c2"]
 
 
-async def test_s3_7_calls_with_effects_keep_their_order_among_themselves() -> None:
+async def test_s3_7_calls_with_side_effects_keep_their_order() -> None:
     began, _ = await order_of("act", "look", "act", "look", "act")
 
     assert [name for name in began if name in ("c0", "c2", "c4")] == ["c0", "c2", "c4"]
 
 
-async def test_s3_8_results_are_collected_in_the_order_of_the_calls() -> None:
+async def test_s3_8_results_are_collected_in_call_order() -> None:
     began, ran = await order_of("act", "look", "nothing", "look")
 
     assert began == ["c1", "c3", "c0"]
@@ -169,8 +169,8 @@ async def test_s3_8_results_are_collected_in_the_order_of_the_calls() -> None:
 # --- the pipeline of one call -----------------------------------------------------------------------------------------
 
 
-class Heard:
-    """A policy, hooks and a tool that note when they come."""
+class RecordedCall:
+    """Policy, hooks and a tool that record the order in which they run."""
 
     def __init__(self, verdict: str = "allow", veto: bool = False) -> None:
         self.heard: list[str] = []
@@ -204,8 +204,8 @@ class Heard:
         return ToolResult.of_text("done")
 
 
-async def test_s3_9_arguments_are_checked_first_and_where_they_do_not_fit_nothing_else_is_asked() -> None:
-    heard = Heard("ask")
+async def test_s3_9_arguments_are_validated_first_and_if_invalid_nothing_else_runs() -> None:
+    heard = RecordedCall("ask")
 
     ran = await heard.ran(path=3)
 
@@ -219,7 +219,7 @@ async def test_s3_9_arguments_are_checked_first_and_where_they_do_not_fit_nothin
     [("allow", ["pre", "call", "post"]), ("ask", ["dialog", "pre", "call", "post"]), ("deny", [])],
 )
 async def test_s3_10_then_permission_allows_asks_or_denies_without_hooks(verdict: str, heard: list[str]) -> None:
-    asked = Heard(verdict)
+    asked = RecordedCall(verdict)
 
     ran = await asked.ran(path="x")
 
@@ -227,8 +227,8 @@ async def test_s3_10_then_permission_allows_asks_or_denies_without_hooks(verdict
     assert ran.statuses == ["denied_policy" if verdict == "deny" else "ok"]
 
 
-async def test_s3_11_then_the_pre_hooks_and_a_veto_denies_in_their_words() -> None:
-    heard = Heard("ask", veto=True)
+async def test_s3_11_then_the_before_tool_hooks_run_and_a_veto_denies_with_their_reason() -> None:
+    heard = RecordedCall("ask", veto=True)
 
     ran = await heard.ran(path="x")
 
@@ -236,23 +236,23 @@ async def test_s3_11_then_the_pre_hooks_and_a_veto_denies_in_their_words() -> No
     assert (ran.texts, ran.statuses) == (["not on a friday"], ["denied_hook"])
 
 
-async def test_s3_12_then_the_call_runs_with_its_progress_streamed() -> None:
-    ran = await Heard().ran(path="x")
+async def test_s3_12_then_the_call_runs_and_streams_its_progress() -> None:
+    ran = await RecordedCall().ran(path="x")
 
-    kinds = [one[0] for one in in_seed_words(ran.events)]
+    kinds = [one[0] for one in event_sequence(ran.events)]
     assert kinds[:3] == ["Start", "Progress", "End"]
 
 
-async def test_s3_13_then_the_post_hooks() -> None:
-    heard = Heard()
+async def test_s3_13_then_the_after_tool_hooks_run() -> None:
+    heard = RecordedCall()
 
     await heard.ran(path="x")
 
     assert heard.heard == ["pre", "call", "post"]
 
 
-async def test_s3_14_then_the_result_is_formatted_and_returned() -> None:
-    ran = await Heard().ran(path="x")
+async def test_s3_14_then_the_result_is_built_and_returned() -> None:
+    ran = await RecordedCall().ran(path="x")
 
     assert ran.texts == ["done, formatted"]
     assert ran.ended("c0").content == ran.result.tool_results[0].content
@@ -261,7 +261,7 @@ async def test_s3_14_then_the_result_is_formatted_and_returned() -> None:
 # --- progress ---------------------------------------------------------------------------------------------------------
 
 
-async def test_s3_15_a_tool_gets_arguments_a_context_its_message_and_may_ask_what_it_could_use(
+async def test_s3_15_a_tool_receives_arguments_a_context_its_message_and_services(
     bench: BenchMaker,
 ) -> None:
     contexts: list[ToolContext] = []
@@ -283,16 +283,16 @@ async def test_s3_15_a_tool_gets_arguments_a_context_its_message_and_may_ask_wha
     assert context.answer == message
     assert context.can_use("act", {}) == "allow"
     assert context.can_use("write", {"path": "x"}) == "ask"
-    assert context.can_use("write", {}) == "deny", "its arguments do not fit"
+    assert context.can_use("write", {}) == "deny", "its arguments are invalid"
     assert context.can_use("rm", {}) == "deny"
     assert context.can_use("nothing", {}) == "deny"
 
 
-async def test_s3_15_in_a_run_the_message_is_the_answer_the_call_stands_in(bench: BenchMaker) -> None:
+async def test_s3_15_in_a_run_the_message_is_the_answer_that_contains_the_call(bench: BenchMaker) -> None:
     answers: list[Any] = []
 
     class Keep(AgentTool):
-        """Keeps the answer it was called in."""
+        """Tool that keeps the answer it was called in."""
 
         async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
             answers.append(context.answer)
@@ -304,7 +304,7 @@ async def test_s3_15_in_a_run_the_message_is_the_answer_the_call_stands_in(bench
     assert answers == [message for message in b.loop.history.messages() if isinstance(message, AssistantMessage)][:1]
 
 
-async def test_s3_16_progress_names_its_call_and_is_typed() -> None:
+async def test_s3_16_progress_names_its_call_and_has_a_type() -> None:
     async def tell(arguments: JsonObject, context: ToolContext) -> ToolResult:
         context.progress("Reading file...")
         context.output("partial content")
@@ -321,7 +321,7 @@ async def test_s3_16_progress_names_its_call_and_is_typed() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 100])
-async def test_s3_17_any_number_of_progress_records_and_a_result_of_its_own(count: int) -> None:
+async def test_s3_17_progress_may_be_reported_any_number_of_times_beside_the_result(count: int) -> None:
     async def tell(arguments: JsonObject, context: ToolContext) -> Any:
         for number in range(count):
             context.progress(f"step {number}")
@@ -333,7 +333,7 @@ async def test_s3_17_any_number_of_progress_records_and_a_result_of_its_own(coun
     assert ran.texts == ["the value"]
 
 
-async def test_s3_18_the_screens_fold_shows_a_clock_output_as_it_comes_and_diffs(
+async def test_s3_18_the_screens_fold_shows_elapsed_time_live_output_and_diffs(
     tools: dict[str, Tool], root: Path
 ) -> None:
     doors = Doors()
@@ -369,7 +369,7 @@ async def test_s3_18_the_screens_fold_shows_a_clock_output_as_it_comes_and_diffs
 # --- mapping results --------------------------------------------------------------------------------------------------
 
 
-async def test_s3_19_the_result_is_mapped_to_a_block_with_the_id_of_its_call() -> None:
+async def test_s3_19_the_result_becomes_a_block_with_the_id_of_its_call() -> None:
     message = AssistantMessage(content=tuple(calls("act", "act")), stop_reason="tool_use")
     ran = await run([ScriptedTool()], message.tool_calls, LITERAL)
 
@@ -384,7 +384,7 @@ async def long_result(arguments: JsonObject, context: ToolContext) -> ToolResult
     return ToolResult.of_text("\n".join(f"line {number}" for number in range(2_000)))
 
 
-async def test_s3_20_long_results_are_cut_to_fit() -> None:
+async def test_s3_20_long_results_are_truncated() -> None:
     options = ExecutionOptions.preset("streaming", result_limit=1_000)
 
     ran = await run([ScriptedTool(behaviour=long_result)], calls("act"), options)
@@ -395,7 +395,7 @@ async def test_s3_20_long_results_are_cut_to_fit() -> None:
     assert ran.ended("c0").truncated
 
 
-async def test_s3_21_long_results_are_kept_whole_in_a_file_whose_path_stands_in_the_message(tmp_path: Path) -> None:
+async def test_s3_21_a_truncated_result_is_whole_in_a_file_whose_path_the_message_names(tmp_path: Path) -> None:
     options = ExecutionOptions.preset("streaming", result_limit=1_000, archive_dir=tmp_path)
 
     ran = await run([ScriptedTool(behaviour=long_result)], calls("act"), options)
@@ -406,7 +406,7 @@ async def test_s3_21_long_results_are_kept_whole_in_a_file_whose_path_stands_in_
     assert Path(kept).read_text("utf-8") == (await long_result({}, ToolContext("c", "act"))).text
 
 
-def test_s3_22_long_results_can_be_summarised_later_with_the_conversation() -> None:
+def test_s3_22_compaction_can_shorten_long_results_later() -> None:
     asked = AssistantMessage(content=tuple(calls("act")), stop_reason="tool_use")
     result = ToolResultMessage(call_id="c0", tool_name="act", content=ToolResult.of_text("x" * 50_000).content)
     history = ConversationHistory([user_message("go"), asked, result, user_message("and now?")])
@@ -423,16 +423,16 @@ def test_s3_22_long_results_can_be_summarised_later_with_the_conversation() -> N
 
 
 async def next_request(bench: BenchMaker, tool: AgentTool, **config: Any) -> str:
-    """What the model reads after a call of `tool`, whose run goes on."""
+    """Return the message that the model receives after a call of `tool`; the run continues."""
     b = bench([reply(said_call(tool.name)), "I see."], tool, options=LITERAL, **config)
     report = await b.loop.run("Go")
     assert report.reason == "done"
     return b.sent(1)[-1]
 
 
-async def test_s3_23_a_validation_error_goes_to_the_model_which_can_try_again(bench: BenchMaker) -> None:
+async def test_s3_23_a_validation_error_reaches_the_model_which_can_retry(bench: BenchMaker) -> None:
     class Picky(AgentTool):
-        """Wants a path."""
+        """Tool that requires a path."""
 
         def __init__(self) -> None:
             super().__init__("picky")
@@ -446,21 +446,21 @@ async def test_s3_23_a_validation_error_goes_to_the_model_which_can_try_again(be
     assert tool.runs == [{"path": "x"}]
 
 
-async def test_s3_24_a_denial_goes_to_the_model_which_can_adapt(bench: BenchMaker) -> None:
+async def test_s3_24_a_denial_reaches_the_model_which_can_adapt(bench: BenchMaker) -> None:
     policy = FakePolicy({"act": "deny"})
 
     assert await next_request(bench, AgentTool("act"), policy=policy) == "tool_result: Permission denied: act is deny"
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process lives and is not only waiting to be buried."""
+    """Return True if a process is alive and not a zombie."""
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
 
 
-async def test_s3_25_a_call_that_is_too_slow_has_its_process_killed_and_says_so(
+async def test_s3_25_a_timeout_kills_the_calls_process_and_the_result_says_so(
     tools: dict[str, Tool], root: Path
 ) -> None:
     command = "sleep 1000 & echo $! > pid; wait"
@@ -474,7 +474,7 @@ async def test_s3_25_a_call_that_is_too_slow_has_its_process_killed_and_says_so(
     assert not is_running(int((root / "pid").read_text()))
 
 
-async def test_s3_26_an_exception_is_caught_and_told_with_its_stack_trace() -> None:
+async def test_s3_26_an_exception_is_caught_and_the_result_has_its_traceback() -> None:
     ran = await run([ScriptedTool("fail", fail)], calls("fail"), LITERAL)
 
     assert ran.texts[0].startswith("broken\n\nTraceback (most recent call last):")
@@ -482,8 +482,8 @@ async def test_s3_26_an_exception_is_caught_and_told_with_its_stack_trace() -> N
     assert ran.result.tool_results[0].is_error
 
 
-async def test_s3_27_a_veto_is_answered_in_the_hooks_own_words() -> None:
-    ran = await Heard(veto=True).ran(path="x")
+async def test_s3_27_a_veto_produces_a_result_with_the_hooks_reason() -> None:
+    ran = await RecordedCall(veto=True).ran(path="x")
 
     assert ran.texts == ["not on a friday"]
     assert ran.result.tool_results[0].is_error
@@ -503,12 +503,12 @@ async def test_s3_28_every_error_reaches_the_model_as_a_result() -> None:
 
 
 def imports_of(room: str, name: str) -> set[str]:
-    """The modules a file of ours imports from, without their packages."""
+    """Return the names of the modules that a module imports from, without their packages."""
     tree = ast.parse((Path(tui_agent.__file__).parent / room / f"{name}.py").read_text("utf-8"))
     return {(node.module or "").rpartition(".")[2] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
 
 
-def test_s3_29_executing_ordering_and_the_query_loop_are_separate_parts() -> None:
+def test_s3_29_execution_ordering_and_requests_are_separate_parts() -> None:
     executor, scheduler, turn = (
         imports_of("execution", "executor"),
         imports_of("execution", "scheduler"),
@@ -525,8 +525,9 @@ def test_s3_29_executing_ordering_and_the_query_loop_are_separate_parts() -> Non
 # --- the preset, whole ------------------------------------------------------------------------------------------------
 
 
-async def test_the_preset_tells_these_events_of_a_whole_streamed_turn(bench: BenchMaker) -> None:
-    """Reads start before their answer ends; effects behind it, one by one; results in call order, then the request."""
+async def test_the_preset_publishes_these_events_for_a_whole_streamed_turn(bench: BenchMaker) -> None:
+    """Reads start before their answer ends, effects follow one at a time, then results in call order and the next
+    request."""
     gate, reached = asyncio.Event(), asyncio.Event()
     look, act = AgentTool("look", read_only=True), AgentTool("act")
     answer = reply(said_call("act", n=1), said_call("look"), Wait(gate, reached), said_call("act", n=2))

@@ -1,4 +1,4 @@
-"""Seed 002: one concurrent batch with ordered events; every requirement by its number, in preset `ordered_parallel`."""
+"""S2: one concurrent batch with ordered events, in the preset `ordered_parallel`."""
 
 import asyncio
 import inspect
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.behaviour.seed_words import end_of, in_seed_words
+from tests.behaviour.event_sequences import end_of, event_sequence
 from tests.execution.bench import Bench
 from tests.execution.kit import Doors, Ran, ScriptedTool, Steering, call, calls, run
 from tests.support.validating_bus import ValidatingBus
@@ -31,7 +31,7 @@ SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required"
 
 
 def message_of(*asked: ToolCall) -> AssistantMessage:
-    """An answer with text, reasoning and calls in between."""
+    """Return an answer with text and reasoning between its calls."""
     content: list[Any] = [ThinkingBlock(thinking="hm"), TextBlock(text="Let me see.")]
     for one in asked:
         content += [one, TextBlock(text="and")]
@@ -50,7 +50,7 @@ async def updating(arguments: JsonObject, context: ToolContext) -> ToolResult:
 
 
 async def both_ends_first(*names: str, end_order: tuple[str, ...]) -> list[tuple[Any, ...]]:
-    """What a batch tells whose calls end in this order."""
+    """Return the events of a batch whose calls end in this order."""
     doors = Doors()
     bench = Bench([ScriptedTool(behaviour=doors)], LITERAL)
     async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
@@ -60,13 +60,13 @@ async def both_ends_first(*names: str, end_order: tuple[str, ...]) -> list[tuple
         for name in end_order:
             doors.open(name)
             await asyncio.sleep(0)
-    return in_seed_words(bench.events())
+    return event_sequence(bench.events())
 
 
 # --- execute_tool_calls -----------------------------------------------------------------------------------------------
 
 
-async def test_s2_1_one_async_function_takes_tools_message_signal_stream_and_steering() -> None:
+async def test_s2_1_one_async_function_takes_tools_message_signal_event_sink_and_steering() -> None:
     assert inspect.iscoroutinefunction(execute_tool_calls)
     assert inspect.signature(execute_tool_calls).parameters["get_steering"].default is None
 
@@ -81,7 +81,7 @@ async def test_s2_1_one_async_function_takes_tools_message_signal_stream_and_ste
     assert [message.text for message in no_tools.steering_messages or ()] == ["wait"]
 
 
-async def test_s2_2_all_calls_of_the_message_run_and_none_of_a_message_without() -> None:
+async def test_s2_2_all_calls_of_the_message_run_and_without_calls_none() -> None:
     bus = ValidatingBus(LITERAL)
     with bus.subscribe(merge=False) as subscription:
         empty = await execute_tool_calls([ScriptedTool()], message_of(), bus=bus, options=LITERAL)
@@ -92,7 +92,7 @@ async def test_s2_2_all_calls_of_the_message_run_and_none_of_a_message_without()
     assert [message.call_id for message in full.tool_results] == ["c0", "c1"]
 
 
-def test_s2_3_calls_are_taken_in_content_order_and_other_blocks_are_passed_over() -> None:
+def test_s2_3_calls_are_taken_in_message_order_and_other_blocks_are_ignored() -> None:
     asked = calls("b", "a", "c")
 
     message = message_of(*asked)
@@ -101,7 +101,7 @@ def test_s2_3_calls_are_taken_in_content_order_and_other_blocks_are_passed_over(
     assert {block.type for block in message.content} == {"thinking", "text", "tool_call"}
 
 
-async def test_s2_4_all_starts_are_told_in_call_order_before_any_tool_runs() -> None:
+async def test_s2_4_all_starts_are_published_in_call_order_before_any_tool_runs() -> None:
     bus = ValidatingBus(LITERAL)
     seen: list[list[str]] = []
 
@@ -117,7 +117,7 @@ async def test_s2_4_all_starts_are_told_in_call_order_before_any_tool_runs() -> 
     assert seen == [["c0", "c1", "c2"], []]
 
 
-async def test_s2_5_all_calls_run_at_the_same_time() -> None:
+async def test_s2_5_all_calls_run_concurrently() -> None:
     doors = Doors()
     bench = Bench([ScriptedTool(behaviour=doors)], LITERAL)
     async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
@@ -129,7 +129,7 @@ async def test_s2_5_all_calls_run_at_the_same_time() -> None:
         doors.open(*names)
 
 
-async def test_s2_6_each_partial_result_is_told_at_once_as_one_update_of_its_call() -> None:
+async def test_s2_6_each_partial_result_is_published_immediately_as_one_update_of_its_call() -> None:
     bus = ValidatingBus(LITERAL)
     seen: list[str] = []
 
@@ -146,7 +146,7 @@ async def test_s2_6_each_partial_result_is_told_at_once_as_one_update_of_its_cal
     assert seen == ["c0 one", "c0 two"]
 
 
-async def test_s2_7_once_all_are_done_end_and_message_of_each_call_are_told_in_call_order() -> None:
+async def test_s2_7_when_all_calls_have_ended_their_ends_and_messages_are_published_in_call_order() -> None:
     told = await both_ends_first("act", "act", "act", end_order=("c2", "c0", "c1"))
 
     assert told[3:] == [one for name in ("c0", "c1", "c2") for one in end_of(name, "act", f"through {name}")]
@@ -158,7 +158,7 @@ async def test_s2_8_all_starts_then_all_updates_then_the_ends() -> None:
 
     ran = await run(tools, [*asked, call("nothing", "c3")], LITERAL)
 
-    assert in_seed_words(ran.events) == [
+    assert event_sequence(ran.events) == [
         *[("Start", f"c{number}", "act", {"updates": number}) for number in range(3)],
         ("Start", "c3", "nothing", {}),
         ("Update", "c1", "act", "part 0"),
@@ -171,7 +171,7 @@ async def test_s2_8_all_starts_then_all_updates_then_the_ends() -> None:
     ]
 
 
-async def test_s2_9_steering_is_awaited_once_behind_the_end_and_message_events() -> None:
+async def test_s2_9_there_is_one_poll_after_the_end_and_message_events() -> None:
     bus = ValidatingBus(LITERAL)
     polls: list[str] = []
 
@@ -188,20 +188,20 @@ async def test_s2_9_steering_is_awaited_once_behind_the_end_and_message_events()
 
 
 @pytest.mark.parametrize(("at_poll", "texts"), [(None, None), (1, ["stop that"])])
-async def test_s2_10_steering_messages_are_none_where_nothing_waited(at_poll: int | None, texts: Any) -> None:
+async def test_s2_10_steering_messages_are_none_if_none_were_queued(at_poll: int | None, texts: Any) -> None:
     ran = await run([ScriptedTool()], calls("act"), LITERAL, steering=Steering(at_poll))
 
     found = ran.result.steering_messages
     assert (None if found is None else [message.text for message in found]) == texts
 
 
-async def test_s2_11_there_is_one_result_a_call_in_the_original_order() -> None:
+async def test_s2_11_each_call_has_one_result_in_the_original_order() -> None:
     ran = await run([ScriptedTool("b"), ScriptedTool("a")], calls("b", "a", "nothing", "a"), LITERAL)
 
     assert [message.call_id for message in ran.result.tool_results] == ["c0", "c1", "c2", "c3"]
 
 
-async def test_s2_12_steering_skips_nothing_on_this_path() -> None:
+async def test_s2_12_steering_skips_no_calls_on_this_path() -> None:
     tool = ScriptedTool()
 
     ran = await run([tool], calls("act", "act", "act"), LITERAL, steering=Steering(at_poll=1))
@@ -213,7 +213,7 @@ async def test_s2_12_steering_skips_nothing_on_this_path() -> None:
 # --- skip_tool_call ---------------------------------------------------------------------------------------------------
 
 
-async def test_s2_13_a_public_helper_answers_a_skipped_call_and_tells_its_events() -> None:
+async def test_s2_13_a_public_helper_answers_a_skipped_call_and_publishes_its_events() -> None:
     bus = ValidatingBus(LITERAL)
     with bus.subscribe(merge=False) as subscription:
         message = skip_tool_call(call("act", "c0", n=1), bus)
@@ -221,7 +221,7 @@ async def test_s2_13_a_public_helper_answers_a_skipped_call_and_tells_its_events
 
     assert message.is_error
     assert message.text.startswith("Skipped due to queued user message.")
-    assert in_seed_words(told) == end_of("c0", "act", message.text, is_error=True)
+    assert event_sequence(told) == end_of("c0", "act", message.text, is_error=True)
     assert told[0].type == "tool.queued"
     assert told[0].args_raw == {"n": 1}
 
@@ -245,7 +245,7 @@ async def test_s2_14_the_parallel_path_does_not_use_it_and_interruptible_paths_m
 # --- validate_tool_arguments ------------------------------------------------------------------------------------------
 
 
-async def test_s2_15_validation_is_a_public_function_that_gives_the_arguments_or_raises() -> None:
+async def test_s2_15_validation_is_a_public_function_that_returns_the_arguments_or_raises() -> None:
     tool = ScriptedTool(schema=SCHEMA)
 
     assert validate_tool_arguments(tool, call("act", n=1)) == {"n": 1}
@@ -253,13 +253,13 @@ async def test_s2_15_validation_is_a_public_function_that_gives_the_arguments_or
         validate_tool_arguments(tool, call("act", n="x"))
 
     placeholder = await run([tool], [call("act", "c", n="x")], LITERAL)
-    assert placeholder.texts == ["act {'n': 'x'}"], "in this preset it is the placeholder of the seed"
+    assert placeholder.texts == ["act {'n': 'x'}"], "this preset passes the original arguments"
 
 
-# --- the inside -------------------------------------------------------------------------------------------------------
+# --- lookup and execution ---------------------------------------------------------------------------------------------
 
 
-def test_s2_16_finding_a_tool_gives_it_or_none_also_where_there_are_none() -> None:
+def test_s2_16_a_lookup_returns_the_tool_or_none_even_without_any_tools() -> None:
     tool = ScriptedTool()
 
     assert ToolRegistry([tool]).find("act") is tool
@@ -270,16 +270,14 @@ def test_s2_16_finding_a_tool_gives_it_or_none_also_where_there_are_none() -> No
 @pytest.mark.parametrize(
     ("name", "text", "is_error"), [("act", "act {}", False), ("fail", "no such thing", True), ("x", None, True)]
 )
-async def test_s2_17_one_call_gives_a_result_and_whether_it_is_an_error(
-    name: str, text: str | None, is_error: bool
-) -> None:
+async def test_s2_17_one_call_returns_a_result_and_an_error_flag(name: str, text: str | None, is_error: bool) -> None:
     ran = await run([ScriptedTool(), ScriptedTool("fail", raising)], calls(name), LITERAL)
 
     assert ran.result.tool_results[0].is_error is is_error
     assert ran.texts[0] == (text or "Tool x not found")
 
 
-async def test_s2_18_an_unknown_tool_is_an_error_result_and_no_exception() -> None:
+async def test_s2_18_an_unknown_tool_produces_an_error_result_and_no_exception() -> None:
     ran = await run(None, calls("act"), LITERAL)
 
     assert ran.texts == ["Tool act not found"]
@@ -288,28 +286,28 @@ async def test_s2_18_an_unknown_tool_is_an_error_result_and_no_exception() -> No
 
 @dataclass
 class Hollow:
-    """A foreign tool that cannot be executed."""
+    """Foreign tool that cannot be executed."""
 
     name: str = "hollow"
     description: str = "hollow"
     parameters: JsonObject = field(default_factory=lambda: {"type": "object"})
 
 
-async def test_s2_19_a_tool_without_an_execute_function_is_an_error_result() -> None:
+async def test_s2_19_a_tool_without_an_execute_function_produces_an_error_result() -> None:
     ran = await run([Hollow()], calls("hollow"), LITERAL)
 
     assert ran.texts == ["Tool hollow has no execute function"]
     assert ran.result.tool_results[0].is_error
 
 
-async def test_s2_20_an_exception_is_an_error_result_with_its_message() -> None:
+async def test_s2_20_an_exception_produces_an_error_result_with_its_message() -> None:
     ran = await run([ScriptedTool("fail", raising)], calls("fail"), LITERAL)
 
     assert ran.result.tool_results[0].content == (TextBlock(text="no such thing"),)
     assert ran.result.tool_results[0].is_error
 
 
-async def test_s2_21_one_calls_error_changes_nothing_for_the_others() -> None:
+async def test_s2_21_an_error_in_one_call_does_not_affect_the_others() -> None:
     tools = [ScriptedTool(behaviour=updating), ScriptedTool("fail", raising)]
 
     ran = await run(tools, [call("act", "c0", updates=3), call("fail", "c1"), call("act", "c2", updates=1)], LITERAL)
@@ -332,7 +330,7 @@ async def test_s2_22_a_result_message_has_id_name_content_details_and_the_error_
 # --- types and signature ----------------------------------------------------------------------------------------------
 
 
-async def test_s2_23_the_outcome_holds_the_result_messages_and_the_steering_messages_or_none() -> None:
+async def test_s2_23_the_outcome_contains_the_result_messages_and_the_steering_messages_or_none() -> None:
     ran = await run([ScriptedTool()], calls("act"), LITERAL, steering=Steering(at_poll=1))
 
     assert {"tool_results", "steering_messages"} <= set(ToolExecutionResult.__dataclass_fields__)
@@ -341,7 +339,7 @@ async def test_s2_23_the_outcome_holds_the_result_messages_and_the_steering_mess
 
 
 class SearchWeb:
-    """The example of the seed, to the letter."""
+    """Plain tool with an `execute` of four arguments."""
 
     name = "search_web"
     description = "Searches the web."
@@ -394,7 +392,7 @@ async def test_s2_26_updates_are_reported_synchronously_any_number_of_times(coun
     assert [event.n for event in ran.of(ToolUpdated)] == list(range(1, count + 1))
 
 
-async def test_s2_27_the_signal_reaches_the_tool_as_an_event_would() -> None:
+async def test_s2_27_the_stop_signal_reaches_the_tool() -> None:
     heard: list[str] = []
 
     async def heed(tool_call_id: str, args: JsonObject, signal: Any, on_update: Any) -> str:

@@ -1,4 +1,4 @@
-"""Seed 000: three strategies, steering and hooks; every requirement by its number, in the preset `rust_loop`."""
+"""S0: three strategies, steering and hooks, in the preset `rust_loop`."""
 
 import asyncio
 import inspect
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.behaviour.seed_words import end_of, in_seed_words, whole
+from tests.behaviour.event_sequences import end_of, event_sequence, whole
 from tests.execution.bench import Bench, settled
 from tests.execution.kit import Doors, Ran, ScriptedTool, Steering, call, calls, run, sleeping
 from tests.support.validating_bus import ValidatingBus
@@ -47,7 +47,7 @@ async def steered(count: int, strategy: Strategy, at_poll: int | None) -> tuple[
 
 
 class Timeline:
-    """When each call ran, on the virtual clock; each takes as many seconds as its argument says."""
+    """Time spans of calls on the virtual clock; each call takes the seconds in its argument."""
 
     def __init__(self, seconds: Sequence[float], strategy: Strategy) -> None:
         self.spans: dict[str, tuple[float, float]] = {}
@@ -86,7 +86,7 @@ async def fail(arguments: JsonObject, context: ToolContext) -> ToolResult:
 # --- the entry point --------------------------------------------------------------------------------------------------
 
 
-async def test_s0_1_the_dispatcher_takes_these_inputs_and_gives_these_two_fields() -> None:
+async def test_s0_1_the_dispatcher_takes_these_inputs_and_returns_these_two_fields() -> None:
     assert list(inspect.signature(execute_tool_calls).parameters)[:6] == [
         "tools",
         "calls",
@@ -110,7 +110,7 @@ async def test_s0_1_the_dispatcher_takes_these_inputs_and_gives_these_two_fields
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-async def test_s0_2_no_calls_give_an_empty_result_no_event_and_no_poll(strategy: Strategy) -> None:
+async def test_s0_2_without_calls_there_is_an_empty_result_no_event_and_no_poll(strategy: Strategy) -> None:
     steering = Steering(at_poll=1)
 
     ran = await run([ScriptedTool()], [], literal(strategy), steering=steering)
@@ -131,7 +131,7 @@ async def test_s0_3_every_call_has_one_result_in_order_and_a_skipped_one_is_an_e
     assert len(skipped) == {"sequential": 3, "parallel": 0, "batched": 1}[type(strategy).__name__.lower()]
 
 
-def test_s0_4_three_strategies_can_be_chosen_at_run_time() -> None:
+def test_s0_4_the_caller_chooses_one_of_three_strategies_at_run_time() -> None:
     chosen = [parse_strategy(text) for text in ("sequential", "parallel", "batched:2")]
 
     assert chosen == STRATEGIES
@@ -139,11 +139,11 @@ def test_s0_4_three_strategies_can_be_chosen_at_run_time() -> None:
 
 
 def sum_of(timeline: Timeline) -> float:
-    """Seconds from the first beginning to the last end."""
+    """Seconds from the first start to the last end."""
     return max(end for _, end in timeline.spans.values()) - min(begin for begin, _ in timeline.spans.values())
 
 
-def test_s0_5_parallel_is_one_batch_of_all_calls_with_one_look_for_steering() -> None:
+def test_s0_5_parallel_is_one_batch_of_all_calls_with_one_poll() -> None:
     ran, steering = run_virtual(steered(4, Parallel(), at_poll=1))
 
     assert steering.polls == 1
@@ -155,7 +155,7 @@ def test_s0_5_parallel_is_one_batch_of_all_calls_with_one_look_for_steering() ->
 # --- batched ----------------------------------------------------------------------------------------------------------
 
 
-def test_s0_6_chunks_are_consecutive_and_each_waits_for_all_of_the_one_before() -> None:
+def test_s0_6_chunks_are_consecutive_and_each_waits_for_the_previous_one() -> None:
     spans = Timeline([1, 5, 2, 2, 1], Batched(2)).spans
     start = spans["c0"][0]
 
@@ -168,7 +168,7 @@ def test_s0_6_chunks_are_consecutive_and_each_waits_for_all_of_the_one_before() 
     }
 
 
-async def test_s0_7_nobody_looks_for_steering_inside_a_chunk() -> None:
+async def test_s0_7_there_is_no_poll_inside_a_chunk() -> None:
     doors, steering = Doors(), Steering()
     bench = Bench([ScriptedTool(behaviour=doors)], literal(Batched(3)), get_steering=steering)
     async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
@@ -184,13 +184,13 @@ async def test_s0_7_nobody_looks_for_steering_inside_a_chunk() -> None:
 
 
 @pytest.mark.parametrize(("count", "polls"), [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3)])
-async def test_s0_8_steering_is_looked_for_once_behind_each_chunk_the_last_included(count: int, polls: int) -> None:
+async def test_s0_8_there_is_one_poll_after_each_chunk_including_the_last(count: int, polls: int) -> None:
     _, steering = await steered(count, Batched(2), at_poll=None)
 
     assert steering.polls == polls
 
 
-async def test_s0_9_steering_skips_every_call_of_later_chunks_in_order_and_ends_the_looking() -> None:
+async def test_s0_9_steering_skips_every_call_of_later_chunks_in_order_and_ends_polling() -> None:
     ran, steering = await steered(7, Batched(2), at_poll=2)
 
     assert ran.statuses == ["ok"] * 4 + ["skipped_steering"] * 3
@@ -199,7 +199,7 @@ async def test_s0_9_steering_skips_every_call_of_later_chunks_in_order_and_ends_
     assert [event.call_id for event in ran.of(ToolEnded)][4:] == ["c4", "c5", "c6"]
 
 
-async def test_s0_10_steering_behind_the_last_chunk_is_returned_and_skips_nothing() -> None:
+async def test_s0_10_steering_after_the_last_chunk_is_returned_and_skips_nothing() -> None:
     ran, _ = await steered(4, Batched(2), at_poll=2)
 
     assert ran.statuses == ["ok"] * 4
@@ -224,21 +224,21 @@ async def test_s0_12_results_come_chunk_by_chunk_and_skipped_ones_last() -> None
 # --- sequential -------------------------------------------------------------------------------------------------------
 
 
-async def test_s0_13_a_call_starts_once_the_result_message_before_it_was_told() -> None:
+async def test_s0_13_a_call_starts_after_the_previous_result_message_is_published() -> None:
     async def take_its_time(arguments: JsonObject, context: ToolContext) -> ToolResult:
         await settled()
         return ToolResult.of_text("done")
 
     ran = await run([ScriptedTool(behaviour=take_its_time)], calls("act", "act", "nothing"), literal(Sequential()))
 
-    assert in_seed_words(ran.events) == [
+    assert event_sequence(ran.events) == [
         *whole("c0", "act", "done"),
         *whole("c1", "act", "done"),
         *whole("c2", "nothing", "Tool nothing not found", is_error=True),
     ]
 
 
-async def test_s0_14_steering_is_looked_for_once_behind_each_call_and_never_before_the_first() -> None:
+async def test_s0_14_there_is_one_poll_after_each_call_and_none_before_the_first() -> None:
     began: list[int] = []
     steering = Steering()
 
@@ -261,7 +261,7 @@ async def test_s0_15_steering_skips_every_later_call() -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-async def test_s0_16_a_call_that_runs_is_never_broken_off_by_steering(strategy: Strategy) -> None:
+async def test_s0_16_steering_never_interrupts_a_running_call(strategy: Strategy) -> None:
     doors, steering = Doors(), Steering()
     bench = Bench([ScriptedTool(behaviour=doors, interruptible=True)], literal(strategy), get_steering=steering)
     async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
@@ -280,7 +280,7 @@ async def test_s0_16_a_call_that_runs_is_never_broken_off_by_steering(strategy: 
 # --- a batch ----------------------------------------------------------------------------------------------------------
 
 
-def test_s0_17_all_calls_are_launched_and_awaited_and_a_failure_shortens_nobody() -> None:
+def test_s0_17_all_calls_are_started_and_awaited_and_a_failure_affects_no_other() -> None:
     async def fail_at_once(arguments: JsonObject, context: ToolContext) -> ToolResult:
         raise ValueError("broken")
 
@@ -296,14 +296,14 @@ def test_s0_17_all_calls_are_launched_and_awaited_and_a_failure_shortens_nobody(
     assert took == 9
 
 
-def test_s0_18_results_are_in_call_order_not_in_the_order_of_their_ends() -> None:
+def test_s0_18_results_are_in_call_order_whatever_the_order_of_ends() -> None:
     ran = Timeline([3, 1, 2], Parallel()).ran
 
     assert [event.call_id for event in ran.of(ToolEnded)] == ["c1", "c2", "c0"]
     assert ran.texts == ["c0", "c1", "c2"]
 
 
-async def test_s0_19_a_batch_looks_once_after_all_are_done_and_skips_nothing() -> None:
+async def test_s0_19_a_batch_polls_once_at_its_end_and_skips_nothing() -> None:
     ended: list[str] = []
     bus = ValidatingBus(literal(Parallel()))
 
@@ -331,23 +331,23 @@ async def test_s0_20_without_a_getter_the_messages_are_none_and_never_an_empty_l
 
 
 def told_by(act: Any) -> tuple[Any, list[AgentEvent]]:
-    """What `act` gives and tells on a bus of its own."""
+    """Return the result of `act` and the events it publishes on a bus of its own."""
     bus = ValidatingBus()
     with bus.subscribe(merge=False) as subscription:
         given = act(bus)
         return given, [envelope.event for envelope in subscription.drain()]
 
 
-async def test_s0_21_skipping_needs_no_arguments_gives_an_error_and_tells_its_own_events() -> None:
+async def test_s0_21_a_skip_needs_no_arguments_and_produces_an_error_and_its_own_events() -> None:
     message, told = told_by(lambda bus: skip_tool_call(ToolCall(id="c0", name="act"), bus))
 
     assert message.is_error
     assert message.text.startswith(SKIPPED)
     assert [event.type for event in told] == ["tool.queued", "tool.ended", "message.started", "message.ended"]
-    assert in_seed_words(told) == end_of("c0", "act", message.text, is_error=True)
+    assert event_sequence(told) == end_of("c0", "act", message.text, is_error=True)
 
 
-async def test_s0_22_neither_the_tool_nor_a_hook_is_asked_about_a_skipped_call() -> None:
+async def test_s0_22_neither_the_tool_nor_a_hook_runs_for_a_skipped_call() -> None:
     heard: list[Any] = []
     tool = ScriptedTool()
 
@@ -357,10 +357,10 @@ async def test_s0_22_neither_the_tool_nor_a_hook_is_asked_about_a_skipped_call()
     assert heard == [("before", "c0"), ("after", "c0")]
 
 
-async def test_s0_23_events_of_skipped_calls_come_behind_all_others_in_call_order() -> None:
+async def test_s0_23_events_of_skipped_calls_follow_all_others_in_call_order() -> None:
     ran, _ = await steered(5, Batched(2), at_poll=1)
 
-    told = in_seed_words(ran.events)
+    told = event_sequence(ran.events)
     first_skip = told.index(next(one for one in told if one[1] == "c2"))
     assert {one[1] for one in told[:first_skip]} == {"c0", "c1"}
     assert told[first_skip:] == [
@@ -371,7 +371,7 @@ async def test_s0_23_events_of_skipped_calls_come_behind_all_others_in_call_orde
 # --- one call ---------------------------------------------------------------------------------------------------------
 
 
-async def test_s0_24_a_name_must_fit_exactly_and_the_hook_is_asked_though_there_is_no_tool() -> None:
+async def test_s0_24_names_match_exactly_and_the_hook_runs_for_unknown_tools() -> None:
     heard: list[Any] = []
 
     ran = await run([ScriptedTool()], calls("Act"), literal(Sequential()), hooks=heard_hooks(heard))
@@ -380,14 +380,14 @@ async def test_s0_24_a_name_must_fit_exactly_and_the_hook_is_asked_though_there_
     assert heard[0] == ("before", "c0")
 
 
-async def test_s0_25_the_hook_is_asked_before_anything_is_told_and_sees_the_arguments_as_they_came() -> None:
+async def test_s0_25_the_hook_runs_before_any_event_and_receives_the_original_arguments() -> None:
     seen: list[Any] = []
     bus = ValidatingBus(literal(Sequential()))
     hooks = HookBus()
 
     @hooks.before_tool
     def before(question: Any) -> bool:
-        seen.append(in_seed_words(envelope.event for envelope in subscription.drain()))
+        seen.append(event_sequence(envelope.event for envelope in subscription.drain()))
         seen.append(dict(question.arguments))
         question.arguments["n"] = 2
         question.call.arguments["n"] = 2
@@ -402,7 +402,7 @@ async def test_s0_25_the_hook_is_asked_before_anything_is_told_and_sees_the_argu
     assert result.tool_results[0].text == "act {'n': 1}"
 
 
-async def test_s0_26_a_hook_that_says_no_keeps_the_tool_from_running() -> None:
+async def test_s0_26_a_rejected_call_does_not_run() -> None:
     tool = ScriptedTool()
     hooks = HookBus()
     hooks.before_tool(lambda question: False)
@@ -415,7 +415,7 @@ async def test_s0_26_a_hook_that_says_no_keeps_the_tool_from_running() -> None:
 
 
 @pytest.mark.parametrize("name", ["act", "nothing"])
-async def test_s0_27_a_veto_tells_end_and_message_no_start_and_asks_no_after_hook(name: str) -> None:
+async def test_s0_27_a_veto_publishes_end_and_message_but_no_start_and_runs_no_after_hook(name: str) -> None:
     after: list[Any] = []
     hooks = HookBus()
     hooks.before_tool(lambda question: False)
@@ -423,17 +423,17 @@ async def test_s0_27_a_veto_tells_end_and_message_no_start_and_asks_no_after_hoo
 
     ran = await run([ScriptedTool()], calls(name), literal(Sequential()), hooks=hooks)
 
-    assert in_seed_words(ran.events) == end_of("c0", name, VETO, is_error=True)
+    assert event_sequence(ran.events) == end_of("c0", name, VETO, is_error=True)
     assert after == []
 
 
 @pytest.mark.parametrize("answer", [True, None])
-async def test_s0_28_a_start_is_told_before_the_tool_runs_also_for_an_unknown_one(answer: bool | None) -> None:
+async def test_s0_28_a_start_is_published_before_the_tool_runs_even_for_an_unknown_one(answer: bool | None) -> None:
     bus = ValidatingBus(literal(Sequential()))
     before: list[Any] = []
 
     async def look(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        before.extend(in_seed_words(envelope.event for envelope in subscription.drain()))
+        before.extend(event_sequence(envelope.event for envelope in subscription.drain()))
         return ToolResult()
 
     hooks = HookBus()
@@ -449,7 +449,7 @@ async def test_s0_28_a_start_is_told_before_the_tool_runs_also_for_an_unknown_on
     assert [(event.call_id, event.name, event.args) for event in starts] == [("c1", "nothing", {"n": 2})]
 
 
-async def test_s0_29_a_tool_gets_id_name_a_fresh_child_token_and_two_ways_to_report() -> None:
+async def test_s0_29_a_tool_receives_id_name_a_new_child_token_and_two_callbacks() -> None:
     contexts: list[ToolContext] = []
     token = CancellationToken()
 
@@ -468,7 +468,7 @@ async def test_s0_29_a_tool_gets_id_name_a_fresh_child_token_and_two_ways_to_rep
     assert first.cancel.parent is token
 
 
-async def test_s0_30_a_cancelled_run_reaches_every_call_and_a_cancelled_call_nobody_else() -> None:
+async def test_s0_30_a_cancelled_run_reaches_every_call_and_a_cancelled_call_no_other() -> None:
     contexts: dict[str, ToolContext] = {}
 
     async def heed(arguments: JsonObject, context: ToolContext) -> ToolResult:
@@ -492,7 +492,7 @@ async def test_s0_30_a_cancelled_run_reaches_every_call_and_a_cancelled_call_nob
     assert set(bench.ended()) == {"c0", "c1", "c2"}
 
 
-async def test_s0_31_the_text_blocks_of_an_update_are_joined_for_the_hooks() -> None:
+async def test_s0_31_hooks_receive_the_text_blocks_of_an_update_joined() -> None:
     heard: list[str] = []
     hooks = HookBus()
     hooks.before_update(lambda question: heard.append(question.text))
@@ -506,7 +506,7 @@ async def test_s0_31_the_text_blocks_of_an_update_are_joined_for_the_hooks() -> 
     assert heard == ["first\nsecond"]
 
 
-async def test_s0_32_the_hook_before_an_update_keeps_back_that_one_and_the_tool_goes_on() -> None:
+async def test_s0_32_the_before_update_hook_suppresses_one_update_and_the_tool_continues() -> None:
     hooks = HookBus()
     hooks.before_update(lambda question: question.text != "two")
 
@@ -516,7 +516,7 @@ async def test_s0_32_the_hook_before_an_update_keeps_back_that_one_and_the_tool_
     assert ran.texts == ["done"]
 
 
-async def test_s0_33_an_update_that_passes_is_told_with_the_whole_partial_result() -> None:
+async def test_s0_33_an_accepted_update_is_published_with_the_whole_partial_result() -> None:
     ran = await run([ScriptedTool(behaviour=updating)], calls("act"), literal(Sequential()))
 
     partials = [event.partial for event in ran.of(ToolUpdated)]
@@ -524,7 +524,7 @@ async def test_s0_33_an_update_that_passes_is_told_with_the_whole_partial_result
     assert len(partials) == 3
 
 
-async def test_s0_34_the_hook_after_an_update_is_asked_behind_the_event_and_only_if_it_was_told() -> None:
+async def test_s0_34_the_after_update_hook_runs_after_the_event_and_only_if_it_was_published() -> None:
     heard: list[Any] = []
     bus = ValidatingBus(literal(Sequential()))
     hooks = HookBus()
@@ -542,7 +542,7 @@ async def test_s0_34_the_hook_after_an_update_is_asked_behind_the_event_and_only
     assert heard == [("one", ["one"]), ("three", ["three"])]
 
 
-async def test_s0_35_progress_is_told_with_id_and_name_and_passes_no_update_hook() -> None:
+async def test_s0_35_progress_is_published_with_id_and_name_and_bypasses_update_hooks() -> None:
     hooks = HookBus()
     asked: list[str] = []
 
@@ -554,21 +554,21 @@ async def test_s0_35_progress_is_told_with_id_and_name_and_passes_no_update_hook
     ran = await run([ScriptedTool(behaviour=updating)], calls("act"), literal(Sequential()), hooks=hooks)
 
     assert asked == ["one", "two", "three"]
-    assert [one for one in in_seed_words(ran.events) if one[0] in ("Update", "Progress")] == [
+    assert [one for one in event_sequence(ran.events) if one[0] in ("Update", "Progress")] == [
         ("Progress", "c0", "act", "after one"),
         ("Progress", "c0", "act", "after two"),
         ("Progress", "c0", "act", "after three"),
     ]
 
 
-async def test_s0_36_a_tool_that_returns_gives_its_result_without_an_error() -> None:
+async def test_s0_36_a_tool_that_returns_produces_its_result_without_an_error() -> None:
     ran = await run([ScriptedTool(behaviour=updating)], calls("act"), literal(Sequential()))
 
     assert [(message.text, message.is_error) for message in ran.result.tool_results] == [("done", False)]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-async def test_s0_37_a_tool_that_raises_gives_one_text_block_with_the_errors_text(strategy: Strategy) -> None:
+async def test_s0_37_a_tool_that_raises_produces_one_text_block_with_the_errors_text(strategy: Strategy) -> None:
     ran = await run([ScriptedTool(behaviour=fail)], calls("act"), literal(strategy))
 
     (message,) = ran.result.tool_results
@@ -576,13 +576,13 @@ async def test_s0_37_a_tool_that_raises_gives_one_text_block_with_the_errors_tex
     assert message.is_error
 
 
-async def test_s0_38_an_unknown_tool_gives_exactly_this_text_and_the_whole_sequence() -> None:
+async def test_s0_38_an_unknown_tool_produces_exactly_this_text_and_the_full_sequence() -> None:
     heard: list[Any] = []
 
     ran = await run([], [call("rm -rf", "c0", n=1)], literal(Sequential()), hooks=heard_hooks(heard))
 
     text = "Tool rm -rf not found"
-    assert in_seed_words(ran.events) == whole("c0", "rm -rf", text, args={"n": 1}, is_error=True)
+    assert event_sequence(ran.events) == whole("c0", "rm -rf", text, args={"n": 1}, is_error=True)
     assert heard == [("before", "c0"), ("after", "c0")]
 
 
@@ -600,14 +600,14 @@ async def test_s0_39_the_end_names_the_run_of_a_sub_agent_and_none_for_other_too
 @pytest.mark.parametrize(
     ("name", "is_error"), [("act", False), ("fail", True), ("nothing", True)], ids=["success", "failure", "unknown"]
 )
-async def test_s0_40_the_after_hook_is_asked_between_end_and_message(name: str, is_error: bool) -> None:
+async def test_s0_40_the_after_hook_runs_between_end_and_message(name: str, is_error: bool) -> None:
     bus = ValidatingBus(literal(Sequential()))
     heard: list[Any] = []
     hooks = HookBus()
 
     @hooks.after_tool_observer
     def after(ended: Any) -> None:
-        told = in_seed_words(envelope.event for envelope in subscription.drain())
+        told = event_sequence(envelope.event for envelope in subscription.drain())
         heard.append((ended.name, ended.call_id, ended.is_error, told[-1][0]))
 
     with bus.subscribe(merge=False) as subscription:
@@ -619,7 +619,7 @@ async def test_s0_40_the_after_hook_is_asked_between_end_and_message(name: str, 
     assert rest == ["message.started", "message.ended", "tool.batch_ended"]
 
 
-async def test_s0_41_a_result_message_has_these_fields_and_the_time_it_was_made() -> None:
+async def test_s0_41_a_result_message_has_these_fields_and_its_creation_time() -> None:
     before = now_ms()
     ran = await run([ScriptedTool()], calls("act"), literal(Sequential()))
 
@@ -628,7 +628,7 @@ async def test_s0_41_a_result_message_has_these_fields_and_the_time_it_was_made(
     assert before <= message.timestamp <= now_ms()
 
 
-async def test_s0_42_start_and_end_of_the_message_name_the_same_message_behind_the_calls_end() -> None:
+async def test_s0_42_start_and_end_of_the_message_carry_the_same_message_after_the_calls_end() -> None:
     ran = await run([ScriptedTool()], calls("act"), literal(Sequential()))
 
     ended, message_started, message_ended = ran.events[-4:-1]
@@ -644,13 +644,13 @@ async def test_s0_43_the_order_of_one_call_is_start_updates_end_message() -> Non
     ran = await run([ScriptedTool(behaviour=updating)], calls("act"), literal(Sequential()))
 
     reports = [(kind, text) for text in ("one", "two", "three") for kind in ("Update", "Progress")]
-    told = in_seed_words(ran.events)
+    told = event_sequence(ran.events)
     assert told[0] == ("Start", "c0", "act", {})
     assert [(one[0], one[3].removeprefix("after ")) for one in told[1:7]] == reports
     assert told[7:] == end_of("c0", "act", "done")
 
 
-async def test_s0_44_calls_that_run_together_interleave_and_each_end_is_told_when_that_call_is_done() -> None:
+async def test_s0_44_concurrent_calls_interleave_and_each_end_is_published_when_that_call_ends() -> None:
     doors = Doors()
     bench = Bench([ScriptedTool(behaviour=doors)], literal(Parallel()))
     async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
@@ -662,26 +662,27 @@ async def test_s0_44_calls_that_run_together_interleave_and_each_end_is_told_whe
         assert bench.ended() == {"c1": "ok"}
         doors.open("c0")
 
-    told = [one for one in in_seed_words(bench.events()) if one[0] != "Start"]
+    told = [one for one in event_sequence(bench.events()) if one[0] != "Start"]
     assert told == [*end_of("c1", "act", "through c1"), *end_of("c0", "act", "through c0")]
 
 
-async def test_s0_45_every_event_names_its_call_so_that_parallel_ones_can_be_told_apart() -> None:
+async def test_s0_45_every_event_names_its_call_so_parallel_calls_can_be_distinguished() -> None:
     ran = await run([ScriptedTool(behaviour=updating)], calls("act", "act", "act"), literal(Parallel()))
 
     names = {event.call_id: event.name for event in ran.of(ToolQueued)}
     assert names == {"c0": "act", "c1": "act", "c2": "act"}
     for kind in (ToolStarted, ToolUpdated, ToolProgress, ToolEnded):
         assert {event.call_id for event in ran.of(kind)} == set(names), kind
-    per_call = {name: [one[0] for one in in_seed_words(ran.events) if one[1] == name] for name in names}
+    per_call = {name: [one[0] for one in event_sequence(ran.events) if one[1] == name] for name in names}
     assert len({tuple(kinds) for kinds in per_call.values()}) == 1
 
 
 # --- the preset, whole ------------------------------------------------------------------------------------------------
 
 
-async def test_the_preset_tells_these_events_for_every_kind_of_call() -> None:
-    """Sequential, with hooks: an update kept back, a veto, a failure, an unknown tool, and a message before the end."""
+async def test_the_preset_publishes_these_events_for_every_kind_of_call() -> None:
+    """Run sequentially with hooks: a suppressed update, a veto, a failure, an unknown tool, and steering before the
+    end."""
     heard: list[Any] = []
     hooks = heard_hooks(heard)
     hooks.before_tool(lambda question: question.call.name != "rm")
@@ -693,7 +694,7 @@ async def test_the_preset_tells_these_events_for_every_kind_of_call() -> None:
 
     skipped = ran.texts[4]
     assert skipped.startswith(SKIPPED)
-    assert in_seed_words(ran.events) == [
+    assert event_sequence(ran.events) == [
         ("Start", "c0", "act", {}),
         ("Update", "c0", "act", "one"),
         ("Progress", "c0", "act", "after one"),
@@ -715,12 +716,12 @@ async def test_the_preset_tells_these_events_for_every_kind_of_call() -> None:
     ]
 
 
-async def test_the_preset_in_batches_tells_each_chunk_whole_before_the_next() -> None:
+async def test_the_preset_in_batches_publishes_each_chunk_completely_before_the_next() -> None:
     asked = calls("act", "nothing", "fail", "act", "act")
 
     ran = await run([ScriptedTool(), ScriptedTool("fail", fail)], asked, literal(Batched(2)), steering=Steering(2))
 
-    told = in_seed_words(ran.events)
+    told = event_sequence(ran.events)
     chunks = [told[:8], told[8:16], told[16:]]
     assert [{one[1] for one in chunk} for chunk in chunks] == [{"c0", "c1"}, {"c2", "c3"}, {"c4"}]
     expected = {
