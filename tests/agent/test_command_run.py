@@ -61,7 +61,7 @@ async def test_its_events_are_those_of_a_run_with_one_call_and_no_answer(bench: 
     assert not b.loop.reports
 
 
-async def test_it_is_asked_about_like_any_call(bench: BenchMaker) -> None:
+async def test_it_needs_approval_like_any_call(bench: BenchMaker) -> None:
     tool = ScriptedTool("bash")
     b = bench((), tool, policy=FakePolicy(), gate=ApprovalGate(interactive=True))
     async with asyncio.TaskGroup() as group:

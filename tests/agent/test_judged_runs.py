@@ -132,7 +132,7 @@ async def test_the_user_answers_a_question_by_id(bench: BenchMaker) -> None:
     assert b.ended.approval_ms == running.result().total_approval_wait_ms
 
 
-async def test_where_nobody_can_answer_the_answer_is_no(bench: BenchMaker) -> None:
+async def test_without_an_approver_the_answer_is_no(bench: BenchMaker) -> None:
     change = ScriptedTool("change")
     b = bench([reply(call("change")), "Fine."], change, policy=FakePolicy())
 

@@ -52,7 +52,7 @@ async def until_pending(gate: ApprovalGate) -> None:
         await asyncio.sleep(0)
 
 
-async def test_where_nobody_can_answer_the_answer_is_no() -> None:
+async def test_without_an_approver_the_answer_is_no() -> None:
     asking = Asking(ApprovalGate())
 
     answer = await asking.ask()

@@ -70,7 +70,7 @@ def questions(ran: Ran) -> list[ApprovalRequested]:
     return ran.of(ApprovalRequested)
 
 
-async def test_a_directory_that_became_a_link_is_asked_about_again(scene: Scene) -> None:
+async def test_a_directory_that_became_a_link_needs_approval_again(scene: Scene) -> None:
     ran = await scene.play(call("write", path="d/new", content="x"), meanwhile=(scene.swap_for_link,), approvals=1)
 
     first, again = questions(ran)
@@ -81,7 +81,7 @@ async def test_a_directory_that_became_a_link_is_asked_about_again(scene: Scene)
     assert os.listdir(scene.outside) == ["a"]
 
 
-async def test_another_directory_of_the_same_name_is_asked_about_again(scene: Scene) -> None:
+async def test_another_directory_of_the_same_name_needs_approval_again(scene: Scene) -> None:
     ran = await scene.play(call("write", path="d/new", content="x"), meanwhile=(scene.swap_directory,))
 
     first, again = questions(ran)
@@ -127,7 +127,7 @@ async def test_a_file_saved_with_the_same_content_needs_no_further_approval(scen
 
 
 @pytest.mark.parametrize("tool", ["write", "edit"])
-async def test_a_file_saved_with_other_content_fails_and_nobody_is_asked_again(scene: Scene, tool: str) -> None:
+async def test_a_file_saved_with_other_content_fails_without_a_question(scene: Scene, tool: str) -> None:
     change = {"content": "x"} if tool == "write" else {"old_string": "old", "new_string": "new"}
     ran = await scene.play(
         call("read", "r", path="d/a"),
@@ -168,7 +168,7 @@ async def test_a_deleted_file_needs_approval_again_before_it_is_created(scene: S
     assert not (scene.root / "d" / "a").exists()
 
 
-async def test_what_calls_of_the_same_message_do_is_no_reason_to_ask_again(scene: Scene) -> None:
+async def test_changes_by_calls_of_the_same_message_need_no_further_approval(scene: Scene) -> None:
     """All questions come before the first call runs."""
     ran = await scene.play(
         call("write", "1", path="x/y/1", content="x"),
