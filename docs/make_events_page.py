@@ -197,7 +197,7 @@ def _envelope_section() -> Iterator[str]:
 
 
 def _event_sections() -> Iterator[str]:
-    """Yield a section for each group of `protocol/events.py`, with an entry for each event."""
+    """Yield a section for each group of events, with an entry for each event."""
     group = ""
     yield "## Every event\n"
     for cls in event_classes().values():
@@ -231,7 +231,7 @@ def _bullet(name: str, kind: str, words: str) -> str:
 
 def _group_of(cls: type[Any]) -> str:
     """Return the heading comment above a class."""
-    source = Path(events_module.__file__).read_text("utf-8")
+    source = Path(sys.modules[cls.__module__].__file__ or "").read_text("utf-8")
     before = source[: source.index(f"class {cls.__name__}(")]
     return re.findall(r"^# --- (.+?) -+$", before, re.MULTILINE)[-1]
 
