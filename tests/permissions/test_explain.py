@@ -18,7 +18,9 @@ from .conftest import Desk
 
 def check(desk: Desk, record: object, **defaults: Any) -> dict[str, Any]:
     answer = check_record(
-        record, find_tool=desk.tools.get, defaults=PermissionDefaults(defaults.pop("workspace", desk.root), **defaults)
+        record,
+        find_tool=desk.tools.get,
+        defaults=PermissionDefaults(defaults.pop("workspace", desk.root), tool_names=tuple(desk.tools), **defaults),
     )
     json.dumps(answer).encode("utf-8")
     assert set(answer) == {"decision", "source", "reason", "parts"}

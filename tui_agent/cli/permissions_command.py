@@ -12,7 +12,7 @@ from tui_agent.settings import Locations, load_settings
 
 from .controlling_terminal import say, say_json_line
 from .project_trust import folder_trust, trust_for
-from .rules_and_tools import parse_rules, sandbox_note, sandbox_of, tool_finder
+from .rules_and_tools import RULE_TOOL_NAMES, parse_rules, sandbox_note, sandbox_of, tool_finder
 
 
 @click.group()
@@ -67,5 +67,6 @@ def _defaults() -> PermissionDefaults:
         mode=loaded.settings.permissions.mode,
         private_paths=(locations.config_dir, locations.state_dir),
         is_trusted=folder_trust(Path.cwd(), locations).is_trusted,
+        tool_names=RULE_TOOL_NAMES,
         command_note=sandbox_note(sandbox_of(loaded.settings, locations, locations.sessions_dir)),
     )

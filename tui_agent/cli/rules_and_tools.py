@@ -8,14 +8,16 @@ from pathlib import Path
 from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.permissions.protected_tree import protected_tree
 from tui_agent.permissions.read_only_predicate import is_read_only_command
-from tui_agent.permissions.rule_tool_names import refuse_unknown_tool
 from tui_agent.protocol.tool import Tool
 from tui_agent.settings import LoadedSettings, Locations, RuleSetting, Settings
-from tui_agent.tools import Sandbox, Workspace, default_tools
+from tui_agent.tools import BUILT_IN_TOOLS, Sandbox, Workspace, default_tools
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.spool_file import SESSION_SPOOL_LIMIT
 
 from .rule_store import RuleStore
+
+RULE_TOOL_NAMES = (*BUILT_IN_TOOLS, "agent", "fetch")
+"""Tools that rules may name: built-in ones, sub-agents, and `fetch`, whose rules may exist before the tool does."""
 
 
 def built_in_tools(
@@ -87,7 +89,7 @@ def parse_rules(rules: Sequence[RuleSetting]) -> list[list[Rule]]:
     layers: dict[str, list[Rule]] = {}
     for rule in rules:
         parsed = Rule.parse(rule.verdict, rule.text, rule.origin)
-        refuse_unknown_tool(parsed)
+        parsed.require_tool(RULE_TOOL_NAMES)
         layers.setdefault(rule.layer, []).append(parsed)
     return list(layers.values())
 

@@ -1,6 +1,6 @@
 """`permissions check` and `permissions explain`: decisions on calls without running them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +15,6 @@ from tui_agent.protocol.tool import Subject, Tool, ToolContext, ToolResult, Tool
 from .policy import PermissionPolicy
 from .rule import Rule
 from .rule_set import RuleResolution
-from .rule_tool_names import refuse_unknown_tool
 
 FindTool = Callable[[str], Tool | None]
 """Returns the tool of a name, or None."""
@@ -33,6 +32,8 @@ class PermissionDefaults:
     readable_paths: Sequence[Path] = ()
     is_trusted: bool = True
     """True if the user trusts the contents of the workspace. Ignored for a record that names another workspace."""
+    tool_names: Collection[str] = ()
+    """Tools that the rules of a record may name, beside the tool of the call."""
     command_note: str = ""
     """Note for the trace on how shell commands run, such as "in the sandbox"."""
 
@@ -121,9 +122,10 @@ def _read(record: object, find_tool: FindTool, defaults: PermissionDefaults) -> 
         except (ValidationError, RecursionError) as error:
             raise ConfigurationError(f"`input` does not fit {name}: {_first_problem(error)}") from error
     cwd: object = record.get("cwd")
+    rules: object = record.get("rules")
     policy = PermissionPolicy(
         defaults.workspace if cwd is None else _workspace(cwd),
-        layers=defaults.layers if record.get("rules") is None else (_rules(record["rules"], name),),
+        layers=defaults.layers if rules is None else (_rules(rules, (name, *defaults.tool_names)),),
         mode=defaults.mode if record.get("mode") is None else _mode(record["mode"]),
         resolution=defaults.resolution,
         private_paths=defaults.private_paths,
@@ -146,7 +148,7 @@ def _mode(mode: object) -> PermissionMode:
     return PermissionMode(mode)
 
 
-def _rules(rules: object, tool: str) -> list[Rule]:
+def _rules(rules: object, tool_names: Collection[str]) -> list[Rule]:
     if not is_array(rules):
         raise ConfigurationError('`rules` must be a list such as [["allow","bash(ls:*)"]]')
     found: list[Rule] = []
@@ -154,8 +156,7 @@ def _rules(rules: object, tool: str) -> list[Rule]:
         if not is_array(rule) or len(rule) != 2 or not all(isinstance(part, str) for part in rule):
             raise ConfigurationError(f"rule {number} must be a [verdict, rule] pair")
         parsed = _parsed(rule[0], rule[1])
-        if parsed.tool != tool:
-            refuse_unknown_tool(parsed)
+        parsed.require_tool(tool_names)
         found.append(parsed)
     return found
 

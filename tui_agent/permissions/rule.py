@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal, TypeAlias, cast, get_args
@@ -97,6 +97,23 @@ class Rule:
     def shown(self) -> str:
         """The rule with its verdict and its source, for display."""
         return f"{self.verdict} {self.cited}"
+
+    def require_tool(self, names: Collection[str]) -> None:
+        """Check that the rule can apply to a call.
+
+        A misspelled tool is an error, because a deny rule that never applies is worse than none.
+
+        Args:
+            names: tools that rules may name, beside `mcp__SERVER__TOOL` and names with a `*`.
+
+        Raises:
+            ConfigurationError: no tool has the rule's name; the text has the rule, its origin and the closest name.
+        """
+        if self.tool in names or "*" in self.tool or self.tool.startswith("mcp__"):
+            return
+        near = difflib.get_close_matches(self.tool, names, n=1)
+        known = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+        raise ConfigurationError(f"{_at(self.origin)}the rule {self.text!r} names no tool; {known}")
 
     def applies_to(self, tool: str) -> bool:
         """True if the rule covers a tool of this name."""

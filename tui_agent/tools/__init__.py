@@ -1,5 +1,8 @@
 """The seven built-in tools, which share one workspace, and the parts they are built from."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
 from tui_agent.protocol.tool import Tool
 
 from .bash_tool import BashTool, ReadOnlyCheck
@@ -14,6 +17,7 @@ from .workspace import Workspace
 from .write_tool import WriteTool
 
 __all__ = [
+    "BUILT_IN_TOOLS",
     "Arguments",
     "BashTool",
     "EditTool",
@@ -23,12 +27,36 @@ __all__ = [
     "ReadTool",
     "Sandbox",
     "TodoTool",
+    "ToolSetup",
     "TypedTool",
     "Workspace",
     "WriteTool",
     "default_tools",
     "sandbox_problem",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSetup:
+    """The parts that built-in tools are built from."""
+
+    workspace: Workspace
+    is_read_only_command: ReadOnlyCheck
+    sandbox: Sandbox | None
+
+
+BUILT_IN_TOOLS: Mapping[str, Callable[[ToolSetup], Tool]] = {
+    "read": lambda setup: ReadTool(setup.workspace),
+    "write": lambda setup: WriteTool(setup.workspace),
+    "edit": lambda setup: EditTool(setup.workspace),
+    "bash": lambda setup: BashTool(
+        setup.workspace, is_read_only_command=setup.is_read_only_command, sandbox=setup.sandbox
+    ),
+    "glob": lambda setup: GlobTool(setup.workspace),
+    "grep": lambda setup: GrepTool(setup.workspace),
+    "todo": lambda setup: TodoTool(),
+}
+"""The built-in tools by name, in the order in which the model sees them. A new tool is a file and its line here."""
 
 
 def default_tools(
@@ -45,12 +73,5 @@ def default_tools(
     Raises:
         ConfigurationError: `is_read_only_command` takes other arguments.
     """
-    return [
-        ReadTool(workspace),
-        WriteTool(workspace),
-        EditTool(workspace),
-        BashTool(workspace, is_read_only_command=is_read_only_command, sandbox=sandbox),
-        GlobTool(workspace),
-        GrepTool(workspace),
-        TodoTool(),
-    ]
+    setup = ToolSetup(workspace, is_read_only_command, sandbox)
+    return [build(setup) for build in BUILT_IN_TOOLS.values()]
