@@ -5,8 +5,8 @@ from typing import Any
 from tests.execution.kit import FakePolicy, ScriptedTool, call
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, GuardrailTrip, HookBus, ToolExecutor
-from tui_agent.execution.call_state import CallState
 from tui_agent.execution.outcomes import Outcome
+from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.execution.pipeline.receive_call import receive
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import JsonObject, ToolCall

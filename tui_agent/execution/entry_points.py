@@ -12,7 +12,7 @@ from tui_agent.protocol.permissions import PermissionChecker
 from tui_agent.protocol.value_checks import expect_function, expect_items, expect_kind
 
 from .approval_gate import ApprovalGate
-from .engine import BeforeEffects
+from .execution_services import BeforeEffects
 from .executor import ToolExecutor
 from .hook_bus import HookBus
 from .options import ExecutionOptions

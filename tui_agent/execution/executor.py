@@ -16,8 +16,7 @@ from tui_agent.protocol.reports import ToolCallReport
 from tui_agent.protocol.value_checks import expect_function, expect_kind, expect_members
 
 from .approval_gate import ApprovalGate
-from .call_state import CallState
-from .engine import BeforeEffects, Engine, ToolGuardrails
+from .execution_services import BeforeEffects, Engine, ToolGuardrails
 from .hook_bus import HookBus
 from .hook_dispatch import observe_end
 from .json_coercion import coerce_metrics
@@ -26,6 +25,7 @@ from .options import ExecutionOptions, PreHookPosition
 from .outcomes import Outcome, cancelled, interrupted, lost
 from .pipeline.admission import ask_hooks, check_floor, guard_input, judge, refuse_invalid, settle
 from .pipeline.approval_stage import ask_user, needs_approval, recheck_decision
+from .pipeline.call_state import CallState
 from .pipeline.finish_call import add_notes_and_truncate, finish_result
 from .pipeline.run_tool import publish_start, run_tool
 from .tool_adapters import ToolLike

@@ -15,10 +15,10 @@ from tui_agent.execution import (
     ToolScheduler,
     call_digest,
 )
-from tui_agent.execution.call_state import CallState
 from tui_agent.execution.outcomes import Outcome, skipped
 from tui_agent.execution.pipeline.admission import judge
 from tui_agent.execution.pipeline.approval_stage import MAX_QUESTIONS, ask_user, needs_approval, recheck_decision
+from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.execution.pipeline.finish_call import notes_of
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, Noticed, ToolBlockedOn, Warned

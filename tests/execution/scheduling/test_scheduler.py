@@ -19,7 +19,7 @@ from tui_agent.execution import (
     Sequential,
     execute_tool_calls,
 )
-from tui_agent.execution.call_state import CallState
+from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import (
     ApprovalRequested,

@@ -6,8 +6,7 @@ ends the call or None: go on.
 
 from dataclasses import replace
 
-from tui_agent.execution.call_state import CallState
-from tui_agent.execution.engine import Engine, GuardrailTrip
+from tui_agent.execution.execution_services import Engine, GuardrailTrip
 from tui_agent.execution.hook_dispatch import ask_before_tool
 from tui_agent.execution.json_coercion import NOT_JSON_TEXT, is_json_value
 from tui_agent.execution.outcomes import (
@@ -31,6 +30,7 @@ from tui_agent.protocol.messages import TOO_DEEP, JsonObject, nests_deeper
 from tui_agent.protocol.permissions import PermissionChecker, PermissionDecision, PermissionMode, Verdict
 from tui_agent.protocol.tool import Tool
 
+from .call_state import CallState
 from .time_limits import time_limit
 
 

@@ -1,10 +1,10 @@
 """What an approval counts for: the call as it was shown and what stood where it leads, no more (C43, P53, safety 6)."""
 
-from tui_agent.execution.call_state import CallState
 from tui_agent.execution.digest import call_digest
-from tui_agent.execution.engine import Engine
+from tui_agent.execution.execution_services import Engine
 from tui_agent.execution.untrusted_calls import call_or_default
 
+from .call_state import CallState
 from .target_identity import identity_of, replaced_paths, with_identities, without_paths
 
 

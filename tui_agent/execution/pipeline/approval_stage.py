@@ -3,8 +3,7 @@
 import asyncio
 
 from tui_agent.execution.approval_gate import AnsweredBy
-from tui_agent.execution.call_state import CallState
-from tui_agent.execution.engine import Engine
+from tui_agent.execution.execution_services import Engine
 from tui_agent.execution.json_coercion import NOT_JSON_TEXT, is_json_value, with_json_details
 from tui_agent.execution.loop_clock import now
 from tui_agent.execution.outcomes import Outcome, failure, invalid, overridden, skipped_on_request
@@ -17,6 +16,7 @@ from tui_agent.protocol.tool import Preview
 
 from .admission import guard_input, judge_now, judgement, prepare
 from .approval_binding import approval_mismatch, show
+from .call_state import CallState
 
 MAX_QUESTIONS = 5
 """Times a person is asked about one call whose targets keep changing; then the answer is no."""

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from tui_agent.execution.call_state import CallState
-from tui_agent.execution.engine import Engine, GuardrailTrip
+from tui_agent.execution.execution_services import Engine, GuardrailTrip
 from tui_agent.execution.hook_dispatch import ask_about_failure, ask_after_tool
 from tui_agent.execution.json_coercion import coerce_metrics
 from tui_agent.execution.outcomes import Outcome, failure, overridden
@@ -12,6 +11,7 @@ from tui_agent.protocol.messages import TextBlock
 from tui_agent.protocol.tool import ToolResult
 
 from .admission import publish_trip, trip_from_answer, with_halt
+from .call_state import CallState
 from .truncate_result import fit, reads_archive
 
 

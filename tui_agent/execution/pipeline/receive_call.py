@@ -1,7 +1,6 @@
 """Stage 0 of a call: it is received, and everybody hears of it before anything else happens to it."""
 
-from tui_agent.execution.call_state import CallState, ConcurrencySlots
-from tui_agent.execution.engine import Engine
+from tui_agent.execution.execution_services import Engine
 from tui_agent.execution.json_coercion import is_json_value
 from tui_agent.execution.loop_clock import now
 from tui_agent.execution.strategy import Auto
@@ -12,6 +11,7 @@ from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.tool import Verdict
 
 from .admission import judgement, parse, prepare, resolve_tool
+from .call_state import CallState, ConcurrencySlots
 
 
 def receive(

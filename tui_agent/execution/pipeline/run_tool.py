@@ -4,8 +4,7 @@ import asyncio
 import secrets
 from functools import partial
 
-from tui_agent.execution.call_state import CallState
-from tui_agent.execution.engine import Engine
+from tui_agent.execution.execution_services import Engine
 from tui_agent.execution.loop_clock import now
 from tui_agent.execution.outcomes import Outcome, answered, failure, left_running, not_recorded, timed_out, with_partial
 from tui_agent.execution.untrusted_calls import Crash, asked, call_or_default, copy_of
@@ -15,6 +14,7 @@ from tui_agent.protocol.events import ProcessStarted, ToolStarted
 from tui_agent.protocol.tool import StartedProcess, ToolContext, ToolResult
 
 from .admission import judge_nested_call
+from .call_state import CallState
 from .early_executions import NO_LONGER_NEEDED
 from .target_identity import identity_of
 from .tool_execution import ToolExecution

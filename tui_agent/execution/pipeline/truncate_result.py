@@ -12,9 +12,9 @@ import unicodedata
 from dataclasses import replace
 from pathlib import Path
 
-from tui_agent.execution.access_tree import accesses_of
 from tui_agent.execution.json_coercion import replace_lone_surrogates
 from tui_agent.execution.outcomes import Outcome
+from tui_agent.execution.scheduling.access_tree import accesses_of
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import Warned
 from tui_agent.protocol.messages import ImageBlock, JsonObject, TextBlock, UserBlock, joined_text

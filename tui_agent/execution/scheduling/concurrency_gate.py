@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from itertools import pairwise
 
-from tui_agent.execution.call_state import CallState
 from tui_agent.execution.outcomes import Outcome
+from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import ToolBlockedOn
 

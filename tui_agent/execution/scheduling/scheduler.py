@@ -12,8 +12,7 @@ from itertools import groupby
 from types import TracebackType
 from typing import Literal, TypeAlias
 
-from tui_agent.execution.call_state import CallState
-from tui_agent.execution.engine import Engine
+from tui_agent.execution.execution_services import Engine
 from tui_agent.execution.executor import ToolExecutor
 from tui_agent.execution.joinable_task_group import JoinableTaskGroup
 from tui_agent.execution.outcomes import (
@@ -25,6 +24,7 @@ from tui_agent.execution.outcomes import (
     sibling_failed,
     skipped,
 )
+from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.execution.pipeline.early_executions import EarlyExecutions
 from tui_agent.execution.pipeline.receive_call import early_verdict, publish_queued, receive
 from tui_agent.execution.pipeline.run_tool import publish_start

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
-from tui_agent.execution.call_state import CallState
 from tui_agent.execution.options import ExecutionOptions
 from tui_agent.execution.outcomes import Outcome, interrupted_by_steering, skipped
+from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.execution.untrusted_calls import call_or_default
 
 from .steering_poll import SteeringPoll

@@ -5,8 +5,8 @@ import pytest
 
 from tests.execution.kit import ScriptedTool, call
 from tests.support.virtual_clock import run_virtual
-from tui_agent.execution.call_state import CallState
 from tui_agent.execution.outcomes import failure
+from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.tool import Accesses
 

@@ -5,6 +5,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
+from tui_agent.execution.loop_clock import now
+from tui_agent.execution.outcomes import Outcome, cancelled
+from tui_agent.execution.scheduling.access_tree import accesses_of
+from tui_agent.execution.scheduling.conflict_order import OrderEntry
+from tui_agent.execution.untrusted_calls import in_time
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ToolEnded
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, ToolResultMessage
@@ -12,14 +17,9 @@ from tui_agent.protocol.permissions import PermissionDecision
 from tui_agent.protocol.reports import Metric, ToolCallReport
 from tui_agent.protocol.tool import Accesses, JudgedTarget, Preview, Tool
 
-from .access_tree import accesses_of
-from .loop_clock import now
-from .outcomes import Outcome, cancelled
-from .pipeline.early_executions import EarlyExecutions
-from .pipeline.tool_execution import ToolExecution
-from .pipeline.update_channel import UpdateChannel
-from .scheduling.conflict_order import OrderEntry
-from .untrusted_calls import in_time
+from .early_executions import EarlyExecutions
+from .tool_execution import ToolExecution
+from .update_channel import UpdateChannel
 
 T = TypeVar("T")
 
