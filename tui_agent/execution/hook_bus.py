@@ -87,6 +87,8 @@ class HookBus:
         """
         self.timeout = _usable(timeout)
         """Seconds a hook may take where it was added without a time of its own (P44)."""
+        self.events: set[str] = set()
+        """Events with at least one hook."""
         self._hooks: dict[str, list[Hook]] = {event: [] for event in _EVENTS}
 
     def add(
@@ -133,10 +135,13 @@ class HookBus:
         limit = self.timeout if timeout is None else _usable(timeout)
         hook = Hook(own_name, function, limit, fail_open, hides, with_input)
         self._hooks[event].append(hook)
+        self.events.add(event)
 
         def remove() -> None:
             if hook in self._hooks[event]:
                 self._hooks[event].remove(hook)
+            if not self._hooks[event]:
+                self.events.discard(event)
 
         return remove
 
@@ -175,8 +180,8 @@ class HookBus:
         return tuple(self._hooks[event])
 
     def has(self, event: HookEvent) -> bool:
-        """Whether there is a hook for an event."""
-        return bool(self._hooks[event])
+        """Return True if at least one hook was added for an event."""
+        return event in self.events
 
 
 def _usable(timeout: float | None) -> float | None:

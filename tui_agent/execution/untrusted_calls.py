@@ -18,8 +18,6 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import AssistantMessage, ToolCall, ToolResultMessage, is_array, is_object
 from tui_agent.protocol.tool import ToolResult
 
-from .loop_clock import now
-
 T = TypeVar("T")
 V = TypeVar("V")
 
@@ -27,6 +25,11 @@ CLEANUP_SECONDS = 2.0
 """Seconds to tidy up after the time is over or the question is withdrawn; then it is closed, also against its will."""
 
 _UNCHANGEABLE = frozenset({str, int, float, bool, type(None)})
+
+
+def now() -> float:
+    """Return the event loop's time in seconds. Every time and duration of the engine is measured with it."""
+    return asyncio.get_running_loop().time()
 
 
 def kind_of(crash: Crash) -> str:

@@ -5,7 +5,8 @@ import pytest
 from tests.execution.kit import FakePolicy, ScriptedTool, call
 from tests.execution.stage_kit import Stand
 from tui_agent.execution import ExecutionOptions, Parallel
-from tui_agent.execution.pipeline.receive_call import early_verdict, publish_queued
+from tui_agent.execution.pipeline.admission import early_verdict
+from tui_agent.execution.pipeline.receive_call import publish_queued
 from tui_agent.protocol.events import ToolQueued
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Verdict
@@ -13,9 +14,9 @@ from tui_agent.protocol.tool import Verdict
 
 async def test_a_received_call_is_told_with_what_is_known_of_it() -> None:
     stand = Stand(ScriptedTool("look", read_only=True), asked=call("look", a=1), policy=FakePolicy())
-    stand.state.group = 2
+    stand.state.turn.wave = 2
 
-    publish_queued(stand.engine, stand.state)
+    publish_queued(stand.services, stand.state)
 
     assert stand.events() == [
         ToolQueued(call_id="c", name="look", args_raw={"a": 1}, index=0, group=2, safe=True, summary="look!")
@@ -37,7 +38,7 @@ async def test_whether_a_person_will_be_asked_is_told_where_it_is_known(
 ) -> None:
     stand = Stand(policy=policy)
 
-    publish_queued(stand.engine, stand.state, verdict)
+    publish_queued(stand.services, stand.state, verdict)
 
     assert [event.will_ask for event in stand.events(ToolQueued)] == [will_ask]
 
@@ -49,7 +50,7 @@ async def test_a_call_that_cannot_be_summarised_is_told_all_the_same(name: str) 
             raise KeyError
 
     stand = Stand(Broken(), asked=call(name))
-    publish_queued(stand.engine, stand.state)
+    publish_queued(stand.services, stand.state)
 
     assert stand.events(ToolQueued)[0].summary == ""
 
@@ -57,8 +58,8 @@ async def test_a_call_that_cannot_be_summarised_is_told_all_the_same(name: str) 
 async def test_what_is_wrong_with_a_call_is_kept_and_not_told_yet() -> None:
     stand = Stand(asked=call("nothing"))
 
-    assert stand.state.invalid_outcome is not None
-    assert stand.state.invalid_outcome.status == "not_found"
+    assert stand.invalid_outcome is not None
+    assert stand.invalid_outcome.status == "not_found"
     assert stand.events() == []
 
 
@@ -97,4 +98,4 @@ async def test_only_harmless_calls_are_judged_while_the_model_talks(
 ) -> None:
     stand = Stand(ScriptedTool("t", **tool), asked=call(asked), options=ExecutionOptions(**options), policy=policy)
 
-    assert early_verdict(stand.engine, stand.state) == verdict
+    assert early_verdict(stand.services, stand.state) == verdict

@@ -497,7 +497,7 @@ async def test_whoever_is_asked_about_a_call_submits_no_other_in_between() -> No
         bench.scheduler.submit_all([call("meddle", "outer"), call("look", "next")])
         result = await bench.scheduler.finish()
 
-    assert refused[0].startswith("a call is submitted while another is taken in")
+    assert refused[0].startswith("a call was submitted while another one was being added")
     assert [message.call_id for message in result.tool_results] == ["outer", "next"]
     assert [event.index for event in bench.events(ToolQueued)] == [0, 1]
 

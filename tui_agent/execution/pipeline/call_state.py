@@ -1,15 +1,13 @@
-"""What the engine knows of one call while it has it in hand: one state a call, filled stage by stage, ended once."""
+"""Records of the pipeline, one for each stage, and the state that holds them while a call is under way."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias, TypeVar
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, cast
 
-from tui_agent.execution.loop_clock import now
 from tui_agent.execution.outcomes import Outcome, cancelled
-from tui_agent.execution.scheduling.access_tree import accesses_of
-from tui_agent.execution.scheduling.conflict_order import OrderEntry
-from tui_agent.execution.untrusted_calls import in_time
+from tui_agent.execution.untrusted_calls import call_or_default, in_time, now
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ToolEnded
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, ToolResultMessage
@@ -26,122 +24,189 @@ T = TypeVar("T")
 Phase: TypeAlias = Literal["waiting", "running", "ran", "over"]
 
 
-class ConcurrencySlots(Protocol):
-    """How a call's pipeline asks for its turn: stage 10, where HOW (the executor) meets WHEN (the scheduler)."""
-
-    def settle(self, state: "CallState") -> None:
-        """The call's effective arguments are known."""
-        ...
-
-    def change(self, state: "CallState") -> None:
-        """They were changed once more, by a person."""
-        ...
-
-    async def take(self, state: "CallState") -> Outcome | None:
-        """Waits for the call's turn and a permit, and notes in `state.stale` whether it had to.
-
-        Returns:
-            Why the call is not to run after all; None: it may run now.
-        """
-        ...
-
-    def give_back(self, state: "CallState") -> None:
-        """Gives the permit back, because a person must be asked once more."""
-        ...
-
-
-@dataclass(slots=True, eq=False)
-class CallState:
-    """One call in hand."""
+@dataclass(frozen=True, slots=True)
+class ReceivedCall:
+    """Stage 0: a call as the model sent it."""
 
     call: ToolCall
     index: int
-    """OrderEntry in its message, from 0; its result's place, too (P05)."""
+    """Position in its message, from 0; its result has the same position."""
     step: int
-    token: CancellationToken
-    """The call's own; the tool sees it."""
-    turns: ConcurrencySlots
+    """Number of the model response that contains the call."""
+    attempt: int
+    """Number of the attempt at that response, from 1."""
     queued_at: float
-    """Time of the event loop, in seconds, as all times here."""
-    grace: float
-    attempt: int = 1
-    """Which attempt at the answer it stands in."""
-    group: int | None = None
-    """Its wave, where there are waves."""
-    place: OrderEntry | None = None
-    """Its place in the conflict order, where there is one."""
+    """Event loop time in seconds, as are all times in this module."""
 
-    answer: AssistantMessage | None = None
-    """The answer it stands in, once that is complete."""
-    tool: Tool | None = None
-    arguments: JsonObject = field(default_factory=dict[str, object])
+
+@dataclass(frozen=True, slots=True)
+class PreparedCall:
+    """Stages 1 to 3 passed: the tool exists and accepts the arguments."""
+
+    tool: Tool
+    arguments: JsonObject
     """Arguments in effect."""
-    invalid_outcome: Outcome | None = None
-    """What stages 1 to 3 found wrong when the call was received."""
-    read_only: bool = False
-    safe: bool = False
-    time_limit: float | None = None
-    """Seconds it may execute; None: no limit."""
+    read_only: bool
+    safe: bool
+    """True if the call may run beside other safe calls."""
+    time_limit: float | None
+    """Seconds the tool may execute; None: no limit."""
 
+
+@dataclass(frozen=True, slots=True)
+class RefusedCall:
+    """Stages 1 to 3 failed: the call is invalid or its tool is unknown."""
+
+    outcome: Outcome
+    arguments: JsonObject
+    tool: Tool | None = None
+    """None if it is unknown."""
+    read_only: ClassVar[bool] = False
+    safe: ClassVar[bool] = False
+    time_limit: ClassVar[float | None] = None
+
+
+@dataclass(slots=True)
+class Admission:
+    """Stages 4 to 9: the judgement in force."""
+
+    begun: bool = False
     decision: PermissionDecision | None = None
-    """The judgement in force."""
+    hook_approval: str | None = None
+    """Reason of a hook that approved the call; counts only with the option `hook_may_approve`."""
     stale: bool = False
-    """Something was awaited since the call was judged: nothing is taken for granted any more (stage 9)."""
-    approved: str | None = None
-    """Digest of what a person approved."""
+    """True if the call has waited for something since it was judged, so that it must be judged again (stage 9)."""
+    refusal: Outcome | None = None
+    """Why the call does not run."""
+
+
+@dataclass(slots=True)
+class Approval:
+    """Stage 8: what the user was asked and answered."""
+
+    digest: str | None = None
+    """Digest of the call as the user approved it."""
     shown: tuple[JudgedTarget, ...] = ()
-    """What stood where the call leads when a person was last asked."""
-    hook_approved: str | None = None
-    """Reason of a hook that approved, where hooks may."""
+    """Targets of the call as they were when the user was last asked."""
     questions: int = 0
     asked: tuple[tuple[float, float], ...] = ()
-    """When a person was asked, and answered."""
+    """When each question was asked and answered."""
     preview: Preview | None = None
     notes: tuple[str, ...] = ()
-    """Notes for the model beside the result: the user's words."""
+    """Notes of the user that the model reads with the result."""
     edited: JsonObject | None = None
     """Arguments in effect after the user changed them."""
     edited_names: frozenset[str] = frozenset()
     """Names of the arguments that the user changed."""
 
-    begun: bool = False
-    """Its pipeline has begun."""
-    admitted: bool = False
-    """Stages 1 to 8 have begun, or are behind it."""
-    refusal: Outcome | None = None
-    """Why it does not run, as these stages found."""
-    phase: Phase = "waiting"
+    @property
+    def seconds(self) -> float:
+        """Seconds spent waiting for the user."""
+        return sum(end - begin for begin, end in self.asked)
+
+
+@dataclass(slots=True)
+class Turn:
+    """Stage 10: the call's place among the calls of its message."""
+
+    wave: int | None = None
+    """Number of its wave; None with the strategy `Auto`."""
+    waited: bool = False
+    """True if the call waited for one that it conflicts with."""
+    holds_permit: bool = False
+
+
+@dataclass(slots=True)
+class ToolRun:
+    """Stage 11: the tool at work."""
+
+    early: EarlyExecutions | None = None
+    """Runs the tool if the call starts while the model still streams; None: the call's own task does."""
+    claimed: ToolExecution | None = None
+    """Execution that an earlier attempt started for the same call; used if the call may run at once."""
     start_published: bool = False
     mark: str = ""
-    """Mark of the processes that the call starts."""
-    holds_permit: bool = False
-    stopping: Outcome | None = None
-    """Why the call was taken back; how it ends unless it ended by itself before."""
-    stop_timeout: asyncio.Timeout | None = None
-    """Ends what the call awaits right now."""
+    """Mark of every process that the call starts."""
     execution: ToolExecution | None = None
-    """Its tool's work, once it has begun."""
-    early: EarlyExecutions | None = None
-    """Where its execution runs if it begins while the model still talks; None: in the call's own task."""
-    claimed: ToolExecution | None = None
-    """What an earlier attempt at the same answer began for the same call; taken over if the call may run at once."""
-    had_to_wait: bool = False
-    """Whether it waited for a call it conflicts with."""
+    """Current execution; None before it starts and after it was set aside."""
     started_at: float | None = None
     finished_at: float | None = None
     metrics: dict[str, Metric] = field(default_factory=dict[str, Metric])
     metrics_passed: bool = False
-    """Whether guardrails looked at them, where they must."""
+    """True if the guardrails, where they hold metrics back, let them pass."""
     channel: UpdateChannel | None = None
-    """The way of its reports, once it runs."""
+    """Channel of the call's reports, once it runs."""
 
-    outcome: Outcome | None = None
-    ended: ToolEnded | None = None
+    @property
+    def latency_s(self) -> float:
+        """Seconds of execution."""
+        return 0.0 if self.started_at is None or self.finished_at is None else self.finished_at - self.started_at
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedCall:
+    """Stage 15: everything that is published about the end of a call."""
+
+    outcome: Outcome
+    event: ToolEnded
+    message: ToolResultMessage
+    report: ToolCallReport
+
+
+class ConcurrencySlots(Protocol):
+    """Interface through which a pipeline waits for its call's turn (stage 10)."""
+
+    def settle(self, state: "CallState") -> None:
+        """Mark the call's arguments as final, unless the user edits them."""
+        ...
+
+    def change(self, state: "CallState") -> None:
+        """Order the call anew after the user edited its arguments."""
+        ...
+
+    async def take(self, state: "CallState") -> Outcome | None:
+        """Wait for the call's turn and a permit; after any wait, mark its admission as stale.
+
+        Returns:
+            Why the call must not run; None: it may run now.
+        """
+        ...
+
+    def give_back(self, state: "CallState") -> None:
+        """Release the permit while the user is asked again."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class CallState:
+    """One call under way: the record of each stage, and the means to stop it."""
+
+    received: ReceivedCall
+    prepared: PreparedCall | RefusedCall
+    turns: ConcurrencySlots
+    token: CancellationToken
+    """The call's own token, which its tool sees."""
+    grace: float
+    """Seconds that work after the tool's end may take once the run is cancelled."""
+    answer: AssistantMessage | None = None
+    """Message that contains the call, once it is complete."""
+
+    admission: Admission = field(default_factory=Admission)
+    approval: Approval = field(default_factory=Approval)
+    turn: Turn = field(default_factory=Turn)
+    run: ToolRun = field(default_factory=ToolRun)
+    finished: FinishedCall | None = None
+
+    begun: bool = False
+    """True once the call has a task."""
+    phase: Phase = "waiting"
+    stopping: Outcome | None = None
+    """Why the call was stopped; its outcome unless it ended by itself before."""
+    stop_timeout: asyncio.Timeout | None = None
+    """Ends what the call currently awaits."""
     end_published: bool = False
-    message: ToolResultMessage | None = None
     message_published: bool = False
     committed: bool = False
-    report: ToolCallReport | None = None
 
     _forget: Callable[[], None] | None = None
 
@@ -149,90 +214,86 @@ class CallState:
         self._forget = self.token.on_cancel(self._token_was_cancelled)
 
     @property
+    def index(self) -> int:
+        """Position in the message, from 0."""
+        return self.received.index
+
+    @property
+    def safe(self) -> bool:
+        """True if the call may run beside other safe calls."""
+        return self.prepared.safe
+
+    @property
     def alone(self) -> bool:
-        """Whether nothing of the message may run beside it (C1)."""
-        return self.tool is not None and self.tool.execution_mode == "sequential"
+        """True if no other call of the message may run beside it."""
+        tool = self.prepared.tool
+        return tool is not None and tool.execution_mode == "sequential"
 
     @property
     def started(self) -> bool:
-        """Whether the tool was really called."""
-        return self.started_at is not None
+        """True if the tool was called."""
+        return self.run.started_at is not None
 
     @property
     def has_turn(self) -> bool:
-        """Whether it runs, ran, or is about to."""
-        return self.holds_permit or self.started
-
-    @property
-    def known_tool(self) -> Tool:
-        """The tool, in stages that come after it was found."""
-        assert self.tool is not None
-        return self.tool
-
-    @property
-    def latency_s(self) -> float:
-        """Seconds of execution."""
-        return 0.0 if self.started_at is None or self.finished_at is None else self.finished_at - self.started_at
-
-    @property
-    def approval_s(self) -> float:
-        """Seconds for which a person was asked."""
-        return sum(end - begin for begin, end in self.asked)
+        """True if the call runs, ran, or is about to run."""
+        return self.turn.holds_permit or self.started
 
     def accesses(self) -> Accesses | None:
-        """The resolved paths of the call; None where they are not known or cannot be told (C3)."""
-        if self.tool is None or self.invalid_outcome is not None:
+        """Return the resolved paths of the call; None if they are unknown."""
+        if isinstance(self.prepared, RefusedCall):
             return Accesses()
-        return accesses_of(self.tool, self.arguments)
+        return accesses_of(self.prepared.tool, self.prepared.arguments)
 
     def targets(self) -> tuple[JudgedTarget, ...]:
-        """The paths the call was judged by; where a person was asked, with what they were shown."""
-        if self.decision is None or self.decision.decision == "ask":
-            return self.shown
-        return tuple(JudgedTarget(path) for path in self.decision.targets)
+        """Return the paths by which the call was judged; if the user was asked, with the identities shown."""
+        decision = self.admission.decision
+        if decision is None or decision.decision == "ask":
+            return self.approval.shown
+        return tuple(JudgedTarget(path) for path in decision.targets)
 
     def stop(self, outcome: Outcome) -> None:
-        """Takes the call back: the first reason counts, and none once the tool has ended.
+        """Stop the call. Only the first reason counts, and none after the tool has ended.
 
-        A call that waits ends at once, one that runs as `ToolExecution.stop` says.
+        A waiting call ends at once, a running one as described at `ToolExecution.stop`.
         """
         if self.stopping is not None or self.phase in ("ran", "over"):
             return
         self.stopping = outcome
         self.token.cancel(outcome.result.text)
-        if self.execution is not None:
-            self.execution.stop(self.token.reason)
+        if self.run.execution is not None:
+            self.run.execution.stop(self.token.reason)
         elif self.stop_timeout is not None:
             self.stop_timeout.reschedule(now())
 
     def set_aside(self, outcome: Outcome) -> None:
-        """Its answer is thrown away: the call ends with `outcome` unless it has ended, but what began early goes on,
-        for a call of the next answer that claims it."""
-        keeps = self.execution is not None and self.stopping is None
-        if self.early is not None and self.execution is not None and keeps:
-            self.early.set_aside(self.execution)
+        """End the call because its message was discarded; an early execution continues for a call that claims it."""
+        early, execution = self.run.early, self.run.execution
+        if early is not None and execution is not None and self.stopping is None:
+            early.set_aside(execution)
             if self.stop_timeout is not None:
-                self.stopping, self.execution = outcome, None
+                self.stopping, self.run.execution = outcome, None
                 self.stop_timeout.reschedule(now())
         elif self.phase not in ("ran", "over"):
             self.stop(outcome)
 
-    def end(self, outcome: Outcome) -> None:
-        """The call is over. Its token lets go of it, so that both are freed at once and not looked for later."""
-        self.phase, self.outcome = "over", outcome
+    def cancel(self, reason: str) -> None:
+        """Stop the call at someone's request."""
+        self.stop(cancelled(reason, started=self.started))
+
+    def end(self, finished: FinishedCall) -> None:
+        """Record the end of the call."""
+        self.phase, self.finished = "over", finished
+        # Token and call refer to each other; apart, both are freed at once instead of by the garbage collector.
         forget, self._forget = self._forget, None
         if forget is not None:
             forget()
 
-    def cancel(self, reason: str) -> None:
-        """Takes the call back because somebody wants it to end."""
-        self.stop(cancelled(reason, started=self.started))
-
     async def unless_stopped(self, work: Awaitable[T]) -> T:
-        """What `work` gives; whatever a call awaits before and beside its tool, it awaits here.
+        """Return the result of `work`. All that a call awaits before and beside its tool goes through here.
 
         Raises:
-            TimeoutError: the call was taken back first.
+            TimeoutError: the call was stopped first.
         """
         if self.stop_timeout is not None:
             return await work
@@ -243,8 +304,7 @@ class CallState:
             self.stop_timeout = None
 
     async def in_time(self, work: Awaitable[T]) -> T | None:
-        """What `work` gives that is done once the tool has ended; None where the run is cancelled and it is not over a
-        grace later (P44)."""
+        """Return the result of `work` that follows the tool's end; None if the run is cancelled and the grace over."""
         run = self.token.parent or self.token
         try:
             return await in_time(work, run, self.grace)
@@ -255,3 +315,15 @@ class CallState:
 
     def _token_was_cancelled(self) -> None:
         self.cancel(self.token.reason)
+
+
+def accesses_of(tool: Tool, arguments: JsonObject) -> Accesses | None:
+    """Return the paths that a tool declares for a call; None if it declares none, fails, or names other things."""
+    declared = call_or_default(tool.accesses, arguments, otherwise=None, kind=Accesses)
+    if declared is None:
+        return None
+    return declared if all(map(_are_paths, (declared.reads, declared.writes, declared.searches))) else None
+
+
+def _are_paths(named: Any) -> bool:
+    return isinstance(named, frozenset | set) and all(isinstance(path, Path) for path in cast(set[object], named))

@@ -1,66 +1,115 @@
-"""Stage 0 of a call: it is received, and everybody hears of it before anything else happens to it."""
+"""Stages 0 to 3: receive a call and prepare it, which means to parse it, find its tool and validate its arguments."""
 
-from tui_agent.execution.execution_services import Engine
-from tui_agent.execution.json_coercion import is_json_value
-from tui_agent.execution.loop_clock import now
-from tui_agent.execution.strategy import Auto
-from tui_agent.execution.untrusted_calls import call_or_default, copy_of
+from tui_agent.execution.execution_services import ExecutionServices
+from tui_agent.execution.json_coercion import NOT_JSON_TEXT, is_json_value
+from tui_agent.execution.outcomes import invalid, not_found, output_limit
+from tui_agent.execution.untrusted_calls import Crash, call_or_default, copy_of, now, try_call
+from tui_agent.execution.validation import checked_arguments
 from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.events import ToolQueued
-from tui_agent.protocol.messages import JsonObject, ToolCall
-from tui_agent.protocol.tool import Verdict
+from tui_agent.protocol.messages import TOO_DEEP, JsonObject, ToolCall, nests_deeper
+from tui_agent.protocol.tool import Tool, Verdict
+from tui_agent.protocol.value_checks import is_duration
 
-from .admission import judgement, parse, prepare, resolve_tool
-from .call_state import CallState, ConcurrencySlots
+from .call_state import CallState, ConcurrencySlots, PreparedCall, ReceivedCall, RefusedCall
 
 
 def receive(
-    engine: Engine, call: ToolCall, *, index: int, step: int, token: CancellationToken, turns: ConcurrencySlots
+    services: ExecutionServices,
+    call: ToolCall,
+    *,
+    index: int,
+    step: int,
+    token: CancellationToken,
+    turns: ConcurrencySlots,
+    attempt: int = 1,
 ) -> CallState:
-    """Takes a call in hand. Stages 1 to 3 are looked through at once, to know what may be said of the call; what they
-    find wrong is kept for the pipeline, which tells it."""
-    state = CallState(
-        call=call,
-        index=index,
-        step=step,
-        token=token.child(),
+    """Return the state of a new call. It is prepared at once; the pipeline reports a refusal when it runs the call."""
+    return CallState(
+        received=ReceivedCall(call, index, step, attempt, now()),
+        prepared=prepare(services, call),
         turns=turns,
-        queued_at=now(),
-        grace=engine.options.grace,
+        token=token.child(),
+        grace=services.options.grace,
     )
-    state.invalid_outcome = parse(engine, state) or resolve_tool(engine, state) or prepare(engine, state)
-    return state
 
 
-def publishable_arguments(call: ToolCall) -> JsonObject:
-    """The arguments of a call that nobody checked as events may hold them: a copy; none where they are no JSON."""
-    return copy_of(call.arguments) if is_json_value(call.arguments) else {}
-
-
-def publish_queued(engine: Engine, state: CallState, early: Verdict | None = None) -> None:
-    """Tells that a call was received, and with its `early_verdict` whether a person will be asked."""
-    tool, call = state.tool, state.call
-    known = engine.policy is None or early is not None
+def publish_queued(services: ExecutionServices, state: CallState, early: Verdict | None = None) -> None:
+    """Publish that a call was received and, if its early verdict is known, whether the user will be asked."""
+    call, prepared = state.received.call, state.prepared
+    known = services.policy is None or early is not None
+    tool = prepared.tool
     queued = ToolQueued(
         call_id=call.id,
         name=call.name,
-        args_raw=publishable_arguments(call) if state.invalid_outcome else copy_of(call.arguments),
-        index=state.index,
-        group=state.group,
-        safe=state.safe,
+        args_raw=publishable_arguments(call) if isinstance(prepared, RefusedCall) else copy_of(call.arguments),
+        index=state.received.index,
+        group=state.turn.wave,
+        safe=prepared.safe,
         will_ask=early == "ask" if known else None,
         summary=call_or_default(tool.summarise, call.arguments, otherwise="") if tool else "",
     )
-    engine.publisher.publish(queued)
+    services.publisher.publish(queued)
 
 
-def early_verdict(engine: Engine, state: CallState) -> Verdict | None:
-    """How a call is judged that could begin while the model still talks: valid, without effects, and safe beside
-    others; allowed, it begins at once (C28). None: it could not, and is judged when it is its turn, by the rules, the
-    mode and the files of that moment (stage 9)."""
-    options = engine.options
-    if options.stream_tools == "off" or not isinstance(options.strategy, Auto):
-        return None
-    if state.invalid_outcome is not None or not (state.read_only and state.safe) or state.alone:
-        return None
-    return "allow" if engine.policy is None else judgement(engine.policy, state.known_tool, state.arguments).decision
+def publishable_arguments(call: ToolCall) -> JsonObject:
+    """Return a copy of arguments that were never checked; empty if they are not JSON."""
+    return copy_of(call.arguments) if is_json_value(call.arguments) else {}
+
+
+def prepare(services: ExecutionServices, call: ToolCall) -> PreparedCall | RefusedCall:
+    """Parse a call (stage 1), find its tool (stage 2) and validate its arguments (stage 3)."""
+    readable = is_json_value(call.arguments)
+    arguments: JsonObject = copy_of(call.arguments) if readable else {}
+    if call.cut:
+        return RefusedCall(output_limit(), arguments)
+    if call.malformed is not None and services.options.malformed_args == "error":
+        return RefusedCall(invalid(f"Invalid arguments for {call.name}: {call.malformed}"), arguments)
+    if not readable:
+        why = TOO_DEEP if nests_deeper(call.arguments) else NOT_JSON_TEXT
+        return RefusedCall(invalid(f"Invalid arguments for {call.name}: {why}"), arguments)
+    return find_and_validate(services, call.name, arguments)
+
+
+def find_and_validate(services: ExecutionServices, name: str, arguments: JsonObject) -> PreparedCall | RefusedCall:
+    """Find a tool (stage 2) and validate arguments for it (stage 3)."""
+    tool = services.registry.find(name)
+    if tool is not None:
+        return validate(services, tool, arguments)
+    explain = services.options.unknown_tool == "explain"
+    nearest = services.registry.nearest(name) if explain else ()
+    return RefusedCall(not_found(name, services.registry.names, nearest, explain=explain), arguments)
+
+
+def validate(services: ExecutionServices, tool: Tool, arguments: JsonObject) -> PreparedCall | RefusedCall:
+    """Validate arguments (stage 3) and only then ask the tool about the call: predicates may rely on valid ones."""
+    try:
+        if services.options.validate_arguments:
+            arguments = checked_arguments(tool, arguments)
+        limit = time_limit(tool, arguments, services.options.tool_timeout)
+    except InvalidArgumentsError as error:
+        return RefusedCall(invalid(str(error)), arguments, tool)
+    return PreparedCall(
+        tool,
+        arguments,
+        read_only=call_or_default(tool.is_read_only, arguments, otherwise=False),
+        safe=call_or_default(tool.is_concurrency_safe, arguments, otherwise=False),
+        time_limit=limit,
+    )
+
+
+def time_limit(tool: Tool, arguments: JsonObject, configured: float | None) -> float | None:
+    """Return how many seconds a call may execute; None: no limit. If the tool's method raises, `configured` applies.
+
+    Raises:
+        InvalidArgumentsError: the tool named something else; 0 means neither the configured time nor no limit.
+    """
+    own: object = try_call(tool.timeout, arguments)
+    if isinstance(own, Crash) or own == "default":
+        return configured
+    if own is None or is_duration(own):
+        return own
+    must = "it must be more than 0 seconds, or None for no limit"
+    shown = call_or_default(repr, own, otherwise=type(own).__name__)
+    raise InvalidArgumentsError(f"{tool.name} cannot run with a time limit of {shown}: {must}")

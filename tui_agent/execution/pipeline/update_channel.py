@@ -64,9 +64,9 @@ class UpdateChannel:
     def __init__(self, call: ToolCall, hooks: HookBus, publisher: Publisher, reporting: Reporting = "live") -> None:
         self.late = 0
         """Reports that came after the end and were dropped (C42)."""
-        self.hooked = hooks.has("before_update") or hooks.has("after_update")
+        self.hooked = not hooks.events.isdisjoint({"before_update", "after_update"})
         """Whether reports wait for hooks, so that `pump` must run."""
-        self.told = asyncio.Event()
+        self.drained = asyncio.Event()
         """Set once `pump` told everything there will be."""
         self.held: deque[ToolUpdate] = deque()
         """Reports that wait for their call's result, oldest first."""
@@ -99,7 +99,7 @@ class UpdateChannel:
             await self._arrived.wait()
             self._arrived.clear()
             await self.drain()
-        self.told.set()
+        self.drained.set()
 
     def finish(self) -> None:
         """Lets `pump` end once it told what there is."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tui_agent.execution.executor import ToolExecutor
-from tui_agent.execution.loop_clock import now
 from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.execution.strategy import strategy_name
+from tui_agent.execution.untrusted_calls import now
 from tui_agent.protocol.events import ToolBatchEnded, ToolBatchStarted
 from tui_agent.protocol.messages import ToolResultMessage, UserMessage, new_id
 from tui_agent.protocol.reports import RunReason, ToolCallReport
@@ -48,7 +48,7 @@ class Batch:
         self._executor = executor
         self._on_result = on_result
         self._id = new_id("batch")
-        self._strategy = strategy_name(executor.engine.options.strategy)
+        self._strategy = strategy_name(executor.services.options.strategy)
         self._began: float | None = None
         self._over = False
 
@@ -59,15 +59,15 @@ class Batch:
             told = ToolBatchStarted(
                 batch_id=self._id,
                 strategy=self._strategy,
-                call_ids=tuple(state.call.id for state in states),
+                call_ids=tuple(state.received.call.id for state in states),
                 groups=_groups(states),
             )
-            self._executor.engine.publisher.publish(told)
+            self._executor.services.publisher.publish(told)
 
     @property
     def busy_ms(self) -> float:
         """Milliseconds of execution so far of all calls that are over, together."""
-        return sum(state.latency_s for state in self.states) * 1000
+        return sum(state.run.latency_s for state in self.states) * 1000
 
     def end(self, steering: int) -> None:
         """Tells that every call is over, once."""
@@ -77,12 +77,12 @@ class Batch:
         told = ToolBatchEnded(
             batch_id=self._id,
             strategy=self._strategy,
-            call_ids=tuple(state.call.id for state in self.states),
+            call_ids=tuple(state.received.call.id for state in self.states),
             total_ms=(now() - self._began) * 1000,
             busy_ms=self.busy_ms,
             steering=steering,
         )
-        self._executor.engine.publisher.publish(told)
+        self._executor.services.publisher.publish(told)
 
     async def commit(self, states: Iterable[CallState]) -> None:
         """Stage 16: commits the results of calls that are over, in call order; ends told late are told here (C5)."""
@@ -108,31 +108,34 @@ class Batch:
         return ToolExecutionResult(
             tool_results=tuple(self.results),
             steering_messages=steering or None,
-            reports=tuple(state.report for state in self.states if state.report is not None),
+            reports=tuple(state.finished.report for state in self.states if state.finished is not None),
             terminate=self._terminates(),
-            approval_ms=_union_length(span for state in self.states for span in state.asked) * 1000,
+            approval_ms=_union_length(span for state in self.states for span in state.approval.asked) * 1000,
             halted=self.halted,
             halted_why=self.halted_why,
         )
 
     def _commit(self, state: CallState) -> None:
-        if state.committed or state.message is None:
+        if state.committed or state.finished is None:
             return
         state.committed = True
-        self.results.append(state.message)
+        message = state.finished.message
+        self.results.append(message)
         if self._on_result is not None:
-            self._on_result(state.message)
+            self._on_result(message)
         self._executor.publish_message(state)
 
     def _terminates(self) -> bool:
-        wishes = [state.outcome is not None and state.outcome.result.terminate for state in self.states]
-        return any(wishes) if self._executor.engine.options.terminate_policy == "any" else bool(wishes) and all(wishes)
+        wishes = [state.finished is not None and state.finished.outcome.result.terminate for state in self.states]
+        if self._executor.services.options.terminate_policy == "any":
+            return any(wishes)
+        return bool(wishes) and all(wishes)
 
 
 def _groups(states: Sequence[CallState]) -> tuple[tuple[str, ...], ...]:
     """The ids by wave; empty where there are no waves."""
-    waves = groupby((state for state in states if state.group is not None), key=lambda state: state.group)
-    return tuple(tuple(state.call.id for state in wave) for _, wave in waves)
+    waves = groupby((state for state in states if state.turn.wave is not None), key=lambda state: state.turn.wave)
+    return tuple(tuple(state.received.call.id for state in wave) for _, wave in waves)
 
 
 def _union_length(spans: Iterable[tuple[float, float]]) -> float:
