@@ -2,7 +2,8 @@
 
 | stages | module |
 |---|---|
-| 0–3 receive, parse, find the tool, validate | `pipeline/receive_call` |
+| 0 receive | `pipeline/receive_call` |
+| 1–3 parse, find the tool, validate | `pipeline/prepare_call` |
 | 4–7 floor, input guardrails, hooks, judgement | `pipeline/admission` |
 | 8–9 approval, and a new judgement after every wait | `pipeline/approval_stage` |
 | 10 turn and permit | `scheduling/concurrency_gate` |
@@ -50,7 +51,7 @@ ADMISSION: dict[PreHookPosition, tuple[Stage, ...]] = {
 }
 """Stages 4 to 8 in order, for each position of the `before_tool` hooks. A refusal of stages 1 to 3 counts as one."""
 
-EARLY_EXPOSURE: frozenset[Stage] = frozenset({check_floor, guard_input, ask_hooks})
+ON_EXPOSURE: frozenset[Stage] = frozenset({check_floor, guard_input, ask_hooks})
 """Stages that do something only if a guardrail or hook sees calls before they are judged."""
 
 
@@ -120,8 +121,10 @@ class ToolExecutor:
         if state.stopping is not None:
             return
         try:
+            hooks, guardrails = self.services.hooks, self.services.guardrails
             for stage in ADMISSION[self.services.options.pre_hook_position]:
-                if stage in EARLY_EXPOSURE and not self.services.exposes_calls_early:
+                # Hooks may be added while the user is asked, so this is looked up anew for each stage.
+                if stage in ON_EXPOSURE and guardrails is None and "before_tool" not in hooks.events:
                     continue
                 refusal = await stage(self.services, state)
                 if state.stopping is not None:

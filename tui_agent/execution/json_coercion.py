@@ -18,7 +18,7 @@ NOT_JSON_TEXT = "arguments hold what is no JSON"
 """What is said of arguments that cannot be told or kept."""
 
 _MAX_BITS = 10_000
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def with_json_details(result: ToolResult) -> ToolResult:
@@ -46,20 +46,34 @@ def replace_lone_surrogates(text: str) -> str:
 
 
 def is_json_value(value: object, levels: int = MAX_NESTING) -> bool:
-    """Whether a value is JSON that can be told and kept."""
-    if value is None:
-        return True
-    if isinstance(value, str):
-        return _is_whole(value)
-    if isinstance(value, int):
-        return value.bit_length() <= _MAX_BITS
-    if isinstance(value, float):
-        return math.isfinite(value)
-    if levels <= 0:
-        return False
-    if is_object(value):
-        return all(_is_text(key) and is_json_value(inner, levels - 1) for key, inner in value.items())
-    return is_array(value) and all(is_json_value(inner, levels - 1) for inner in value)
+    """Return True if a value is JSON, with at most `levels` levels, that events and journals can hold."""
+    # Asked several times a call: a loop costs a fraction of a recursion.
+    pending: list[tuple[object, int]] = [(value, levels)]
+    while pending:
+        item, left = pending.pop()
+        if item is None:
+            continue
+        if isinstance(item, str):
+            if not item.isascii() and _LONE_SURROGATE.search(item):
+                return False
+        elif isinstance(item, int):
+            if item.bit_length() > _MAX_BITS:
+                return False
+        elif isinstance(item, float):
+            if not math.isfinite(item):
+                return False
+        elif left <= 0:
+            return False
+        elif is_object(item):
+            for key, inner in item.items():
+                if not isinstance(key, str) or (not key.isascii() and _LONE_SURROGATE.search(key)):  # pyright: ignore[reportUnnecessaryIsInstance] — foreign
+                    return False
+                pending.append((inner, left - 1))
+        elif is_array(item):
+            pending.extend((inner, left - 1) for inner in item)
+        else:
+            return False
+    return True
 
 
 def _coerced(value: Any, around: tuple[int, ...] = ()) -> Any:
@@ -86,12 +100,8 @@ def _text_of(value: object) -> str:
     return replace_lone_surrogates(call_or_default(str, value, otherwise=type(value).__name__))
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and _is_whole(value)
-
-
 def _is_whole(text: str) -> bool:
-    return text.isascii() or not _HALF_PAIR.search(text)
+    return text.isascii() or not _LONE_SURROGATE.search(text)
 
 
 def _is_collection(value: object) -> TypeGuard[Collection[Any]]:

@@ -111,7 +111,7 @@ def call_or_default(predicate: Callable[..., V], *arguments: Any, otherwise: V, 
         kind: what its answer must be; None: what `otherwise` is.
     """
     answer = try_call(predicate, *arguments)
-    return otherwise if isinstance(answer, Crash) or not isinstance(answer, kind or type(otherwise)) else answer
+    return answer if isinstance(answer, kind or type(otherwise)) else otherwise
 
 
 def is_being_cancelled() -> bool:

@@ -5,8 +5,7 @@ import pytest
 from tests.execution.kit import FakePolicy, ScriptedTool, call
 from tests.execution.stage_kit import Stand
 from tui_agent.execution import ExecutionOptions, Parallel
-from tui_agent.execution.pipeline.admission import early_verdict
-from tui_agent.execution.pipeline.receive_call import publish_queued
+from tui_agent.execution.pipeline.receive_call import early_verdict, publish_queued
 from tui_agent.protocol.events import ToolQueued
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Verdict

@@ -17,8 +17,7 @@ from tui_agent.execution.outcomes import (
     overridden,
     skipped_on_request,
 )
-from tui_agent.execution.strategy import Auto
-from tui_agent.execution.untrusted_calls import Crash, asked, call_or_default, kind_of, try_call
+from tui_agent.execution.untrusted_calls import Crash, asked, kind_of, try_call
 from tui_agent.execution.validation import checked_arguments
 from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.events import GuardrailTripped, PermissionDecided, ToolBlockedOn, Warned
@@ -28,23 +27,7 @@ from tui_agent.protocol.permissions import PermissionChecker, PermissionDecision
 from tui_agent.protocol.tool import Tool
 
 from .call_state import CallState, PreparedCall, RefusedCall
-from .receive_call import find_and_validate
-
-
-def early_verdict(services: ExecutionServices, state: CallState) -> Verdict | None:
-    """Judge a call that could start while the model still streams: valid, read-only, and safe beside others.
-
-    An allowed one starts at once. None: the call has to wait, and is judged at its turn by the rules, the mode and the
-    files of that moment.
-    """
-    options, prepared = services.options, state.prepared
-    if options.stream_tools == "off" or not isinstance(options.strategy, Auto):
-        return None
-    if isinstance(prepared, RefusedCall) or not (prepared.read_only and prepared.safe) or state.alone:
-        return None
-    if services.policy is None:
-        return "allow"
-    return judgement(services.policy, prepared.tool, prepared.arguments).decision
+from .prepare_call import find_and_validate
 
 
 async def refuse_invalid(services: ExecutionServices, state: CallState) -> Outcome | None:
@@ -161,7 +144,7 @@ def refused_by_floor(services: ExecutionServices, state: CallState) -> Outcome |
 
 def judgement(policy: PermissionChecker, tool: Tool, arguments: JsonObject) -> PermissionDecision:
     """Return the policy's decision about a call; a policy that fails allows nothing."""
-    answer: object = try_call(policy.check, tool, arguments)
+    answer: object = try_call(partial(policy.check, tool), arguments)
     return answer if isinstance(answer, PermissionDecision) else _denial_of_broken_policy(answer)
 
 
@@ -225,11 +208,12 @@ def _record_decision(
     before, state.admission.decision = state.admission.decision, decision
     if decision == before:
         return
+    mode = try_call(partial(getattr, policy, "mode"))
     decided = PermissionDecided(
         call_id=state.received.call.id,
         decision=decision.decision,
         source=decision.source,
-        mode=call_or_default(partial(getattr, policy, "mode"), otherwise=PermissionMode.ASK),
+        mode=mode if isinstance(mode, PermissionMode) else PermissionMode.ASK,
         rule=decision.rule,
         reason=decision.reason,
         parts=decision.parts,

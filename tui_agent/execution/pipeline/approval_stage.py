@@ -16,7 +16,7 @@ from tui_agent.protocol.tool import Preview
 
 from .admission import guard_input, judge_now, judgement, prepared_call
 from .call_state import CallState, RefusedCall
-from .receive_call import validate
+from .prepare_call import validate
 from .target_identity import identity_of, replaced_paths, with_identities, without_paths
 
 MAX_QUESTIONS = 5

@@ -250,7 +250,7 @@ class CallState:
         decision = self.admission.decision
         if decision is None or decision.decision == "ask":
             return self.approval.shown
-        return tuple(JudgedTarget(path) for path in decision.targets)
+        return tuple(map(JudgedTarget, decision.targets))
 
     def stop(self, outcome: Outcome) -> None:
         """Stop the call. Only the first reason counts, and none after the tool has ended.

@@ -147,11 +147,14 @@ async def truncate(
         archive_dir: directory that keeps the whole text of a truncated result; None: none does.
         publisher: publishes a warning if the file cannot be written.
     """
-    content = _without_lone_surrogates(outcome.result.content)
+    content = outcome.result.content
     whole = joined_text(content)
+    if not whole.isascii():
+        content = _without_lone_surrogates(content)
+        whole = joined_text(content)
+        if content != outcome.result.content:
+            outcome = replace(outcome, result=outcome.result.model_copy(update={"content": content}))
     size = _size(content, whole)
-    if content != outcome.result.content:
-        outcome = replace(outcome, result=outcome.result.model_copy(update={"content": content}))
     if limit is None or len(whole) <= limit:
         return replace(outcome, size_bytes=size)
     path = await _archived(whole, call_id, archive_dir, publisher) if archive_dir else None
@@ -192,7 +195,7 @@ def _is_joined(before: str, after: str) -> bool:
 def _without_lone_surrogates(content: tuple[UserBlock, ...]) -> tuple[UserBlock, ...]:
     mended = list(content)
     for index, block in enumerate(content):
-        if isinstance(block, TextBlock) and not block.text.isascii():
+        if isinstance(block, TextBlock):
             mended[index] = TextBlock(text=replace_lone_surrogates(block.text))
     return tuple(mended)
 

@@ -1,18 +1,17 @@
-"""Stages 0 to 3: receive a call and prepare it, which means to parse it, find its tool and validate its arguments."""
+"""Stage 0: receive a call and publish it, with what is known about it so far."""
 
 from tui_agent.execution.execution_services import ExecutionServices
-from tui_agent.execution.json_coercion import NOT_JSON_TEXT, is_json_value
-from tui_agent.execution.outcomes import invalid, not_found, output_limit
-from tui_agent.execution.untrusted_calls import Crash, call_or_default, copy_of, now, try_call
-from tui_agent.execution.validation import checked_arguments
+from tui_agent.execution.json_coercion import is_json_value
+from tui_agent.execution.strategy import Auto
+from tui_agent.execution.untrusted_calls import call_or_default, copy_of, now
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.events import ToolQueued
-from tui_agent.protocol.messages import TOO_DEEP, JsonObject, ToolCall, nests_deeper
-from tui_agent.protocol.tool import Tool, Verdict
-from tui_agent.protocol.value_checks import is_duration
+from tui_agent.protocol.messages import JsonObject, ToolCall
+from tui_agent.protocol.tool import Verdict
 
-from .call_state import CallState, ConcurrencySlots, PreparedCall, ReceivedCall, RefusedCall
+from .admission import judgement
+from .call_state import CallState, ConcurrencySlots, ReceivedCall, RefusedCall
+from .prepare_call import prepare
 
 
 def receive(
@@ -58,58 +57,17 @@ def publishable_arguments(call: ToolCall) -> JsonObject:
     return copy_of(call.arguments) if is_json_value(call.arguments) else {}
 
 
-def prepare(services: ExecutionServices, call: ToolCall) -> PreparedCall | RefusedCall:
-    """Parse a call (stage 1), find its tool (stage 2) and validate its arguments (stage 3)."""
-    readable = is_json_value(call.arguments)
-    arguments: JsonObject = copy_of(call.arguments) if readable else {}
-    if call.cut:
-        return RefusedCall(output_limit(), arguments)
-    if call.malformed is not None and services.options.malformed_args == "error":
-        return RefusedCall(invalid(f"Invalid arguments for {call.name}: {call.malformed}"), arguments)
-    if not readable:
-        why = TOO_DEEP if nests_deeper(call.arguments) else NOT_JSON_TEXT
-        return RefusedCall(invalid(f"Invalid arguments for {call.name}: {why}"), arguments)
-    return find_and_validate(services, call.name, arguments)
+def early_verdict(services: ExecutionServices, state: CallState) -> Verdict | None:
+    """Judge a call that could start while the model still streams: valid, read-only, and safe beside others.
 
-
-def find_and_validate(services: ExecutionServices, name: str, arguments: JsonObject) -> PreparedCall | RefusedCall:
-    """Find a tool (stage 2) and validate arguments for it (stage 3)."""
-    tool = services.registry.find(name)
-    if tool is not None:
-        return validate(services, tool, arguments)
-    explain = services.options.unknown_tool == "explain"
-    nearest = services.registry.nearest(name) if explain else ()
-    return RefusedCall(not_found(name, services.registry.names, nearest, explain=explain), arguments)
-
-
-def validate(services: ExecutionServices, tool: Tool, arguments: JsonObject) -> PreparedCall | RefusedCall:
-    """Validate arguments (stage 3) and only then ask the tool about the call: predicates may rely on valid ones."""
-    try:
-        if services.options.validate_arguments:
-            arguments = checked_arguments(tool, arguments)
-        limit = time_limit(tool, arguments, services.options.tool_timeout)
-    except InvalidArgumentsError as error:
-        return RefusedCall(invalid(str(error)), arguments, tool)
-    return PreparedCall(
-        tool,
-        arguments,
-        read_only=call_or_default(tool.is_read_only, arguments, otherwise=False),
-        safe=call_or_default(tool.is_concurrency_safe, arguments, otherwise=False),
-        time_limit=limit,
-    )
-
-
-def time_limit(tool: Tool, arguments: JsonObject, configured: float | None) -> float | None:
-    """Return how many seconds a call may execute; None: no limit. If the tool's method raises, `configured` applies.
-
-    Raises:
-        InvalidArgumentsError: the tool named something else; 0 means neither the configured time nor no limit.
+    An allowed one starts at once. None: the call has to wait, and is judged at its turn by the rules, the mode and the
+    files of that moment.
     """
-    own: object = try_call(tool.timeout, arguments)
-    if isinstance(own, Crash) or own == "default":
-        return configured
-    if own is None or is_duration(own):
-        return own
-    must = "it must be more than 0 seconds, or None for no limit"
-    shown = call_or_default(repr, own, otherwise=type(own).__name__)
-    raise InvalidArgumentsError(f"{tool.name} cannot run with a time limit of {shown}: {must}")
+    options, prepared = services.options, state.prepared
+    if options.stream_tools == "off" or not isinstance(options.strategy, Auto):
+        return None
+    if isinstance(prepared, RefusedCall) or not (prepared.read_only and prepared.safe) or state.alone:
+        return None
+    if services.policy is None:
+        return "allow"
+    return judgement(services.policy, prepared.tool, prepared.arguments).decision

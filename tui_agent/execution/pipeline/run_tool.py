@@ -34,15 +34,19 @@ async def run_tool(services: ExecutionServices, state: CallState) -> Outcome:
         if refusal is not None:
             return refusal
     run.channel = channel = UpdateChannel(state.received.call, services.hooks, services.publisher, services.reporting)
-    execution = run.execution = claimed or _new_execution(state, channel)
+    execution = run.execution = claimed or _new_execution(state, prepared, channel)
     execution.channel = channel
     run.metrics, run.started_at = execution.metrics, execution.began_at
     timer = None
     if prepared.time_limit is not None:
-        rest = max(execution.began_at + prepared.time_limit - now(), 0.0)
-        timer = asyncio.get_running_loop().call_later(rest, _stop_for_timeout, state, prepared.time_limit)
+        deadline = execution.began_at + prepared.time_limit
+        timer = asyncio.get_running_loop().call_at(deadline, _stop_for_timeout, state, prepared.time_limit)
+    context = None if claimed else _context(services, state, execution)
     try:
-        await _until_it_ends(state, execution, channel, None if claimed else _context(services, state, execution))
+        if channel.hooked:
+            await _run_with_update_hooks(state, execution, channel, context)
+        else:
+            await _run_or_join(state, execution, context)
     finally:
         if timer is not None:
             timer.cancel()
@@ -112,8 +116,8 @@ def publish_start(services: ExecutionServices, state: CallState, *, adopted_from
     )
 
 
-def _new_execution(state: CallState, channel: UpdateChannel) -> ToolExecution:
-    prepared, call = prepared_call(state), state.received.call
+def _new_execution(state: CallState, prepared: PreparedCall, channel: UpdateChannel) -> ToolExecution:
+    call = state.received.call
     return ToolExecution(
         call_id=call.id,
         tool=prepared.tool,
@@ -150,13 +154,10 @@ def _stop_for_timeout(state: CallState, seconds: float) -> None:
     state.stop(timed_out(state.received.call.name, seconds))
 
 
-async def _until_it_ends(
+async def _run_with_update_hooks(
     state: CallState, execution: ToolExecution, channel: UpdateChannel, context: ToolContext | None
 ) -> None:
-    """Wait until the tool has ended, or the call without it; with update hooks, until they saw every report."""
-    if not channel.hooked:
-        await _run_or_join(state, execution, context)
-        return
+    """Run the tool, and wait until the update hooks saw every report."""
     async with asyncio.TaskGroup() as group:
         pump = group.create_task(channel.pump())
         await _run_or_join(state, execution, context)

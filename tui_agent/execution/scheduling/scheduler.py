@@ -24,10 +24,9 @@ from tui_agent.execution.outcomes import (
     sibling_failed,
     skipped,
 )
-from tui_agent.execution.pipeline.admission import early_verdict
 from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.execution.pipeline.early_executions import EarlyExecutions
-from tui_agent.execution.pipeline.receive_call import publish_queued, receive
+from tui_agent.execution.pipeline.receive_call import early_verdict, publish_queued, receive
 from tui_agent.execution.pipeline.run_tool import publish_start
 from tui_agent.execution.strategy import Auto, WaveNumbering
 from tui_agent.execution.untrusted_calls import copy_of
