@@ -131,7 +131,7 @@ def test_nobody_to_ask(tmp_path: Path) -> None:
     code, output, errors = run(tmp_path, scene="work", prompt="hi")
 
     assert (code, output) == (4, "It is done.\n")
-    assert "nobody can answer here" in errors
+    assert "no approver is available here" in errors
     assert "a call needed an approval that nobody could give" in errors
     assert not (tmp_path / "effects").exists()
 

@@ -1,4 +1,4 @@
-"""Runs tool calls: HOW one call runs (executor), WHEN calls run (scheduler), and everything one may choose about it."""
+"""Execution of tool calls: the executor runs one call, the scheduler decides when each runs, options tune both."""
 
 from .approval_gate import ApprovalAnswer, ApprovalGate, Approver
 from .digest import call_digest

@@ -178,7 +178,7 @@ def test_a_tool_that_heeds_its_token_ends_with_its_timeout() -> None:
     assert timed.seconds == 5.0
     assert timed.outcome.status == "timeout"
     assert timed.outcome.result.text.startswith("Tool act timed out after 5 s.")
-    assert timed.outcome.result.text.endswith("Until then it gave:\nhalf of it")
+    assert timed.outcome.result.text.endswith("Until then it returned:\nhalf of it")
 
 
 def test_a_tool_that_does_not_look_at_its_token_is_cancelled_after_the_grace() -> None:

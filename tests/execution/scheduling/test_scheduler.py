@@ -583,7 +583,7 @@ def test_a_cancelled_token_ends_running_calls_after_the_grace_and_waiting_ones_a
 
     assert took == 3.0
     assert ran.statuses == ["cancelled", "cancelled", "cancelled"]
-    assert "Until then it gave:\ndone" in ran.texts[1]
+    assert "Until then it returned:\ndone" in ran.texts[1]
     assert "was not run" in ran.texts[2]
     assert ran.result.halted == "aborted"
 

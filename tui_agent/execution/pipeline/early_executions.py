@@ -15,7 +15,7 @@ from tui_agent.protocol.tool import ToolContext
 
 from .tool_execution import ToolExecution
 
-NO_LONGER_NEEDED = "nobody needs it any more"
+NO_LONGER_NEEDED = "no longer needed"
 """Cancellation reason of an execution that no call took over."""
 
 
