@@ -80,7 +80,7 @@ def test_arguments_of_a_foreign_provider_that_are_not_json_are_dropped() -> None
     call = accumulate(state, ToolCallEnded(ToolCall(id="c1", name="look", arguments={"at": {1}})))
 
     assert isinstance(call, ToolCall)
-    assert (call.arguments, call.malformed) == ({}, "arguments hold what is no JSON")
+    assert (call.arguments, call.malformed) == ({}, "arguments are not JSON")
 
 
 def test_thinking_is_accumulated_and_shown() -> None:

@@ -274,7 +274,7 @@ async def test_functions_are_added_for_one_run_or_permanently() -> None:
     assert loop.dump().tool_names == ()
     loop.add_tool(search)
     assert loop.dump().tool_names == ("search",)
-    with pytest.raises(ConfigurationError, match="there is a tool named search already"):
+    with pytest.raises(ConfigurationError, match="there is already a tool named search"):
         await loop.run("x", tools=[search])
 
 

@@ -511,7 +511,7 @@ def imports_of(room: str, name: str) -> set[str]:
 def test_s3_29_execution_ordering_and_requests_are_separate_parts() -> None:
     executor, scheduler, turn = (
         imports_of("execution", "executor"),
-        imports_of("execution", "scheduler"),
+        imports_of("execution/scheduling", "scheduler"),
         imports_of("agent", "turn"),
     )
 

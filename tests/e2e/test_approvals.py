@@ -116,7 +116,7 @@ def test_p_stores_the_rule_in_the_file_that_was_shown(desk: Desk) -> None:
         app.wait_for_all("From now on also allowed:", "edit(/list.txt)", "every project")
         app.wait_until_armed("u yes, in every project")
         app.press("u")
-        app.wait_for_words("From now on allowed: edit(/list.txt). To take it back, delete that from")
+        app.wait_for_words("From now on allowed: edit(/list.txt). To undo this, delete it from")
         app.wait_for_words("Both changed.")
         bodies_of(server)
         app.quit()

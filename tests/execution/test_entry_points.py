@@ -124,7 +124,7 @@ def test_arguments_of_a_skipped_call_that_are_not_json_are_not_published() -> No
 def test_an_unknown_reason_to_skip_is_refused_before_any_event() -> None:
     bus = ValidatingBus()
 
-    with pytest.raises(ConfigurationError, match="no reason 'budget'; there are steering, notice"):
+    with pytest.raises(ConfigurationError, match="unknown reason 'budget'; use one of steering, notice"):
         skip_tool_call(call(), bus, reason=cast(SkipReason, "budget"))
 
     assert bus.last_seq == 0

@@ -9,10 +9,10 @@ from tests.execution.stage_kit import FreeTurns, Stand
 from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, execute_tool_calls
-from tui_agent.execution.call_state import CallState
-from tui_agent.execution.executor import ADMISSION, cut_off_outcome, take_slot
-from tui_agent.execution.loop_clock import now
+from tui_agent.execution.executor import ADMISSION, cut_off_outcome, take_turn
 from tui_agent.execution.outcomes import Outcome
+from tui_agent.execution.pipeline.call_state import CallState
+from tui_agent.execution.untrusted_calls import now
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ApprovalRequested, HookEnded, ToolEnded
 from tui_agent.protocol.hooks import DenyCall, ModifyArguments, OverrideResult
@@ -180,7 +180,7 @@ class Taking:
 
     async def take(self, state: CallState) -> Outcome | None:
         self.heard.append("take")
-        state.stale = len(self.heard) == 1
+        state.admission.stale = len(self.heard) == 1
         self._meanwhile()
         return None
 
@@ -196,7 +196,7 @@ async def test_after_a_wait_the_call_is_decided_again() -> None:
         policy.verdicts["act"] = "deny"
 
     Taking(stand, deny)
-    outcome = await take_slot(stand.engine, stand.state)
+    outcome = await take_turn(stand.services, stand.state)
 
     assert outcome is not None
     assert outcome.status == "denied_policy"
@@ -211,7 +211,7 @@ async def test_a_slot_is_released_while_the_user_is_asked_again() -> None:
 
     turns = Taking(stand, ask)
 
-    assert await take_slot(stand.engine, stand.state) is None
+    assert await take_turn(stand.services, stand.state) is None
     assert turns.heard == ["take", "give_back", "take"]
 
 
@@ -221,7 +221,7 @@ async def test_an_interrupted_call_reports_its_progress() -> None:
     async def cut(phase: Any, *, started: bool) -> None:
         stand = Stand()
         stand.state.phase = phase
-        stand.state.started_at = 1.0 if started else None
+        stand.state.run.started_at = 1.0 if started else None
         try:
             await asyncio.Event().wait()
         finally:

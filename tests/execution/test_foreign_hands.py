@@ -24,7 +24,7 @@ from tui_agent.execution import (
     Sequential,
     ToolExecutionResult,
 )
-from tui_agent.execution.loop_clock import now
+from tui_agent.execution.untrusted_calls import now
 from tui_agent.protocol.events import ToolStarted
 from tui_agent.protocol.hooks import DenyCall, FailureAnswer, ModifyArguments, OverrideResult, SkipCall
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, TextBlock, ToolCall

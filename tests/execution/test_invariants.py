@@ -356,7 +356,7 @@ async def play(story: Story) -> None:
         validate_history([*history, *scheduler.steering_messages])
     if queued:
         assert isinstance(envelopes[-1].event, ToolBatchEnded)
-    assert executor.engine.gate.pending == ()
+    assert executor.services.gate.pending == ()
     assert len(asyncio.all_tasks()) == 1, "a task outlived its calls"
 
 

@@ -39,7 +39,7 @@ def test_only_a_users_message_is_attributed_to_the_user() -> None:
             tuple(map(str, range(LISTED_TOOLS + 1))),
             (),
             True,
-            "Tool x not found. None of the 41 tools has a name like it.",
+            "Tool x not found. None of the 41 tools has a similar name.",
         ),
     ],
 )
@@ -86,7 +86,7 @@ def test_the_result_of_a_stopped_call_is_kept() -> None:
     bare = with_partial(stopped, ToolResult())
     only_details = with_partial(stopped, ToolResult(details={"a": 1}))
 
-    assert whole.result.text == "Too late.\nUntil then it gave:\nhalf"
+    assert whole.result.text == "Too late.\nUntil then it returned:\nhalf"
     assert (whole.status, whole.result.is_error, whole.result.details) == ("timeout", True, {"a": 1})
     assert bare == stopped
     assert only_details.result.text == "Too late."

@@ -349,7 +349,7 @@ async def test_a_synchronous_function_that_respects_its_cancellation_ends_by_its
         token.cancel()
         ran = await task
 
-    assert ran.texts == ["Cancelled. A part of its work may be done.\nUntil then it gave:\nthree feet"]
+    assert ran.texts == ["Cancelled. A part of its work may be done.\nUntil then it returned:\nthree feet"]
     assert ran.ended("c").metrics["depth"].value == 3
 
 

@@ -22,7 +22,7 @@ def test_a_registry_without_tools_finds_nothing() -> None:
 def test_a_second_tool_of_the_same_name_is_refused() -> None:
     registry = ToolRegistry([ScriptedTool("read")])
 
-    with pytest.raises(ConfigurationError, match="read already"):
+    with pytest.raises(ConfigurationError, match="already a tool named read"):
         registry.add(ScriptedTool("read"))
 
 

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from tests.support.virtual_clock import run_virtual
-from tui_agent.execution.loop_clock import now
 from tui_agent.execution.untrusted_calls import (
     CLEANUP_SECONDS,
     Crash,
@@ -15,6 +14,7 @@ from tui_agent.execution.untrusted_calls import (
     call_or_default,
     contained,
     copy_of,
+    now,
     try_call,
 )
 

@@ -133,7 +133,7 @@ def test_a_run_without_an_approver_exits_with_4(tmp_path: Path) -> None:
     code, output, errors = run(tmp_path, scene="work", prompt="hi")
 
     assert (code, output) == (4, "It is done.\n")
-    assert "nobody can answer here" in errors
+    assert "no approver is available here" in errors
     assert "a call needed approval, and nobody could give it" in errors
     assert not (tmp_path / "effects").exists()
 

@@ -1,9 +1,9 @@
-"""Runs tool calls: HOW one call runs (executor), WHEN calls run (scheduler), and everything one may choose about it."""
+"""Execution of tool calls: the executor runs one call, the scheduler decides when each runs, options tune both."""
 
 from .approval_gate import ApprovalAnswer, ApprovalGate, Approver
 from .digest import call_digest
-from .engine import BeforeEffects, GuardrailTrip, ToolGuardrails
 from .entry_points import execute_tool_calls, skip_tool_call
+from .execution_services import BeforeEffects, GuardrailTrip, ToolGuardrails
 from .executor import ToolExecutor
 from .hook_bus import HookBus
 from .options import ExecutionOptions, Grouping, SteeringMode

@@ -1,7 +1,7 @@
-"""The gate: where a call waits for a person, as plain data by id (P51, P55).
+"""Approval gate: calls wait here for the user's decision, as plain data by id.
 
-A question is answered exactly once, by whoever is first: a decision given beforehand, an approver, a front end, the
-policy after a rule or the mode changed, or the end of the call. Where nobody can answer, the answer is no (C19, P50).
+The first answer counts: a decision made beforehand, an approver, a front end, the policy after a rule or the mode
+changed, or the end of the call. If no one can answer, the call is denied.
 """
 
 import asyncio
@@ -20,51 +20,48 @@ AnsweredBy: TypeAlias = Literal["user", "policy", "resume", "timeout", "cancel",
 Approver = Callable[[ApprovalRequest], ApprovalDecision | Awaitable[ApprovalDecision]]
 Judge = Callable[[], PermissionDecision]
 
-NOBODY_TEXT = (
-    "no approver is available: nobody can answer here, so the call was denied. A rule or another permission mode can "
-    "allow it."
-)
+NOBODY_TEXT = "no approver is available here, so the call was denied. A rule or another permission mode can allow it."
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAnswer:
-    """A decision and who made it."""
+    """A decision and its origin."""
 
     decision: ApprovalDecision
     by: AnsweredBy
 
 
 class ApprovalGate:
-    """Holds the questions that wait. One gate serves an agent and all its sub-agents (P55)."""
+    """Questions that wait for an answer. One gate serves an agent and all its sub-agents."""
 
     def __init__(
         self, *, interactive: bool = False, approver: Approver | None = None, timeout: float | None = None
     ) -> None:
         """
         Raises:
-            ConfigurationError: an argument is of the wrong kind; a timeout must be a number of seconds (P39).
+            ConfigurationError: an argument is of the wrong kind; a timeout must be a number of seconds.
         """
         expect_flag("ApprovalGate.interactive", interactive)
         expect_function("ApprovalGate.approver", approver, "a function (plain or async) or None", optional=True)
         if timeout is not None:
             expect_seconds("an approval's timeout", timeout)
         self.interactive = interactive
-        """Whether a front end answers through `resolve`."""
+        """True if a front end answers through `resolve`."""
         self.approver = approver
-        """Asked for each question nobody decided beforehand; one that raises denies."""
+        """Function that answers each question not decided beforehand; if it raises, the call is denied."""
         self.timeout = timeout
-        """Seconds after which a question is answered with no; None: it waits."""
+        """Seconds after which a call is denied; None: no limit."""
         self.on_request: Callable[[ApprovalRequest], Awaitable[None] | None] | None = None
-        """Called once a question was told and before anything answers it: the moment for a checkpoint (S4-71)."""
+        """Function called between the publication of a question and its answer, to save a checkpoint (S4-71)."""
         self._preparing: tuple[asyncio.AbstractEventLoop | None, asyncio.Lock] = (None, asyncio.Lock())
         self._waiting: dict[str, _Question] = {}
         self._prefed: dict[str, tuple[ApprovalDecision, str]] = {}
 
     @property
     def preparing(self) -> asyncio.Lock:
-        """Held while a question is prepared, so that questions come in the order of their calls.
+        """Lock held while a question is prepared, so that questions come in call order.
 
-        The lock is new for each event loop: an agent may run in one loop after another.
+        Each event loop has its own, because an agent may run in one loop after another.
         """
         loop = asyncio.get_running_loop()
         if self._preparing[0] is not loop:
@@ -73,29 +70,30 @@ class ApprovalGate:
 
     @property
     def pending(self) -> tuple[ApprovalRequest, ...]:
-        """The questions that wait, oldest first."""
+        """Waiting questions, oldest first."""
         return tuple(question.request for question in self._waiting.values())
 
     def prefeed(self, call_id: str, decision: ApprovalDecision, digest: str) -> None:
-        """Decides a question before it is asked; used up by the first question about that call (S4-72).
+        """Decide a question before it is asked; only the first question about that call uses the decision (S4-72).
 
         Args:
             call_id: the call.
-            decision: what is decided.
-            digest: what the decision was made about; a question about anything else is asked all the same (C43).
+            decision: the decision.
+            digest: digest of the call that it covers; a question with another digest is asked all the same.
         """
         self._prefed[call_id] = (decision, digest)
 
     def resolve(self, request_id: str, decision: ApprovalDecision, by: Literal["user", "nobody"] = "user") -> bool:
-        """A person's answer, or a front end's word that nobody can answer any more.
+        """Answer a question for the user, or for a front end that can no longer ask the user.
 
-        True only for the first answer to a question that waits; all others change nothing.
+        Returns:
+            True for the first answer to a waiting question; any other answer changes nothing.
         """
         question = self._waiting.get(request_id)
         return question is not None and question.answer(decision, by)
 
     def reconsider(self) -> None:
-        """Judges every waiting call again; to be called after a rule, a grant or the mode changed (C46, P56)."""
+        """Judge every waiting call again. Call this after a rule, a grant or the mode changed."""
         for question in tuple(self._waiting.values()):
             judgement = question.judge() if question.judge else None
             if judgement is None or judgement.decision == "ask":
@@ -104,15 +102,15 @@ class ApprovalGate:
             question.answer(ApprovalDecision(decision=verdict, note=judgement.reason), "policy")
 
     async def ask(self, request: ApprovalRequest, publisher: Publisher, judge: Judge | None = None) -> ApprovalAnswer:
-        """Asks one question and waits for its answer.
+        """Ask one question and wait for its answer.
 
         The order is that of S4-71: pending < `approval.requested` < `on_request` < answer < no longer pending <
-        `approval.resolved`. Cancelled while it waits, it is settled as denied and the cancellation goes on.
+        `approval.resolved`. If the wait is cancelled, the question is resolved as denied and the cancellation raised.
 
         Args:
             request: the question.
-            publisher: where its events go.
-            judge: judges the call anew, for `reconsider`.
+            publisher: publishes its events.
+            judge: judges the call again, for `reconsider`.
         """
         question = _Question(request, judge)
         self._waiting[request.request_id] = question
@@ -141,9 +139,7 @@ class ApprovalGate:
             return
         crash = await asked(self.on_request, request, timeout=None)
         if isinstance(crash, Crash):
-            text = (
-                f"The state before this question could not be stored ({crash.text}). The question waits all the same."
-            )
+            text = f"Could not save a checkpoint before this question ({crash.text}). The question can be answered."
             publisher.publish(Warned(code="checkpoint_failed", text=text, context={"request_id": request.request_id}))
 
     async def _find_answer(self, question: "_Question") -> None:
@@ -156,7 +152,7 @@ class ApprovalGate:
             async with asyncio.timeout(self.timeout):
                 await self._wait(question)
         except TimeoutError:
-            note = f"nobody answered within {self.timeout:g} s"
+            note = f"no answer within {self.timeout:g} s"
             question.answer(ApprovalDecision(decision="deny", note=note), "timeout")
 
     async def _wait(self, question: "_Question") -> None:
@@ -174,12 +170,12 @@ class ApprovalGate:
             question.answer(answer, "user")
         elif not self.interactive:
             why = answer.text if isinstance(answer, Crash) else f"it answered {answer!r}"
-            note = f"no approver is available: the one there is failed ({why}), so the call was denied"
+            note = f"no approver is available, because the only one failed ({why}), so the call was denied"
             question.answer(ApprovalDecision(decision="deny", note=note), "nobody")
 
 
 def _rule_of(request: ApprovalRequest, decision: ApprovalDecision) -> str | None:
-    """The rule an answer is to store; for a changed call it is found only once that was judged."""
+    """Return the rule that an answer stores; for an edited call it is known only after a new judgement."""
     if decision.scope == "once" or decision.input is not None:
         return None
     if decision.rule is not None:
@@ -188,7 +184,7 @@ def _rule_of(request: ApprovalRequest, decision: ApprovalDecision) -> str | None
 
 
 class _Question:
-    """A question that waits, and its one answer."""
+    """A question and its only answer."""
 
     def __init__(self, request: ApprovalRequest, judge: Judge | None) -> None:
         self.request = request

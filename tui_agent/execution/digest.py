@@ -1,4 +1,4 @@
-"""What an approval is bound to: the tool, its arguments and what they resolve to, in one hash (C43, P52, P53)."""
+"""Digest of a call: one hash of the tool, its arguments and the paths they resolve to, which an approval covers."""
 
 import hashlib
 import json
@@ -10,13 +10,13 @@ from tui_agent.protocol.messages import JsonObject
 def call_digest(
     tool_name: str, arguments: JsonObject, targets: Iterable[str] = (), schema: JsonObject | None = None
 ) -> str:
-    """A hash that is the same exactly when tool, arguments and resolved targets are.
+    """Return a hash that is the same exactly if tool, arguments and resolved targets are the same.
 
     Args:
         tool_name: the tool's name.
-        arguments: arguments in effect; the order of keys does not count.
-        targets: resolved paths the call would touch; their order does not count.
-        schema: what the tool takes: another one makes it another tool; None: any tool of that name.
+        arguments: arguments in effect; the order of keys does not matter.
+        targets: resolved paths that the call would touch; their order does not matter.
+        schema: input schema of the tool, which counts as another tool if it changes; None: any tool of that name.
 
     Returns:
         64 hexadecimal digits.

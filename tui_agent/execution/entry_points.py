@@ -1,4 +1,4 @@
-"""The library's front door: run calls, skip a call, check a call's arguments (interface §7)."""
+"""Functions to run or skip tool calls without an agent."""
 
 from collections.abc import Iterable
 from typing import get_args
@@ -12,7 +12,7 @@ from tui_agent.protocol.permissions import PermissionChecker
 from tui_agent.protocol.value_checks import expect_function, expect_items, expect_kind
 
 from .approval_gate import ApprovalGate
-from .engine import BeforeEffects
+from .execution_services import BeforeEffects
 from .executor import ToolExecutor
 from .hook_bus import HookBus
 from .options import ExecutionOptions
@@ -39,27 +39,27 @@ async def execute_tool_calls(
     step: int = 0,
     before_effects: BeforeEffects | None = None,
 ) -> ToolExecutionResult:
-    """Runs all calls of one message and waits for all of them (S0-1, S2-1).
+    """Run all calls of one message and wait for all of them (S0-1, S2-1).
 
     Args:
         tools: tools and functions (see `as_tool`); None: no tools, so that every call is answered as not found
             (S2-16).
         calls: the calls, or the message that holds them (S2-3).
-        bus: hears every event.
+        bus: publishes every event.
         cancellation: token of the run; set, it stops every call, and the calls are answered as cancelled.
         get_steering: a function, plain or async, that returns waiting messages: one or several, each a text or a
             `UserMessage`. Called only at the boundaries of the steering mode.
         options: how calls run.
         hooks: asked about every call.
-        policy: judges every call; None: there is no permission system here, and every call counts as allowed.
-        gate: where questions wait; None: nobody can answer, so a call that needs an answer is denied (C19).
+        policy: judges every call; None: no permission system, so that every call counts as allowed.
+        gate: asks the user; None: no one can answer, so that a call that needs approval is denied.
         step: number of the step, for tools.
         before_effects: awaited before each call that may change something is executed.
 
     Returns:
-        One result for each call, in call order, whatever happened (S0-3); empty for no calls (S0-2). A tool's failure
-        never propagates (S0-37). If the task is cancelled, every call is answered and told before `CancelledError`
-        goes on.
+        One result for each call, in call order, whatever happened (S0-3); empty without calls (S0-2). A tool's failure
+        never propagates (S0-37). If the task is cancelled, every call is answered and its events are published before
+        `CancelledError` is raised.
 
     Raises:
         ConfigurationError: two tools have the same name, or two calls the same id, or an argument is of the wrong kind.
@@ -81,17 +81,16 @@ async def execute_tool_calls(
 def skip_tool_call(
     call: ToolCall, bus: Publisher, *, reason: SkipReason = "steering", index: int = 0
 ) -> ToolResultMessage:
-    """Answers one call without running it (S0-21, S2-13): an error result whose text says why; no tool and no hook is
-    asked (S0-22).
+    """Answer one call with an error result that says why it was skipped (S0-21, S2-13), without any hook (S0-22).
 
-    Tells `tool.queued` < `tool.ended` < `message.started` < `message.ended`. For calls that no `execute_tool_calls`
-    has in hand; that one skips by itself.
+    Publishes `tool.queued` < `tool.ended` < `message.started` < `message.ended`. Not for calls that are passed to
+    `execute_tool_calls`, which skips calls by itself.
 
     Raises:
-        ConfigurationError: there is no such reason.
+        ConfigurationError: the reason is unknown.
     """
     if reason not in get_args(SkipReason):
-        raise ConfigurationError(f"no reason {reason!r}; there are {', '.join(get_args(SkipReason))}")
+        raise ConfigurationError(f"unknown reason {reason!r}; use one of {', '.join(get_args(SkipReason))}")
     outcome = skipped(reason)
     message = ToolResultMessage(
         call_id=call.id, tool_name=call.name, content=outcome.result.content, is_error=outcome.result.is_error

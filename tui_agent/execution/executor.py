@@ -1,6 +1,17 @@
-"""HOW one call runs: its whole life, from received to ended, one function a stage (engine §2).
+"""The pipeline of one call, from received to finished; the scheduler decides when each call runs.
 
-The same for every path a call may come by. WHEN it runs is the scheduler's, which the pipeline meets in stage 10.
+| stages | module |
+|---|---|
+| 0 receive | `pipeline/receive_call` |
+| 1–3 parse, find the tool, validate | `pipeline/prepare_call` |
+| 4–7 floor, input guardrails, hooks, judgement | `pipeline/admission` |
+| 8–9 approval, and a new judgement after every wait | `pipeline/approval_stage` |
+| 10 turn and permit | `scheduling/concurrency_gate` |
+| 11 run | `pipeline/run_tool`, `pipeline/tool_execution` |
+| 12–14 result hooks, output guardrails, truncation | `pipeline/finish_call` |
+| 15 end | this module |
+
+Every call passes the same stages, whatever path it came by.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -16,34 +27,36 @@ from tui_agent.protocol.reports import ToolCallReport
 from tui_agent.protocol.value_checks import expect_function, expect_kind, expect_members
 
 from .approval_gate import ApprovalGate
-from .call_state import CallState
-from .engine import BeforeEffects, Engine, ToolGuardrails
+from .execution_services import BeforeEffects, ExecutionServices, ToolGuardrails
 from .hook_bus import HookBus
 from .hook_dispatch import observe_end
 from .json_coercion import coerce_metrics
-from .loop_clock import now
 from .options import ExecutionOptions, PreHookPosition
 from .outcomes import Outcome, cancelled, interrupted, lost
 from .pipeline.admission import ask_hooks, check_floor, guard_input, judge, refuse_invalid, settle
 from .pipeline.approval_stage import ask_user, needs_approval, recheck_decision
+from .pipeline.call_state import CallState, FinishedCall
 from .pipeline.finish_call import add_notes_and_truncate, finish_result
 from .pipeline.run_tool import publish_start, run_tool
 from .tool_adapters import ToolLike
 from .tool_registry import ToolRegistry
-from .untrusted_calls import copy_of, is_being_cancelled
+from .untrusted_calls import copy_of, is_being_cancelled, now
 
-Stage = Callable[[Engine, CallState], Awaitable[Outcome | None]]
+Stage = Callable[[ExecutionServices, CallState], Awaitable[Outcome | None]]
 
 ADMISSION: dict[PreHookPosition, tuple[Stage, ...]] = {
     "before_permission": (refuse_invalid, check_floor, guard_input, ask_hooks, settle, judge, ask_user),
     "after_permission": (refuse_invalid, check_floor, guard_input, judge, ask_user, ask_hooks, settle),
     "before_lookup": (ask_hooks, refuse_invalid, check_floor, guard_input, settle, judge, ask_user),
 }
-"""Stages 1 to 8 in their order, for each place where hooks may be asked (C13)."""
+"""Stages 4 to 8 in order, for each position of the `before_tool` hooks. A refusal of stages 1 to 3 counts as one."""
+
+ON_EXPOSURE: frozenset[Stage] = frozenset({check_floor, guard_input, ask_hooks})
+"""Stages that do something only if a guardrail or hook sees calls before they are judged."""
 
 
 class ToolExecutor:
-    """Runs calls one at a time or many at once; holds nothing of any of them."""
+    """Runs calls, any number at the same time, and keeps no state of any."""
 
     def __init__(
         self,
@@ -69,7 +82,7 @@ class ToolExecutor:
         expect_function("before_effects", before_effects, "a function or None", optional=True)
         if policy is not None:
             expect_members("policy", policy, POLICY_MEMBERS, "a permission policy or None")
-        self.engine = Engine(
+        self.services = ExecutionServices(
             registry=tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools),
             publisher=bus,
             options=options or ExecutionOptions(),
@@ -82,120 +95,115 @@ class ToolExecutor:
         )
 
     def set_options(self, options: ExecutionOptions) -> None:
-        """Takes other options, for every stage of a call that begins from now on."""
-        self.engine = replace(self.engine, options=options)
+        """Replace the options, for every stage that begins from now on."""
+        self.services = replace(self.services, options=options)
 
     def publishing_to(self, bus: Publisher, *, agent: str) -> "ToolExecutor":
-        """The same with another listener, and with another name in what it asks."""
+        """Return a copy that publishes to another bus, with another agent name in its approval requests."""
         other = copy(self)
-        other.engine = replace(self.engine, publisher=bus, agent=agent)
+        other.services = replace(self.services, publisher=bus, agent=agent)
         return other
 
     async def execute(self, state: CallState) -> None:
-        """Takes one call to its end: whatever happens, exactly once; only a real cancellation passes through."""
-        fitted = None
+        """Take one call through the pipeline; it ends exactly once, and only a real cancellation is raised."""
+        outcome = None
         try:
-            outcome = await self._admit(state) or await self._run(state)
-            fitted = await add_notes_and_truncate(self.engine, state, outcome)
+            outcome = await add_notes_and_truncate(self.services, state, await self._outcome(state))
         finally:
-            self.end(state, fitted or cut_off_outcome(state))
+            self.end(state, outcome or cut_off_outcome(state))
 
     async def admit(self, state: CallState) -> None:
-        """Stages 1 to 8, noting in `state.refusal` why the call will not run. Part of `execute`, which leaves them out
-        where they were gone through before."""
-        state.admitted = True
+        """Take a call through stages 4 to 8; `state.admission` then says whether and why it does not run.
+
+        `execute` does this unless it was done before.
+        """
+        state.admission.begun = True
         if state.stopping is not None:
             return
         try:
-            for stage in ADMISSION[self.engine.options.pre_hook_position]:
-                refusal = await stage(self.engine, state)
+            hooks, guardrails = self.services.hooks, self.services.guardrails
+            for stage in ADMISSION[self.services.options.pre_hook_position]:
+                # Hooks may be added while the user is asked, so this is looked up anew for each stage.
+                if stage in ON_EXPOSURE and guardrails is None and "before_tool" not in hooks.events:
+                    continue
+                refusal = await stage(self.services, state)
                 if state.stopping is not None:
                     return
                 if refusal is not None:
-                    state.refusal = await state.unless_stopped(finish_result(self.engine, state, refusal))
+                    finished = await state.unless_stopped(finish_result(self.services, state, refusal))
+                    state.admission.refusal = finished
                     return
         except TimeoutError:
-            # The same stop_timeout; what it ended is told by `stopping`.
+            # Of a stopped call it means that its wait was ended; any other is a failure of ours.
             if state.stopping is None:
                 raise
 
-    async def _admit(self, state: CallState) -> Outcome | None:
-        """Stages 1 to 10: why the call will not run; None: it runs now. A call that is taken back stops waiting."""
-        if not state.admitted:
+    async def _outcome(self, state: CallState) -> Outcome:
+        """Stages 4 to 13: admit, approve, wait for the turn, run, and review the result."""
+        if not state.admission.begun:
             await self.admit(state)
-        if state.refusal is not None or state.stopping is not None:
-            return state.refusal or state.stopping
-        try:
-            return await take_slot(self.engine, state) or state.stopping
-        except TimeoutError:
-            # Nothing but the stop_timeout may end the wait, or a call that was never judged would go on.
-            if state.stopping is None:
-                raise
-            return state.stopping
-
-    async def _run(self, state: CallState) -> Outcome:
-        """Stages 11 to 13."""
-        outcome = await run_tool(self.engine, state)
-        if not self.engine.finishes_results:
+        refusal = state.admission.refusal or state.stopping or await take_turn(self.services, state)
+        if refusal is not None:
+            return refusal
+        outcome = await run_tool(self.services, state)
+        if not self.services.finishes_results:
             return outcome
-        return await state.in_time(finish_result(self.engine, state, outcome)) or lost()
+        return await state.in_time(finish_result(self.services, state, outcome)) or lost()
 
     def end(self, state: CallState, outcome: Outcome) -> None:
-        """Stage 15: the call is over. Its end is told now, or at the commit where ends come in call order (C5)."""
-        options = self.engine.options
-        state.end(outcome)
-        if state.metrics and not state.metrics_passed and self.engine.reporting != "live":
-            state.metrics = {}
+        """Stage 15: record the end of a call, and publish it unless ends are published in call order."""
+        options = self.services.options
+        if state.run.metrics and not state.run.metrics_passed and self.services.reporting != "live":
+            state.run.metrics = {}
         if options.balanced_start or (options.start_unknown and outcome.status == "not_found"):
-            publish_start(self.engine, state)
-        state.ended = _ended_event(state, outcome)
-        state.message = ToolResultMessage(
-            call_id=state.call.id,
-            tool_name=state.call.name,
-            content=outcome.result.content,
-            is_error=outcome.result.is_error,
-            details=copy_of(outcome.result.details),
-        )
-        state.report = _report(state, outcome)
+            publish_start(self.services, state)
+        state.end(_finished_call(state, outcome))
         if options.end_events == "completion":
             self.publish_end(state)
 
     def publish_end(self, state: CallState) -> None:
-        """Tells the end of a call, once."""
-        if state.ended is not None and not state.end_published:
+        """Publish the end of a call, once."""
+        if state.finished is not None and not state.end_published:
             state.end_published = True
-            self.engine.publisher.publish(state.ended)
+            self.services.publisher.publish(state.finished.event)
 
     async def observe(self, state: CallState) -> None:
-        """After stage 15: observers hear of every call that ran, and of unknown tools (S0-40)."""
-        if state.ended is None or not self.engine.hooks.has("after_tool_observer"):
+        """After stage 15: notify the observers of a call that ran, or whose tool is unknown (S0-40)."""
+        hooks, publisher = self.services.hooks, self.services.publisher
+        if state.finished is None or "after_tool_observer" not in hooks.events:
             return
-        if state.started or state.ended.status == "not_found":
-            await state.in_time(observe_end(self.engine.hooks, state.ended, state.arguments, self.engine.publisher))
+        event = state.finished.event
+        if state.started or event.status == "not_found":
+            await state.in_time(observe_end(hooks, event, state.prepared.arguments, publisher))
 
     def publish_message(self, state: CallState) -> None:
-        """Part of stage 16: tells a call's result message, once, after its end (S0-42)."""
-        if state.message is not None and not state.message_published:
+        """Part of stage 16: publish a call's result message, once, after its end (S0-42)."""
+        if state.finished is not None and not state.message_published:
             state.message_published = True
-            message = state.message
-            publisher = self.engine.publisher
+            message, publisher = state.finished.message, self.services.publisher
             publisher.publish(MessageStarted(message_id=message.id, role="tool_result", call_id=message.call_id))
             publisher.publish(MessageEnded(message_id=message.id, message=message))
 
 
-async def take_slot(engine: Engine, state: CallState) -> Outcome | None:
-    """Stages 9 and 10: waits for the call's turn; what was decided before any wait is decided again after it."""
-    refusal = await state.turns.take(state)
-    while refusal is None and state.stale:
-        refusal = recheck_decision(engine, state)
-        if refusal is None and needs_approval(engine, state):
-            state.turns.give_back(state)
-            refusal = await ask_user(engine, state) or await state.turns.take(state)
-    return refusal
+async def take_turn(services: ExecutionServices, state: CallState) -> Outcome | None:
+    """Stages 9 and 10: wait for the call's turn, and decide again after every wait; return why it does not run."""
+    try:
+        refusal = await state.turns.take(state)
+        while refusal is None and state.admission.stale:
+            refusal = recheck_decision(services, state)
+            if refusal is None and needs_approval(services, state):
+                state.turns.give_back(state)
+                refusal = await ask_user(services, state) or await state.turns.take(state)
+        return refusal or state.stopping
+    except TimeoutError:
+        # Nothing but a stop may end the wait, or a call that was never judged would run.
+        if state.stopping is None:
+            raise
+        return state.stopping
 
 
 def cut_off_outcome(state: CallState) -> Outcome:
-    """The end of a call whose own task is cancelled or broke: nothing of its result can be shown any more."""
+    """Return the outcome of a call whose task was cancelled or failed, so that it has no result to show."""
     if not is_being_cancelled():
         return interrupted("The engine failed while it handled this call. Whether the call did its work is not known.")
     if state.phase == "ran":
@@ -203,43 +211,50 @@ def cut_off_outcome(state: CallState) -> Outcome:
     return state.stopping or cancelled("", started=state.started)
 
 
-def _ended_event(state: CallState, outcome: Outcome) -> ToolEnded:
-    end = state.started_at if state.started_at is not None else now()
-    approval_s = state.approval_s
-    result = outcome.result
-    # A tool that shortened its own output says so, and where the whole is, in its details.
-    kept = result.details or {}
-    return ToolEnded(
-        call_id=state.call.id,
-        name=state.call.name,
-        index=state.index,
+def _finished_call(state: CallState, outcome: Outcome) -> FinishedCall:
+    call, arguments, run, result = state.received.call, state.prepared.arguments, state.run, outcome.result
+    metrics = coerce_metrics(run.metrics) if run.metrics else {}
+    latency_ms = run.latency_s * 1000
+    approval_ms = state.approval.seconds * 1000 if state.approval.asked else 0.0
+    end_of_wait = run.started_at if run.started_at is not None else now()
+    # A tool that truncated its own output says so in its details, with the file that has the whole.
+    details = result.details or {}
+    event = ToolEnded(
+        call_id=call.id,
+        name=call.name,
+        index=state.received.index,
         status=outcome.status,
         is_error=result.is_error,
         content=result.content,
         details=result.details,
-        latency_ms=state.latency_s * 1000,
-        queued_ms=max(end - state.queued_at - approval_s, 0.0) * 1000,
-        approval_ms=approval_s * 1000,
+        latency_ms=latency_ms,
+        queued_ms=max((end_of_wait - state.received.queued_at) * 1000 - approval_ms, 0.0),
+        approval_ms=approval_ms,
         size_bytes=outcome.size_bytes,
-        truncated=outcome.truncated or kept.get("truncated") is True,
-        persisted_path=outcome.persisted_path or kept.get("persisted_path"),
+        truncated=outcome.truncated or details.get("truncated") is True,
+        persisted_path=outcome.persisted_path or details.get("persisted_path"),
         child_run_id=result.child_run_id,
         terminate=result.terminate,
-        metrics=coerce_metrics(state.metrics),
+        metrics=metrics,
         error_kind=outcome.error_kind,
         traceback=outcome.traceback,
     )
-
-
-def _report(state: CallState, outcome: Outcome) -> ToolCallReport:
-    return ToolCallReport(
-        call_id=state.call.id,
-        tool_name=state.call.name,
-        arguments=copy_of(state.arguments),
+    message = ToolResultMessage(
+        call_id=call.id,
+        tool_name=call.name,
+        content=result.content,
+        is_error=result.is_error,
+        details=copy_of(result.details),
+    )
+    report = ToolCallReport(
+        call_id=call.id,
+        tool_name=call.name,
+        arguments=copy_of(arguments),
         status=outcome.status,
         result_size_bytes=outcome.size_bytes,
-        latency_ms=state.latency_s * 1000,
+        latency_ms=latency_ms,
         skipped=outcome.status.startswith("skipped"),
-        error=outcome.result.text if outcome.result.is_error else None,
-        metrics=coerce_metrics(state.metrics),
+        error=result.text if result.is_error else None,
+        metrics=dict(metrics),
     )
+    return FinishedCall(outcome, event, message, report)

@@ -1,24 +1,23 @@
-"""Where hooks are kept and asked: in the order they were added, each within its time.
+"""Registry of in-process hooks, which run in the order they were added, each within its time limit.
 
-| hook | asked | its answer |
+| hook | runs | its answer |
 |---|---|---|
-| `before_tool` | before a call is judged | goes on, denied, skipped, another result, other arguments |
-| `before_update` | before a partial result is told | `False` keeps it back |
-| `after_update` | after one was told | none |
-| `on_tool_error` | when a call raised, timed out or is unknown | a result to use instead; whether the run goes on |
-| `after_tool` | when a call has a result, before its end is told | the result everybody sees |
-| `after_tool_observer` | after the end of a call that ran was told | none |
+| `before_tool` | before a call is judged | continue, deny, skip, another result, other arguments |
+| `before_update` | before a partial result is published | `False` drops it |
+| `after_update` | after a partial result was published | none |
+| `on_tool_error` | when a call raised, timed out or is unknown | a result to use instead; whether the run continues |
+| `after_tool` | when a call has a result, before its end is published | the result to publish |
+| `after_tool_observer` | after the end of a call that ran was published | none |
 
-`after_tool`, and after it the guardrails over results, see every result that a tool, a hook or a person gave, whatever
-way it came by: also one that a `before_tool` hook, `on_tool_error` or a person's answer put in the place of a run. What
-the engine itself says of a call that did not run does not pass them. What a call reports while it runs is told at once;
-guardrails hold it back until the result has passed, and a hook added with `hides` keeps it from being told at all.
+`after_tool` hooks, and after them the output guardrails, see every result of a tool, a hook or the user, including one
+that replaces a run: from a `before_tool` hook, `on_tool_error` or the user's answer. They do not see the engine's own
+text about a call that did not run. Reports of a running call are published at once; guardrails hold them until the
+result has passed, and a hook added with `hides` drops them.
 
-In the steering modes `between_calls` and `between_batches` nobody looks for a message, and so no later call begins,
-before the observers of the call behind it have answered (S0-40); one that itself waits for a later call waits until its
-own time is up.
+In the steering modes `between_calls` and `between_batches`, steering is polled and the next call starts only after the
+observers of the previous call have returned (S0-40). An observer that waits for a later call runs into its time limit.
 
-A `before_tool` hook that raises or does not answer denies its call, unless it was added with `fail_open` (C47).
+A `before_tool` hook that raises or does not answer in time denies its call, unless it was added with `fail_open`.
 """
 
 import difflib
@@ -62,7 +61,7 @@ class EndedCall:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hook:
-    """One hook as it was added."""
+    """One hook with its settings."""
 
     name: str
     function: Callable[[Any], object]
@@ -73,20 +72,22 @@ class Hook:
     with_input: bool = False
 
     async def ask(self, question: object) -> object:
-        """Its answer, or a `Crash`."""
+        """Return its answer, or a `Crash`."""
         return await asked(self.function, question, timeout=self.timeout)
 
 
 class HookBus:
-    """In-process hooks, by the name of what they are asked. The methods named like a hook also work as decorators."""
+    """In-process hooks by event. The methods named like an event also work as decorators."""
 
     def __init__(self, *, timeout: float | None = 30.0) -> None:
         """
         Raises:
-            ConfigurationError: the timeout is not a number of seconds (P39).
+            ConfigurationError: the timeout is not a number of seconds.
         """
         self.timeout = _usable(timeout)
-        """Seconds a hook may take where it was added without a time of its own (P44)."""
+        """Seconds that a hook without a timeout of its own may take."""
+        self.events: set[str] = set()
+        """Events with at least one hook."""
         self._hooks: dict[str, list[Hook]] = {event: [] for event in _EVENTS}
 
     def add(
@@ -100,16 +101,16 @@ class HookBus:
         hides: bool = False,
         with_input: bool = False,
     ) -> Callable[[], None]:
-        """Adds a hook behind those there are.
+        """Add a hook after the existing ones.
 
         Args:
             event: one of `HookEvent`.
-            function: plain or async; gets the question, gives the answer.
-            name: shown in events; the function's own name where none is given.
-            timeout: seconds; None: the bus's own.
-            fail_open: whether the call goes on if the hook fails.
-            hides: whether an `after_tool` hook is there to hide something. What a call reports while it runs (its
-                output, updates, progress, data) does not come by here; with `hides` it is never told.
+            function: plain or async; takes the question and returns the answer.
+            name: name shown in events; default: the function's own.
+            timeout: seconds; None: the timeout of the bus.
+            fail_open: True if the call continues when the hook fails.
+            hides: True if an `after_tool` hook hides parts of results. Reports of a running call (output, updates,
+                progress, data) do not pass the hook; with `hides` they are not published.
             with_input: True if an `after_tool_observer` gets an `EndedCall`, which has the arguments, instead of the
                 `ToolEnded` event.
 
@@ -117,66 +118,69 @@ class HookBus:
             A function that removes the hook again.
 
         Raises:
-            ConfigurationError: there is no such event, so that a misspelt hook would never be asked (P47), or it is
-                no function, or the time is not more than 0 (P39), or a hook is to hide what it is not asked about.
+            ConfigurationError: the event is unknown, `function` is not callable, the timeout is not more than 0, or
+                `hides` or `with_input` does not apply to the event.
         """
         if event not in self._hooks:
             near = difflib.get_close_matches(event, _EVENTS, 1) or _EVENTS
             raise ConfigurationError(f"no hook named {event!r}; did you mean {' or '.join(near)}?")
         if hides and (event != "after_tool" or fail_open):
-            raise ConfigurationError("only an after_tool hook that is not fail_open can hide anything")
+            raise ConfigurationError("hides needs an after_tool hook that is not fail_open")
         if with_input and event != "after_tool_observer":
-            raise ConfigurationError("only an after_tool_observer is added with_input; other hooks have the arguments")
+            raise ConfigurationError("with_input needs an after_tool_observer; other hooks have the arguments")
         if not callable(function):
             raise ConfigurationError(f"a {event} hook must be a function, got {function!r}")
         own_name = name or getattr(function, "__name__", type(function).__name__)
         limit = self.timeout if timeout is None else _usable(timeout)
         hook = Hook(own_name, function, limit, fail_open, hides, with_input)
         self._hooks[event].append(hook)
+        self.events.add(event)
 
         def remove() -> None:
             if hook in self._hooks[event]:
                 self._hooks[event].remove(hook)
+            if not self._hooks[event]:
+                self.events.discard(event)
 
         return remove
 
     def before_tool(self, function: H) -> H:
-        """Adds a `before_tool` hook."""
+        """Add a `before_tool` hook."""
         self.add("before_tool", function)
         return function
 
     def before_update(self, function: H) -> H:
-        """Adds a `before_update` hook (S0-32)."""
+        """Add a `before_update` hook (S0-32)."""
         self.add("before_update", function)
         return function
 
     def after_update(self, function: H) -> H:
-        """Adds an `after_update` hook (S0-34)."""
+        """Add an `after_update` hook (S0-34)."""
         self.add("after_update", function)
         return function
 
     def on_tool_error(self, function: H) -> H:
-        """Adds an `on_tool_error` hook (S4-64)."""
+        """Add an `on_tool_error` hook (S4-64)."""
         self.add("on_tool_error", function)
         return function
 
     def after_tool(self, function: H) -> H:
-        """Adds an `after_tool` hook (C39)."""
+        """Add an `after_tool` hook."""
         self.add("after_tool", function)
         return function
 
     def after_tool_observer(self, function: H) -> H:
-        """Adds an `after_tool_observer` (S0-40)."""
+        """Add an `after_tool_observer` (S0-40)."""
         self.add("after_tool_observer", function)
         return function
 
     def hooks(self, event: HookEvent) -> tuple[Hook, ...]:
-        """The hooks for an event, in order."""
+        """Return the hooks for an event, in order."""
         return tuple(self._hooks[event])
 
     def has(self, event: HookEvent) -> bool:
-        """Whether there is a hook for an event."""
-        return bool(self._hooks[event])
+        """Return True if at least one hook was added for an event."""
+        return event in self.events
 
 
 def _usable(timeout: float | None) -> float | None:

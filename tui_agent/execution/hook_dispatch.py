@@ -1,6 +1,6 @@
-"""How a call's hooks are asked and what their answers come to; each question is told as `hook.*` events.
+"""Dispatch of a call's hooks: run them, combine their answers, and publish `hook.*` events about each.
 
-A decision is made before anything is told about it, so that nothing that happens to an event can change it (P46).
+An answer takes effect independently of the events about it.
 """
 
 import asyncio
@@ -36,20 +36,20 @@ Action: TypeAlias = Literal["allow", "deny", "skip", "modify", "override"]
 
 @dataclass(frozen=True, slots=True)
 class HookVerdict:
-    """What all `before_tool` hooks of a call come to."""
+    """Combined answer of a call's `before_tool` hooks."""
 
     answer: Continue | ApproveCall | DenyCall | SkipCall | OverrideResult
     arguments: JsonObject
     """Arguments after every rewriting."""
     rewritten: bool = False
     failed: bool = False
-    """Whether the denial is not an answer but comes of a hook that failed (P45)."""
+    """True if the call is denied because a hook failed, not because it answered so."""
 
 
 async def ask_before_tool(
     hooks: HookBus, call: ToolCall, tool: Tool | None, arguments: JsonObject, publisher: Publisher
 ) -> HookVerdict:
-    """Asks every hook in order, the next one with what the one before made of the arguments; the first no ends it."""
+    """Ask every hook in order, each with the arguments that the one before it returned; stop at the first refusal."""
     verdict: Continue | ApproveCall = Continue()
     rewritten = False
     for hook in hooks.hooks("before_tool"):
@@ -74,8 +74,8 @@ async def ask_before_tool(
 async def ask_after_tool(
     hooks: HookBus, call: ToolCall, arguments: JsonObject, result: ToolResult, publisher: Publisher
 ) -> ToolResult | str:
-    """The result after every `after_tool` hook, or why one of them failed: then nobody knows what it would have made
-    of the result, and nobody must see it as it is (P43, P72)."""
+    """Return the result after every `after_tool` hook, or as text why one failed: it may have been there to hide
+    something, so the result must not be shown."""
     for hook in hooks.hooks("after_tool"):
         question = AfterTool(copy_of(call), copy_of(arguments), copy_of(result))
         answer = await _ask(hook, "after_tool", question, call.id, publisher)
@@ -88,19 +88,19 @@ async def ask_after_tool(
 
 
 async def ask_about_failure(hooks: HookBus, call: ToolCall, error: str, publisher: Publisher) -> FailureAnswer:
-    """The first fallback any hook gives; the run goes on unless one of them says no (S4-64)."""
+    """Return the first fallback of a hook; the run continues unless one of them objects (S4-64)."""
     fallback: ToolResult | None = None
-    goes_on = True
+    continues = True
     for hook in hooks.hooks("on_tool_error"):
         answer = await _ask(hook, "on_tool_error", ToolFailed(copy_of(call), error), call.id, publisher)
         if isinstance(answer, FailureAnswer):
             fallback = fallback or answer.fallback
-            goes_on = goes_on and answer.continue_on_error
-    return FailureAnswer(fallback, goes_on)
+            continues = continues and answer.continue_on_error
+    return FailureAnswer(fallback, continues)
 
 
 async def allows_update(hooks: HookBus, call: ToolCall, text: str, publisher: Publisher) -> bool:
-    """Whether a partial result may be told (S0-32); a hook that fails keeps it back."""
+    """Return True if a partial result may be published (S0-32); a hook that fails drops it."""
     for hook in hooks.hooks("before_update"):
         answer = await hook.ask(BeforeUpdate(copy_of(call), text))
         if isinstance(answer, Crash):
@@ -111,7 +111,7 @@ async def allows_update(hooks: HookBus, call: ToolCall, text: str, publisher: Pu
 
 
 async def observe_update(hooks: HookBus, call: ToolCall, text: str, publisher: Publisher) -> None:
-    """Lets the hooks know that a partial result was told (S0-34)."""
+    """Notify the `after_update` hooks that a partial result was published (S0-34)."""
     for hook in hooks.hooks("after_update"):
         answer = await hook.ask(BeforeUpdate(copy_of(call), text))
         if isinstance(answer, Crash):
@@ -138,9 +138,7 @@ async def _ask(hook: Hook, event: HookEvent, question: object, call_id: str, pub
         answered = True
     finally:
         if not answered:
-            publisher.publish(
-                HookFailed(event=event, name=hook.name, call_id=call_id, error="cancelled while it was asked")
-            )
+            publisher.publish(HookFailed(event=event, name=hook.name, call_id=call_id, error="cancelled while it ran"))
     if isinstance(answer, Crash):
         _publish_failure(hook, event, call_id, answer, publisher)
         return answer
@@ -151,7 +149,7 @@ async def _ask(hook: Hook, event: HookEvent, question: object, call_id: str, pub
 
 
 def _checked_answer(event: HookEvent, answer: object) -> object:
-    """The answer, ours from now on, or a `Crash` where it is none that this hook can give."""
+    """Return a copy of the answer, or a `Crash` if a hook of this event cannot answer so."""
     match event, answer:
         case "before_tool", _:
             return _before_tool_answer(answer)
@@ -159,23 +157,23 @@ def _checked_answer(event: HookEvent, answer: object) -> object:
             return None
         case "after_tool", ToolResult() | str():
             return _own_result(answer)
-        case "on_tool_error", FailureAnswer(fallback=fallback, continue_on_error=goes_on):
-            return FailureAnswer(None if fallback is None else _own_result(fallback), goes_on is not False)
+        case "on_tool_error", FailureAnswer(fallback=fallback, continue_on_error=continues):
+            return FailureAnswer(None if fallback is None else _own_result(fallback), continues is not False)
         case (("after_tool" | "on_tool_error"), _):
             return _no_answer(event, answer)
         case "after_tool_observer", _:
-            return None  # An observer changes nothing, whatever it returns.
+            return None  # The result of an observer has no effect.
         case _:
             return answer
 
 
 def _no_answer(event: HookEvent, answer: object) -> Crash:
-    words = call_or_default(repr, answer, otherwise=type(answer).__name__)
-    return Crash(TypeError(f"it answered {words}, which is no answer to {event}"))
+    shown = call_or_default(repr, answer, otherwise=type(answer).__name__)
+    return Crash(TypeError(f"it answered {shown}, which is not an answer to {event}"))
 
 
 def _before_tool_answer(answer: object) -> BeforeToolAnswer | Crash:
-    """The answer as one of ours; `False` skips as in S0-26, `True` and nothing go on."""
+    """Return the answer as one of our types; `False` skips as in S0-26, `True` and None continue."""
     match answer:
         case None | True | Continue():
             return Continue()
@@ -210,8 +208,8 @@ def _action_of(answer: object) -> tuple[Action, str]:
             return "override", ""
         case ToolResult() | str():
             return "modify", ""
-        case FailureAnswer(fallback=fallback, continue_on_error=goes_on):
-            return ("override" if fallback else "allow"), ("" if goes_on else "the run ends")
+        case FailureAnswer(fallback=fallback, continue_on_error=continues):
+            return ("override" if fallback else "allow"), ("" if continues else "the run ends")
         case ModifyArguments():
             return "modify", ""
         case ApproveCall(reason=reason):
@@ -240,5 +238,5 @@ def _failure_text(hook: Hook, crash: Crash) -> str:
 
 
 def _redacted_failure_text(hook: Hook, crash: Crash) -> str:
-    """The same about a hook that may have been there to hide something: its error's text may hold just that."""
+    """Return the text about a hook that may hide something, without the error's text, which may contain just that."""
     return _failure_text(hook, crash) if crash.timed_out else f"Hook {hook.name} failed ({kind_of(crash)})"

@@ -1,4 +1,4 @@
-"""Tasks that belong together: one may wait until all are done without closing the group they were born in."""
+"""A task group that can be waited for without being closed."""
 
 import asyncio
 import contextlib
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class JoinableTaskGroup:
-    """A task group with a door to look through. Use it as an async context manager; nobody outlives it."""
+    """Task group that can be awaited several times. An async context manager that outlives its tasks."""
 
     def __init__(self) -> None:
         self._group = asyncio.TaskGroup()
@@ -24,8 +24,7 @@ class JoinableTaskGroup:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Waits for everybody. A cancellation cancels them at once; any other error of the body goes on as it is,
-        and whoever still works must have been told to stop."""
+        """Wait for all tasks. A cancellation cancels them at once; before any other error of the body, stop them."""
         self._closing = True
         if isinstance(error, asyncio.CancelledError):
             await self._group.__aexit__(kind, error, trace)
@@ -34,23 +33,23 @@ class JoinableTaskGroup:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a task still runs."""
+        """True if a task is running."""
         return self._busy > 0
 
     @property
     def takes_work(self) -> bool:
-        """Whether a task may still be begun: nobody leaves, and none of them broke."""
+        """True if a task may still be started: the group is not being left, and no task has failed."""
         return not self._closing
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Begins a task; one that raises cancels all the others and its error leaves the group."""
+        """Start a task; if it raises, all others are cancelled and the group raises its error."""
         if self._busy == 0:
             self._idle.clear()
         self._busy += 1
         self._group.create_task(work).add_done_callback(self._one_is_done)
 
     async def until_idle(self, timeout: float | None = None) -> bool:
-        """Waits until no task runs, at most `timeout` seconds; whether that came about."""
+        """Wait until no task runs, at most `timeout` seconds; return False if time ran out."""
         if timeout is None:
             await self._idle.wait()
         else:

@@ -1,6 +1,4 @@
-"""Makes JSON of whatever foreign code gave as data: events must be told, kept and sent, whatever a tool puts into them
-(engine §5.3).
-"""
+"""Coercion of untrusted data to JSON, so that events can be published, stored and sent whatever a tool returns."""
 
 import math
 import re
@@ -14,21 +12,20 @@ from tui_agent.protocol.tool import ToolResult
 
 from .untrusted_calls import Crash, call_or_default, copy_of, try_call
 
-NOT_JSON_TEXT = "arguments hold what is no JSON"
-"""What is said of arguments that cannot be told or kept."""
+NOT_JSON_TEXT = "arguments are not JSON"
+"""Text about arguments that events and journals cannot hold."""
 
 _MAX_BITS = 10_000
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def with_json_details(result: ToolResult) -> ToolResult:
-    """The result with details that are JSON, and shared with nobody who might still write into them."""
+    """Return the result with a copy of its details that is JSON."""
     return result if result.details is None else result.model_copy(update={"details": plain(result.details)})
 
 
 def plain(value: JsonObject) -> JsonObject:
-    """A copy of the object as JSON: tuples and sets become lists, what holds itself ends there, all else that JSON has
-    no word for becomes its text."""
+    """Return a copy as JSON: tuples and sets become lists, self-references an ellipsis, other values text."""
     if is_json_value(value):
         return copy_of(value)
     made = try_call(partial(_coerced, value))
@@ -36,30 +33,44 @@ def plain(value: JsonObject) -> JsonObject:
 
 
 def coerce_metrics(metrics: dict[str, Any]) -> dict[str, Metric]:
-    """Metrics as `Metric`, also where a tool wrote a bare value (C57)."""
+    """Return metrics as `Metric`, also where a tool assigned a bare value."""
     return {_text_of(name): _metric(value) for name, value in metrics.items()}
 
 
 def replace_lone_surrogates(text: str) -> str:
-    """The text with halves of surrogate pairs put together or replaced: they make requests and journals unreadable."""
+    """Return the text with surrogate pairs joined and lone ones replaced, which no request or journal can hold."""
     return text if _is_whole(text) else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def is_json_value(value: object, levels: int = MAX_NESTING) -> bool:
-    """Whether a value is JSON that can be told and kept."""
-    if value is None:
-        return True
-    if isinstance(value, str):
-        return _is_whole(value)
-    if isinstance(value, int):
-        return value.bit_length() <= _MAX_BITS
-    if isinstance(value, float):
-        return math.isfinite(value)
-    if levels <= 0:
-        return False
-    if is_object(value):
-        return all(_is_text(key) and is_json_value(inner, levels - 1) for key, inner in value.items())
-    return is_array(value) and all(is_json_value(inner, levels - 1) for inner in value)
+    """Return True if a value is JSON, with at most `levels` levels, that events and journals can hold."""
+    # Asked several times a call: a loop costs a fraction of a recursion.
+    pending: list[tuple[object, int]] = [(value, levels)]
+    while pending:
+        item, left = pending.pop()
+        if item is None:
+            continue
+        if isinstance(item, str):
+            if not item.isascii() and _LONE_SURROGATE.search(item):
+                return False
+        elif isinstance(item, int):
+            if item.bit_length() > _MAX_BITS:
+                return False
+        elif isinstance(item, float):
+            if not math.isfinite(item):
+                return False
+        elif left <= 0:
+            return False
+        elif is_object(item):
+            for key, inner in item.items():
+                if not isinstance(key, str) or (not key.isascii() and _LONE_SURROGATE.search(key)):  # pyright: ignore[reportUnnecessaryIsInstance] — foreign
+                    return False
+                pending.append((inner, left - 1))
+        elif is_array(item):
+            pending.extend((inner, left - 1) for inner in item)
+        else:
+            return False
+    return True
 
 
 def _coerced(value: Any, around: tuple[int, ...] = ()) -> Any:
@@ -68,7 +79,7 @@ def _coerced(value: Any, around: tuple[int, ...] = ()) -> Any:
     if isinstance(value, str):
         return replace_lone_surrogates(value)
     if isinstance(value, int):
-        # Python writes no longer ones as decimals.
+        # Python refuses to write longer ones as decimals.
         return value if value.bit_length() <= _MAX_BITS else hex(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
@@ -86,12 +97,8 @@ def _text_of(value: object) -> str:
     return replace_lone_surrogates(call_or_default(str, value, otherwise=type(value).__name__))
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and _is_whole(value)
-
-
 def _is_whole(text: str) -> bool:
-    return text.isascii() or not _HALF_PAIR.search(text)
+    return text.isascii() or not _LONE_SURROGATE.search(text)
 
 
 def _is_collection(value: object) -> TypeGuard[Collection[Any]]:
@@ -100,7 +107,7 @@ def _is_collection(value: object) -> TypeGuard[Collection[Any]]:
 
 def _metric(value: object) -> Metric:
     if is_object(value) and value.keys() <= Metric.model_fields.keys():
-        # The form of S4-9.
+        # The form that S4-9 allows.
         made = try_call(Metric.model_validate, value)
         value = value if isinstance(made, Crash) else made
     if not isinstance(value, Metric):

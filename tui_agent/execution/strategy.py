@@ -1,4 +1,4 @@
-"""Strategies: four ways to say which calls of one message may run at the same time (S0-4, C1)."""
+"""Strategies: which calls of one message may run at the same time (S0-4)."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -9,7 +9,7 @@ from tui_agent.protocol.value_checks import expect_whole
 
 @dataclass(frozen=True, slots=True)
 class Sequential:
-    """One call at a time, in order; the next begins once the result before it is committed (S0-13)."""
+    """One call at a time, in order; the next starts once the previous result is committed (S0-13)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +22,11 @@ class Batched:
     """Consecutive chunks of calls, one chunk after the other (S0-6).
 
     Raises:
-        ConfigurationError: the size is no whole number of at least 1.
+        ConfigurationError: the size is not a whole number of at least 1.
     """
 
     size: int
-    """Most calls in one chunk."""
+    """Largest number of calls in one chunk."""
 
     def __post_init__(self) -> None:
         expect_whole("the size of batched", self.size, 1)
@@ -34,14 +34,14 @@ class Batched:
 
 @dataclass(frozen=True, slots=True)
 class Auto:
-    """Every call as soon as the earlier calls it conflicts with are done (C2)."""
+    """Every call as soon as the earlier calls that it conflicts with are done."""
 
 
 Strategy: TypeAlias = Sequential | Parallel | Batched | Auto
 
 
 def strategy_name(strategy: Strategy) -> str:
-    """The form of options and events: `auto`, `sequential`, `parallel` or `batched:N`."""
+    """Return the name used in options and events: `auto`, `sequential`, `parallel` or `batched:N`."""
     match strategy:
         case Batched(size=size):
             return f"batched:{size}"
@@ -50,7 +50,7 @@ def strategy_name(strategy: Strategy) -> str:
 
 
 def parse_strategy(text: str) -> Strategy:
-    """Reads what `strategy_name` writes.
+    """Return the strategy that `strategy_name` names so.
 
     Raises:
         ConfigurationError: the text names no strategy.
@@ -61,11 +61,11 @@ def parse_strategy(text: str) -> Strategy:
     plain: dict[str, Strategy] = {"auto": Auto(), "sequential": Sequential(), "parallel": Parallel()}
     if name in plain and not colon:
         return plain[name]
-    raise ConfigurationError(f"no strategy {text!r}; there are auto, sequential, parallel and batched:N with N ≥ 1")
+    raise ConfigurationError(f"unknown strategy {text!r}; use auto, sequential, parallel or batched:N with N ≥ 1")
 
 
 class WaveNumbering:
-    """Numbers the waves of a strategy that has waves, call by call; a call that must run alone is its own wave."""
+    """Counter that assigns each call to a wave; a call that must run alone is a wave of its own."""
 
     def __init__(self, strategy: Sequential | Parallel | Batched) -> None:
         self._size = _wave_size(strategy)
@@ -73,7 +73,7 @@ class WaveNumbering:
         self._room = 0
 
     def place(self, *, alone: bool) -> int:
-        """The wave of the next call, from 0."""
+        """Return the number of the next call's wave, from 0."""
         if alone or self._room == 0:
             self._wave += 1
             self._room = 0 if alone else self._size
@@ -89,5 +89,5 @@ def _wave_size(strategy: Sequential | Parallel | Batched) -> int:
         case Batched(size=size):
             return size
         case Parallel():
-            # Never reached: a message has far fewer calls.
+            # No limit: no message has that many calls.
             return 1 << 62

@@ -1,4 +1,4 @@
-"""The tools there are, by name (S1-27); adding one changes nothing else."""
+"""Registry of tools by name (S1-27)."""
 
 import difflib
 from collections.abc import Iterable, Iterator
@@ -27,36 +27,36 @@ class ToolRegistry:
 
         Raises:
             ConfigurationError: it is not a tool, or its name is taken; with two tools of one name every request would
-                fail (P16).
+                fail.
         """
         added = as_tool(tool)
         if added.name in self._tools:
-            raise ConfigurationError(f"there is a tool named {added.name} already; rename or remove one of them")
+            raise ConfigurationError(f"there is already a tool named {added.name}; rename or remove one of them")
         self._tools[added.name] = added
         return added
 
     def remove(self, name: str) -> None:
-        """Forgets a tool; calls of it that still wait are refused. An unknown name is ignored."""
+        """Remove a tool; calls of it that still wait are refused. An unknown name is ignored."""
         self._tools.pop(name, None)
 
     def find(self, name: str) -> Tool | None:
-        """The tool of exactly that name (S2-16)."""
+        """Return the tool with exactly this name, or None (S2-16)."""
         return self._tools.get(name)
 
     def nearest(self, name: str, count: int = 3) -> tuple[str, ...]:
-        """At most `count` names that look like `name`, nearest first; upper and lower case count as the same."""
+        """Return at most `count` names similar to `name`, ignoring case, closest first."""
         folded = {known.casefold(): known for known in self._tools}
         close = difflib.get_close_matches(name.casefold(), folded, n=count, cutoff=0.4)
         return tuple(folded[known] for known in close)
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What the model is shown, in order."""
+        """Specifications that the model receives, in order."""
         return tuple(tool.spec for tool in self._tools.values())
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names, in order."""
+        """Names of all tools, in order."""
         return tuple(self._tools)
 
     def __iter__(self) -> Iterator[Tool]:

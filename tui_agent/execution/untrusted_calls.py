@@ -1,9 +1,8 @@
-"""Calls into code that is not ours: tools, hooks, guardrails, predicates. What they do wrong becomes a value here.
+"""Calls into untrusted code: tools, hooks, guardrails and predicates. Whatever they raise becomes a `Crash` value.
 
-The engine catches `Exception` only here and in `protocol/callbacks.py`, which calls listeners. A callee
-that raises `CancelledError` by itself hurts nobody (C25, P41), nor does one that wants to end the process (`sys.exit`)
-or raises what is no `Exception` at all; a real cancellation always passes through. What foreign code is given is its
-own: it may write into it, and nobody will notice (P48).
+The engine catches `Exception` only here and in `protocol/callbacks.py`, which calls listeners. A callee may raise
+`CancelledError` or `SystemExit` itself, or something that is not an `Exception`: only its own call fails. A real
+cancellation always passes through. Callees get copies of arguments, calls and results, which they may change.
 """
 
 import asyncio
@@ -18,24 +17,27 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import AssistantMessage, ToolCall, ToolResultMessage, is_array, is_object
 from tui_agent.protocol.tool import ToolResult
 
-from .loop_clock import now
-
 T = TypeVar("T")
 V = TypeVar("V")
 
 CLEANUP_SECONDS = 2.0
-"""Seconds to tidy up after the time is over or the question is withdrawn; then it is closed, also against its will."""
+"""Seconds that a callee may clean up after its time is over or it was cancelled; then it is closed."""
 
 _UNCHANGEABLE = frozenset({str, int, float, bool, type(None)})
 
 
+def now() -> float:
+    """Return the event loop's time in seconds. Every time and duration of the engine is measured with it."""
+    return asyncio.get_running_loop().time()
+
+
 def kind_of(crash: Crash) -> str:
-    """The kind of error it was."""
+    """Return the type name of the error."""
     return type(crash.error).__name__
 
 
 async def contained(work: Awaitable[T]) -> T | Crash:
-    """What `work` gives, or how it failed."""
+    """Return the result of `work`, or a `Crash`."""
     try:
         return await (work if isinstance(work, Killable) else Killable(_awaited(work), _never))
     except asyncio.CancelledError as error:
@@ -47,15 +49,15 @@ async def contained(work: Awaitable[T]) -> T | Crash:
 
 
 async def asked(function: Callable[..., object], *questions: Any, timeout: float | None) -> object:
-    """The answer of a plain or async function, or a `Crash`.
+    """Return the answer of a plain or async function, or a `Crash`.
 
     Args:
-        function: may answer at once or with an awaitable.
-        questions: what it is given; of JSON, calls and results, copies.
+        function: returns the answer or an awaitable.
+        questions: its arguments; JSON, calls and results are copied.
         timeout: seconds until it counts as failed; None: no limit.
 
     Raises:
-        CancelledError: the caller was cancelled; at the latest `CLEANUP_SECONDS` later.
+        CancelledError: the caller was cancelled; raised at most `CLEANUP_SECONDS` later.
     """
     limit, kill = asyncio.timeout(timeout), asyncio.timeout(None)
 
@@ -75,10 +77,10 @@ async def asked(function: Callable[..., object], *questions: Any, timeout: float
 
 
 async def in_time(work: Awaitable[T], run: CancellationToken, grace: float) -> T:
-    """What `work` gives; it is cancelled `grace` seconds after the run was.
+    """Return the result of `work`, which is cancelled `grace` seconds after the run was.
 
     Raises:
-        TimeoutError: it was.
+        TimeoutError: it was cancelled.
     """
     async with asyncio.timeout(None) as limit:
         forget = run.on_cancel(lambda: limit.reschedule(now() + grace))
@@ -89,7 +91,7 @@ async def in_time(work: Awaitable[T], run: CancellationToken, grace: float) -> T
 
 
 def try_call(function: Callable[..., V], *arguments: Any) -> V | Crash:
-    """What a plain function gives, or how it failed; of JSON, calls and results it is given copies."""
+    """Return the result of a plain function, or a `Crash`; JSON, calls and results among its arguments are copied."""
     try:
         return function(*map(copy_of, arguments))
     except KeyboardInterrupt:
@@ -99,29 +101,28 @@ def try_call(function: Callable[..., V], *arguments: Any) -> V | Crash:
 
 
 def call_or_default(predicate: Callable[..., V], *arguments: Any, otherwise: V, kind: type[Any] | None = None) -> V:
-    """What a plain function says, or `otherwise` if it raises, or says what is not of its `kind` (C3).
+    """Return the result of a plain function, or `otherwise` if it raises or returns something of another kind.
 
     Args:
-        predicate: foreign code.
-        arguments: what it is given.
-        otherwise: the call_or_default answer.
-        kind: what its answer must be; None: what `otherwise` is.
+        predicate: untrusted function.
+        arguments: its arguments, copied as in `try_call`.
+        otherwise: the default.
+        kind: required type of the result; None: the type of `otherwise`.
     """
     answer = try_call(predicate, *arguments)
-    return otherwise if isinstance(answer, Crash) or not isinstance(answer, kind or type(otherwise)) else answer
+    return answer if isinstance(answer, kind or type(otherwise)) else otherwise
 
 
 def is_being_cancelled() -> bool:
-    """Whether somebody outside cancels the current task; not so when the code it runs raised by itself (P41)."""
+    """Return True if the current task is being cancelled, as opposed to code in it raising `CancelledError`."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 def copy_of(value: Any) -> Any:
-    """A copy of a JSON value, a call, a result or a message that shares nothing changeable with it; anything else is
-    given back as it is."""
+    """Return a deep copy of a JSON value, a call, a result or a message; anything else is returned as it is."""
     if is_object(value):
-        # Arguments are mostly flat; this is asked several times for each call.
+        # Most arguments are flat, and each call copies them several times.
         if _UNCHANGEABLE.issuperset(map(type, value.values())):
             return dict(value)
         return {key: copy_of(inner) for key, inner in value.items()}
@@ -137,10 +138,10 @@ def copy_of(value: Any) -> Any:
 
 
 class Killable(Generic[T]):
-    """Awaits a coroutine and can end it even if it swallows its cancellation (P35).
+    """Awaitable around a coroutine that can be ended even if it suppresses its cancellation.
 
-    Once `is_killed` says so, the next cancellation closes the coroutine: it gets `GeneratorExit`, its `finally` blocks
-    run up to their first await, and nobody drives it any more. No task is left behind.
+    Once `is_killed` returns True, the next cancellation closes the coroutine: it gets `GeneratorExit`, its `finally`
+    blocks run up to their first await, and it is not resumed. No task is left behind.
     """
 
     def __init__(
@@ -152,16 +153,16 @@ class Killable(Generic[T]):
 
     def __await__(self) -> Generator[Any, None, T]:
         work = self._work
-        go_on: Callable[[], Any] = partial(work.send, None)
+        resume: Callable[[], Any] = partial(work.send, None)
         while True:
             try:
-                awaited = go_on()
+                awaited = resume()
             except StopIteration as end:
                 return end.value
             except (Exception, asyncio.CancelledError, SystemExit, KeyboardInterrupt):
                 raise
             except BaseException as error:
-                # Like `GeneratorExit`: here it would look as if somebody closed whoever awaits this.
+                # Passed on, `GeneratorExit` would look as if the awaiting coroutine were being closed.
                 raise RuntimeError(f"it raised {error_message(error)}") from error
             try:
                 yield awaited
@@ -171,12 +172,12 @@ class Killable(Generic[T]):
                     raise
                 if self._on_cancel is not None:
                     self._on_cancel()
-                go_on = partial(work.throw, error)
+                resume = partial(work.throw, error)
             except Exception as error:
-                # What was awaited failed: it is for the coroutine to handle.
-                go_on = partial(work.throw, error)
+                # The awaited future failed, which the coroutine may handle.
+                resume = partial(work.throw, error)
             else:
-                go_on = partial(work.send, None)
+                resume = partial(work.send, None)
 
 
 async def _awaited(work: Awaitable[T]) -> T:
@@ -193,6 +194,6 @@ def _never() -> bool:
 
 
 def _close(work: Coroutine[Any, Any, Any]) -> None:
-    # A coroutine that awaits while it is closed raises RuntimeError; it is not driven any further either way.
+    # A coroutine that awaits while it is closed raises RuntimeError; it is not resumed either way.
     with contextlib.suppress(Exception):
         work.close()

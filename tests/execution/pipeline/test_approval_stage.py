@@ -15,10 +15,10 @@ from tui_agent.execution import (
     ToolScheduler,
     call_digest,
 )
-from tui_agent.execution.call_state import CallState
 from tui_agent.execution.outcomes import Outcome, skipped
 from tui_agent.execution.pipeline.admission import judge
 from tui_agent.execution.pipeline.approval_stage import MAX_QUESTIONS, ask_user, needs_approval, recheck_decision
+from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.execution.pipeline.finish_call import notes_of
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, Noticed, ToolBlockedOn, Warned
@@ -40,13 +40,13 @@ def asking(**settings: Any) -> Stand:
 
 
 async def outcome_of(stand: Stand) -> Outcome | None:
-    return await judge(stand.engine, stand.state) or await ask_user(stand.engine, stand.state)
+    return await judge(stand.services, stand.state) or await ask_user(stand.services, stand.state)
 
 
 async def test_a_clear_decision_needs_no_question() -> None:
     for stand in (Stand(), Stand(policy=FakePolicy())):
         assert await outcome_of(stand) is None
-        assert not needs_approval(stand.engine, stand.state)
+        assert not needs_approval(stand.services, stand.state)
         assert stand.events(ApprovalRequested) == []
 
 
@@ -63,9 +63,9 @@ async def test_the_question_contains_everything_known() -> None:
     assert question.digest == call_digest("act", {"a": 1}, ["/w/f"], ScriptedTool().spec.input_schema)
     assert (question.session_rule, question.agent) == ("act(*)", "main")
     assert stand.events(ToolBlockedOn)[0].what == "approval"
-    assert stand.state.preview == preview
-    assert stand.state.stale
-    assert len(stand.state.asked) == 1
+    assert stand.state.approval.preview == preview
+    assert stand.state.admission.stale
+    assert len(stand.state.approval.asked) == 1
 
 
 async def test_questions_are_asked_in_call_order_however_long_a_preview_takes() -> None:
@@ -154,7 +154,7 @@ async def test_the_users_note_with_an_approval_reaches_the_model() -> None:
     stand = asking(gate=approving(note="mind the gap"))
 
     assert await outcome_of(stand) is None
-    assert stand.state.notes == ("The user said: mind the gap",)
+    assert stand.state.approval.notes == ("The user said: mind the gap",)
 
 
 async def test_edited_arguments_are_validated_decided_and_recorded() -> None:
@@ -162,9 +162,9 @@ async def test_edited_arguments_are_validated_decided_and_recorded() -> None:
 
     assert await outcome_of(stand) is None
 
-    assert stand.state.arguments == {"a": 3, "b": 2}
+    assert stand.state.prepared.arguments == {"a": 3, "b": 2}
     assert stand.turns.heard == ["change"]
-    assert stand.state.edited_names == {"a"}
+    assert stand.state.approval.edited_names == {"a"}
     assert await outcome_of(stand) is None
     assert len(stand.events(ApprovalRequested)) == 1
 
@@ -298,8 +298,8 @@ async def test_edited_arguments_of_a_call_that_cannot_be_recorded_did_not_run() 
     stand = asking(asked=call(a=1), gate=approving(input={"a": 2}), before_effects=broken)
     await stand.executor.execute(stand.state)
 
-    assert stand.state.message is not None
-    assert f"{EDITED} The call did not run.]" in stand.state.message.text
+    assert stand.state.finished is not None
+    assert f"{EDITED} The call did not run.]" in stand.state.finished.message.text
 
 
 async def test_edited_arguments_of_a_call_whose_tool_is_removed_while_it_waits_did_not_run() -> None:
@@ -307,16 +307,16 @@ async def test_edited_arguments_of_a_call_whose_tool_is_removed_while_it_waits_d
 
     class Waiting(FreeTurns):
         async def take(self, state: CallState) -> None:
-            stand.executor.engine.registry.remove("act")
-            state.stale = True
+            stand.executor.services.registry.remove("act")
+            state.admission.stale = True
             return await super().take(state)
 
     stand.state.turns = Waiting()
     await stand.executor.execute(stand.state)
 
-    assert stand.state.message is not None
-    assert f"{EDITED} The call did not run.]" in stand.state.message.text
-    assert "Tool act not found" in stand.state.message.text
+    assert stand.state.finished is not None
+    assert f"{EDITED} The call did not run.]" in stand.state.finished.message.text
+    assert "Tool act not found" in stand.state.finished.message.text
 
 
 @pytest.mark.parametrize("reason", ["steering", "cancelled", "failed"])
@@ -331,8 +331,8 @@ async def test_edited_arguments_of_a_call_that_is_skipped_while_it_waits_did_not
     stand.state.turns = Waiting()
     await stand.executor.execute(stand.state)
 
-    assert stand.state.message is not None
-    assert f"{EDITED} The call did not run.]" in stand.state.message.text
+    assert stand.state.finished is not None
+    assert f"{EDITED} The call did not run.]" in stand.state.finished.message.text
 
 
 async def test_an_edited_call_cancelled_while_it_runs_ran_with_the_edited_arguments() -> None:
@@ -344,8 +344,8 @@ async def test_an_edited_call_cancelled_while_it_runs_ran_with_the_edited_argume
     stand.state.grace = 0
     await stand.executor.execute(stand.state)
 
-    assert stand.state.message is not None
-    assert f"{EDITED} The call ran with them.]" in stand.state.message.text
+    assert stand.state.finished is not None
+    assert f"{EDITED} The call ran with them.]" in stand.state.finished.message.text
 
 
 async def run_guarded(tool: ScriptedTool, asked: ToolCall, policy: FakePolicy, gate: ApprovalGate) -> Ran:
@@ -413,7 +413,7 @@ async def test_the_user_may_choose_another_offered_rule_and_learns_its_file() ->
     assert policy.granted == [("act(one)", "user")]
     assert stand.events(ApprovalRequested)[0].rules == ("act(one)", "act(*)")
     told = [event.text for event in stand.events(Noticed)]
-    assert told == ["From now on allowed: act(one). To take it back, delete that from a.toml."]
+    assert told == ["From now on allowed: act(one). To undo this, delete it from a.toml."]
 
 
 async def test_a_rule_that_was_not_offered_is_not_stored() -> None:
@@ -453,12 +453,12 @@ async def test_a_changed_policy_answers_a_pending_question(verdict: str, expecte
 
     assert status(await outcome_of(stand)) == expected
     assert stand.events(ApprovalResolved)[0].by == "policy"
-    assert stand.state.approved is None
+    assert stand.state.approval.digest is None
 
 
 async def test_a_call_whose_targets_keep_changing_is_denied() -> None:
     stand = asking(gate=approving())
-    stand.state.questions = MAX_QUESTIONS
+    stand.state.approval.questions = MAX_QUESTIONS
 
     assert status(await outcome_of(stand)) == "denied_policy"
 
@@ -470,17 +470,17 @@ async def test_changed_targets_invalidate_an_approval() -> None:
     assert await outcome_of(stand) is None
 
     target[0] = "/etc/passwd"
-    assert recheck_decision(stand.engine, stand.state) is None
+    assert recheck_decision(stand.services, stand.state) is None
 
-    assert needs_approval(stand.engine, stand.state)
+    assert needs_approval(stand.services, stand.state)
 
 
 async def test_a_tool_that_was_removed_or_replaced_does_not_run() -> None:
     stand = Stand()
-    assert recheck_decision(stand.engine, stand.state) is None
+    assert recheck_decision(stand.services, stand.state) is None
 
-    stand.engine.registry.remove("act")
-    assert status(recheck_decision(stand.engine, stand.state)) == "not_found"
+    stand.services.registry.remove("act")
+    assert status(recheck_decision(stand.services, stand.state)) == "not_found"
 
-    stand.engine.registry.add(ScriptedTool())
-    assert status(recheck_decision(stand.engine, stand.state)) == "not_found"
+    stand.services.registry.add(ScriptedTool())
+    assert status(recheck_decision(stand.services, stand.state)) == "not_found"

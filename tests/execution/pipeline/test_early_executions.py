@@ -72,7 +72,7 @@ async def test_a_call_that_runs_when_its_answer_breaks_off_is_adopted_and_runs_o
     async with EarlyExecutions(turn.token) as early, asyncio.TaskGroup() as group:
         await turn.break_off(early, call("look", "a", path="x", n=1))
         assert turn.ended() == {"a": "cancelled"}
-        assert "kept for the next answer" in turn.of(ToolEnded)[0].content[0].text
+        assert "kept for the next response" in turn.of(ToolEnded)[0].content[0].text
         answering = group.create_task(turn.answer(early, call("look", "b", n=1, path="x")))
         await settled()
         assert not answering.done()
@@ -150,7 +150,7 @@ async def test_a_call_that_is_not_repeated_is_cancelled_and_has_no_result(second
         assert stopped == []
         await turn.answer(early, second)
         await settled()
-        assert stopped == ["nobody needs it any more"]
+        assert stopped == ["no longer needed"]
 
     assert turn.adopted() == {}
     assert [result.call_id for result in turn.results] == ["b"]

@@ -34,7 +34,7 @@ async def test_a_hook_may_replace_the_result_of_a_failed_call(outcome: Outcome) 
     fallback = FailureAnswer(fallback=ToolResult.of_text("instead"))
     stand = Stand(hooks=hooked("on_tool_error", lambda question: fallback))
 
-    answer = await ask_failure_hooks(stand.engine, stand.state, outcome)
+    answer = await ask_failure_hooks(stand.services, stand.state, outcome)
 
     assert (answer.status, answer.result.text, answer.halts) == ("overridden", "instead", None)
 
@@ -42,7 +42,7 @@ async def test_a_hook_may_replace_the_result_of_a_failed_call(outcome: Outcome) 
 async def test_a_hook_may_end_the_run_with_the_failure() -> None:
     stand = Stand(hooks=hooked("on_tool_error", lambda question: FailureAnswer(continue_on_error=False)))
 
-    answer = await ask_failure_hooks(stand.engine, stand.state, BROKEN)
+    answer = await ask_failure_hooks(stand.services, stand.state, BROKEN)
 
     assert (answer.status, answer.halts) == ("error", "error")
 
@@ -52,7 +52,7 @@ async def test_failure_hooks_run_only_for_failures(outcome: Outcome) -> None:
     asked: list[Any] = []
     stand = Stand(hooks=hooked("on_tool_error", asked.append))
 
-    assert await ask_failure_hooks(stand.engine, stand.state, outcome) is outcome
+    assert await ask_failure_hooks(stand.services, stand.state, outcome) is outcome
     assert asked == []
 
 
@@ -62,7 +62,7 @@ async def test_a_mutator_changes_the_result_for_all() -> None:
 
     stand = Stand(hooks=hooked("after_tool", redact))
 
-    outcome = await apply_result_hooks(stand.engine, stand.state, FINE)
+    outcome = await apply_result_hooks(stand.services, stand.state, FINE)
 
     assert (outcome.status, outcome.result.text) == ("error", "***")
 
@@ -70,7 +70,7 @@ async def test_a_mutator_changes_the_result_for_all() -> None:
 async def test_a_failing_mutator_withholds_the_result() -> None:
     stand = Stand(hooks=hooked("after_tool", lambda question: 1 / 0))
 
-    outcome = await apply_result_hooks(stand.engine, stand.state, FINE)
+    outcome = await apply_result_hooks(stand.services, stand.state, FINE)
 
     assert (outcome.status, outcome.error_kind) == ("error", "hook_failed")
     assert "fine" not in outcome.result.text
@@ -78,7 +78,7 @@ async def test_a_failing_mutator_withholds_the_result() -> None:
 
 
 async def test_without_mutators_a_result_does_not_change() -> None:
-    assert await apply_result_hooks(Stand().engine, Stand().state, FINE) is FINE
+    assert await apply_result_hooks(Stand().services, Stand().state, FINE) is FINE
 
 
 @pytest.mark.parametrize(("halts", "reason"), [(False, None), (True, "guardrail")])
@@ -86,7 +86,7 @@ async def test_a_result_that_trips_a_guardrail_is_withheld(halts: bool, reason: 
     stand = Stand(guardrails=FakeGuardrails(halts=halts))
     secret = answered(ToolResult.of_text("bad secret", details={"raw": "bad secret"}))
 
-    outcome = await guard_output(stand.engine, stand.state, secret)
+    outcome = await guard_output(stand.services, stand.state, secret)
 
     assert (outcome.status, outcome.halts) == ("withheld", reason)
     assert "secret" not in str(outcome)
@@ -96,7 +96,7 @@ async def test_a_result_that_trips_a_guardrail_is_withheld(halts: bool, reason: 
 async def test_a_result_that_cannot_be_checked_is_withheld() -> None:
     stand = Stand(guardrails=FakeGuardrails())
 
-    outcome = await guard_output(stand.engine, stand.state, answered(ToolResult.of_text("worst")))
+    outcome = await guard_output(stand.services, stand.state, answered(ToolResult.of_text("worst")))
 
     assert outcome.status == "withheld"
 
@@ -104,15 +104,15 @@ async def test_a_result_that_cannot_be_checked_is_withheld() -> None:
 async def test_a_result_that_passes_does_not_change() -> None:
     stand = Stand(guardrails=FakeGuardrails())
 
-    assert await guard_output(stand.engine, stand.state, FINE) is FINE
-    assert await guard_output(Stand().engine, Stand().state, FINE) is FINE
+    assert await guard_output(stand.services, stand.state, FINE) is FINE
+    assert await guard_output(Stand().services, Stand().state, FINE) is FINE
 
 
 async def test_the_users_message_precedes_the_result() -> None:
     stand = Stand()
-    stand.state.notes = ("The user said: careful",)
+    stand.state.approval.notes = ("The user said: careful",)
 
-    outcome = await add_notes_and_truncate(stand.engine, stand.state, FINE)
+    outcome = await add_notes_and_truncate(stand.services, stand.state, FINE)
 
     assert outcome.result.text == "[The user said: careful]\nfine"
 
@@ -123,8 +123,8 @@ async def test_an_archived_result_is_neither_truncated_nor_archived_again(tmp_pa
     reading = ScriptedTool(paths=lambda arguments: Accesses(reads=frozenset({tmp_path / "c.txt"})))
 
     again, first = Stand(reading, options=options), Stand(options=options)
-    once_more = await add_notes_and_truncate(again.engine, again.state, long)
-    archived = await add_notes_and_truncate(first.engine, first.state, long)
+    once_more = await add_notes_and_truncate(again.services, again.state, long)
+    archived = await add_notes_and_truncate(first.services, first.state, long)
 
     assert (once_more.truncated, once_more.persisted_path) == (False, None)
     assert once_more.result.text == "x" * 1000

@@ -13,9 +13,9 @@ from tui_agent.protocol.tool import Verdict
 
 async def test_a_received_call_is_published_with_its_known_data() -> None:
     stand = Stand(ScriptedTool("look", read_only=True), asked=call("look", a=1), policy=FakePolicy())
-    stand.state.group = 2
+    stand.state.turn.wave = 2
 
-    publish_queued(stand.engine, stand.state)
+    publish_queued(stand.services, stand.state)
 
     assert stand.events() == [
         ToolQueued(call_id="c", name="look", args_raw={"a": 1}, index=0, group=2, safe=True, summary="look!")
@@ -37,7 +37,7 @@ async def test_the_event_says_whether_the_user_will_be_asked_if_known(
 ) -> None:
     stand = Stand(policy=policy)
 
-    publish_queued(stand.engine, stand.state, verdict)
+    publish_queued(stand.services, stand.state, verdict)
 
     assert [event.will_ask for event in stand.events(ToolQueued)] == [will_ask]
 
@@ -49,7 +49,7 @@ async def test_a_call_without_a_summary_is_still_published(name: str) -> None:
             raise KeyError
 
     stand = Stand(Broken(), asked=call(name))
-    publish_queued(stand.engine, stand.state)
+    publish_queued(stand.services, stand.state)
 
     assert stand.events(ToolQueued)[0].summary == ""
 
@@ -57,8 +57,8 @@ async def test_a_call_without_a_summary_is_still_published(name: str) -> None:
 async def test_the_fault_of_a_call_is_kept_and_not_published_yet() -> None:
     stand = Stand(asked=call("nothing"))
 
-    assert stand.state.invalid_outcome is not None
-    assert stand.state.invalid_outcome.status == "not_found"
+    assert stand.invalid_outcome is not None
+    assert stand.invalid_outcome.status == "not_found"
     assert stand.events() == []
 
 
@@ -97,4 +97,4 @@ async def test_only_harmless_calls_are_decided_while_the_answer_streams(
 ) -> None:
     stand = Stand(ScriptedTool("t", **tool), asked=call(asked), options=ExecutionOptions(**options), policy=policy)
 
-    assert early_verdict(stand.engine, stand.state) == verdict
+    assert early_verdict(stand.services, stand.state) == verdict

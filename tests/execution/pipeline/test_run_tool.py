@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from tests.execution.stage_kit import Stand
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import ExecutionOptions, HookBus
 from tui_agent.execution.outcomes import Outcome
+from tui_agent.execution.pipeline.admission import prepared_call
 from tui_agent.execution.pipeline.run_tool import publish_start, run_tool
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.protocol.events import ToolProgress, ToolStarted, ToolUpdated
@@ -38,7 +40,7 @@ class Timed:
         loop = asyncio.get_running_loop()
         began = loop.time()
         async with asyncio.TaskGroup() as group:
-            task = group.create_task(run_tool(stand.engine, stand.state))
+            task = group.create_task(run_tool(stand.services, stand.state))
             if meanwhile is not None:
                 await meanwhile(stand)
         return task.result(), round(loop.time() - began, 6), stand
@@ -53,20 +55,20 @@ async def test_a_tool_receives_its_context_and_its_result_is_the_outcome() -> No
         return ToolResult.of_text("done", details={"a": 1})
 
     stand = Stand(ScriptedTool(behaviour=behaviour))
-    outcome = await run_tool(stand.engine, stand.state)
+    outcome = await run_tool(stand.services, stand.state)
 
     assert (outcome.status, outcome.result.text) == ("ok", "done")
     assert (contexts[0].tool_call_id, contexts[0].tool_name, contexts[0].step) == ("c", "act", 3)
     assert contexts[0].cancellation is stand.state.token
-    assert stand.state.metrics["lines"].value == 3
+    assert stand.state.run.metrics["lines"].value == 3
     assert stand.state.phase == "ran"
 
 
 async def test_the_start_is_published_first_and_once() -> None:
     stand = Stand(ScriptedTool(read_only=True, timeout=7.0))
 
-    await run_tool(stand.engine, stand.state)
-    publish_start(stand.engine, stand.state)
+    await run_tool(stand.services, stand.state)
+    publish_start(stand.services, stand.state)
 
     started = stand.events()[0]
     assert isinstance(started, ToolStarted)
@@ -85,9 +87,9 @@ async def test_a_tools_changes_to_its_arguments_stay_its_own() -> None:
         return ToolResult()
 
     stand = Stand(ScriptedTool(behaviour=scribble))
-    await run_tool(stand.engine, stand.state)
+    await run_tool(stand.services, stand.state)
 
-    assert stand.state.arguments == {}
+    assert stand.state.prepared.arguments == {}
 
 
 @pytest.mark.parametrize(
@@ -104,7 +106,7 @@ async def test_a_tools_changes_to_its_arguments_stay_its_own() -> None:
 async def test_a_tools_exception_is_an_error_result(error: BaseException, status: str, kind: str, text: str) -> None:
     stand = Stand(ScriptedTool(behaviour=raising(error)))
 
-    outcome = await run_tool(stand.engine, stand.state)
+    outcome = await run_tool(stand.services, stand.state)
 
     assert (outcome.status, outcome.error_kind, outcome.result.text) == (status, kind, text)
     assert outcome.result.is_error
@@ -116,7 +118,7 @@ async def test_a_traceback_goes_where_configured(shown: Any) -> None:
         ScriptedTool(behaviour=raising(ValueError("broken"))), options=ExecutionOptions(error_traceback=shown)
     )
 
-    outcome = await run_tool(stand.engine, stand.state)
+    outcome = await run_tool(stand.services, stand.state)
 
     assert ("Traceback" in outcome.result.text) is (shown == "model")
     assert ((outcome.result.details or {}).get("traceback") is not None) is (shown != "none")
@@ -126,7 +128,7 @@ async def test_a_traceback_goes_where_configured(shown: Any) -> None:
 async def test_a_failure_for_the_model_needs_no_traceback() -> None:
     stand = Stand(ScriptedTool(behaviour=raising(ToolError("no"))), options=ExecutionOptions(error_traceback="model"))
 
-    outcome = await run_tool(stand.engine, stand.state)
+    outcome = await run_tool(stand.services, stand.state)
 
     assert outcome.result.text == "no"
 
@@ -136,7 +138,7 @@ async def test_a_result_may_be_an_error_by_itself() -> None:
         return ToolResult.of_text("exit 1", is_error=True)
 
     stand = Stand(ScriptedTool(behaviour=behaviour))
-    outcome = await run_tool(stand.engine, stand.state)
+    outcome = await run_tool(stand.services, stand.state)
 
     assert (outcome.status, outcome.error_kind) == ("error", "tool_error")
 
@@ -146,7 +148,7 @@ async def test_a_wrong_signature_is_an_error_result() -> None:
     broken.execute = lambda arguments: None
     stand = Stand(broken)
 
-    outcome = await run_tool(stand.engine, stand.state)
+    outcome = await run_tool(stand.services, stand.state)
 
     assert outcome.error_kind == "TypeError"
 
@@ -160,7 +162,7 @@ async def greet(name: str) -> str:
 async def test_plain_text_is_a_result_too() -> None:
     stand = Stand(greet, asked=call("greet", name="Ann"))
 
-    assert (await run_tool(stand.engine, stand.state)).result.text == "hello Ann"
+    assert (await run_tool(stand.services, stand.state)).result.text == "hello Ann"
 
 
 # --- time ---
@@ -176,7 +178,7 @@ def test_a_tool_that_watches_its_token_ends_at_its_timeout() -> None:
     assert timed.seconds == 5.0
     assert timed.outcome.status == "timeout"
     assert timed.outcome.result.text.startswith("Tool act timed out after 5 s.")
-    assert timed.outcome.result.text.endswith("Until then it gave:\nhalf of it")
+    assert timed.outcome.result.text.endswith("Until then it returned:\nhalf of it")
 
 
 def test_a_tool_that_ignores_its_token_is_cancelled_after_the_grace() -> None:
@@ -218,7 +220,7 @@ def test_a_tool_within_its_time_is_not_stopped() -> None:
     timed = Timed(ScriptedTool(behaviour=sleeping(4.9), timeout=5.0))
 
     assert (timed.outcome.status, timed.seconds) == ("ok", 4.9)
-    assert round(timed.stand.state.latency_s, 6) == 4.9
+    assert round(timed.stand.state.run.latency_s, 6) == 4.9
 
 
 def test_a_call_cancelled_while_it_runs_states_the_reason() -> None:
@@ -237,7 +239,7 @@ async def test_a_cancelled_task_passes_its_cancellation_on() -> None:
     stand = Stand(ScriptedTool(behaviour=sleeping(1000)))
 
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(run_tool(stand.engine, stand.state))
+        task = group.create_task(run_tool(stand.services, stand.state))
         await asyncio.sleep(0)
         task.cancel()
 
@@ -258,12 +260,12 @@ async def test_reports_are_between_start_and_end_and_late_ones_are_dropped() -> 
         return ToolResult()
 
     stand = Stand(ScriptedTool(behaviour=behaviour))
-    await run_tool(stand.engine, stand.state)
+    await run_tool(stand.services, stand.state)
     kept[0].progress("late")
 
     assert [event.type for event in stand.events()] == ["tool.started", "tool.update", "tool.progress"]
-    assert stand.state.channel is not None
-    assert stand.state.channel.late == 1
+    assert stand.state.run.channel is not None
+    assert stand.state.run.channel.late == 1
 
 
 @pytest.mark.parametrize("timeout", [None, 5.0])
@@ -283,7 +285,7 @@ def test_hooked_reports_are_all_published_before_the_end_of_the_call(timeout: fl
         hooks = HookBus()
         hooks.add("before_update", slow)
         stand = Stand(ScriptedTool(behaviour=behaviour, timeout=timeout), hooks=hooks)
-        await run_tool(stand.engine, stand.state)
+        await run_tool(stand.services, stand.state)
         return stand
 
     stand = run_virtual(work())
@@ -304,8 +306,8 @@ async def test_a_stop_after_the_tool_returned_changes_nothing() -> None:
         return ToolResult.of_text("done")
 
     hooks.add("before_update", cancel_late)
-    stand.state.tool = ScriptedTool(behaviour=behaviour)
-    outcome = await run_tool(stand.engine, stand.state)
+    stand.state.prepared = replace(prepared_call(stand.state), tool=ScriptedTool(behaviour=behaviour))
+    outcome = await run_tool(stand.services, stand.state)
 
     assert outcome.status == "ok"
 
@@ -327,7 +329,7 @@ async def test_a_side_effect_waits_until_its_start_is_recorded() -> None:
         return ToolResult()
 
     stand = Stand(ScriptedTool(behaviour=act), before_effects=record)
-    outcome = await run_tool(stand.engine, stand.state)
+    outcome = await run_tool(stand.services, stand.state)
 
     assert heard == ["record, 1 told", "recorded", "effect"]
     assert outcome.status == "ok"
@@ -339,7 +341,7 @@ async def test_a_read_only_call_waits_for_no_record() -> None:
 
     stand = Stand(ScriptedTool(read_only=True), before_effects=record)
 
-    assert (await run_tool(stand.engine, stand.state)).status == "ok"
+    assert (await run_tool(stand.services, stand.state)).status == "ok"
 
 
 async def test_a_side_effect_that_cannot_be_recorded_does_not_happen() -> None:
@@ -348,7 +350,7 @@ async def test_a_side_effect_that_cannot_be_recorded_does_not_happen() -> None:
 
     tool = ScriptedTool()
     stand = Stand(tool, before_effects=record)
-    outcome = await run_tool(stand.engine, stand.state)
+    outcome = await run_tool(stand.services, stand.state)
 
     assert tool.calls == []
     assert (outcome.status, outcome.error_kind) == ("error", "not_recorded")
@@ -364,7 +366,7 @@ def test_a_call_cancelled_while_it_is_recorded_never_runs() -> None:
     async def work() -> Outcome:
         stand = Stand(tool, before_effects=never)
         async with asyncio.TaskGroup() as group:
-            task = group.create_task(run_tool(stand.engine, stand.state))
+            task = group.create_task(run_tool(stand.services, stand.state))
             await asyncio.sleep(1)
             stand.token.cancel("esc")
         return task.result()
@@ -381,7 +383,7 @@ def test_the_timeout_excludes_the_time_to_record() -> None:
 
     async def work() -> tuple[Outcome, float]:
         stand = Stand(ScriptedTool(behaviour=sleeping(3), timeout=5.0), before_effects=record)
-        return await run_tool(stand.engine, stand.state), stand.state.latency_s
+        return await run_tool(stand.services, stand.state), stand.state.run.latency_s
 
     outcome, latency = run_virtual(work())
 

@@ -1,15 +1,15 @@
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from tests.execution.bench import bench_of, settled
-from tests.execution.kit import Doors, FakePolicy, ScriptedTool, Steering, calls
+from tests.execution.kit import Doors, FakePolicy, ScriptedTool, Steering, call, calls
 from tests.execution.stage_kit import Stand
 from tui_agent.execution import ExecutionOptions
 from tui_agent.execution.outcomes import skipped
-from tui_agent.execution.scheduling.concurrency_gate import ConcurrencyGate
+from tui_agent.execution.scheduling.concurrency_gate import ConcurrencyGate, SteeringPoints
 from tui_agent.execution.scheduling.conflict_order import ConflictOrder
-from tui_agent.execution.scheduling.steering_points import SteeringPoints
 from tui_agent.execution.scheduling.steering_poll import SteeringPoll
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ToolBlockedOn
@@ -18,10 +18,10 @@ from tui_agent.protocol.events import ToolBlockedOn
 def keeper_of(
     stands: list[Stand], *, ordered: bool = True, permits: int | None = None, steering: Steering | None = None
 ) -> ConcurrencyGate:
-    publisher = stands[0].engine.publisher
+    publisher = stands[0].services.publisher
     states = [stand.state for stand in stands]
     for index, state in enumerate(states):
-        state.index = index
+        state.received = replace(state.received, index=index)
     poll = SteeringPoll(steering, publisher, CancellationToken(), grace=2.0)
     boundaries = SteeringPoints(ExecutionOptions(), poll, states, has_waves=False)
     keeper = ConcurrencyGate(ConflictOrder() if ordered else None, boundaries, permits, publisher)
@@ -36,8 +36,8 @@ async def test_a_free_call_gets_its_turn_without_waiting() -> None:
     keeper = keeper_of([stand])
 
     assert await keeper.take(stand.state) is None
-    assert not stand.state.stale
-    assert stand.state.holds_permit
+    assert not stand.state.admission.stale
+    assert stand.state.turn.holds_permit
 
 
 async def test_a_call_waits_for_its_predecessor_and_is_stale_afterwards() -> None:
@@ -48,11 +48,11 @@ async def test_a_call_waits_for_its_predecessor_and_is_stale_afterwards() -> Non
     async with asyncio.TaskGroup() as group:
         group.create_task(keeper.take(second.state))
         await asyncio.sleep(0)
-        assert not second.state.holds_permit
+        assert not second.state.turn.holds_permit
         keeper.leave(first.state)
 
-    assert second.state.holds_permit
-    assert second.state.stale
+    assert second.state.turn.holds_permit
+    assert second.state.admission.stale
     assert [event.what for event in first.events(ToolBlockedOn)] == ["group"]
 
 
@@ -66,11 +66,11 @@ async def test_without_an_order_only_slots_count() -> None:
     async with asyncio.TaskGroup() as group:
         group.create_task(keeper.take(second.state))
         await asyncio.sleep(0)
-        assert not second.state.holds_permit
+        assert not second.state.turn.holds_permit
         keeper.give_back(first.state)
         keeper.give_back(first.state)
 
-    assert second.state.holds_permit
+    assert second.state.turn.holds_permit
     assert [event.what for event in first.events(ToolBlockedOn)] == ["slot"]
 
 
@@ -84,15 +84,15 @@ async def test_steering_never_skips_the_first_call_but_the_next_one() -> None:
     refusal = await keeper.take(second.state)
 
     assert refusal == skipped("steering")
-    assert second.state.holds_permit, "until it leaves"
+    assert second.state.turn.holds_permit, "until it leaves"
 
 
 async def test_a_call_that_cannot_run_blocks_no_other() -> None:
-    stand = Stand()
-    stand.state.invalid_outcome = skipped("cancelled")
-    keeper_of([stand])
+    refused, other = Stand(asked=call("nothing")), Stand()
+    keeper = keeper_of([refused, other])
 
-    assert stand.state.place is None
+    assert await keeper.take(other.state) is None
+    assert not other.state.turn.waited
 
 
 @pytest.mark.parametrize("what", ["group", "slot"])
@@ -129,4 +129,4 @@ async def test_a_slot_is_released_once_however_often_requested() -> None:
         assert not taking.done()
         keeper.leave(second)
 
-    assert third.holds_permit
+    assert third.turn.holds_permit

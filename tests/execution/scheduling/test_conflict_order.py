@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.execution.test_access_tree import accesses, some_accesses
+from tests.execution.scheduling.test_access_tree import accesses, some_accesses
 from tui_agent.execution.options import Grouping
 from tui_agent.execution.scheduling.conflict_order import ConflictOrder, OrderEntry, conflict
 from tui_agent.protocol.tool import Accesses

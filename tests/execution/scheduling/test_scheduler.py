@@ -19,7 +19,7 @@ from tui_agent.execution import (
     Sequential,
     execute_tool_calls,
 )
-from tui_agent.execution.call_state import CallState
+from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import (
     ApprovalRequested,
@@ -498,7 +498,7 @@ async def test_a_hook_or_policy_cannot_submit_another_call_meanwhile() -> None:
         bench.scheduler.submit_all([call("meddle", "outer"), call("look", "next")])
         result = await bench.scheduler.finish()
 
-    assert refused[0].startswith("a call is submitted while another is taken in")
+    assert refused[0].startswith("a call was submitted while another one was being added")
     assert [message.call_id for message in result.tool_results] == ["outer", "next"]
     assert [event.index for event in bench.events(ToolQueued)] == [0, 1]
 
@@ -584,7 +584,7 @@ def test_a_cancelled_token_ends_running_calls_after_the_grace_and_waiting_ones_a
 
     assert took == 3.0
     assert ran.statuses == ["cancelled", "cancelled", "cancelled"]
-    assert "Until then it gave:\ndone" in ran.texts[1]
+    assert "Until then it returned:\ndone" in ran.texts[1]
     assert "was not run" in ran.texts[2]
     assert ran.result.halted == "aborted"
 

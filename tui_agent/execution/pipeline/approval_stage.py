@@ -1,195 +1,250 @@
-"""Stages 8 and 9 of a call: a person's answer, and whether what was decided still holds after every wait."""
+"""Stages 8 and 9: ask the user, bind the answer to what was shown, and judge again after every wait."""
 
 import asyncio
 
 from tui_agent.execution.approval_gate import AnsweredBy
-from tui_agent.execution.call_state import CallState
-from tui_agent.execution.engine import Engine
+from tui_agent.execution.digest import call_digest
+from tui_agent.execution.execution_services import ExecutionServices
 from tui_agent.execution.json_coercion import NOT_JSON_TEXT, is_json_value, with_json_details
-from tui_agent.execution.loop_clock import now
 from tui_agent.execution.outcomes import Outcome, failure, invalid, overridden, skipped_on_request
-from tui_agent.execution.untrusted_calls import Crash, asked, call_or_default, copy_of, try_call
+from tui_agent.execution.untrusted_calls import Crash, asked, call_or_default, copy_of, now, try_call
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed, ToolBlockedOn, Warned
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionChecker, PermissionDecision
 from tui_agent.protocol.tool import Preview
 
-from .admission import guard_input, judge_now, judgement, prepare
-from .approval_binding import approval_mismatch, show
+from .admission import guard_input, judge_now, judgement, prepared_call
+from .call_state import CallState, RefusedCall
+from .prepare_call import validate
+from .target_identity import identity_of, replaced_paths, with_identities, without_paths
 
 MAX_QUESTIONS = 5
-"""Times a person is asked about one call whose targets keep changing; then the answer is no."""
+"""Number of questions about one call whose targets keep changing; after that the call is denied."""
 
 PREVIEW_SECONDS = 5.0
-"""How long a tool may take to say what a call would do."""
+"""Seconds that a tool may take to preview a call."""
 
 
-async def ask_user(engine: Engine, state: CallState) -> Outcome | None:
-    """Stage 8: asks a person where the judgement says so, unless exactly this was approved already (C43–C46)."""
-    if not needs_approval(engine, state):
+async def ask_user(services: ExecutionServices, state: CallState) -> Outcome | None:
+    """Stage 8: ask the user if the judgement requires it, unless exactly this call was already approved."""
+    if not needs_approval(services, state):
         return None
-    if state.questions >= MAX_QUESTIONS:
+    if state.approval.questions >= MAX_QUESTIONS:
         return failure("denied_policy", "Permission denied: what this call would touch kept changing.", "unstable")
-    state.questions += 1
-    return await state.unless_stopped(_ask(engine, state))
+    state.approval.questions += 1
+    return await state.unless_stopped(_ask(services, state))
 
 
-def needs_approval(engine: Engine, state: CallState) -> bool:
-    """Whether a person must be asked about the call as it is now: an approval counts for what was shown, no more."""
-    decision = state.decision
-    if engine.policy is None or decision is None or decision.decision != "ask":
+def needs_approval(services: ExecutionServices, state: CallState) -> bool:
+    """Return True if the user must be asked about the call as it is now."""
+    decision = state.admission.decision
+    if services.policy is None or decision is None or decision.decision != "ask":
         return False
-    return approval_mismatch(engine, state) is not None
+    return approval_mismatch(services, state) is not None
 
 
-def recheck_decision(engine: Engine, state: CallState) -> Outcome | None:
-    """Stage 9: after a wait the call is judged anew, and the tool must still be the one that was judged (P51, P53)."""
-    if engine.registry.find(state.call.name) is not state.tool:
-        text = f"Tool {state.call.name} not found: it was removed or replaced while the call waited. Not run."
+def recheck_decision(services: ExecutionServices, state: CallState) -> Outcome | None:
+    """Stage 9: after a wait, judge the call again and make sure that its tool is still registered."""
+    name = state.received.call.name
+    if services.registry.find(name) is not state.prepared.tool:
+        text = f"Tool {name} not found: it was removed or replaced while the call waited. Not run."
         return failure("not_found", text, "tool_removed")
-    return judge_now(engine, state)
+    return judge_now(services, state)
 
 
-async def _ask(engine: Engine, state: CallState) -> Outcome | None:
-    async with engine.gate.preparing:
-        request = await _request(engine, state)
-    engine.publisher.publish(ToolBlockedOn(call_id=state.call.id, what="approval"))
+def approval_mismatch(services: ExecutionServices, state: CallState) -> str | None:
+    """Return why the approval does not cover the call as it is now; empty if there is none; None: it does.
+
+    It covers the call as shown and the files that were at its targets. A file that one of this executor's calls put
+    there counts as shown, and so does one whose change the tool itself detects and refuses.
+    """
+    approval = state.approval
+    if approval.digest is None:
+        return ""
+    if approval.digest != _digest(state):
+        return "what it would touch changed since"
+    replaced = replaced_paths(approval.shown)
+    if not replaced:
+        return None
+    prepared, targets = prepared_call(state), _targets(state)
+    notices = call_or_default(prepared.tool.notices_changes, prepared.arguments, otherwise=False)
+    known = [path for path in replaced if path in targets and (notices or _is_own_file(services, path))]
+    approval.shown = without_paths(approval.shown, known)
+    others = [path for path in replaced if path not in known]
+    return f"{others[0]} was replaced since" if others else None
+
+
+def record_shown(state: CallState) -> str:
+    """Record what is at the call's targets as the user is about to see it; return the digest of the call."""
+    state.approval.shown = with_identities(_targets(state))
+    return _digest(state)
+
+
+def _is_own_file(services: ExecutionServices, path: str) -> bool:
+    found = identity_of(path)
+    return found is not None and services.own_files.get(path) == found
+
+
+def _targets(state: CallState) -> tuple[str, ...]:
+    decision = state.admission.decision
+    return decision.targets if decision is not None else ()
+
+
+def _digest(state: CallState) -> str:
+    prepared = prepared_call(state)
+    schema = call_or_default(lambda: prepared.tool.spec.input_schema, otherwise=dict[str, object]())
+    return call_digest(state.received.call.name, prepared.arguments, _targets(state), schema)
+
+
+async def _ask(services: ExecutionServices, state: CallState) -> Outcome | None:
+    async with services.gate.preparing:
+        request = await _request(services, state)
+    services.publisher.publish(ToolBlockedOn(call_id=state.received.call.id, what="approval"))
     began = now()
     try:
-        answer = await engine.gate.ask(request, engine.publisher, lambda: _judged(engine, state))
+        answer = await services.gate.ask(request, services.publisher, lambda: _judged(services, state))
     finally:
-        state.asked += ((began, now()),)
-        state.stale = True
-    return await _take_answer(engine, state, request, answer.decision, answer.by)
+        state.approval.asked += ((began, now()),)
+        state.admission.stale = True
+    return await _apply_answer(services, state, request, answer.decision, answer.by)
 
 
-async def _take_answer(
-    engine: Engine, state: CallState, request: ApprovalRequest, decision: ApprovalDecision, by: AnsweredBy
+async def _request(services: ExecutionServices, state: CallState) -> ApprovalRequest:
+    prepared, decision = prepared_call(state), state.admission.decision
+    assert decision is not None
+    assert services.policy is not None
+    tool, arguments = prepared.tool, prepared.arguments
+    why_again = approval_mismatch(services, state)
+    digest = record_shown(state)
+    preview = await asked(tool.preview, arguments, timeout=PREVIEW_SECONDS)
+    state.approval.preview = preview if isinstance(preview, Preview) else None
+    return ApprovalRequest(
+        call_id=state.received.call.id,
+        digest=digest,
+        tool=tool.name,
+        args=copy_of(arguments),
+        summary=call_or_default(tool.summarise, arguments, otherwise=""),
+        reason=f"{decision.reason}; asked again: {why_again}" if why_again else decision.reason,
+        preview=state.approval.preview,
+        parts=decision.parts,
+        trace=decision.trace,
+        targets=decision.targets,
+        session_rule=_rule_for(services.policy, state),
+        rules=_choices_for(services.policy, state),
+        agent=services.agent,
+    )
+
+
+def _judged(services: ExecutionServices, state: CallState) -> PermissionDecision:
+    assert services.policy is not None
+    prepared = prepared_call(state)
+    return judgement(services.policy, prepared.tool, prepared.arguments)
+
+
+async def _apply_answer(
+    services: ExecutionServices, state: CallState, request: ApprovalRequest, decision: ApprovalDecision, by: AnsweredBy
 ) -> Outcome | None:
     match decision.decision:
         case "deny":
-            return _denied(engine, decision, by)
+            return _denied(services, decision, by)
         case "skip":
-            text = f"Skipped by the user.{_said(decision)}"
-            is_error = engine.options.skip_is_error
+            text = f"Skipped by the user.{_quoted_note(decision)}"
+            is_error = services.options.skip_is_error
             answer = decision.override_result
             result = None if answer is None else with_json_details(answer)
             return skipped_on_request("skipped_user", text, result, is_error=is_error)
         case "approve":
             if decision.note and by != "policy":
-                state.notes += (f"The user said: {decision.note}",)
+                state.approval.notes += (f"The user said: {decision.note}",)
             if decision.override_result is not None:
                 return overridden(with_json_details(decision.override_result))
             if by == "policy":
                 return None
-            return await _take_approval(engine, state, request, decision)
+            return await _apply_approval(services, state, request, decision)
 
 
-async def _take_approval(
-    engine: Engine, state: CallState, request: ApprovalRequest, decision: ApprovalDecision
-) -> Outcome | None:
-    edited = decision.input is not None and decision.input != state.arguments
-    if decision.input is not None and edited:
-        refusal = await _edit(engine, state, decision.input)
-        if refusal is not None:
-            return refusal
-    state.approved = request.digest
-    if edited:
-        state.approved = show(state)
-    if decision.scope != "once":
-        await _grant(engine, state, request, decision, edited=edited)
-    return None
-
-
-async def _edit(engine: Engine, state: CallState, arguments: JsonObject) -> Outcome | None:
-    """Takes a person's arguments: validated, guarded and judged as if the model had sent them."""
-    if not is_json_value(arguments):
-        return invalid(f"The user changed the arguments before approving: {NOT_JSON_TEXT}")
-    before = state.arguments
-    state.arguments = copy_of(arguments)
-    refusal = prepare(engine, state)
-    if refusal is not None:
-        return invalid(f"The user changed the arguments before approving, and they do not fit. {refusal.result.text}")
-    state.turns.change(state)
-    changed = {name for name in {*before, *state.arguments} if before.get(name) != state.arguments.get(name)}
-    state.edited, state.edited_names = state.arguments, state.edited_names | changed
-    return await guard_input(engine, state) or judge_now(engine, state)
-
-
-def _denied(engine: Engine, decision: ApprovalDecision, by: AnsweredBy) -> Outcome:
+def _denied(services: ExecutionServices, decision: ApprovalDecision, by: AnsweredBy) -> Outcome:
     if by == "user" or by == "resume":
-        outcome = failure("denied_user", f"The user denied this call.{_said(decision)}", "denied_user")
-        if engine.options.on_reject == "stop_turn" and not decision.note:
+        outcome = failure("denied_user", f"The user denied this call.{_quoted_note(decision)}", "denied_user")
+        if services.options.on_reject == "stop_turn" and not decision.note:
             return Outcome(outcome.status, outcome.result, outcome.error_kind, halts="stopped")
         return outcome
     return failure("denied_policy", f"Permission denied: {decision.note or by}", f"denied_by_{by}")
 
 
-def _said(decision: ApprovalDecision) -> str:
+def _quoted_note(decision: ApprovalDecision) -> str:
     return f" The user said: {decision.note}" if decision.note else ""
 
 
+async def _apply_approval(
+    services: ExecutionServices, state: CallState, request: ApprovalRequest, decision: ApprovalDecision
+) -> Outcome | None:
+    edited = decision.input is not None and decision.input != state.prepared.arguments
+    if decision.input is not None and edited:
+        refusal = await _edit(services, state, decision.input)
+        if refusal is not None:
+            return refusal
+    # The user saw the edited call, but not what is at its new targets: that is recorded now.
+    state.approval.digest = record_shown(state) if edited else request.digest
+    if decision.scope != "once":
+        await _grant(services, state, request, decision, edited=edited)
+    return None
+
+
+async def _edit(services: ExecutionServices, state: CallState, arguments: JsonObject) -> Outcome | None:
+    """Replace the arguments by the user's, which are validated, guarded and judged as if the model had sent them."""
+    if not is_json_value(arguments):
+        return invalid(f"The user changed the arguments before approving: {NOT_JSON_TEXT}")
+    before, approval = prepared_call(state), state.approval
+    prepared = state.prepared = validate(services, before.tool, copy_of(arguments))
+    if isinstance(prepared, RefusedCall):
+        reason = prepared.outcome.result.text
+        return invalid(f"The user changed the arguments before approving, and they do not fit. {reason}")
+    state.turns.change(state)
+    old, new = before.arguments, prepared.arguments
+    changed = {name for name in {*old, *new} if old.get(name) != new.get(name)}
+    approval.edited, approval.edited_names = new, approval.edited_names | changed
+    return await guard_input(services, state) or judge_now(services, state)
+
+
 async def _grant(
-    engine: Engine, state: CallState, request: ApprovalRequest, decision: ApprovalDecision, *, edited: bool
+    services: ExecutionServices,
+    state: CallState,
+    request: ApprovalRequest,
+    decision: ApprovalDecision,
+    *,
+    edited: bool,
 ) -> None:
-    """Stores the rule that was offered, and lets every other waiting question profit from it at once (P55)."""
-    assert engine.policy is not None
-    context: JsonObject = {"call_id": state.call.id}
-    rule = _rule_for(engine.policy, state) if edited else request.session_rule
+    """Store the rule that the user chose, and judge the other waiting questions by it."""
+    assert services.policy is not None
+    context: JsonObject = {"call_id": state.received.call.id}
+    rule = _rule_for(services.policy, state) if edited else request.session_rule
     if not edited and decision.rule is not None:
         rule = decision.rule if decision.rule in request.rules else None
-    where: object = Crash(ConfigurationError("no rule is narrow enough to be stored for this call"))
+    stored_in: object = Crash(ConfigurationError("no rule is narrow enough to be stored for this call"))
     if rule is not None and decision.scope == "session":
-        where = try_call(engine.policy.grant, rule, decision.scope)
+        stored_in = try_call(services.policy.grant, rule, decision.scope)
     elif rule is not None:
-        # It is written to a settings file.
-        where = await asyncio.to_thread(try_call, engine.policy.grant, rule, decision.scope)
-    if isinstance(where, Crash) or rule is None:
-        why = where.text if isinstance(where, Crash) else "no rule"
+        # The policy writes it to a settings file.
+        stored_in = await asyncio.to_thread(try_call, services.policy.grant, rule, decision.scope)
+    if isinstance(stored_in, Crash) or rule is None:
+        why = stored_in.text if isinstance(stored_in, Crash) else "no rule"
         text = f"The call was approved, once only: {why}."
-        engine.publisher.publish(Warned(code="grant_failed", text=text, context=context))
-    else:
-        if where is not None:
-            text = f"From now on allowed: {', '.join(rule.splitlines())}. To take it back, delete that from {where}."
-            engine.publisher.publish(Noticed(code="rule_stored", text=text, context=context))
-        engine.gate.reconsider()
+        services.publisher.publish(Warned(code="grant_failed", text=text, context=context))
+        return
+    if stored_in is not None:
+        text = f"From now on allowed: {', '.join(rule.splitlines())}. To undo this, delete it from {stored_in}."
+        services.publisher.publish(Noticed(code="rule_stored", text=text, context=context))
+    services.gate.reconsider()
 
 
 def _rule_for(policy: PermissionChecker, state: CallState) -> str | None:
-    return call_or_default(policy.grant_rule, state.known_tool, state.arguments, otherwise=None, kind=str)
+    prepared = prepared_call(state)
+    return call_or_default(policy.grant_rule, prepared.tool, prepared.arguments, otherwise=None, kind=str)
 
 
 def _choices_for(policy: PermissionChecker, state: CallState) -> tuple[str, ...]:
-    choices = call_or_default(policy.grant_choices, state.known_tool, state.arguments, otherwise=(), kind=tuple)
-    return tuple(rule for rule in choices if isinstance(rule, str))  # pyright: ignore[reportUnnecessaryIsInstance] — foreign
-
-
-async def _request(engine: Engine, state: CallState) -> ApprovalRequest:
-    tool, decision = state.known_tool, state.decision
-    assert decision is not None
-    assert engine.policy is not None
-    why_again = approval_mismatch(engine, state)
-    digest = show(state)
-    preview = await asked(tool.preview, state.arguments, timeout=PREVIEW_SECONDS)
-    state.preview = preview if isinstance(preview, Preview) else None
-    return ApprovalRequest(
-        call_id=state.call.id,
-        digest=digest,
-        tool=tool.name,
-        args=copy_of(state.arguments),
-        summary=call_or_default(tool.summarise, state.arguments, otherwise=""),
-        reason=f"{decision.reason}; asked again: {why_again}" if why_again else decision.reason,
-        preview=state.preview,
-        parts=decision.parts,
-        trace=decision.trace,
-        targets=decision.targets,
-        session_rule=_rule_for(engine.policy, state),
-        rules=_choices_for(engine.policy, state),
-        agent=engine.agent,
-    )
-
-
-def _judged(engine: Engine, state: CallState) -> PermissionDecision:
-    assert engine.policy is not None
-    return judgement(engine.policy, state.known_tool, state.arguments)
+    prepared = prepared_call(state)
+    choices = call_or_default(policy.grant_choices, prepared.tool, prepared.arguments, otherwise=(), kind=tuple)
+    return tuple(rule for rule in choices if isinstance(rule, str))  # pyright: ignore[reportUnnecessaryIsInstance] — a foreign policy

@@ -1,7 +1,7 @@
-"""Executions that begin while the model still talks, and may outlive an answer that breaks off.
+"""Executions that start while the model still streams, and that survive a response that breaks off.
 
-When the answer is asked for again, a call that asks for the same takes over what was begun: it runs once and is
-answered once. That is only sound for calls that change nothing, and only as long as nothing else changed anything.
+When the model is asked again, a call that asks for the same takes over the running execution: it runs once and is
+answered once. That is only sound for calls that change nothing, and only while nothing else changes anything.
 """
 
 from collections.abc import Callable
@@ -15,17 +15,17 @@ from tui_agent.protocol.tool import ToolContext
 
 from .tool_execution import ToolExecution
 
-NO_LONGER_NEEDED = "nobody needs it any more"
-"""What the tool of an execution is told that nobody took over."""
+NO_LONGER_NEEDED = "no longer needed"
+"""Cancellation reason of an execution that no call took over."""
 
 
 class EarlyExecutions:
-    """Holds the early executions of all attempts at one answer. An async context manager: none outlives it."""
+    """Early executions of all attempts at one response. An async context manager that outlives all of them."""
 
     def __init__(self, cancellation: CancellationToken) -> None:
         """
         Args:
-            cancellation: token of the run; set, it stops what was set aside. What a call owns, that call stops.
+            cancellation: token of the run; set, it stops executions without an owner. A call stops its own execution.
         """
         self._token = cancellation
         self._task_group = JoinableTaskGroup()
@@ -47,26 +47,26 @@ class EarlyExecutions:
         await self._task_group.__aexit__(kind, error, trace)
 
     def begin(self, execution: ToolExecution, context: ToolContext) -> None:
-        """Runs an execution in a task that does not end with the answer."""
+        """Run an execution in a task that does not end with the response."""
         self._task_group.start(execution.run(context))
 
     def set_aside(self, execution: ToolExecution) -> None:
-        """The answer it was begun for was thrown away: it waits for a call that asks for the same."""
+        """Keep an execution whose response was discarded, until a call claims it."""
         self._unowned.append(execution)
 
     def claim(self, name: str, arguments: JsonObject) -> ToolExecution | None:
-        """Hands over what was begun for a call of this name with the same canonical arguments, oldest first."""
+        """Return the oldest execution without an owner for this tool with the same canonical arguments, if any."""
         if not self._unowned:
             return None
         wanted = call_digest(name, arguments)
         for execution in self._unowned:
-            if call_digest(execution.tool.name, execution.asked) == wanted:
+            if call_digest(execution.tool.name, execution.raw_arguments) == wanted:
                 self._unowned.remove(execution)
                 return execution
         return None
 
     def drop_all(self) -> None:
-        """Stops what nobody took over: the answer is complete, or there will be none."""
+        """Stop all executions without an owner, because no call can claim them any more."""
         dropped, self._unowned = self._unowned, []
         for execution in dropped:
             execution.stop(NO_LONGER_NEEDED)

@@ -1,48 +1,68 @@
-"""Stages 12 to 14 of a call that ran: what everybody sees of its result: model, screen and journal alike."""
+"""Stages 12 to 14: hooks and guardrails review a call's result, which is then truncated to fit the model's window."""
 
+import asyncio
+import hashlib
+import os
+import re
+import unicodedata
 from dataclasses import replace
+from pathlib import Path
 
-from tui_agent.execution.call_state import CallState
-from tui_agent.execution.engine import Engine, GuardrailTrip
+from tui_agent.execution.execution_services import ExecutionServices, GuardrailTrip
 from tui_agent.execution.hook_dispatch import ask_about_failure, ask_after_tool
-from tui_agent.execution.json_coercion import coerce_metrics
+from tui_agent.execution.json_coercion import coerce_metrics, replace_lone_surrogates
 from tui_agent.execution.outcomes import Outcome, failure, overridden
 from tui_agent.execution.untrusted_calls import asked
-from tui_agent.protocol.messages import TextBlock
-from tui_agent.protocol.tool import ToolResult
+from tui_agent.protocol.bus import Publisher
+from tui_agent.protocol.events import Warned
+from tui_agent.protocol.messages import ImageBlock, JsonObject, TextBlock, UserBlock, joined_text
+from tui_agent.protocol.tool import Tool, ToolResult
 
 from .admission import publish_trip, trip_from_answer, with_halt
-from .truncate_result import fit, reads_archive
+from .call_state import CallState, accesses_of
+
+_HEAD_SHARE = 0.6
+"""Share of the limit that the beginning gets; the end, which says more than the middle, gets the rest."""
+
+_LINE_SLACK = 200
+"""Characters by which a cut may move to fall between two lines."""
+
+_JOINERS = "\u200d\ufe0e\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
+"""Characters, beside combining ones, that modify the one before: joiner, variation selectors, skin tones."""
 
 
-async def finish_result(engine: Engine, state: CallState, outcome: Outcome) -> Outcome:
-    """Stages 12 and 13, and what comes before them where the call failed: for whatever a tool, a hook or a person gave,
-    whatever way it came by. What the engine itself says of a call that did not run is nobody's secret."""
-    outcome = await ask_failure_hooks(engine, state, outcome)
+async def finish_result(services: ExecutionServices, state: CallState, outcome: Outcome) -> Outcome:
+    """Apply failure hooks and stages 12 and 13 to a result that a tool, a hook or the user supplied.
+
+    The engine's own text about a call that did not run contains nothing to hide and skips stages 12 and 13.
+    """
+    outcome = await ask_failure_hooks(services, state, outcome)
     if not state.started and not outcome.given:
         return outcome
-    outcome = await apply_result_hooks(engine, state, outcome)
-    outcome = await guard_output(engine, state, outcome)
-    if state.channel is not None and outcome.status != "withheld":
-        await state.channel.publish_held()
+    outcome = await apply_result_hooks(services, state, outcome)
+    outcome = await guard_output(services, state, outcome)
+    if state.run.channel is not None and outcome.status != "withheld":
+        await state.run.channel.publish_held()
     return outcome
 
 
-async def ask_failure_hooks(engine: Engine, state: CallState, outcome: Outcome) -> Outcome:
-    """Before stage 12: a call that failed may get a result from a hook, or end the run (S4-64, C27)."""
-    if outcome.status not in ("error", "timeout", "not_found") or not engine.hooks.has("on_tool_error"):
+async def ask_failure_hooks(services: ExecutionServices, state: CallState, outcome: Outcome) -> Outcome:
+    """Let `on_tool_error` hooks supply a result for a failed call, or end the run (S4-64)."""
+    if outcome.status not in ("error", "timeout", "not_found") or "on_tool_error" not in services.hooks.events:
         return outcome
-    answer = await ask_about_failure(engine.hooks, state.call, outcome.result.text, engine.publisher)
+    text = outcome.result.text
+    answer = await ask_about_failure(services.hooks, state.received.call, text, services.publisher)
     if answer.fallback is not None:
         outcome = replace(overridden(answer.fallback), error_kind=outcome.error_kind)
     return outcome if answer.continue_on_error else replace(outcome, halts="error", why=outcome.result.text)
 
 
-async def apply_result_hooks(engine: Engine, state: CallState, outcome: Outcome) -> Outcome:
-    """Stage 12: hooks may replace the result before anybody sees it (C39)."""
-    if not engine.hooks.has("after_tool"):
+async def apply_result_hooks(services: ExecutionServices, state: CallState, outcome: Outcome) -> Outcome:
+    """Stage 12: `after_tool` hooks may replace the result before it is published."""
+    if "after_tool" not in services.hooks.events:
         return outcome
-    answer = await ask_after_tool(engine.hooks, state.call, state.arguments, outcome.result, engine.publisher)
+    call, arguments = state.received.call, state.prepared.arguments
+    answer = await ask_after_tool(services.hooks, call, arguments, outcome.result, services.publisher)
     if isinstance(answer, str):
         ran = "did not run" if outcome.given and not state.started else "ran"
         text = f"The call {ran} (status {outcome.status}), and its result cannot be shown. {answer}."
@@ -50,53 +70,160 @@ async def apply_result_hooks(engine: Engine, state: CallState, outcome: Outcome)
     return outcome if answer is outcome.result else outcome.with_result(answer)
 
 
-async def guard_output(engine: Engine, state: CallState, outcome: Outcome) -> Outcome:
-    """Stage 13: a result that trips a guardrail is withheld everywhere, and with it all the call reported (P72)."""
-    trip = await _output_trip(engine, state, outcome.result)
-    if trip is None and state.channel is not None and engine.reporting == "held":
-        # A copy: a tool that was given up may still measure.
-        state.metrics = coerce_metrics(state.metrics)
-        if state.channel.held or state.metrics:
-            trip = await _output_trip(engine, state, state.channel.held_content(state.metrics))
-        state.metrics_passed = True
+async def guard_output(services: ExecutionServices, state: CallState, outcome: Outcome) -> Outcome:
+    """Stage 13: withhold a result that trips a guardrail, and with it everything that the call reported."""
+    run = state.run
+    trip = await _output_trip(services, state, outcome.result)
+    if trip is None and run.channel is not None and services.reporting == "held":
+        # A copy, because an abandoned tool may still add to its own.
+        run.metrics = coerce_metrics(run.metrics)
+        if run.channel.held or run.metrics:
+            trip = await _output_trip(services, state, run.channel.held_content(run.metrics))
+        run.metrics_passed = True
     if trip is None:
         return outcome
-    publish_trip(engine, trip, "tool_output")
-    state.metrics = {}
+    publish_trip(services, trip, "tool_output")
+    run.metrics = {}
     withheld = failure("withheld", f"The result was withheld by guardrail {trip.name}: {trip.reason}", "guardrail")
     return with_halt(withheld, trip) if trip.halts else replace(withheld, halts=outcome.halts)
 
 
-async def add_notes_and_truncate(engine: Engine, state: CallState, outcome: Outcome) -> Outcome:
-    """Stage 14: adds what the model must know beside the result, and makes it fit (S3-20, S3-21)."""
-    options = engine.options
-    told = notes_of(state)
-    if told:
-        notes = tuple(TextBlock(text=f"[{note}]") for note in told)
+async def _output_trip(services: ExecutionServices, state: CallState, result: ToolResult) -> GuardrailTrip | None:
+    guardrails = services.guardrails
+    if guardrails is None or not guardrails.looks_at_results:
+        return None
+    answer = await asked(guardrails.check_output, state.received.call, result, timeout=None)
+    return trip_from_answer(answer, quiet=True)
+
+
+async def add_notes_and_truncate(services: ExecutionServices, state: CallState, outcome: Outcome) -> Outcome:
+    """Stage 14: put the user's notes before the result, and truncate it (S3-20, S3-21)."""
+    options, prepared = services.options, state.prepared
+    texts = notes_of(state) if state.approval.notes or state.approval.edited_names else ()
+    if texts:
+        notes = tuple(TextBlock(text=f"[{note}]") for note in texts)
         result = outcome.result.model_copy(update={"content": (*notes, *outcome.result.content)})
         outcome = replace(outcome, result=result)
     limit, archive = options.result_limit, options.archive_dir
-    if state.tool is not None and archive is not None and reads_archive(state.tool, state.arguments, archive):
-        # Whoever fetches what was left out would get it cut again, for ever; such a tool reads in pages (P67).
+    if prepared.tool is not None and archive is not None and reads_archive(prepared.tool, prepared.arguments, archive):
+        # Truncated again, the archived text could never be read; the tools that read it do so in pages.
         limit = None
-    return await fit(outcome, call_id=state.call.id, limit=limit, archive_dir=archive, publisher=engine.publisher)
+    call_id = state.received.call.id
+    return await truncate(outcome, call_id=call_id, limit=limit, archive_dir=archive, publisher=services.publisher)
 
 
 def notes_of(state: CallState) -> tuple[str, ...]:
     """Return the notes for the model beside the result, once it is known whether the call ran."""
-    if not state.edited_names:
-        return state.notes
+    approval = state.approval
+    if not approval.edited_names:
+        return approval.notes
     if not state.started:
         outcome = "The call did not run."
-    elif state.arguments == state.edited:
+    elif state.prepared.arguments == approval.edited:
         outcome = "The call ran with them."
     else:
         outcome = "They were changed again before it ran."
-    changed = ", ".join(sorted(state.edited_names))
-    return (*state.notes, f"The user changed the arguments before approving: {changed}. {outcome}")
+    changed = ", ".join(sorted(approval.edited_names))
+    return (*approval.notes, f"The user changed the arguments before approving: {changed}. {outcome}")
 
 
-async def _output_trip(engine: Engine, state: CallState, result: ToolResult) -> GuardrailTrip | None:
-    if engine.guardrails is None or not engine.guardrails.looks_at_results:
+def reads_archive(tool: Tool, arguments: JsonObject, archive_dir: Path | None) -> bool:
+    """Return True if a call reads an archived result."""
+    accesses = accesses_of(tool, arguments)
+    if accesses is None or archive_dir is None:
+        return False
+    return any(archive_dir.resolve() in path.parents for path in accesses.reads)
+
+
+async def truncate(
+    outcome: Outcome, *, call_id: str, limit: int | None, archive_dir: Path | None, publisher: Publisher
+) -> Outcome:
+    """Return the outcome with its size recorded and its text no longer than `limit`; twice is the same as once.
+
+    Args:
+        outcome: how the call ended.
+        call_id: names the file.
+        limit: characters of all text blocks together; None: no limit.
+        archive_dir: directory that keeps the whole text of a truncated result; None: none does.
+        publisher: publishes a warning if the file cannot be written.
+    """
+    content = outcome.result.content
+    whole = joined_text(content)
+    if not whole.isascii():
+        content = _without_lone_surrogates(content)
+        whole = joined_text(content)
+        if content != outcome.result.content:
+            outcome = replace(outcome, result=outcome.result.model_copy(update={"content": content}))
+    size = _size(content, whole)
+    if limit is None or len(whole) <= limit:
+        return replace(outcome, size_bytes=size)
+    path = await _archived(whole, call_id, archive_dir, publisher) if archive_dir else None
+    where = f"the whole text is in {path}" if path else "the rest was not kept"
+    truncated = TextBlock(text=cut_middle(whole, limit, where))
+    images = tuple(block for block in content if isinstance(block, ImageBlock))
+    result = outcome.result.model_copy(update={"content": (truncated, *images)})
+    return replace(outcome, result=result, size_bytes=size, truncated=True, persisted_path=str(path) if path else None)
+
+
+def cut_middle(text: str, limit: int, where: str) -> str:
+    """Return the head and the tail of `text` around a note, together at most `limit` characters."""
+    note = f"\n[… {{}} of {len(text)} characters left out here; {where} …]\n"
+    room = max(limit - len(note) - len(str(len(text))), 0)
+    head = _cut_position(text, int(room * _HEAD_SHARE), step=-1)
+    tail = _cut_position(text, len(text) - (room - int(room * _HEAD_SHARE)), step=1)
+    return text[:head] + note.format(tail - head) + text[tail:]
+
+
+def _cut_position(text: str, position: int, step: int) -> int:
+    """Return a position near `position` that makes the piece shorter: between two lines, or else two characters."""
+    if step < 0:
+        line = text.rfind("\n", max(position - _LINE_SLACK, 0), position) + 1
+    else:
+        line = text.find("\n", position, position + _LINE_SLACK) + 1
+    if line > 0:
+        return line
+    while 0 < position < len(text) and _is_joined(text[position - 1], text[position]):
+        position += step
+    return position
+
+
+def _is_joined(before: str, after: str) -> bool:
+    """Return True if the two code points are shown as parts of one character."""
+    return bool(unicodedata.combining(after)) or after in _JOINERS or before == "\u200d"
+
+
+def _without_lone_surrogates(content: tuple[UserBlock, ...]) -> tuple[UserBlock, ...]:
+    mended = list(content)
+    for index, block in enumerate(content):
+        if isinstance(block, TextBlock):
+            mended[index] = TextBlock(text=replace_lone_surrogates(block.text))
+    return tuple(mended)
+
+
+def _size(content: tuple[UserBlock, ...], whole: str) -> int:
+    size = len(whole) if whole.isascii() else len(whole.encode("utf-8"))
+    for block in content:
+        if isinstance(block, ImageBlock):
+            size += len(block.data)
+    return size
+
+
+async def _archived(text: str, call_id: str, archive_dir: Path, publisher: Publisher) -> Path | None:
+    """Write the whole text to a file and return its path; None, after a warning, if that fails."""
+    data = text.encode("utf-8")
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", call_id)[:64]
+    path = archive_dir / f"{name}-{hashlib.sha256(data).hexdigest()[:12]}.txt"
+    try:
+        await asyncio.to_thread(_write, path, data)
+    except OSError as error:
+        text = f"Could not archive a long result ({error}). The model gets its beginning and end."
+        publisher.publish(Warned(code="archive_failed", text=text, context={"call_id": call_id}))
         return None
-    return trip_from_answer(await asked(engine.guardrails.check_output, state.call, result, timeout=None), quiet=True)
+    return path
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+        file.write(data)

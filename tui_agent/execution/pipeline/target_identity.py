@@ -1,6 +1,6 @@
-"""What stands where a call leads, by device and inode: a person's answer counts for that, not for a name (safety 6).
+"""Identity of the files at a call's targets, by device and inode: the user approves those files, not their names.
 
-Of a target that does not exist yet, the nearest directory that does is what can be recognised.
+A target that does not exist yet is identified by the nearest directory above it.
 """
 
 import os
@@ -14,30 +14,27 @@ Identity = tuple[int, int]
 
 
 def with_identities(paths: Iterable[str]) -> tuple[JudgedTarget, ...]:
-    """Resolved paths with what stands there now."""
+    """Return resolved paths with the identities of what is there now."""
     return tuple(JudgedTarget(path, _path_identities(path)) for path in paths)
 
 
 def replaced_paths(targets: Iterable[JudgedTarget]) -> list[str]:
-    """The places where something else stands now, or nothing."""
+    """Return the paths at which there is something else now, or nothing."""
     return [
-        place
-        for target in targets
-        for place, device, inode in target.identities
-        if identity_of(place) != (device, inode)
+        path for target in targets for path, device, inode in target.identities if identity_of(path) != (device, inode)
     ]
 
 
-def without_paths(targets: Iterable[JudgedTarget], places: Collection[str]) -> tuple[JudgedTarget, ...]:
-    """The same targets, where it does not matter any more what stands at `places`."""
+def without_paths(targets: Iterable[JudgedTarget], paths: Collection[str]) -> tuple[JudgedTarget, ...]:
+    """Return the targets without the identities at `paths`, so that any file is accepted there."""
     return tuple(
-        replace(target, identities=tuple(known for known in target.identities if known[0] not in places))
+        replace(target, identities=tuple(known for known in target.identities if known[0] not in paths))
         for target in targets
     )
 
 
 def identity_of(path: str) -> Identity | None:
-    """What stands at a path, links not followed; None: nothing, or nobody may look."""
+    """Return the identity of what is at a path, links not followed; None if there is nothing or it is unreadable."""
     try:
         status = os.lstat(path)
     except (OSError, ValueError):
@@ -46,10 +43,10 @@ def identity_of(path: str) -> Identity | None:
 
 
 def _path_identities(path: str) -> tuple[tuple[str, int, int], ...]:
-    """The target, if it exists, and the nearest directory above it."""
-    places = [(path, identity_of(path))]
+    """Return the identities of the target, if it exists, and of the nearest directory above it."""
+    found_at = [(path, identity_of(path))]
     directory: str = os.path.dirname(path)
     while (found := identity_of(directory)) is None and directory not in ("", "/"):
         directory = os.path.dirname(directory)
-    places.append((directory, found))
-    return tuple((place, *known) for place, known in dict(places).items() if known is not None)
+    found_at.append((directory, found))
+    return tuple((name, *identity) for name, identity in dict(found_at).items() if identity is not None)

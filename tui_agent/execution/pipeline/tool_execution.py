@@ -1,11 +1,10 @@
-"""One execution of a tool: from its call to its answer, in time even against its will (C24, P35)."""
+"""One execution of a tool function, independent of the call it serves: it can be stopped, even against its will."""
 
 import asyncio
 from dataclasses import dataclass, field
 
 from tui_agent.execution.json_coercion import with_json_details
-from tui_agent.execution.loop_clock import now
-from tui_agent.execution.untrusted_calls import CLEANUP_SECONDS, Crash, Killable, contained, copy_of
+from tui_agent.execution.untrusted_calls import CLEANUP_SECONDS, Crash, Killable, contained, copy_of, now
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.reports import Metric
@@ -17,35 +16,35 @@ from .update_channel import UpdateChannel
 
 @dataclass(slots=True, eq=False)
 class ToolExecution:
-    """Runs a tool once. Its reports go to the call that owns it, which may change meanwhile (`EarlyExecutions`)."""
+    """One run of a tool. Its reports go to the call that owns it, which may change (see `EarlyExecutions`)."""
 
     call_id: str
-    """The call it was begun for."""
+    """Id of the call it was started for."""
     tool: Tool
-    asked: JsonObject
-    """Arguments as the model gave them."""
+    raw_arguments: JsonObject
+    """Arguments as the model sent them."""
     arguments: JsonObject
     """Arguments in effect."""
     token: CancellationToken
-    """What the tool sees."""
+    """Token that the tool sees."""
     grace: float
-    """Seconds between telling it to stop and cancelling it, and again before it is given up."""
+    """Seconds from the request to stop until the tool is cancelled, and again until it is abandoned."""
     metrics: dict[str, Metric]
     channel: UpdateChannel
-    """The way of its reports."""
+    """Channel of its reports."""
     began_at: float = field(default_factory=now)
-    """Time of the event loop, in seconds."""
+    """Event loop time in seconds."""
     ended_at: float | None = None
     answer: ToolResult | Crash | None = None
-    """What the tool gave, or how it failed; None: it had to be cancelled."""
+    """Result or failure; None: it had to be cancelled, or never ran."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
     is_stopped: bool = False
-    """Whether it was told to stop."""
+    """True if it was asked to stop."""
     _stop_timeout: asyncio.Timeout | None = None
     _kill_timeout: asyncio.Timeout | None = None
 
     async def run(self, context: ToolContext) -> None:
-        """Runs the tool to its end, unless it was stopped before; only a real cancellation passes through."""
+        """Run the tool to its end, unless it was stopped before; raise nothing but a real cancellation."""
         if self.is_stopped:
             self.over.set()
             return
@@ -61,8 +60,7 @@ class ToolExecution:
             self.over.set()
 
     def stop(self, reason: str) -> None:
-        """Tells the tool to stop: it sees its token, is cancelled after the grace, and is given up after as much again;
-        one that is over is not touched."""
+        """Ask the tool to stop: set its token, cancel it after the grace, and abandon it after as much again."""
         if self.is_stopped:
             return
         self.is_stopped = True
@@ -74,7 +72,7 @@ class ToolExecution:
             self._kill_timeout.reschedule(now() + patience + self.grace)
 
     def report(self, update: ToolUpdate) -> None:
-        """Takes one of the tool's reports; one that comes while nobody owns the execution is late (C42)."""
+        """Pass on one of the tool's reports; while no call owns the execution, it counts as late."""
         self.channel.report(update)
 
     async def _result(self, context: ToolContext) -> ToolResult:

@@ -1,10 +1,10 @@
-"""What a running call reports, told in order and never after its end (C40–C42).
+"""Channel for the reports of a running call, which are published in order and never after its end.
 
-Without update hooks a report is told at once. With them it passes through a queue of its call, because a hook may have
-to be awaited while the tool's own reporting never waits (S2-26).
+Without update hooks a report is published at once. With them it passes through a queue, because a hook may have to be
+awaited while the tool's own reporting never waits (S2-26).
 
-Where guardrails may withhold the result, what the reports hold of it waits, too, and is told with the result or never;
-where a hook is there to hide something of the result, it is not told at all (P72).
+If guardrails may withhold the result, reports with content are held and published with the result or never. If a hook
+hides parts of the result, they are dropped.
 """
 
 import asyncio
@@ -43,13 +43,13 @@ DOMAIN_EVENTS = frozenset(
         "todo.updated",
     }
 )
-"""Kinds of `context.emit` that are told as the event of that name, once their data was validated (engine §5.2)."""
+"""Kinds of `context.emit` that are published as the event of that name, once their data was validated."""
 
 MAX_HELD_CHARACTERS = 1_000_000
-"""Characters of reports that wait for their result; of more, the oldest are dropped."""
+"""Characters of reports that are held for a result; beyond that, the oldest are dropped."""
 
 Reporting: TypeAlias = Literal["live", "held", "dropped"]
-"""What becomes of reports with content: told at once, held until the result has passed, or never told."""
+"""Treatment of reports with content: published at once, held until the result has passed, or dropped."""
 
 _CONTENT_OF_FACTS: dict[str, JsonObject] = {"file.changed": {"diff": ""}, "subagent.ended": {"text": ""}}
 """Event fields that carry content, with their value while a guardrail holds the content back. The event itself is
@@ -59,17 +59,17 @@ _log = logging.getLogger(__name__)
 
 
 class UpdateChannel:
-    """The way of one call's reports; `report` may be called from any thread."""
+    """Channel of one call's reports; `report` may be called from any thread."""
 
     def __init__(self, call: ToolCall, hooks: HookBus, publisher: Publisher, reporting: Reporting = "live") -> None:
         self.late = 0
-        """Reports that came after the end and were dropped (C42)."""
-        self.hooked = hooks.has("before_update") or hooks.has("after_update")
-        """Whether reports wait for hooks, so that `pump` must run."""
-        self.told = asyncio.Event()
-        """Set once `pump` told everything there will be."""
+        """Number of reports that came after the end and were dropped."""
+        self.hooked = not hooks.events.isdisjoint({"before_update", "after_update"})
+        """True if reports wait for hooks, so that `pump` must run."""
+        self.drained = asyncio.Event()
+        """Set once `pump` has published the last report."""
         self.held: deque[ToolUpdate] = deque()
-        """Reports that wait for their call's result, oldest first."""
+        """Reports held for their call's result, oldest first."""
         self._held_size = 0
         self._reporting = reporting
         self._call = call
@@ -79,41 +79,41 @@ class UpdateChannel:
         self._thread = threading.get_ident()
         self._waiting: deque[ToolUpdate] = deque()
         self._arrived = asyncio.Event()
-        self._told = 0
+        self._update_count = 0
         self._bytes = {"stdout": 0, "stderr": 0}
         self._last = False
         self._closed = False
 
     def report(self, update: ToolUpdate) -> None:
-        """Takes one report; never waits."""
+        """Accept one report; never wait."""
         if threading.get_ident() != self._thread:
-            # A thread may outlive everything: what it reports then is late (C42).
+            # A thread may outlive the event loop; its reports are then late.
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._take, update)
         else:
             self._take(update)
 
     async def pump(self) -> None:
-        """Tells reports as they come, until `finish` was called and the queue is empty."""
+        """Publish reports as they come, until `finish` was called and the queue is empty."""
         while not self._last or self._waiting:
             await self._arrived.wait()
             self._arrived.clear()
             await self.drain()
-        self.told.set()
+        self.drained.set()
 
     def finish(self) -> None:
-        """Lets `pump` end once it told what there is."""
+        """Let `pump` end once the queue is empty."""
         self._last = True
         self._arrived.set()
 
     async def drain(self) -> None:
-        """Tells everything that waits; not to be called while `pump` runs."""
+        """Publish every queued report. Only `pump` calls this while it runs."""
         while self._waiting:
             await self._pass(self._waiting[0])
             self._waiting.popleft()
 
     def held_content(self, metrics: dict[str, Metric]) -> ToolResult:
-        """What the held reports and the metrics say, each stream put together, as a guardrail can look at it."""
+        """Return the held reports, joined by stream, and the metrics as one result that a guardrail can check."""
         texts: dict[str, str] = {}
         images: list[ImageBlock] = []
         for update in self.held:
@@ -125,12 +125,12 @@ class UpdateChannel:
         return ToolResult(content=(TextBlock(text="\n".join([*texts.values(), *measured])), *images))
 
     async def publish_held(self) -> None:
-        """Tells what was held: the result has passed."""
+        """Publish the held reports, because the result has passed."""
         while self.held:
             await self._pass(self.held.popleft())
 
     def close(self) -> None:
-        """Drops everything that comes from now on."""
+        """Drop all queued and future reports."""
         self._closed = True
         self._waiting.clear()
 
@@ -173,12 +173,12 @@ class UpdateChannel:
         call_id = self._call.id
         match update:
             case ContentUpdate(partial=partial):
-                self._told += 1
-                self._publisher.publish(ToolUpdated(call_id=call_id, partial=partial, n=self._told))
+                self._update_count += 1
+                self._publisher.publish(ToolUpdated(call_id=call_id, partial=partial, n=self._update_count))
             case ProgressUpdate(text=text, fraction=fraction):
                 self._publisher.publish(ToolProgress(call_id=call_id, text=text, fraction=fraction))
             case OutputUpdate(chunk=chunk, stream=stream, bytes_total=total):
-                # A tool that leaves some of its output out says how much there was.
+                # A tool that omits some of its output reports how much there was.
                 so_far = self._bytes[stream] = total or self._bytes[stream] + len(chunk.encode("utf-8", "replace"))
                 self._publisher.publish(ToolOutput(call_id=call_id, stream=stream, chunk=chunk, bytes_total=so_far))
             case DataUpdate():
@@ -192,12 +192,12 @@ class UpdateChannel:
         try:
             return kind.model_validate({**own_id, **update.data})
         except ValidationError as error:
-            text = f"Tool {self._call.name} reported a {update.kind} that cannot be read: {error.errors()[0]['msg']}"
+            text = f"Tool {self._call.name} reported an invalid {update.kind}: {error.errors()[0]['msg']}"
             return Warned(code="bad_tool_data", text=text, context={"call_id": self._call.id, "kind": update.kind})
 
 
 def _owned(update: ToolUpdate) -> ToolUpdate:
-    """The report, with data that are JSON and that the tool cannot change any more."""
+    """Return the report with a copy of its data, as JSON."""
     match update:
         case ContentUpdate(partial=partial) if partial.details is not None:
             return ContentUpdate(partial=with_json_details(partial))
@@ -208,7 +208,7 @@ def _owned(update: ToolUpdate) -> ToolUpdate:
 
 
 def _without_content(update: ToolUpdate) -> DataUpdate | None:
-    """The fact that a report tells, without the content it may hold; None: it is nothing but content."""
+    """Return the report without content, which is published at once; None: there is nothing else in it."""
     if not isinstance(update, DataUpdate) or update.kind not in DOMAIN_EVENTS or update.kind == "background.output":
         return None
     content = _CONTENT_OF_FACTS.get(update.kind, {})

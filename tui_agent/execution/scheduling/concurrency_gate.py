@@ -1,103 +1,240 @@
-"""Stage 10: a call's turn, in its order and within the permits, and whether steering came before it (C2, C7)."""
+"""Stage 10: a call waits for its turn in the conflict order and for a permit, and may have to yield to steering."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from itertools import pairwise
 
-from tui_agent.execution.call_state import CallState
-from tui_agent.execution.outcomes import Outcome
+from tui_agent.execution.options import ExecutionOptions
+from tui_agent.execution.outcomes import Outcome, interrupted_by_steering, skipped
+from tui_agent.execution.pipeline.call_state import CallState, PreparedCall, RefusedCall
+from tui_agent.execution.untrusted_calls import call_or_default
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import ToolBlockedOn
 
-from .conflict_order import ConflictOrder
-from .steering_points import SteeringPoints
+from .conflict_order import ConflictOrder, OrderEntry
+from .steering_poll import SteeringPoll
 
 _NO_LIMIT = 1 << 62
 
 
 class ConcurrencyGate:
-    """Gives turns to the calls of one message."""
+    """Turns and permits for the calls of one message."""
 
     def __init__(
-        self, order: ConflictOrder | None, boundaries: SteeringPoints, max_concurrency: int | None, publisher: Publisher
+        self,
+        order: ConflictOrder | None,
+        steering_points: "SteeringPoints",
+        max_concurrency: int | None,
+        publisher: Publisher,
     ) -> None:
         self._order = order
-        self._steering_points = boundaries
+        self._steering_points = steering_points
         self._permits = asyncio.Semaphore(max_concurrency or _NO_LIMIT)
         self._publisher = publisher
         self._ids: list[str] = []
+        self._entries: dict[int, OrderEntry] = {}
+        """Entries in the conflict order of calls that are not over, by index."""
 
     def add(self, state: CallState, *, settled: bool) -> None:
-        """Notes a call, in call order.
+        """Add a call, in call order.
 
         Args:
             state: the call.
-            settled: whether its arguments are those that will run; nobody can rewrite them any more but a person.
+            settled: True if no hook can rewrite the call's arguments.
         """
-        self._ids.append(state.call.id)
-        if self._order is None or (settled and state.invalid_outcome is not None):
+        self._ids.append(state.received.call.id)
+        if self._order is None or (settled and isinstance(state.prepared, RefusedCall)):
             return
-        state.place = self._order.add(state)
+        entry = self._entries[state.received.index] = self._order.add(state)
         if settled:
-            self._order.settle(state.place)
+            self._order.settle(entry)
 
     def close(self) -> None:
-        """No further call will come."""
+        """Declare that no further call will be added."""
         self._steering_points.all_known = True
         if self._order is not None:
             self._order.close()
 
     def settle(self, state: CallState) -> None:
-        """The call's effective arguments are known."""
-        if self._order is not None and state.place is not None:
-            self._order.settle(state.place)
+        """Mark the call's arguments as final, unless the user edits them."""
+        entry = self._entries.get(state.received.index)
+        if self._order is not None and entry is not None and not entry.settled:
+            self._order.settle(entry)
 
     def change(self, state: CallState) -> None:
-        """They were changed once more, by a person."""
-        if self._order is not None and state.place is not None:
-            self._order.change(state.place)
+        """Order the call anew after the user edited its arguments."""
+        entry = self._entries.get(state.received.index)
+        if self._order is not None and entry is not None:
+            self._order.change(entry)
 
     async def take(self, state: CallState) -> Outcome | None:
-        """Waits for the call's turn and a permit; gives why it is not to run after all, or None."""
-        if self._order is not None and state.place is not None and not state.place.is_free:
-            self._publish_wait(state, [self._ids[index] for index in self._order.blockers(state.place)])
-            state.stale = state.had_to_wait = True
-            await state.unless_stopped(self._order.wait(state.place))
+        """Wait for the call's turn and a permit; return why it must not run, or None."""
+        call_id, turn = state.received.call.id, state.turn
+        entry = self._entries.get(state.received.index)
+        if self._order is not None and entry is not None and not entry.is_free:
+            self._publish_wait(state, [self._ids[index] for index in self._order.blockers(entry)])
+            state.admission.stale = turn.waited = True
+            await state.unless_stopped(self._order.wait(entry))
         if self._permits.locked():
-            self._publisher.publish(ToolBlockedOn(call_id=state.call.id, what="slot"))
-            state.stale = True
+            self._publisher.publish(ToolBlockedOn(call_id=call_id, what="slot"))
+            state.admission.stale = True
             await state.unless_stopped(self._permits.acquire())
         else:
             await self._permits.acquire()
-        state.holds_permit = True
+        turn.holds_permit = True
         refusal = await self._steering_points.before_call(state)
         if refusal is None:
             self._steering_points.begun = True
         return refusal
 
     def give_back(self, state: CallState) -> None:
-        """Gives the permit back; the call's turn stays its own."""
-        if state.holds_permit:
-            state.holds_permit = False
+        """Release the permit; the call keeps its turn."""
+        if state.turn.holds_permit:
+            state.turn.holds_permit = False
             self._permits.release()
 
     def leave(self, state: CallState) -> None:
-        """The call is over: whoever waited for it may go on."""
+        """Release permit and turn of a call that is over."""
         self.give_back(state)
-        if self._order is not None and state.place is not None:
-            self._order.leave(state.place)
-            state.place = None
+        entry = self._entries.pop(state.received.index, None)
+        if self._order is not None and entry is not None:
+            self._order.leave(entry)
 
     def end(self) -> None:
-        """The message is over. States know their keeper; a keeper that forgets them makes no circle with them."""
+        """Forget the calls: they refer to this gate, and together they would be left to the garbage collector."""
         self._order = None
+        self._entries.clear()
         self._steering_points.end()
 
     def publish_waits(self, waves: Sequence[Sequence[CallState]]) -> None:
-        """Tells of every call of a later wave for whom it waits."""
+        """Publish for every call of a later wave which calls it waits for."""
         for before, wave in pairwise(waves):
             for state in wave:
-                self._publish_wait(state, [other.call.id for other in before])
+                self._publish_wait(state, [other.received.call.id for other in before])
 
     def _publish_wait(self, state: CallState, ids: list[str]) -> None:
-        self._publisher.publish(ToolBlockedOn(call_id=state.call.id, what="group", on=tuple(ids)))
+        self._publisher.publish(ToolBlockedOn(call_id=state.received.call.id, what="group", on=tuple(ids)))
+
+
+class SteeringPoints:
+    """Points between the calls of one message at which the steering mode polls for messages.
+
+    Polling starts once the last call is known and the first one has begun or ended: until then a message waits for the
+    agent loop, or for the end of the model's response.
+    """
+
+    def __init__(
+        self, options: ExecutionOptions, poll: SteeringPoll, states: Sequence[CallState], *, has_waves: bool
+    ) -> None:
+        self.all_known = False
+        """True once no further call will come."""
+        self.begun = False
+        """True once a call has begun to run, or ended without running."""
+        self._mode = options.steering
+        self._poll = poll
+        self._states = states
+        self._has_waves = has_waves
+        self._due = 0
+        """Number of calls that ended, and whose poll is not over."""
+        self._clear = asyncio.Event()
+        self._clear.set()
+
+    @property
+    def may_poll(self) -> bool:
+        """True if polling has started."""
+        return self.all_known and self.begun
+
+    @property
+    def polls_while_running(self) -> bool:
+        """True if the mode polls at any time (`interrupt`)."""
+        return self._mode == "interrupt"
+
+    async def poll(self) -> None:
+        """Poll now; if a message waits, stop the calls that yield to it."""
+        if self.may_poll and await self._poll.poll():
+            self._stop_yielding_calls()
+
+    async def poll_on_message(self) -> None:
+        """Poll because a message is known to wait, if the mode does not have to wait for a boundary."""
+        if self._mode in ("before_effects", "interrupt"):
+            await self.poll()
+
+    async def before_call(self, state: CallState) -> Outcome | None:
+        """Return why a call yields, or None; it never begins between a boundary and its poll (S0-15)."""
+        while not self._clear.is_set():
+            state.admission.stale = True
+            await state.unless_stopped(self._clear.wait())
+        if not state.prepared.read_only and self._mode in ("before_effects", "interrupt") and self.may_poll:
+            state.admission.stale = True
+            await state.unless_stopped(self.poll())
+        return state.stopping
+
+    @asynccontextmanager
+    async def after_call(self, state: CallState) -> AsyncGenerator[None, None]:
+        """Enclose what is published about a call's end, and poll after it if this is a boundary.
+
+        Until then no call begins in the modes that poll between calls. Waves of one call poll after their commit
+        (S0-14).
+        """
+        self.begun = True
+        is_boundary = self._is_boundary(state)
+        holds_others = is_boundary and self._mode != "interrupt"
+        if holds_others:
+            self._due += 1
+            self._clear.clear()
+        try:
+            yield
+            if is_boundary:
+                await self.poll()
+        finally:
+            if holds_others:
+                self._due -= 1
+                if not self._due:
+                    self._clear.set()
+
+    async def after_wave(self, size: int) -> None:
+        """Poll after the results of a wave were committed (S0-8, S0-14), if the mode does so."""
+        if self._mode == "between_batches" or (self._mode == "between_calls" and size == 1):
+            await self.poll()
+
+    async def at_the_end(self) -> None:
+        """Poll after all results were committed (S0-19, S2-9), if the mode does so."""
+        if self._mode in ("after_batch", "before_effects", "interrupt"):
+            await self._poll.poll()
+
+    def end(self) -> None:
+        """Forget the calls."""
+        self._states = ()
+
+    def _is_boundary(self, state: CallState) -> bool:
+        match self._mode:
+            case "between_calls":
+                wave = state.turn.wave
+                return not self._has_waves or any(
+                    other.turn.wave == wave and other is not state for other in self._states
+                )
+            case "between_batches":
+                return not self._has_waves and not any(other.phase == "running" for other in self._states)
+            case "interrupt":
+                return True
+            case _:
+                return False
+
+    def _stop_yielding_calls(self) -> None:
+        for state in self._states:
+            if state.phase == "waiting" and not self._may_still_run(state):
+                state.stop(skipped(self._poll.reason))
+            elif state.phase == "running" and self._mode == "interrupt" and _is_interruptible(state):
+                state.stop(interrupted_by_steering())
+
+    def _may_still_run(self, state: CallState) -> bool:
+        # Reads are useful whatever the message says, and a refusal does nothing but inform the model.
+        return self._mode == "before_effects" and (state.prepared.read_only or isinstance(state.prepared, RefusedCall))
+
+
+def _is_interruptible(state: CallState) -> bool:
+    prepared = state.prepared
+    return isinstance(prepared, PreparedCall) and call_or_default(
+        prepared.tool.interruptible, prepared.arguments, otherwise=False
+    )

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tui_agent.execution.access_tree import AccessTree, meet
 from tui_agent.execution.options import Grouping
 from tui_agent.protocol.tool import Accesses
+
+from .access_tree import AccessTree, meet
 
 
 class Ordered(Protocol):

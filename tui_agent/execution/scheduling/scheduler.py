@@ -1,8 +1,8 @@
-"""WHEN calls run: together or one by one, and while the model still talks or after it.
+"""The scheduler decides when the calls of one message run: together or one by one, during the stream or after it.
 
 Sequential, Parallel and Batched cut calls into waves: run a wave, commit its results, poll for steering, run the next
-or skip what is left. Auto hands every call to the conflict order. Either way each call goes through the same pipeline
-of the executor, and each gets exactly one result, in call order.
+wave or skip it. Auto hands every call to the conflict order. Either way each call passes the executor's pipeline and
+gets exactly one result, in call order.
 """
 
 import asyncio
@@ -12,8 +12,7 @@ from itertools import groupby
 from types import TracebackType
 from typing import Literal, TypeAlias
 
-from tui_agent.execution.call_state import CallState
-from tui_agent.execution.engine import Engine
+from tui_agent.execution.execution_services import ExecutionServices
 from tui_agent.execution.executor import ToolExecutor
 from tui_agent.execution.joinable_task_group import JoinableTaskGroup
 from tui_agent.execution.outcomes import (
@@ -25,6 +24,7 @@ from tui_agent.execution.outcomes import (
     sibling_failed,
     skipped,
 )
+from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.execution.pipeline.early_executions import EarlyExecutions
 from tui_agent.execution.pipeline.receive_call import early_verdict, publish_queued, receive
 from tui_agent.execution.pipeline.run_tool import publish_start
@@ -37,24 +37,23 @@ from tui_agent.protocol.reports import ToolCallReport
 from tui_agent.protocol.tool import ToolResult, Verdict
 
 from .call_batch import Batch, ToolExecutionResult
-from .concurrency_gate import ConcurrencyGate
+from .concurrency_gate import ConcurrencyGate, SteeringPoints
 from .conflict_order import ConflictOrder
-from .steering_points import SteeringPoints
 from .steering_poll import SteeringGetter, SteeringPoll
 
 BatchPhase: TypeAlias = Literal["new", "open", "taking", "finishing", "finished", "discarding", "discarded"]
 
 
 class ToolScheduler:
-    """The calls of one message. An async context manager: nothing it began outlives it.
+    """Scheduler for the calls of one message. An async context manager that outlives everything it started.
 
     ```python
     async with ToolScheduler(executor, cancellation=token) as scheduler:
-        scheduler.submit(call)  # as often as calls come; safe ones begin at once
+        scheduler.submit(call)  # as often as calls arrive; safe ones start at once
         result = await scheduler.finish()  # or: await scheduler.discard("the stream broke")
     ```
-    Cancelled in `finish`, it answers every call, tells every event, and lets the cancellation go on; `tool_results`
-    and `steering_messages` then hold what would otherwise be lost. Left without `finish`, it discards.
+    If `finish` is cancelled, it answers every call, publishes every event and raises the cancellation; `tool_results`
+    and `steering_messages` then hold what would otherwise be lost. Without `finish`, leaving the context discards.
     """
 
     def __init__(
@@ -72,36 +71,36 @@ class ToolScheduler:
         Args:
             executor: runs each call.
             cancellation: token of the run or step; each call gets a child of it.
-            get_steering: hands over waiting messages; polled here and nowhere else until `finish` returned (C8).
+            get_steering: returns waiting messages; polled by nothing else until `finish` has returned.
             step: number of the step, for tools.
-            attempt: number of the attempt at the answer in which the calls stand, for `tool.started`.
-            on_result: takes each result message as it is committed, in call order; must not raise.
-            early: where calls run that begin before the message is complete; what began there outlives `discard`, and
-                is taken over by a call of the next message that asks for the same. None: discarded calls are cancelled.
+            attempt: number of the attempt at the response that contains the calls, for `tool.started`.
+            on_result: receives each result message when it is committed, in call order; must not raise.
+            early: runs calls that start before the message is complete. Their executions survive `discard`, for a call
+                of the next message that asks for the same. None: `discard` cancels them.
 
         Raises:
-            ConfigurationError: `cancellation` is no token.
+            ConfigurationError: `cancellation` is not a token.
         """
         if not isinstance(cancellation, CancellationToken | None):  # pyright: ignore[reportUnnecessaryIsInstance] — from a library user
             raise ConfigurationError(f"cancellation must be a CancellationToken or None, got {cancellation!r}")
-        engine = executor.engine
-        strategy = engine.options.strategy
+        services = executor.services
+        options = services.options
         self._executor = executor
-        self._engine = engine
-        self._options = engine.options
+        self._services = services
+        self._options = options
         self._token = cancellation or CancellationToken()
         self._step = step
         self._attempt = attempt
         self._early = early
         self._batch = Batch(executor, on_result)
         self._ids: set[str] = set()
-        self._wave_numbering = None if isinstance(strategy, Auto) else WaveNumbering(strategy)
-        self._poll = SteeringPoll(get_steering, engine.publisher, self._token, engine.options.grace)
+        self._wave_numbering = None if isinstance(options.strategy, Auto) else WaveNumbering(options.strategy)
+        self._poll = SteeringPoll(get_steering, services.publisher, self._token, options.grace)
         self._steering_points = SteeringPoints(
-            engine.options, self._poll, self._batch.states, has_waves=self._wave_numbering is not None
+            options, self._poll, self._batch.states, has_waves=self._wave_numbering is not None
         )
-        order = ConflictOrder(engine.options.grouping) if self._wave_numbering is None else None
-        self._gate = ConcurrencyGate(order, self._steering_points, engine.options.max_concurrency, engine.publisher)
+        order = ConflictOrder(options.grouping) if self._wave_numbering is None else None
+        self._gate = ConcurrencyGate(order, self._steering_points, options.max_concurrency, services.publisher)
         self._phase: BatchPhase = "new"
         self._task_group = JoinableTaskGroup()
 
@@ -127,60 +126,60 @@ class ToolScheduler:
 
     @property
     def steering_messages(self) -> tuple[UserMessage, ...]:
-        """Messages taken over so far; whoever is cancelled must give them back to their queue (P22)."""
+        """Messages received so far; a caller that is cancelled must return them to its queue."""
         return self._poll.found
 
     @property
     def busy_ms(self) -> float:
-        """Milliseconds of execution of the calls that are over, together."""
+        """Milliseconds of execution of all finished calls together."""
         return self._batch.busy_ms
 
     @property
     def late_updates(self) -> int:
-        """Reports that came after their call's end and were dropped (C42)."""
-        return sum(state.channel.late for state in self._batch.states if state.channel is not None)
+        """Number of reports that came after their call's end and were dropped."""
+        return sum(state.run.channel.late for state in self._batch.states if state.run.channel is not None)
 
     def submit(self, call: ToolCall) -> None:
-        """Takes a call while the model still talks; under `stream_tools=safe_only` it begins at once if it is valid,
-        read-only, safe beside others and allowed without a question (C28). All others wait for `finish`.
+        """Add a call while the model still streams. With `stream_tools=safe_only` it starts at once if it is valid,
+        read-only, safe beside others and allowed without a question; other calls wait for `finish`.
 
         Raises:
-            ConfigurationError: a call of this message has the same id; nothing was told of this one.
+            ConfigurationError: a call of this message has the same id; nothing was published about this one.
         """
         with self._submitting():
             (state,) = self._received((call,))
-            verdict = early_verdict(self._engine, state)
+            verdict = early_verdict(self._services, state)
             self._add_state(state, verdict)
         if verdict == "allow":
-            state.early = self._early
-            state.claimed = self._early.claim(call.name, call.arguments) if self._early else None
+            state.run.early = self._early
+            state.run.claimed = self._early.claim(call.name, call.arguments) if self._early else None
             self._start(state)
 
     def submit_all(self, calls: Sequence[ToolCall]) -> None:
-        """Takes all calls of a message that is complete; none begins before `finish`.
+        """Add all calls of a complete message; none starts before `finish`.
 
         Raises:
-            ConfigurationError: two calls of the message have the same id; nothing was told of these.
+            ConfigurationError: two calls of the message have the same id; nothing was published about these calls.
         """
         with self._submitting():
             for state in self._received(calls):
                 self._add_state(state)
 
     async def finish(self, *, cut: bool = False, answer: AssistantMessage | None = None) -> ToolExecutionResult:
-        """Runs what was submitted and waits for all of it.
+        """Run the submitted calls and wait for all of them.
 
         Args:
-            answer: the complete message, for tools that want to know it (S3-15).
-            cut: the message hit the output limit, as one does whose `answer` says so: whatever has not ended by now
-                does not run (C29).
+            answer: the complete message, for tools that use it (S3-15).
+            cut: True if the message hit the output limit, which its `answer` may say, too: calls that have not ended
+                then do not run.
 
         Returns:
-            One result for each call, in call order; an empty result, and no event, where there was no call (S0-2).
+            One result for each call, in call order; without calls, an empty result and no event (S0-2).
         """
         self._expect_open()
         self._phase = "finishing"
         states = self._batch.states
-        # A copy: it is the conversation's, and tools see it.
+        # A copy, because the message belongs to the conversation and tools may change what they see.
         answer = copy_of(answer)
         for state in states:
             state.answer = answer
@@ -188,14 +187,14 @@ class ToolScheduler:
             self._early.drop_all()
         if states:
             cut = cut or (answer is not None and answer.stop_reason in TRUNCATED)
-            if cut or any(state.call.cut for state in states):
+            if cut or any(state.received.call.cut for state in states):
                 for state in states:
                     state.stop(output_limit(started=state.started))
             self._gate.close()
             if self._options.admits_first:
                 await self._admit_all(states)
             if self._options.start_events == "upfront":
-                _publish_starts(self._engine, states)
+                _publish_starts(self._services, states)
             for wave in self._waves():
                 await self._run(wave)
             await self._steering_points.at_the_end()
@@ -206,8 +205,8 @@ class ToolScheduler:
         return self._batch.result(self._poll.found)
 
     async def discard(self, reason: str) -> tuple[ToolCallReport, ...]:
-        """Ends what was submitted, because its message is thrown away; there are no result messages. What had begun is
-        cancelled, or kept with `early` for the message that comes next.
+        """End all calls without result messages, because their message is discarded. Calls that had started are
+        cancelled or, with `early`, kept for the next message.
 
         Returns:
             One report for each call, in call order.
@@ -215,7 +214,7 @@ class ToolScheduler:
         self._expect_open()
         self._phase = "discarding"
         for state in self._batch.states:
-            keeps = state.early is not None and state.phase == "running"
+            keeps = state.run.early is not None and state.phase == "running"
             state.set_aside(set_aside(reason) if keeps else cancelled(reason, started=state.started))
         await self._wait_until_idle()
         self._phase = "discarded"
@@ -223,16 +222,16 @@ class ToolScheduler:
         return self._batch.result(()).reports
 
     def cancel_call(self, call_id: str, reason: str) -> bool:
-        """Takes one call back; the others go on, and the model is told the reason. False: it is over, or unknown."""
+        """Stop one call and tell the model the reason; the others continue. False: it is over, or unknown."""
         state = self._stoppable(call_id)
         if state is not None:
             state.cancel(reason)
         return state is not None
 
     def mark_interrupted(self, call_id: str, text: str) -> bool:
-        """Answers a call of which nobody can say what it did, such as one that a process began before it died (P82).
+        """Answer a call whose effect is unknown, such as one that an earlier process started before it died.
 
-        It does not run; its status is `interrupted` and `text` is all the model is told. False: it is over, or unknown.
+        It does not run; its status is `interrupted` and `text` is all the model reads. False: it is over, or unknown.
         """
         state = self._stoppable(call_id)
         if state is not None:
@@ -240,30 +239,29 @@ class ToolScheduler:
         return state is not None
 
     def answer_call(self, call_id: str, result: ToolResult) -> bool:
-        """Answers a call that ran in an earlier process with what it gave then; it does not run again. False: it is
-        over, or unknown."""
+        """Answer a call with the result of its execution in an earlier process. False: it is over, or unknown."""
         state = self._stoppable(call_id)
         if state is not None:
             state.stop(Outcome("overridden", result))
         return state is not None
 
     def notify_steering(self) -> None:
-        """A message waits: modes `before_effects` and `interrupt` poll for it now instead of at the next boundary.
+        """Report that a message waits, so that modes `before_effects` and `interrupt` poll for it at once.
 
-        May be called at any time: while the calls are being cancelled nobody looks, and the message waits on.
+        May be called at any time; while the calls are being cancelled, the message stays queued.
         """
         if self._phase == "finishing" and self._task_group.is_busy and self._task_group.takes_work:
             self._task_group.start(self._steering_points.poll_on_message())
 
     def _stoppable(self, call_id: str) -> CallState | None:
         for state in self._batch.states:
-            if state.call.id == call_id and state.phase in ("waiting", "running") and state.stopping is None:
+            if state.received.call.id == call_id and state.phase in ("waiting", "running") and state.stopping is None:
                 return state
         return None
 
     @contextmanager
     def _submitting(self) -> Generator[None]:
-        """Keeps whoever is asked about a call, such as a predicate of its tool, from submitting another in between."""
+        """Refuse calls that foreign code, such as a tool's predicate, submits while another is being added."""
         self._expect_open()
         self._phase = "taking"
         try:
@@ -272,17 +270,24 @@ class ToolScheduler:
             self._phase = "open"
 
     def _received(self, calls: Sequence[ToolCall]) -> list[CallState]:
-        """The calls with their places; the first of a message are told as a batch."""
+        """Return the states of new calls; the first calls of a message are published as a batch."""
         for call in calls:
             if call.id in self._ids:
-                raise ConfigurationError(f"two calls of one message have the id {call.id!r}; a result names its call")
+                raise ConfigurationError(f"duplicate tool call id {call.id!r} in one message")
             self._ids.add(call.id)
         states: list[CallState] = []
         for index, call in enumerate(calls, len(self._batch.states)):
-            state = receive(self._engine, call, index=index, step=self._step, token=self._token, turns=self._gate)
-            state.attempt = self._attempt
+            state = receive(
+                self._services,
+                call,
+                index=index,
+                step=self._step,
+                attempt=self._attempt,
+                token=self._token,
+                turns=self._gate,
+            )
             if self._wave_numbering is not None:
-                state.group = self._wave_numbering.place(alone=state.alone)
+                state.turn.wave = self._wave_numbering.place(alone=state.alone)
             states.append(state)
         if states:
             self._batch.begin(states)
@@ -290,32 +295,32 @@ class ToolScheduler:
 
     def _add_state(self, state: CallState, early: Verdict | None = None) -> None:
         self._batch.states.append(state)
-        publish_queued(self._engine, state, early)
-        self._gate.add(state, settled=not self._engine.hooks.has("before_tool"))
+        publish_queued(self._services, state, early)
+        self._gate.add(state, settled="before_tool" not in self._services.hooks.events)
 
     def _waves(self) -> list[list[CallState]]:
-        """Calls that are let go together; Auto lets all go at once, and the conflict order says who waits for whom."""
+        """Return the calls that start together; with Auto all do, and the conflict order holds them back."""
         if self._wave_numbering is None:
             return [self._batch.states]
-        waves = [list(wave) for _, wave in groupby(self._batch.states, key=lambda state: state.group)]
+        waves = [list(wave) for _, wave in groupby(self._batch.states, key=lambda state: state.turn.wave)]
         self._gate.publish_waits(waves)
         return waves
 
     async def _admit_all(self, states: Sequence[CallState]) -> None:
-        """Has every call judged, and asked about, before the next one runs (S1-3)."""
+        """Have every call judged and approved before any of them runs (S1-3)."""
         async with asyncio.TaskGroup() as group:
             for state in states:
                 if not state.begun:
                     group.create_task(self._executor.admit(state))
         for state in states:
-            # Rules, mode and files are those of the moment in which it runs.
-            state.stale = True
-            if state.refusal is not None:
-                # Nobody waits for what is known never to run.
+            # Rules, mode and files of the moment in which a call runs count, not those of now.
+            state.admission.stale = True
+            if state.admission.refusal is not None:
+                # No other call has to wait for one that never runs.
                 self._gate.leave(state)
 
     async def _run(self, wave: Sequence[CallState]) -> None:
-        """Runs a wave, commits its results and looks for steering; found, it leaves later waves nothing but skips."""
+        """Run a wave, commit its results and poll for steering; a message stops the calls of later waves."""
         for state in wave:
             self._start(state)
         await self._wait_until_idle()
@@ -329,26 +334,26 @@ class ToolScheduler:
             self._task_group.start(self._run_task(state))
 
     async def _run_task(self, state: CallState) -> None:
-        """A call's own task."""
+        """Run one call in its own task."""
         try:
             await self._executor.execute(state)
         finally:
-            if state.early is not None and state.claimed is not None:
-                state.early.set_aside(state.claimed)
+            if state.run.early is not None and state.run.claimed is not None:
+                state.run.early.set_aside(state.run.claimed)
             self._gate.leave(state)
             self._apply_consequences(state)
         async with self._steering_points.after_call(state):
             if state.end_published:
                 await self._executor.observe(state)
-                # A call that ended while the model still talks is answered once its message is sure to stay.
+                # While the model still streams, the message may yet be discarded.
                 if self._options.message_events == "completion" and self._phase == "finishing":
                     self._executor.publish_message(state)
 
     def _apply_consequences(self, state: CallState) -> None:
-        """What one call's end means for the others (C26, C27, C44)."""
-        outcome = state.outcome
-        if outcome is None:
+        """Stop the other calls as far as this one's outcome requires it."""
+        if state.finished is None:
             return
+        outcome = state.finished.outcome
         if outcome.status in ("error", "timeout") and self._options.sibling_abort and _aborts_siblings(state):
             for other in self._batch.states:
                 other.stop(sibling_failed(started=other.started))
@@ -360,7 +365,7 @@ class ToolScheduler:
                     other.stop(skipped("rejected" if outcome.halts == "stopped" else "failed"))
 
     async def _wait_until_idle(self) -> None:
-        """Waits for every task; in mode `interrupt` it looks for steering meanwhile."""
+        """Wait for every task; in mode `interrupt` poll for steering meanwhile."""
         pause = self._options.interrupt_interval if self._steering_points.polls_while_running else None
         while not await self._task_group.until_idle(pause):
             await self._steering_points.poll()
@@ -370,9 +375,9 @@ class ToolScheduler:
             state.cancel(reason)
 
     def _close(self) -> None:
-        """Answers what has no answer yet, commits what is to be committed, and tells the end of the batch; once."""
+        """Answer every call without an answer, commit the results and publish the end of the batch, once."""
         for state in self._batch.states:
-            if state.ended is None:
+            if state.finished is None:
                 self._executor.end(state, state.stopping or cancelled("", started=state.started))
         if self._phase in ("finishing", "finished"):
             self._batch.commit_now()
@@ -383,19 +388,19 @@ class ToolScheduler:
 
     def _expect_open(self) -> None:
         if self._phase == "new":
-            raise RuntimeError("a scheduler is entered before it takes calls: async with ToolScheduler(…) as scheduler")
+            raise RuntimeError("enter the scheduler before submitting calls: async with ToolScheduler(…) as scheduler")
         if self._phase == "taking":
-            raise RuntimeError("a call is submitted while another is taken in; whoever is asked about one submits none")
+            raise RuntimeError("a call was submitted while another one was being added")
         if self._phase != "open":
-            raise RuntimeError(f"this message's calls are {self._phase}; a new message needs a new scheduler")
+            raise RuntimeError(f"this scheduler is {self._phase}; each message needs a new one")
 
 
-def _publish_starts(engine: Engine, states: Iterable[CallState]) -> None:
-    """Tells all starts before any call runs (S2-4). One that may take over what began before tells it itself."""
+def _publish_starts(services: ExecutionServices, states: Iterable[CallState]) -> None:
+    """Publish all starts before any call runs (S2-4), except of calls that may take over an earlier execution."""
     for state in states:
-        if state.ended is None and state.claimed is None:
-            publish_start(engine, state)
+        if state.finished is None and state.run.claimed is None:
+            publish_start(services, state)
 
 
 def _aborts_siblings(state: CallState) -> bool:
-    return state.tool is not None and state.tool.aborts_siblings
+    return state.prepared.tool is not None and state.prepared.tool.aborts_siblings

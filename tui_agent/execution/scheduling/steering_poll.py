@@ -1,4 +1,4 @@
-"""The one owner of polling for steering while calls run (C8, P25): one poll at a time, and none once one found."""
+"""Polling for steering messages while calls run: one poll at a time, and none after one that found messages."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -22,20 +22,21 @@ SteeringGetter = Callable[[], SteeringAnswer | Awaitable[SteeringAnswer]]
 
 
 class SteeringPoll:
-    """Takes waiting messages over, at most once a batch."""
+    """Poller that receives waiting messages, at most once a batch."""
 
     def __init__(
         self, getter: SteeringGetter | None, publisher: Publisher, run: CancellationToken, grace: float
     ) -> None:
         """
         Args:
-            getter: asked for messages.
-            publisher: hears if that fails.
-            run: once it is cancelled, a getter has only `grace` seconds left: it must not hold an abort (P44).
+            getter: returns waiting messages.
+            publisher: publishes a warning if the getter fails.
+            run: token of the run; once it is cancelled, the getter has `grace` seconds left, so that it cannot delay
+                the cancellation.
             grace: seconds.
         """
         self.found: tuple[UserMessage, ...] = ()
-        """The messages taken over; they belong behind the results of the batch (P02)."""
+        """Messages received; they belong after the results of the batch."""
         self._getter = getter
         self._publisher = publisher
         self._run = run
@@ -45,22 +46,22 @@ class SteeringPoll:
     async def poll(self) -> bool:
         """Return True if messages were found, now or before.
 
-        If the getter raises, it counts as empty (P21); anything in its answer that is not a message is dropped. A
+        If the getter raises, no message counts as found; anything in its answer that is not a message is dropped. A
         warning reports both.
         """
         if self._getter is None or self.found:
             return bool(self.found)
         async with self._turn:
             if not self.found:
-                await self._take_over(self._getter)
+                await self._receive(self._getter)
         return bool(self.found)
 
     @property
     def reason(self) -> SkipReason:
-        """Whom the text of a skipped call names: never the user for a system's notice (C10, P20)."""
+        """Reason for skipped calls: their text must not attribute a system notice to the user."""
         return "notice" if all(message.kind == "notice" for message in self.found) else "steering"
 
-    async def _take_over(self, getter: SteeringGetter) -> None:
+    async def _receive(self, getter: SteeringGetter) -> None:
         try:
             answer = await in_time(asked(getter, timeout=None), self._run, self._grace)
         except TimeoutError:

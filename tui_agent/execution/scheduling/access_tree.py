@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
+from tui_agent.execution.untrusted_calls import call_or_default
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, Tool
-
-from .untrusted_calls import call_or_default
 
 E = TypeVar("E")
 

@@ -1,4 +1,4 @@
-"""Everything the pipeline of a call works with, complete and the same for every path a call may come by (P14, P15)."""
+"""Services that every stage of the pipeline works with, the same on every path by which a call arrives."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -17,71 +17,70 @@ from .pipeline.update_channel import Reporting
 from .tool_registry import ToolRegistry
 
 BeforeEffects: TypeAlias = Callable[[], Awaitable[None]]
-"""Awaited between `tool.started` and the execution of a call that may change something, so that whoever keeps a record
-has it on disk before the effect (P82). If it raises, the call does not run."""
+"""Function awaited between `tool.started` and the execution of a call that may change something, so that a journal can
+reach the disk before the effect. If it raises, the call does not run."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuardrailTrip:
-    """A guardrail did not pass."""
+    """Objection of a guardrail."""
 
     name: str
     reason: str
     severity: Literal["low", "medium", "high", "critical"] = "medium"
     halts: bool = False
-    """Whether the whole run ends with reason `guardrail`."""
+    """True if the whole run ends with reason `guardrail`."""
 
 
 class ToolGuardrails(Protocol):
-    """Guardrails over calls and results (C38); a check that raises counts as tripped."""
+    """Guardrails over calls and results; a check that raises counts as tripped."""
 
     @property
     def looks_at_results(self) -> bool:
-        """Whether `check_output` may object to anything; if so, what a call reports waits until its result passed."""
+        """True if `check_output` may object; a call's reports then wait until its result has passed."""
         ...
 
     async def check_input(self, call: ToolCall, tool: Tool, arguments: JsonObject) -> GuardrailTrip | None:
-        """Looks at a call before it is judged; None: it passes."""
+        """Check a call before it is judged; None: it passes."""
         ...
 
     async def check_output(self, call: ToolCall, result: ToolResult) -> GuardrailTrip | None:
-        """Looks at a result before anybody sees it; None: it passes."""
+        """Check a result before it is published; None: it passes."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
-    """What is needed to run calls."""
+class ExecutionServices:
+    """Services of one executor."""
 
     registry: ToolRegistry
     publisher: Publisher
     options: ExecutionOptions
     hooks: HookBus
     policy: PermissionChecker | None
-    """None: this caller has no permission system, and every call counts as allowed."""
+    """None: the caller has no permission system, and every call counts as allowed."""
     gate: ApprovalGate
     guardrails: ToolGuardrails | None
     agent: str
-    """Who asks, in approval dialogs."""
+    """Name of the agent in approval requests."""
     before_effects: BeforeEffects | None = None
     own_files: dict[str, Identity] = field(default_factory=dict[str, Identity])
-    """What calls of ours last put at the paths they wrote."""
+    """Identities of the files that this executor's calls wrote last, by path."""
 
     @property
     def finishes_results(self) -> bool:
-        """Whether anything may change or withhold what a tool gave, or answer for one that failed."""
-        hooks = self.hooks
-        return self.guardrails is not None or hooks.has("after_tool") or hooks.has("on_tool_error")
+        """True if a hook or guardrail may replace or withhold results."""
+        events = self.hooks.events
+        return self.guardrails is not None or "after_tool" in events or "on_tool_error" in events
 
     @property
     def reporting(self) -> Reporting:
-        """What becomes of what a running call reports, where its result may yet be withheld or is to be made safe
-        (stages 12 and 13)."""
-        if any(hook.hides for hook in self.hooks.hooks("after_tool")):
+        """Treatment of a running call's reports, given that a hook or guardrail may still object to its result."""
+        if "after_tool" in self.hooks.events and any(hook.hides for hook in self.hooks.hooks("after_tool")):
             return "dropped"
         return "held" if self.guardrails is not None and self.guardrails.looks_at_results else "live"
 
     @property
-    def looks_before_judging(self) -> bool:
-        """Whether anything that sees a call stands between the floor and the whole judgement."""
-        return self.guardrails is not None or self.hooks.has("before_tool")
+    def exposes_calls_early(self) -> bool:
+        """True if a guardrail or hook sees a call before it is judged."""
+        return self.guardrails is not None or "before_tool" in self.hooks.events

@@ -4,9 +4,10 @@ from typing import Any
 import pytest
 
 from tests.execution.kit import ScriptedTool, call
+from tests.execution.stage_kit import Stand
 from tests.support.virtual_clock import run_virtual
-from tui_agent.execution.call_state import CallState
 from tui_agent.execution.outcomes import failure
+from tui_agent.execution.pipeline.call_state import CallState, PreparedCall, ReceivedCall, RefusedCall
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.tool import Accesses
 
@@ -20,7 +21,9 @@ class NoTurns:
 
 def new_state(parent: CancellationToken | None = None) -> CallState:
     token = (parent or CancellationToken()).child()
-    return CallState(call=call(), index=0, step=0, token=token, turns=NoTurns(), queued_at=0.0, grace=2.0)
+    received = ReceivedCall(call(), index=0, step=0, attempt=1, queued_at=0.0)
+    refused = RefusedCall(failure("not_found", "unknown"), {})
+    return CallState(received, refused, turns=NoTurns(), token=token, grace=2.0)
 
 
 async def test_the_first_reason_to_stop_counts() -> None:
@@ -96,7 +99,7 @@ async def test_a_nested_wait_ends_with_the_outer_one() -> None:
 async def test_a_finished_call_no_longer_follows_its_token() -> None:
     parent = CancellationToken()
     state = new_state(parent)
-    state.end(failure("error", "broken"))
+    Stand().executor.end(state, failure("error", "broken"))
 
     parent.cancel("late")
 
@@ -111,13 +114,13 @@ async def test_a_call_that_cannot_run_has_no_accesses() -> None:
     def broken(arguments: Any) -> Accesses:
         raise OSError
 
-    state.tool = ScriptedTool(paths=broken)
+    state.prepared = PreparedCall(ScriptedTool(paths=broken), {}, read_only=False, safe=False, time_limit=None)
     assert state.accesses() is None
 
 
 async def test_seconds_spent_on_questions_add_up() -> None:
     state = new_state()
-    state.asked = ((1.0, 2.0), (5.0, 5.5))
+    state.approval.asked = ((1.0, 2.0), (5.0, 5.5))
 
-    assert state.approval_s == 1.5
-    assert state.latency_s == 0.0
+    assert state.approval.seconds == 1.5
+    assert state.run.latency_s == 0.0

@@ -1,0 +1,329 @@
+"""Records of the pipeline, one for each stage, and the state that holds them while a call is under way."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, cast
+
+from tui_agent.execution.outcomes import Outcome, cancelled
+from tui_agent.execution.untrusted_calls import call_or_default, in_time, now
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.events import ToolEnded
+from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, ToolResultMessage
+from tui_agent.protocol.permissions import PermissionDecision
+from tui_agent.protocol.reports import Metric, ToolCallReport
+from tui_agent.protocol.tool import Accesses, JudgedTarget, Preview, Tool
+
+from .early_executions import EarlyExecutions
+from .tool_execution import ToolExecution
+from .update_channel import UpdateChannel
+
+T = TypeVar("T")
+
+Phase: TypeAlias = Literal["waiting", "running", "ran", "over"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedCall:
+    """Stage 0: a call as the model sent it."""
+
+    call: ToolCall
+    index: int
+    """Position in its message, from 0; its result has the same position."""
+    step: int
+    """Number of the model response that contains the call."""
+    attempt: int
+    """Number of the attempt at that response, from 1."""
+    queued_at: float
+    """Event loop time in seconds, as are all times in this module."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCall:
+    """Stages 1 to 3 passed: the tool exists and accepts the arguments."""
+
+    tool: Tool
+    arguments: JsonObject
+    """Arguments in effect."""
+    read_only: bool
+    safe: bool
+    """True if the call may run beside other safe calls."""
+    time_limit: float | None
+    """Seconds the tool may execute; None: no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedCall:
+    """Stages 1 to 3 failed: the call is invalid or its tool is unknown."""
+
+    outcome: Outcome
+    arguments: JsonObject
+    tool: Tool | None = None
+    """None if it is unknown."""
+    read_only: ClassVar[bool] = False
+    safe: ClassVar[bool] = False
+    time_limit: ClassVar[float | None] = None
+
+
+@dataclass(slots=True)
+class Admission:
+    """Stages 4 to 9: the judgement in force."""
+
+    begun: bool = False
+    decision: PermissionDecision | None = None
+    hook_approval: str | None = None
+    """Reason of a hook that approved the call; counts only with the option `hook_may_approve`."""
+    stale: bool = False
+    """True if the call has waited for something since it was judged, so that it must be judged again (stage 9)."""
+    refusal: Outcome | None = None
+    """Why the call does not run."""
+
+
+@dataclass(slots=True)
+class Approval:
+    """Stage 8: what the user was asked and answered."""
+
+    digest: str | None = None
+    """Digest of the call as the user approved it."""
+    shown: tuple[JudgedTarget, ...] = ()
+    """Targets of the call as they were when the user was last asked."""
+    questions: int = 0
+    asked: tuple[tuple[float, float], ...] = ()
+    """When each question was asked and answered."""
+    preview: Preview | None = None
+    notes: tuple[str, ...] = ()
+    """Notes of the user that the model reads with the result."""
+    edited: JsonObject | None = None
+    """Arguments in effect after the user changed them."""
+    edited_names: frozenset[str] = frozenset()
+    """Names of the arguments that the user changed."""
+
+    @property
+    def seconds(self) -> float:
+        """Seconds spent waiting for the user."""
+        return sum(end - begin for begin, end in self.asked)
+
+
+@dataclass(slots=True)
+class Turn:
+    """Stage 10: the call's place among the calls of its message."""
+
+    wave: int | None = None
+    """Number of its wave; None with the strategy `Auto`."""
+    waited: bool = False
+    """True if the call waited for one that it conflicts with."""
+    holds_permit: bool = False
+
+
+@dataclass(slots=True)
+class ToolRun:
+    """Stage 11: the tool at work."""
+
+    early: EarlyExecutions | None = None
+    """Runs the tool if the call starts while the model still streams; None: the call's own task does."""
+    claimed: ToolExecution | None = None
+    """Execution that an earlier attempt started for the same call; used if the call may run at once."""
+    start_published: bool = False
+    mark: str = ""
+    """Mark of every process that the call starts."""
+    execution: ToolExecution | None = None
+    """Current execution; None before it starts and after it was set aside."""
+    started_at: float | None = None
+    finished_at: float | None = None
+    metrics: dict[str, Metric] = field(default_factory=dict[str, Metric])
+    metrics_passed: bool = False
+    """True if the guardrails, where they hold metrics back, let them pass."""
+    channel: UpdateChannel | None = None
+    """Channel of the call's reports, once it runs."""
+
+    @property
+    def latency_s(self) -> float:
+        """Seconds of execution."""
+        return 0.0 if self.started_at is None or self.finished_at is None else self.finished_at - self.started_at
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedCall:
+    """Stage 15: everything that is published about the end of a call."""
+
+    outcome: Outcome
+    event: ToolEnded
+    message: ToolResultMessage
+    report: ToolCallReport
+
+
+class ConcurrencySlots(Protocol):
+    """Interface through which a pipeline waits for its call's turn (stage 10)."""
+
+    def settle(self, state: "CallState") -> None:
+        """Mark the call's arguments as final, unless the user edits them."""
+        ...
+
+    def change(self, state: "CallState") -> None:
+        """Order the call anew after the user edited its arguments."""
+        ...
+
+    async def take(self, state: "CallState") -> Outcome | None:
+        """Wait for the call's turn and a permit; after any wait, mark its admission as stale.
+
+        Returns:
+            Why the call must not run; None: it may run now.
+        """
+        ...
+
+    def give_back(self, state: "CallState") -> None:
+        """Release the permit while the user is asked again."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class CallState:
+    """One call under way: the record of each stage, and the means to stop it."""
+
+    received: ReceivedCall
+    prepared: PreparedCall | RefusedCall
+    turns: ConcurrencySlots
+    token: CancellationToken
+    """The call's own token, which its tool sees."""
+    grace: float
+    """Seconds that work after the tool's end may take once the run is cancelled."""
+    answer: AssistantMessage | None = None
+    """Message that contains the call, once it is complete."""
+
+    admission: Admission = field(default_factory=Admission)
+    approval: Approval = field(default_factory=Approval)
+    turn: Turn = field(default_factory=Turn)
+    run: ToolRun = field(default_factory=ToolRun)
+    finished: FinishedCall | None = None
+
+    begun: bool = False
+    """True once the call has a task."""
+    phase: Phase = "waiting"
+    stopping: Outcome | None = None
+    """Why the call was stopped; its outcome unless it ended by itself before."""
+    stop_timeout: asyncio.Timeout | None = None
+    """Ends what the call currently awaits."""
+    end_published: bool = False
+    message_published: bool = False
+    committed: bool = False
+
+    _forget: Callable[[], None] | None = None
+
+    def __post_init__(self) -> None:
+        self._forget = self.token.on_cancel(self._token_was_cancelled)
+
+    @property
+    def index(self) -> int:
+        """Position in the message, from 0."""
+        return self.received.index
+
+    @property
+    def safe(self) -> bool:
+        """True if the call may run beside other safe calls."""
+        return self.prepared.safe
+
+    @property
+    def alone(self) -> bool:
+        """True if no other call of the message may run beside it."""
+        tool = self.prepared.tool
+        return tool is not None and tool.execution_mode == "sequential"
+
+    @property
+    def started(self) -> bool:
+        """True if the tool was called."""
+        return self.run.started_at is not None
+
+    @property
+    def has_turn(self) -> bool:
+        """True if the call runs, ran, or is about to run."""
+        return self.turn.holds_permit or self.started
+
+    def accesses(self) -> Accesses | None:
+        """Return the resolved paths of the call; None if they are unknown."""
+        if isinstance(self.prepared, RefusedCall):
+            return Accesses()
+        return accesses_of(self.prepared.tool, self.prepared.arguments)
+
+    def targets(self) -> tuple[JudgedTarget, ...]:
+        """Return the paths by which the call was judged; if the user was asked, with the identities shown."""
+        decision = self.admission.decision
+        if decision is None or decision.decision == "ask":
+            return self.approval.shown
+        return tuple(map(JudgedTarget, decision.targets))
+
+    def stop(self, outcome: Outcome) -> None:
+        """Stop the call. Only the first reason counts, and none after the tool has ended.
+
+        A waiting call ends at once, a running one as described at `ToolExecution.stop`.
+        """
+        if self.stopping is not None or self.phase in ("ran", "over"):
+            return
+        self.stopping = outcome
+        self.token.cancel(outcome.result.text)
+        if self.run.execution is not None:
+            self.run.execution.stop(self.token.reason)
+        elif self.stop_timeout is not None:
+            self.stop_timeout.reschedule(now())
+
+    def set_aside(self, outcome: Outcome) -> None:
+        """End the call because its message was discarded; an early execution continues for a call that claims it."""
+        early, execution = self.run.early, self.run.execution
+        if early is not None and execution is not None and self.stopping is None:
+            early.set_aside(execution)
+            if self.stop_timeout is not None:
+                self.stopping, self.run.execution = outcome, None
+                self.stop_timeout.reschedule(now())
+        elif self.phase not in ("ran", "over"):
+            self.stop(outcome)
+
+    def cancel(self, reason: str) -> None:
+        """Stop the call at someone's request."""
+        self.stop(cancelled(reason, started=self.started))
+
+    def end(self, finished: FinishedCall) -> None:
+        """Record the end of the call."""
+        self.phase, self.finished = "over", finished
+        # Token and call refer to each other; apart, both are freed at once instead of by the garbage collector.
+        forget, self._forget = self._forget, None
+        if forget is not None:
+            forget()
+
+    async def unless_stopped(self, work: Awaitable[T]) -> T:
+        """Return the result of `work`. All that a call awaits before and beside its tool goes through here.
+
+        Raises:
+            TimeoutError: the call was stopped first.
+        """
+        if self.stop_timeout is not None:
+            return await work
+        try:
+            async with asyncio.timeout_at(None if self.stopping is None else now()) as self.stop_timeout:
+                return await work
+        finally:
+            self.stop_timeout = None
+
+    async def in_time(self, work: Awaitable[T]) -> T | None:
+        """Return the result of `work` that follows the tool's end; None if the run is cancelled and the grace over."""
+        run = self.token.parent or self.token
+        try:
+            return await in_time(work, run, self.grace)
+        except TimeoutError:
+            if not run.is_set():
+                raise
+            return None
+
+    def _token_was_cancelled(self) -> None:
+        self.cancel(self.token.reason)
+
+
+def accesses_of(tool: Tool, arguments: JsonObject) -> Accesses | None:
+    """Return the paths that a tool declares for a call; None if it declares none, fails, or names other things."""
+    declared = call_or_default(tool.accesses, arguments, otherwise=None, kind=Accesses)
+    if declared is None:
+        return None
+    return declared if all(map(_are_paths, (declared.reads, declared.writes, declared.searches))) else None
+
+
+def _are_paths(named: Any) -> bool:
+    return isinstance(named, frozenset | set) and all(isinstance(path, Path) for path in cast(set[object], named))
