@@ -138,7 +138,8 @@ class Stage:
 
     async def settled(self) -> None:
         """Waits until nothing runs and everything that was told is shown."""
-        await self.until(lambda: not self.loop.running and self.chat.view.status == "idle" and self.chat.view.ended)
+        view = self.chat.bars.view
+        await self.until(lambda: not self.loop.running and view.status == "idle" and view.ended)
         await self.pilot.pause()
 
     def told(self) -> list[str]:

@@ -132,7 +132,7 @@ async def shown(pilot: Pilot[None]) -> None:
     """Waits until everything that was told is drawn, a question included."""
     app = pilot.app
     assert isinstance(app, TuiAgentApp)
-    while not app.chat.view.model or (app.chat.attention.display and app.screen is app.chat):
+    while not app.chat.bars.view.model or (app.chat.approvals.line.display and app.screen is app.chat):
         await pilot.pause()
     await drawn(pilot)
 
@@ -143,5 +143,5 @@ async def drawn(pilot: Pilot[None]) -> None:
     assert isinstance(app, TuiAgentApp)
     for _ in range(3):
         await pilot.pause()
-        app.chat.conversation.flush()
+        app.chat.body.conversation.flush()
     await pilot.pause()

@@ -13,11 +13,13 @@ from textual.widget import Widget
 from tests.ui.story import Story, working
 from tui_agent.protocol.events import ContextUsage, PermissionModeChanged, StepRetry
 from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
+from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.chat.welcome import Welcome
+from tui_agent.ui.composer.interrupt_menu import InterruptMenu
 from tui_agent.ui.composer.queue_strip import QueueStrip
 from tui_agent.ui.panel.call_ledger import CallLedger
-from tui_agent.ui.status.notice_lines import AttentionLine, InterruptMenu, PanelStrip
+from tui_agent.ui.panel.panel_strip import PanelStrip
 from tui_agent.ui.status.session_status import SessionStatus
 from tui_agent.ui.status.status_line import StatusLine
 from tui_agent.ui.status.title_bar import TitleBar
@@ -282,7 +284,7 @@ async def test_the_interrupt_menu_tells_consequences(running: int, waiting: int,
 
 
 async def test_the_menu_closes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_agent.ui.status.notice_lines.OPEN_SECONDS", 0.01)
+    monkeypatch.setattr("tui_agent.ui.composer.interrupt_menu.OPEN_SECONDS", 0.01)
     menu = InterruptMenu()
 
     async with OneWidget(menu).run_test(size=(80, 5)) as pilot:

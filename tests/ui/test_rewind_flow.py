@@ -61,7 +61,7 @@ class Desk:
 
     @property
     def conversation(self) -> list[str]:
-        return [part.text for part in self.app.chat.conversation.transcript.parts]
+        return [part.text for part in self.app.chat.body.conversation.transcript.parts]
 
 
 @pytest.fixture
@@ -120,8 +120,8 @@ async def test_it_can_be_undone_from_the_same_page(desk: Desk) -> None:
 
 
 async def test_u_in_the_panel_takes_back_one_call(desk: Desk) -> None:
-    desk.app.chat.panel.focus_list()
-    desk.app.chat.panel.select("c1")
+    desk.app.chat.body.panel.focus_list()
+    desk.app.chat.body.panel.select("c1")
     await desk.press("u")
     await desk.until(lambda: isinstance(desk.app.screen, RewindScreen) and "price.py" in desk.page)
     await desk.press("enter")
@@ -132,8 +132,8 @@ async def test_u_in_the_panel_takes_back_one_call(desk: Desk) -> None:
 
 
 async def test_u_on_the_page_of_a_call_does_the_same(desk: Desk) -> None:
-    desk.app.chat.panel.focus_list()
-    desk.app.chat.panel.select("c1")
+    desk.app.chat.body.panel.focus_list()
+    desk.app.chat.body.panel.select("c1")
     await desk.press("enter")
     await desk.until(lambda: isinstance(desk.app.screen, CallDetailScreen))
     await desk.press("u")

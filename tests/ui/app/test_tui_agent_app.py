@@ -136,8 +136,8 @@ async def test_a_session_is_taken_up_again_with_history_and_messages_that_waited
 
     async with app.run_test(size=(120, 40)) as pilot:
         await shown(pilot)
-        assert app.chat.has_class("-begun")
-        assert app.chat.panel.ledger.places["running"] == set()
+        assert app.chat.body.has_class("-begun")
+        assert app.chat.body.panel.ledger.places["running"] == set()
         assert [(message.kind, message.text) for message in app.chat.bridge.waiting] == [
             ("steer", "also update the changelog"),
             ("follow_up", "then rest"),
@@ -167,17 +167,17 @@ async def test_calls_chosen_in_the_conversation_are_shown_in_the_drawer() -> Non
 
     async with app.run_test(size=(80, 24)) as pilot:
         await shown(pilot)
-        conversation = app.chat.conversation
+        conversation = app.chat.body.conversation
         conversation.post_message(conversation.CallsSelected(("c2",)))
         await pilot.pause()
         await pilot.pause()
-        assert app.chat.drawer_open
-        selected = app.chat.panel._list.selected
+        assert app.chat.body.drawer_open
+        selected = app.chat.body.panel._list.selected
         assert selected is not None
         assert selected.view.call_id == "c2"
 
         await pilot.press("ctrl+t")
-        assert not app.chat.drawer_open
+        assert not app.chat.body.drawer_open
         assert app.focused is app.chat.entry.composer
 
 
@@ -188,10 +188,10 @@ async def test_the_drawer_opens_with_a_click_and_closes_with_escape() -> None:
         await shown(pilot)
         await pilot.click("#strip")
         await pilot.pause()
-        assert app.chat.drawer_open
+        assert app.chat.body.drawer_open
 
         await pilot.press("escape")
-        assert not app.chat.drawer_open
+        assert not app.chat.body.drawer_open
 
 
 async def test_the_panel_key_goes_there_and_back() -> None:
@@ -200,7 +200,7 @@ async def test_the_panel_key_goes_there_and_back() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await shown(pilot)
         await pilot.press("ctrl+t")
-        assert app.chat.panel.has_focus_within
+        assert app.chat.body.panel.has_focus_within
         await pilot.press("ctrl+t")
         assert app.focused is app.chat.entry.composer
 
@@ -233,15 +233,15 @@ async def test_the_paging_keys_scroll_the_conversation_while_typing() -> None:
 
     async with app.run_test(size=(120, 40)) as pilot:
         await shown(pilot)
-        end = app.chat.conversation.scroll_y
+        end = app.chat.body.conversation.scroll_y
         await pilot.press("pageup")
-        assert app.chat.conversation.scroll_y < end
+        assert app.chat.body.conversation.scroll_y < end
         await pilot.press("ctrl+home")
-        assert app.chat.conversation.scroll_y == 0
+        assert app.chat.body.conversation.scroll_y == 0
         await pilot.press("pagedown")
-        assert app.chat.conversation.scroll_y > 0
+        assert app.chat.body.conversation.scroll_y > 0
         await pilot.press("ctrl+end")
-        assert app.chat.conversation.scroll_y == app.chat.conversation.max_scroll_y
+        assert app.chat.body.conversation.scroll_y == app.chat.body.conversation.max_scroll_y
 
 
 async def test_a_question_waits_behind_the_palette_and_comes_when_it_closes() -> None:
@@ -251,7 +251,7 @@ async def test_a_question_waits_behind_the_palette_and_comes_when_it_closes() ->
         await on.pilot.press("ctrl+p")
         palette = on.app.screen
         on.clock.now += 5
-        await on.until(lambda: on.chat.panel.ledger.places["needs_you"])
+        await on.until(lambda: on.chat.body.panel.ledger.places["needs_you"])
         await on.pilot.pause()
         assert on.app.screen is palette
 
@@ -266,7 +266,7 @@ async def test_a_question_comes_over_the_page_about_a_call() -> None:
     tool, other = StageTool("change", read_only=False), StageTool("look", waits=True)
     async with stage([reply(call("look", what="b"), call("change", what="a")), "Changed."], [tool, other]) as on:
         on.chat.bridge.submit("both")
-        await on.until(lambda: on.chat.attention.display or on.app.screen is not on.chat)
+        await on.until(lambda: on.chat.approvals.line.display or on.app.screen is not on.chat)
         on.loop.set_mode(PermissionMode.ALLOW)
         other.gate.set()
         await on.settled()
@@ -300,7 +300,7 @@ async def test_a_crash_of_a_worker_is_told_and_served_on(monkeypatch: pytest.Mon
         await shown(pilot)
 
         assert agent.asked == [("run", "one"), ("run", "two")]
-        assert app.chat.has_class("-begun")
+        assert app.chat.body.has_class("-begun")
 
 
 def test_colours_and_motion_follow_the_terminal() -> None:

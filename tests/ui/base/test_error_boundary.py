@@ -77,22 +77,22 @@ class FakeBrokenMessage(Part):
 async def test_a_part_that_fails_keeps_the_event_from_no_other() -> None:
     bus = EventBus()
     app = app_on(bus, log_file=LOG)
-    app.chat._parts = (FakeBrokenPart(), *app.chat._parts)
+    app.chat._dispatcher.views = (FakeBrokenPart(), *app.chat._dispatcher.views)
 
     async with app.run_test(size=(120, 40)) as pilot:
         for _ in range(3):
             bus.publish(Noticed(code="word", text="hello"))
             await drawn(pilot)
 
-        assert app.chat.has_class("-begun")
-        assert [part.text for part in app.chat.conversation.transcript.parts] == ["hello"] * 3
+        assert app.chat.body.has_class("-begun")
+        assert [part.text for part in app.chat.body.conversation.transcript.parts] == ["hello"] * 3
         assert [str(LOG) in toast.message for toast in app._notifications] == [True]
 
 
 async def test_a_message_that_cannot_be_drawn_leaves_the_rest_usable() -> None:
     bus = EventBus()
     app = app_on(bus, log_file=LOG)
-    app.chat.conversation.transcript.add(FakeBrokenMessage())
+    app.chat.body.conversation.transcript.add(FakeBrokenMessage())
 
     async with app.run_test(size=(120, 40)) as pilot:
         bus.publish(Noticed(code="word", text="hello"))
@@ -108,7 +108,7 @@ async def test_a_message_that_cannot_be_drawn_leaves_the_rest_usable() -> None:
 async def test_a_test_sees_a_part_fail() -> None:
     bus = EventBus()
     app = app_on(bus, log_file=None)
-    app.chat._parts = (FakeBrokenPart(), *app.chat._parts)
+    app.chat._dispatcher.views = (FakeBrokenPart(), *app.chat._dispatcher.views)
 
     async def look() -> None:
         async with app.run_test() as pilot:

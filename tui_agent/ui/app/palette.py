@@ -39,19 +39,18 @@ class CommandProvider(Provider):
         chat = self.screen
         if not isinstance(chat, ChatScreen):
             return
+        commands = chat.input.commands
         for command in COMMANDS:
             if command.palette:
                 key = f" ({command.key_text})" if command.keys else ""
-                yield PaletteEntry(
-                    f"{command.text}{key}", command.help, lambda entry=command: chat.commands.perform(entry)
-                )
+                yield PaletteEntry(f"{command.text}{key}", command.help, lambda entry=command: commands.perform(entry))
         for mode in PermissionMode:
             words = mode.value.replace("_", " ")
+            yield PaletteEntry(f"mode: {words}", _MODE_HELP[mode], lambda chosen=mode: commands.choose_mode(chosen))
+        for name in commands.theme_names:
             yield PaletteEntry(
-                f"mode: {words}", _MODE_HELP[mode], lambda chosen=mode: chat.commands.choose_mode(chosen)
+                f"theme: {name}", "Change the colours", lambda chosen=name: commands.choose_theme(chosen)
             )
-        for name in chat.theme_names:
-            yield PaletteEntry(f"theme: {name}", "Change the colours", lambda chosen=name: chat.choose_theme(chosen))
 
 
 _MODE_HELP = {

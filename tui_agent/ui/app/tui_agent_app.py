@@ -21,8 +21,9 @@ from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.chat.chat_screen import ChatScreen
-from tui_agent.ui.chat.interrupt_controls import ChatOptions
+from tui_agent.ui.chat.command_actions import ReplayRequested, ThemeRequested
 from tui_agent.ui.chat.screen_state import HistoryTail
 from tui_agent.ui.transcript.conversation import Conversation
 
@@ -168,15 +169,15 @@ class TuiAgentApp(BaseApp[None]):
         if isinstance(event, Key) and not event.is_forwarded:
             event = with_normalised_name(event)
         if isinstance(event, Key | Paste) and not event.is_forwarded:
-            self.chat.note_keypress()
+            self.chat.approvals.note_keypress()
         if self._note_input is not None and self._player is None and not event.is_forwarded:
             self._note_input(event)
         await super().on_event(event)
 
     # --- recordings ---------------------------------------------------------------------------------------------------
 
-    @on(ChatScreen.ReplayRequested)
-    def _replay_requested(self, event: ChatScreen.ReplayRequested) -> None:
+    @on(ReplayRequested)
+    def _replay_requested(self, event: ReplayRequested) -> None:
         self.watch_recording(event.path)
 
     def watch_recording(self, path: str) -> None:
@@ -216,8 +217,8 @@ class TuiAgentApp(BaseApp[None]):
         self.register_theme(found)
         self.theme = name
 
-    @on(ChatScreen.ThemeRequested)
-    def _theme_requested(self, event: ChatScreen.ThemeRequested) -> None:
+    @on(ThemeRequested)
+    def _theme_requested(self, event: ThemeRequested) -> None:
         self.show_theme(event.name)
 
     async def _watch_themes(self) -> None:
@@ -291,7 +292,7 @@ class TuiAgentApp(BaseApp[None]):
 
     def action_escalate(self) -> None:
         """`ctrl+c`: copies what is selected, else empties the composer, else interrupts, else quits the second time."""
-        self.chat.in_order(self._escalate)
+        self.chat.entry.after_typed_keys(self._escalate)
 
     def _escalate(self) -> None:
         if self._player is not None and self.screen is self._player:
@@ -302,7 +303,7 @@ class TuiAgentApp(BaseApp[None]):
             self.copy_to_clipboard(selected)
             self.screen.clear_selection()
             self.chat.entry.composer.forget_selection()
-        elif not self.chat.clear_or_cancel():
+        elif not self.chat.input.clear_or_cancel():
             now = self._surroundings.clock()
             if now - self._quit_asked <= QUIT_SECONDS:
                 self.exit()

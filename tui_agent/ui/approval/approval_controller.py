@@ -12,14 +12,14 @@ from textual.timer import Timer
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.messages import FrozenModel
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.terminal_environment import Clock
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.chat.chat_layout import ChatLayout
-from tui_agent.ui.status.notice_lines import AttentionLine
 
 from .approval_layout import ListRequested
 from .approval_list_screen import Answer, ApprovalListScreen
 from .approval_screen import ApprovalScreen
+from .attention_line import AttentionLine
 from .pending_approvals import HANDLED_EVENTS, PendingApprovals
 
 QUIET_SECONDS = 0.5
@@ -31,9 +31,10 @@ class ApprovalController:
 
     HANDLED_EVENTS: ClassVar[frozenset[type[FrozenModel]]] = HANDLED_EVENTS
 
-    def __init__(self, chat: ChatLayout, line: AttentionLine, bridge: AgentBridge, clock: Clock) -> None:
-        self._chat = chat
-        self._line = line
+    def __init__(self, screen: AnyScreen, bridge: AgentBridge, clock: Clock) -> None:
+        self.line = AttentionLine(id="attention")
+        """Announces requests whose dialog is not open."""
+        self._screen = screen
         self._bridge = bridge
         self._clock = clock
         self._pending = PendingApprovals()
@@ -77,7 +78,7 @@ class ApprovalController:
             rest = self._typed_at + QUIET_SECONDS - self._clock()
             if rest > 0:
                 self._schedule_check(rest)
-            elif not isinstance(self._chat.app.screen, SystemModalScreen):
+            elif not isinstance(self._screen.app.screen, SystemModalScreen):
                 self._open(request)
         self._announce()
 
@@ -91,20 +92,20 @@ class ApprovalController:
         position, total = self._pending.position_of(request)
         self._dialog = ApprovalScreen(request, position, total, facts=self._bridge.grants, clock=self._clock)
         self._drawn = request
-        self._chat.app.push_screen(self._dialog, self._answered)
+        self._screen.app.push_screen(self._dialog, self._answered)
 
     def _answered(self, decision: ApprovalDecision | ListRequested | None) -> None:
         request, self._dialog, self._drawn = self._drawn, None, None
         if decision == "list":
             self._list = ApprovalListScreen(self._pending.all, clock=self._clock)
-            self._chat.app.push_screen(self._list, self._several_answered)
+            self._screen.app.push_screen(self._list, self._several_answered)
             return
         if request is not None and request.request_id in self._pending:
             if decision is None:
                 self._pending.postpone()
             else:
                 self._settle(request.request_id, decision)
-        self._chat.call_after_refresh(self.look)
+        self._screen.call_after_refresh(self.look)
 
     def _several_answered(self, answer: Answer | None) -> None:
         self._list = None
@@ -112,7 +113,7 @@ class ApprovalController:
         for request_id in ids:
             if request_id in self._pending:
                 self._settle(request_id, ApprovalDecision(decision=verdict))
-        self._chat.call_after_refresh(self.look)
+        self._screen.call_after_refresh(self.look)
 
     def _count(self) -> None:
         """Says which of how many questions is on the screen."""
@@ -122,7 +123,7 @@ class ApprovalController:
     def _settle(self, request_id: str, decision: ApprovalDecision) -> None:
         # Settled here at once: until the agent tells of it, the next look must not open it again.
         if not self._bridge.decide(request_id, decision):
-            self._chat.notify("This question was already settled.", severity="warning", markup=False)
+            self._screen.notify("This question was already settled.", severity="warning", markup=False)
         self._pending.settle(request_id)
 
     def _close(self) -> None:
@@ -132,9 +133,9 @@ class ApprovalController:
 
     def _announce(self) -> None:
         shown = self._pending.first if self._dialog is None else None
-        self._line.announce(shown, len(self._pending))
+        self.line.announce(shown, len(self._pending))
 
     def _schedule_check(self, seconds: float) -> None:
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self._chat.set_timer(seconds, self.look)
+        self._timer = self._screen.set_timer(seconds, self.look)

@@ -139,12 +139,42 @@ COMMANDS: tuple[Command, ...] = (
         slash="tools",
         priority=True,
     ),
-    Command("chat.page_up", ("pageup",), "scroll up", "Scroll the conversation one page up", "chat", priority=True),
     Command(
-        "chat.page_down", ("pagedown",), "scroll down", "Scroll the conversation one page down", "chat", priority=True
+        "chat.page_up",
+        ("pageup",),
+        "scroll up",
+        "Scroll the conversation one page up",
+        "chat",
+        "scroll('page_up')",
+        priority=True,
     ),
-    Command("chat.scroll_top", ("ctrl+home",), "first message", "Go to the first message", "chat", priority=True),
-    Command("chat.scroll_end", ("ctrl+end",), "newest message", "Go to the newest message", "chat", priority=True),
+    Command(
+        "chat.page_down",
+        ("pagedown",),
+        "scroll down",
+        "Scroll the conversation one page down",
+        "chat",
+        "scroll('page_down')",
+        priority=True,
+    ),
+    Command(
+        "chat.scroll_top",
+        ("ctrl+home",),
+        "first message",
+        "Go to the first message",
+        "chat",
+        "scroll('top')",
+        priority=True,
+    ),
+    Command(
+        "chat.scroll_end",
+        ("ctrl+end",),
+        "newest message",
+        "Go to the newest message",
+        "chat",
+        "scroll('end')",
+        priority=True,
+    ),
     Command(
         "chat.search",
         ("ctrl+f",),
@@ -280,14 +310,16 @@ COMMANDS: tuple[Command, ...] = (
     # queue
     Command("queue.drop", ("ctrl+x",), "drop", "Empty composer: throw the last waiting message away", "queue"),
     # interrupt menu
-    Command("interrupt.cancel", ("escape",), "cancel", "Cancel what runs and stop", "interrupt", "menu_cancel"),
+    Command(
+        "interrupt.cancel", ("escape",), "cancel", "Cancel what runs and stop", "interrupt", "interrupt_with('cancel')"
+    ),
     Command(
         "interrupt.stop",
         ("s",),
         "stop after this step",
         "End the run after this step",
         "interrupt",
-        "menu_stop",
+        "interrupt_with('stop')",
     ),
     Command(
         "interrupt.now",
@@ -295,7 +327,7 @@ COMMANDS: tuple[Command, ...] = (
         "send queued now",
         "Cancel what runs and send what waits",
         "interrupt",
-        "menu_now",
+        "interrupt_with('now')",
     ),
     # tool panel
     Command("panel.cursor_up", ("up", "k"), "up", "Select the row above", "panel"),

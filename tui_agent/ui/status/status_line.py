@@ -1,6 +1,5 @@
 """The last line: what the agent does now, how full its window is, what it cost, and which keys matter here."""
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.content import Content
@@ -14,6 +13,7 @@ from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.text.amounts import count_text, money_text, seconds_text, share_text, tokens_text
+from tui_agent.ui.text.joined_parts import joined_parts
 from tui_agent.ui.text.sanitiser import one_line
 
 from .session_status import HANDLED_EVENTS, SessionStatus
@@ -89,7 +89,7 @@ class StatusLine(CoalescedRefresh):
         """The whole line: as much of the state and of the hints as fits, the state first."""
         width = self.size.width
         facts = self._facts()
-        left = _joined(facts, width)
+        left = joined_parts(facts, width)
         hints = self._hints()
         while hints and left.cell_length + sum(len(text) + 3 for text in hints) + 1 > width:
             hints.pop()
@@ -149,14 +149,3 @@ class StatusLine(CoalescedRefresh):
         if self.typing:
             return [hint("composer.submit"), hint("composer.new_line")]
         return [hint("chat.help"), "/ commands", hint("chat.cycle_mode"), hint("app.quit")]
-
-
-def _joined(facts: Sequence[Content], width: int) -> Content:
-    """As many facts as fit, with dots between."""
-    line = Content("")
-    for number, fact in enumerate(facts):
-        longer = line + (Content.styled(" · ", "$text-muted") if number else Content("")) + fact
-        if number and longer.cell_length > width:
-            break
-        line = longer
-    return line
