@@ -328,7 +328,7 @@ async def test_a_question_opens_by_itself_and_y_lets_the_call_run() -> None:
         await on.say("change a")
         on.clock.now += 5
         dialog = await dialog_of(on)
-        assert dialog.request.summary == "a"
+        assert dialog.dialog.request.summary == "a"
 
         await on.pilot.press("y")
         await on.settled()
@@ -400,7 +400,7 @@ async def test_questions_come_one_after_another() -> None:
         for _ in calls:
             dialog = await dialog_of(on)
             await on.until(lambda: on.app.screen is not on.chat)
-            seen.append(dialog.request.summary)
+            seen.append(dialog.dialog.request.summary)
             await on.pilot.press("y")
             await on.until(lambda shown=dialog: on.app.screen is not shown)
         await on.settled()
@@ -525,7 +525,7 @@ async def test_several_questions_are_answered_at_once() -> None:
     async with stage(steps, [tool]) as on:
         on.chat.bridge.submit("go")
         dialog = await dialog_of(on)
-        await on.until(lambda: dialog.total == 3)
+        await on.until(lambda: dialog.dialog.total == 3)
         await on.until(lambda: dialog.was_drawn)
         on.clock.now += 1
         await on.pilot.press("a")

@@ -11,7 +11,7 @@ from tests.ui.stage import Clock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.approval_list_screen import Answer, ApprovalListScreen
-from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
+from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS
 
 
 def request(number: int, rule: str | None = None, command: str = "") -> ApprovalRequest:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
-from tui_agent.ui.approval.input_edit import InputEdit
+from tui_agent.ui.approval.approval_screen import InputEdit
 from tui_agent.ui.text.sanitiser import sanitise
 
 texts = st.text(st.sampled_from('ab "\\\t\n\x1b\x9b\u202e\u200b日\ud800{}[]'), max_size=40)
