@@ -10,7 +10,7 @@ from textual.events import Paste, Resize
 
 from tui_agent.protocol.visible_text import TYPOGRAPHY, is_invisible
 from tui_agent.ui.composer.composer import Composer
-from tui_agent.ui.composer.folded_paste import escape_hidden, render_escapes, unescape_hidden
+from tui_agent.ui.composer.paste_folding_area import escape_hidden, render_escapes, unescape_hidden
 from tui_agent.ui.composer.prompt_area import PLACEHOLDER, PLACEHOLDER_BUSY, PromptArea
 
 LONG = "\n".join(f"line {number}" for number in range(20))
