@@ -15,7 +15,7 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import SessionLoaded
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.providers.scripted_provider import call, reply
-from tui_agent.ui.app.themes import ThemeProblem
+from tui_agent.ui.app.themes import ThemeCatalogue, ThemeProblem
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
@@ -53,7 +53,7 @@ async def test_a_changed_theme_is_seen_at_once_and_a_broken_one_keeps_the_last(t
     path.write_text(MINE.format("#336699"))
     app = app_with(tmp_path)
     async with app.run_test() as pilot:
-        await until(lambda: len(app._shelf.names) == 5)
+        await until(lambda: len(app.themes.names) == 5)
 
         def write_and_look() -> bool:
             # Written again and again: nothing says when the watcher begins to look.
@@ -73,12 +73,12 @@ async def test_a_folder_of_themes_may_be_made_while_the_app_runs(tmp_path: Path)
     folder = tmp_path / "config" / "themes"
     app = app_with(folder, "dark")
     async with app.run_test():
-        await until(lambda: len(app._shelf.names) == 4)
+        await until(lambda: len(app.themes.names) == 4)
 
         def make_and_look() -> bool:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "mine.toml").write_text(MINE.format("#336699"))
-            return "mine" in app._shelf.names
+            return "mine" in app.themes.names
 
         await until(make_and_look)
         await until(lambda: "mine" in app.available_themes)
@@ -90,7 +90,7 @@ async def test_themes_that_are_no_longer_watched_are_a_notice(tmp_path: Path, mo
     def fail() -> tuple[ThemeProblem, ...]:
         raise MemoryError
 
-    monkeypatch.setattr(app._shelf, "read_all", fail)
+    monkeypatch.setattr(ThemeCatalogue, "read_all", lambda _: fail())
     async with app.run_test() as pilot:
         await until(lambda: any("no longer watched (out of memory)" in note.message for note in app._notifications))
         assert app.is_running
@@ -116,7 +116,7 @@ async def test_a_recording_that_cannot_be_opened_is_a_notice(tmp_path: Path, fau
     app = TuiAgentApp(AgentBridge(FakeAgent(), EventBus()), theme="dark", open_player=fail)
     async with app.run_test():
         app.watch_recording("x")
-        await until(lambda: any("recording cannot be shown" in note.message for note in app._notifications))
+        await until(lambda: any("recording cannot be played" in note.message for note in app._notifications))
         assert app.is_running
 
 

@@ -1,4 +1,4 @@
-"""What the command palette offers: the commands of the one table, the themes, the permission modes."""
+"""Entries of the command palette: commands, permission modes and themes."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from tui_agent.ui.chat.chat_screen import ChatScreen
 
 @dataclass(frozen=True, slots=True)
 class PaletteEntry:
-    """One line of the palette."""
+    """One entry of the palette."""
 
     text: str
     help: str
@@ -20,10 +20,10 @@ class PaletteEntry:
 
 
 class CommandProvider(Provider):
-    """Everything that can be asked for by name."""
+    """Every command, mode and theme."""
 
     async def search(self, query: str) -> Hits:
-        """The offers that fit what was typed."""
+        """Yield the entries that match the query."""
         matcher = self.matcher(query)
         for offer in self._offers():
             score = matcher.match(offer.text)
@@ -31,7 +31,7 @@ class CommandProvider(Provider):
                 yield Hit(score, matcher.highlight(offer.text), offer.run, text=offer.text, help=offer.help)
 
     async def discover(self) -> Hits:
-        """All offers, before anything was typed."""
+        """Yield all entries while the query is empty."""
         for offer in self._offers():
             yield DiscoveryHit(offer.text, offer.run, text=offer.text, help=offer.help)
 
@@ -54,9 +54,9 @@ class CommandProvider(Provider):
 
 
 _MODE_HELP = {
-    PermissionMode.ASK: "Ask before whatever no rule decides",
-    PermissionMode.ACCEPT_EDITS: "Edit files in the workspace without a question; ask before the rest",
-    PermissionMode.PLAN: "Change nothing at all",
-    PermissionMode.ALLOW: "Run everything without a question but what a rule denies",
-    PermissionMode.DENY: "Refuse whatever no rule allows",
+    PermissionMode.ASK: "Ask before every call that no rule decides",
+    PermissionMode.ACCEPT_EDITS: "Edit files in the workspace without asking; ask before other calls",
+    PermissionMode.PLAN: "Read only; change nothing",
+    PermissionMode.ALLOW: "Run every call that no rule denies, without asking",
+    PermissionMode.DENY: "Deny every call that no rule allows",
 }

@@ -67,8 +67,8 @@ class StageApp(TuiAgentApp):
         """Nothing is opened."""
 
     async def _watch_themes(self) -> None:
-        """All themes are read once."""
-        self._apply_themes(self._shelf.read_all())
+        """Read all themes once."""
+        self.themes.read_now()
 
     def watch_recording(self, path: str) -> None:
         """What was watched then is no part of the recording."""
