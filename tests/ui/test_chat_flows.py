@@ -807,7 +807,7 @@ async def test_what_an_earlier_program_left_running_is_shown_and_ended_by_comman
         await on.pilot.press("ctrl+c")
         await on.say("/jobs")
         await on.until(lambda: on.draft == "")
-        on.chat.bridge.left_running = left
+        on.chat.bridge.open(on.loop, on.bus, left_running=left)
         await on.say("/jobs")
         await on.until(lambda: left.asked)
         await on.say("/jobs kill 12")

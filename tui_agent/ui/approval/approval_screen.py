@@ -13,11 +13,12 @@ from textual.events import Key, Paste
 from textual.widgets import Input, TextArea
 
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, GrantScope
+from tui_agent.ui.bridge.services import GrantFacts, NoGrantFacts
 from tui_agent.ui.text.rows_view import RowsView
 
 from .approval_layout import ApprovalLayout
 from .input_edit import InputEdit
-from .rule_offer import GrantFacts, NoGrantFacts, RuleOffer
+from .rule_offer import RuleOffer
 
 _ANSWERS = (
     "approve_once",

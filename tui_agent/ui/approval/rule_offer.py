@@ -3,11 +3,9 @@
 Pure. It is shown word for word before it is stored; nothing is stored that was not offered.
 """
 
-from collections.abc import Sequence
-from typing import Protocol
-
 from tui_agent.protocol.permissions import ApprovalRequest, GrantScope
 from tui_agent.ui.base.commands import command, key_label
+from tui_agent.ui.bridge.services import GrantFacts
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.argument_rows import beside, exact_rows
 from tui_agent.ui.text.sanitiser import one_line, visible
@@ -15,31 +13,6 @@ from tui_agent.ui.text.styled_lines import Line, Run, clipped, folded, wrapped
 
 MAX_LISTED_CALLS = 3
 """Calls of this session that are named; the others are counted."""
-
-
-class GrantFacts(Protocol):
-    """What is known of grants outside of a question."""
-
-    def file_of(self, scope: GrantScope) -> str | None:
-        """The file that keeps rules of a scope; None: they cannot be kept."""
-        ...
-
-    def answered(self, rule: str, but_call: str) -> Sequence[str]:
-        """The calls of this session, in a few words each, that the rule would have let pass without a question; of all
-        but one."""
-        ...
-
-
-class NoGrantFacts:
-    """Nothing is known: rules are kept for the session only."""
-
-    def file_of(self, scope: GrantScope) -> str | None:
-        """None."""
-        return None
-
-    def answered(self, rule: str, but_call: str) -> Sequence[str]:
-        """None."""
-        return ()
 
 
 class RuleOffer:

@@ -9,7 +9,8 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import AgentEvent
 from tui_agent.ui.approval.approval_controller import ApprovalController
 from tui_agent.ui.base.error_boundary import EventView
-from tui_agent.ui.bridge.agent_bridge import AgentBridge, AgentEvents, HistoryEvents
+from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.bridge.bridge_messages import AgentEvents, HistoryEvents, StatusPublished
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.panel.call_list import CallList
 from tui_agent.ui.status.notice_lines import AttentionLine
@@ -80,12 +81,15 @@ class ChatScreen(InputRouting):
         for envelope in message.events:
             self.apply(envelope)
         message.applied.set()
+        self._desk.look()
+
+    @on(StatusPublished)
+    def _show_agent_status(self) -> None:
         self.announce_pending_agent()
         busy = self.bridge.running
         self.entry.set_busy(busy)
         if not busy:
             self.close_menu()
-        self._desk.look()
 
     def _show_past(self, past: ScreenState) -> None:
         """Shows what was told in earlier lives of the session, in the place of what was known of it."""
@@ -134,11 +138,11 @@ class ChatScreen(InputRouting):
 
     def _requeue_waiting_messages(self) -> None:
         """What waited when the session ended waits on, also where the agent does not know of it any more."""
-        known = self.bridge.waited | {message.id for message in self.bridge.waiting}
+        known = self.bridge.status.restored_messages
         for message in self.queue.messages:
             if message.message_id not in known:
                 self.queue.forget(message.message_id)
-                self.bridge.keep(message.kind, message.text)
+                self.bridge.requeue(message.kind, message.text)
 
 
 def _events_handled_by(part: EventView, kind: type[AgentEvent]) -> Container[type[AgentEvent]]:

@@ -8,8 +8,7 @@ from textual.content import Content
 
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.commands import Command
-from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.bridge.pending_agent import NOT_READY
+from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
 from tui_agent.ui.composer.prompt_parser import UnknownSlash
 from tui_agent.ui.status.session_status import SessionStatus
 from tui_agent.ui.text.amounts import count_text, money_text, tokens_text
@@ -156,16 +155,16 @@ class CommandActions:
                 "/jobs lists commands that a killed tui-agent left running; /jobs kill [PID] ends them.", wrong=True
             )
             return False
-        left, agent_pending = self._bridge.left_running, self._bridge.agent_pending
-        if left is None:
+        status = self._bridge.status
+        if not status.has_leftovers:
             self._host.say(
-                NOT_READY if agent_pending else "No command of an earlier tui-agent is running.", wrong=agent_pending
+                NOT_READY if status.pending else "No command of an earlier tui-agent is running.", wrong=status.pending
             )
         elif wanted is None:
-            self._host.start("jobs", left.report())
+            self._host.start("jobs", self._bridge.report_leftovers())
         else:
-            self._host.start("jobs", left.end(int(wanted[1]) if wanted[1] else None))
-        return left is not None or not agent_pending
+            self._host.start("jobs", self._bridge.end_leftovers(int(wanted[1]) if wanted[1] else None))
+        return status.has_leftovers or not status.pending
 
     def _context(self) -> None:
         # Brings the whole agent along, which the first screen does not wait for.

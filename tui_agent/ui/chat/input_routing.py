@@ -10,8 +10,7 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from tui_agent.ui.base.commands import Command
-from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.bridge.pending_agent import NOT_READY
+from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_parser import (
     ShellCall,
@@ -32,7 +31,7 @@ from .command_actions import CommandActions
 from .interrupt_controls import ChatOptions, InterruptControls
 
 if TYPE_CHECKING:
-    from tui_agent.rewind.rewind_plan import RewindOutcome
+    from tui_agent.ui.bridge.engine_types import RewindOutcome
 
 
 class InputRouting(InterruptControls):

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
 
-from tui_agent.rewind.rewind_plan import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope, StepKind
 from tui_agent.ui.base.commands import command
+from tui_agent.ui.bridge.engine_types import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope, StepKind
 from tui_agent.ui.text.amounts import count_text, names_text
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
@@ -32,26 +31,6 @@ _LEFT = ("left alone", "muted")
 _LABEL = 15
 _COUNTS = 14
 _LONGEST = 200
-
-
-class RewindService(Protocol):
-    """Who knows what one can go back to, and does it."""
-
-    async def points(self) -> Sequence[RewindPoint]:
-        """The moments, the newest first."""
-        ...
-
-    async def plan(self, point: RewindPoint, /) -> RewindPlan:
-        """What going back to a moment would do."""
-        ...
-
-    async def plan_for_call(self, call_id: str, text: str, /) -> RewindPlan:
-        """What taking back the changes of a call would do."""
-        ...
-
-    async def carry_out(self, plan: RewindPlan, scope: Scope, overwritten: AbstractSet[Path], /) -> RewindOutcome:
-        """Does it."""
-        ...
 
 
 def local_time_text(milliseconds: int) -> str:
