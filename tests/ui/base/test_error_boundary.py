@@ -77,7 +77,8 @@ class FakeBrokenMessage(Part):
 async def test_a_part_that_fails_keeps_the_event_from_no_other() -> None:
     bus = EventBus()
     app = app_on(bus, log_file=LOG)
-    app.chat._parts = (FakeBrokenPart(), *app.chat._parts)
+    router = app.chat._router
+    router._views = ((FakeBrokenPart(), {Noticed}), *router._views)
 
     async with app.run_test(size=(120, 40)) as pilot:
         for _ in range(3):
@@ -108,7 +109,8 @@ async def test_a_message_that_cannot_be_drawn_leaves_the_rest_usable() -> None:
 async def test_a_test_sees_a_part_fail() -> None:
     bus = EventBus()
     app = app_on(bus, log_file=None)
-    app.chat._parts = (FakeBrokenPart(), *app.chat._parts)
+    router = app.chat._router
+    router._views = ((FakeBrokenPart(), {Noticed}), *router._views)
 
     async def look() -> None:
         async with app.run_test() as pilot:

@@ -1,14 +1,12 @@
 """The chat: a fold over the events. Live, resumed and replayed sessions come the same way and look the same."""
 
-from collections.abc import Container, Coroutine
+from collections.abc import Coroutine
 
 from textual import on
 from textual.worker import Worker, WorkerState
 
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events import AgentEvent
 from tui_agent.ui.approval.approval_controller import ApprovalController
-from tui_agent.ui.base.error_boundary import EventView
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.bridge_messages import AgentEvents, HistoryEvents, StatusPublished
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
@@ -17,7 +15,7 @@ from tui_agent.ui.status.notice_lines import AttentionLine
 
 from .input_routing import InputRouting
 from .interrupt_controls import ChatOptions
-from .screen_state import ScreenState, hides_welcome
+from .screen_state import EventRouter, ScreenState, hides_welcome
 
 
 class ChatScreen(InputRouting):
@@ -27,18 +25,19 @@ class ChatScreen(InputRouting):
         super().__init__(bridge, options)
         self._running_workers: dict[str, Worker[None]] = {}
         self._desk = ApprovalController(self, self.attention, bridge, options.surroundings.clock)
-        self._parts: tuple[EventView, ...] = (
+        # The status comes first: the parts behind it read it.
+        parts = (
             *(self.view, self.conversation, self.panel, self.timeline, self.strip),
             *(self.queue, self.title_bar, self.status_line, self._desk),
         )
-        self._listeners: dict[type[AgentEvent], tuple[EventView, ...]] = {}
+        self._router = EventRouter([(part, part.HANDLED_EVENTS) for part in parts], options.faults)
         self._past: ScreenState | None = None
 
     def on_mount(self) -> None:
         """Begins to listen and to serve; what the model needs is loaded once the screen is painted."""
         if (glimpse := self.options.glimpse) is not None:
             fold = ScreenState(self.options.faults, glimpse.calls_before)
-            fold.take(glimpse.events)
+            fold.apply(glimpse.events)
             self._show_past(fold)
         self._work("relay", self.bridge.relay(self.post_message))
         self._work("serve", self.bridge.serve())
@@ -49,13 +48,7 @@ class ChatScreen(InputRouting):
 
     def apply(self, envelope: Envelope) -> None:
         """Hands one event to what shows it; a part that fails keeps it from no other."""
-        kind = type(envelope.event)
-        listeners = self._listeners.get(kind)
-        if listeners is None:
-            listeners = self._listeners[kind] = tuple(
-                part for part in self._parts if kind in _events_handled_by(part, kind)
-            )
-        self.options.faults.hand_over(envelope, listeners)
+        self._router.apply(envelope)
         if hides_welcome(envelope.event):
             self.hide_welcome()
 
@@ -71,7 +64,7 @@ class ChatScreen(InputRouting):
     def _receive_events(self, message: AgentEvents) -> None:
         if isinstance(message, HistoryEvents):
             self._past = self._past or ScreenState(self.options.faults)
-            self._past.take(message.events)
+            self._past.apply(message.events)
             message.applied.set()
             return
         if self._past is not None:
@@ -101,7 +94,7 @@ class ChatScreen(InputRouting):
         self.timeline.show(past.times)
         self.queue.show(past.waiting)
         self._desk.show(past.approvals)
-        self.entry.composer.remember(past.said)
+        self.entry.composer.remember(past.inputs)
         for part in (self.strip, self.title_bar, self.status_line):
             part.changed()
 
@@ -143,8 +136,3 @@ class ChatScreen(InputRouting):
             if message.message_id not in known:
                 self.queue.forget(message.message_id)
                 self.bridge.requeue(message.kind, message.text)
-
-
-def _events_handled_by(part: EventView, kind: type[AgentEvent]) -> Container[type[AgentEvent]]:
-    """The events a part wants to hear; all, where it does not say. It is told no others."""
-    return getattr(part, "HANDLED_EVENTS", (kind,))
