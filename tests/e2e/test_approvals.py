@@ -68,7 +68,7 @@ def test_n_refuses_and_the_run_goes_on(desk: Desk) -> None:
 def test_f_refuses_with_words_that_the_model_reads(desk: Desk) -> None:
     with asked(desk, changing(says("I understand."))) as (app, server):
         app.press("f")
-        app.wait_for("Say why not")
+        app.wait_for("Type the reason")
         app.type("yes, no, say n: keep the word two")
         app.wait_for("keep the word two")
         app.press("enter")

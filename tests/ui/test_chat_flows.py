@@ -1,4 +1,4 @@
-"""A person at the keyboard, a real agent loop behind the bridge, a model that plays a script."""
+"""The chat with a simulated user, a real agent loop behind the bridge, and a scripted model."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,12 +16,12 @@ from tui_agent.ui.dialogs.text_page import TextPage
 
 
 def kinds(on: Stage) -> dict[str, int]:
-    """How many calls of each kind the panel shows."""
+    """Return the number of calls of each kind in the panel."""
     return {kind: len(places) for kind, places in on.chat.body.panel.ledger.places.items() if places}
 
 
 async def dialog_of(on: Stage) -> ApprovalScreen:
-    """Waits for the question and until its answers count."""
+    """Wait until an approval dialog is open and its answers count."""
     await on.until(lambda: isinstance(on.app.screen, ApprovalScreen))
     await on.pilot.pause()
     on.clock.now += 1
@@ -121,7 +121,7 @@ async def test_tab_with_nothing_going_on_keeps_the_draft() -> None:
 
 @asynccontextmanager
 async def streaming() -> AsyncIterator[tuple[Stage, asyncio.Event]]:
-    """A model that stops in the middle of its answer until the test lets it go on."""
+    """A model that pauses in the middle of its answer until the test continues it."""
     gate, reached = asyncio.Event(), asyncio.Event()
     async with stage([reply("Let me ", Wait(gate, reached), "think."), "Fine."]) as on:
         await on.say("think")
@@ -537,7 +537,7 @@ async def test_several_questions_are_answered_at_once() -> None:
         await on.pilot.press("space", "down", "space", "y")
 
         last = await dialog_of(on)
-        assert last.request.summary == "c"
+        assert last.dialog.request.summary == "c"
         await on.until(lambda: last.was_drawn)
         on.clock.now += 1
         await on.pilot.press("n")
@@ -634,7 +634,7 @@ async def test_what_is_typed_before_anything_has_the_focus_is_kept() -> None:
 
 
 def bash() -> StageTool:
-    """A shell that says what it was given."""
+    """A shell tool that returns its command."""
     return StageTool("bash", text="one file")
 
 
@@ -700,7 +700,7 @@ async def test_the_mark_alone_explains_itself() -> None:
 
 
 def page_of(on: Stage) -> str:
-    """The text of the page that is open."""
+    """Return the text of the open page."""
     page = on.app.screen
     assert isinstance(page, TextPage)
     return page.text_at(80).plain
@@ -738,7 +738,7 @@ ANSWERS = [f"{name} {'word ' * 800}" for name in ("one", "two", "three", "four",
 
 
 async def talked(on: Stage) -> None:
-    """Has a conversation that is long enough to be shortened."""
+    """Send messages until the conversation is long enough to be compacted."""
     for number in range(len(ANSWERS)):
         await on.say(f"go on {number}")
         await on.until(lambda number=number: len(on.loop.reports) == number + 1 and not on.chat.bridge.running)
@@ -787,7 +787,7 @@ async def test_a_session_gets_a_name() -> None:
 
 
 class LeftoverCommands:
-    """Notes what is asked of it."""
+    """Leftover commands that record their calls."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -807,7 +807,7 @@ async def test_what_an_earlier_program_left_running_is_shown_and_ended_by_comman
         await on.pilot.press("ctrl+c")
         await on.say("/jobs")
         await on.until(lambda: on.draft == "")
-        on.chat.bridge.left_running = left
+        on.chat.bridge.open(on.loop, on.bus, left_running=left)
         await on.say("/jobs")
         await on.until(lambda: left.asked)
         await on.say("/jobs kill 12")

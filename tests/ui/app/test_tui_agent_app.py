@@ -138,7 +138,9 @@ async def test_a_session_is_taken_up_again_with_history_and_messages_that_waited
         await shown(pilot)
         assert app.chat.body.has_class("-begun")
         assert app.chat.body.panel.ledger.places["running"] == set()
-        assert [(message.kind, message.text) for message in app.chat.bridge.waiting] == [
+        agent = app.chat.bridge._agent
+        assert isinstance(agent, FakeAgent)
+        assert [(message.kind, message.text) for message in agent.waiting_messages] == [
             ("steer", "also update the changelog"),
             ("follow_up", "then rest"),
         ]

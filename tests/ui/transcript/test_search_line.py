@@ -46,7 +46,7 @@ async def test_it_searches_with_each_letter_and_steps_through_the_matches() -> N
         await pilot.press("enter", "N", "n", "n")
         assert (before or 0) < (last or 0)
         assert app.chat.body.conversation._found_row == last
-        assert "n next · N before" in line_of(app)
+        assert "n next · N previous" in line_of(app)
 
 
 async def test_its_cursor_does_not_blink_however_long_it_stands() -> None:

@@ -111,7 +111,6 @@ class TuiAgentApp(BaseApp[None]):
             note_input: receives each terminal event, for a recording.
             open_player: opens recordings; None: recordings cannot be played.
         """
-        register_alt_enter()
         self._surroundings = surroundings or TerminalEnvironment.of_environment(os.environ)
         super().__init__()
         catalogue = ThemeCatalogue((shipped_themes(), *themes_dirs))
@@ -140,6 +139,7 @@ class TuiAgentApp(BaseApp[None]):
         self._adapt_to_terminal()
 
     def _adapt_to_terminal(self) -> None:
+        register_alt_enter()
         if self._surroundings.reduced_motion:
             self.animation_level = "none"
         if self._surroundings.no_color:

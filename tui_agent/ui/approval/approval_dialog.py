@@ -39,7 +39,7 @@ MIN_EDITOR = 8
 """Rows of the input editor."""
 
 AnswerStep = Literal["asking", "confirming", "explaining", "editing"]
-"""What the dialog shows: the request, the rule to store, a line for the reason, or the input editor."""
+"""The dialog's content: the request, the rule to store, a line for the reason, or the input editor."""
 
 _ANSWERS = (
     "approve_once",
@@ -72,7 +72,7 @@ class ApprovalDialog(Vertical):
         self.offer = offer
         """The rule that would be stored."""
         self.step: AnswerStep = "asking"
-        """What is shown."""
+        """The present content."""
         self.body = RowsView(self._body_rows, id="approval-body")
         """The whole input."""
         self.editor = InputEditor(id="approval-editor")
@@ -326,11 +326,10 @@ class ApprovalDialog(Vertical):
         if self._error:
             return wrapped([(visible(self._error), "error")], width)
         if self.step == "explaining":
-            return [Line(clipped([("Say why not; the agent reads it and goes on.", "muted")], width))]
+            return [Line(clipped([("Type the reason; the agent reads it and continues.", "muted")], width))]
         if self.step == "editing":
-            return [
-                Line(clipped([("It is checked and judged again; the agent is told what you changed.", "muted")], width))
-            ]
+            note = "The edited call is checked again; the agent learns what you changed."
+            return [Line(clipped([(note, "muted")], width))]
         return []
 
     def _key_rows(self, width: int) -> Sequence[Line]:

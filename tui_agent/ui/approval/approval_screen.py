@@ -23,12 +23,13 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, Gr
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.base.initial_breakpoints import apply_initial_breakpoints
+from tui_agent.ui.bridge.services import GrantFacts, NoGrantFacts
 from tui_agent.ui.text.paging import Paging
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import visible
 
 from .approval_dialog import ROOMY, TALL, WIDE, ApprovalDialog
-from .rule_offer import GrantFacts, NoGrantFacts, RuleOffer
+from .rule_offer import RuleOffer
 
 ListRequested = Literal["list"]
 """Result in place of a decision: show every waiting request."""
@@ -73,7 +74,7 @@ class ApprovalScreen(Paging, ModalScreen[ApprovalDecision | ListRequested | None
         self._request = request
         self._offer = RuleOffer(request, facts or NoGrantFacts())
         self.dialog = ApprovalDialog(request, self._offer, clock, position, total)
-        """What the screen shows."""
+        """The widget that shows the request."""
         self._guard = self.dialog.guard
 
     @cached_property

@@ -3,11 +3,9 @@
 The rule is shown word for word before it is stored; only rules that were offered can be stored.
 """
 
-from collections.abc import Sequence
-from typing import Protocol
-
 from tui_agent.protocol.permissions import ApprovalRequest, GrantScope
 from tui_agent.ui.base.commands import command, key_label
+from tui_agent.ui.bridge.services import GrantFacts
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.argument_rows import beside, exact_rows
 from tui_agent.ui.text.sanitiser import one_line, visible
@@ -15,30 +13,6 @@ from tui_agent.ui.text.styled_lines import Line, Run, clipped, folded, wrapped
 
 MAX_LISTED_CALLS = 3
 """Calls of this session that are listed; the others are only counted."""
-
-
-class GrantFacts(Protocol):
-    """Facts about stored rules that an approval request does not carry."""
-
-    def file_of(self, scope: GrantScope) -> str | None:
-        """Return the file that stores rules of a scope; None if they cannot be stored."""
-        ...
-
-    def answered(self, rule: str, but_call: str) -> Sequence[str]:
-        """Return a summary of each call of this session, except `but_call`, that the rule would have allowed."""
-        ...
-
-
-class NoGrantFacts:
-    """No facts: rules are stored for the session only."""
-
-    def file_of(self, scope: GrantScope) -> str | None:
-        """Return None."""
-        return None
-
-    def answered(self, rule: str, but_call: str) -> Sequence[str]:
-        """Return nothing."""
-        return ()
 
 
 class RuleOffer:

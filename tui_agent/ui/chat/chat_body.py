@@ -8,7 +8,6 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from tui_agent.ui.base.app_type import any_app
-from tui_agent.ui.base.error_boundary import EventView
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.panel.call_list import CallList
@@ -22,7 +21,7 @@ from .screen_state import ScreenState
 from .welcome import Welcome
 
 ScrollTarget: TypeAlias = Literal["page_up", "page_down", "top", "end"]
-"""Where a key scrolls the conversation."""
+"""Destination of a key that scrolls the conversation."""
 
 
 class ChatBody(Vertical):
@@ -70,7 +69,7 @@ class ChatBody(Vertical):
         yield self.search
 
     @property
-    def event_views(self) -> tuple[EventView, ...]:
+    def event_views(self) -> tuple[Conversation, ToolPanel, Timeline, PanelStrip]:
         """The widgets that show events, in the order in which they receive them."""
         # The strip draws the panel's ledger, so it comes after the panel.
         return (self.conversation, self.panel, self._timeline, self._strip)

@@ -17,7 +17,8 @@ from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.base.initial_breakpoints import apply_initial_breakpoints
-from tui_agent.ui.bridge.agent_bridge import AgentBridge, AgentEvents, HistoryEvents
+from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.bridge.bridge_messages import AgentEvents, HistoryEvents, StatusPublished
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.composer.queue_strip import QueueStrip
@@ -27,9 +28,8 @@ from tui_agent.ui.status.status_bars import StatusBars
 from .chat_body import ChatBody, ScrollTarget
 from .chat_options import ChatOptions
 from .command_actions import CommandActions
-from .event_dispatcher import EventDispatcher
 from .input_routing import InputRouter, Interrupt
-from .screen_state import ScreenState, hides_welcome
+from .screen_state import EventRouter, ScreenState, hides_welcome
 
 WIDE = 110
 """Columns from which the tool panel stands beside the conversation."""
@@ -71,9 +71,12 @@ class ChatScreen(AnyScreen):
         )
         self.input = InputRouter(bridge, self.entry, self.body.panel, commands, self.show_pending_agent)
         """Destinations of what the user types."""
-        bars = (self.bars.title, self.bars.line, self.approvals)
-        views = (self.bars.view, *self.body.event_views, self.entry.queue, *bars)
-        self._dispatcher = EventDispatcher(views, options.faults)
+        # The status comes first: the views behind it read it.
+        views = (
+            *(self.bars.view, *self.body.event_views),
+            *(self.entry.queue, self.bars.title, self.bars.line, self.approvals),
+        )
+        self._router = EventRouter([(view, view.HANDLED_EVENTS) for view in views], options.faults)
         self._past: ScreenState | None = None
         self._workers: dict[str, Worker[None]] = {}
 
@@ -90,7 +93,7 @@ class ChatScreen(AnyScreen):
         """Connect to the agent; what the model needs is loaded after the first paint."""
         if (glimpse := self.options.glimpse) is not None:
             fold = ScreenState(self.options.faults, glimpse.calls_before)
-            fold.take(glimpse.events)
+            fold.apply(glimpse.events)
             self._show_past(fold)
         self._work("relay", partial(self.bridge.relay, self.post_message))
         self._work("serve", self.bridge.serve)
@@ -111,7 +114,7 @@ class ChatScreen(AnyScreen):
 
     def apply(self, envelope: Envelope) -> None:
         """Hand one event to the parts that handle it."""
-        self._dispatcher.apply(envelope)
+        self._router.apply(envelope)
         if hides_welcome(envelope.event):
             self.body.hide_welcome()
 
@@ -119,7 +122,7 @@ class ChatScreen(AnyScreen):
     def _receive_events(self, message: AgentEvents) -> None:
         if isinstance(message, HistoryEvents):
             self._past = self._past or ScreenState(self.options.faults)
-            self._past.take(message.events)
+            self._past.apply(message.events)
             message.applied.set()
             return
         if self._past is not None:
@@ -129,9 +132,12 @@ class ChatScreen(AnyScreen):
         for envelope in message.events:
             self.apply(envelope)
         message.applied.set()
+        self.approvals.look()
+
+    @on(StatusPublished)
+    def _show_agent_status(self) -> None:
         self.show_pending_agent()
         self.entry.set_busy(self.bridge.running)
-        self.approvals.look()
 
     def _show_past(self, past: ScreenState) -> None:
         """Replace what is shown with the session's folded past."""
@@ -141,7 +147,7 @@ class ChatScreen(AnyScreen):
         self.body.show(past)
         self.entry.queue.show(past.waiting)
         self.approvals.show(past.approvals)
-        self.entry.composer.remember(past.said)
+        self.entry.composer.remember(past.inputs)
 
     def show_pending_agent(self) -> None:
         """Show whether the agent is still being loaded, and how many messages wait for it."""

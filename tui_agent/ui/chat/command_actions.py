@@ -1,4 +1,4 @@
-"""What `/` commands and entries of the command palette do."""
+"""The actions of `/` commands and of entries in the command palette."""
 
 import re
 from collections.abc import Callable, Coroutine, Sequence
@@ -11,8 +11,7 @@ from textual.message import Message
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.commands import Command
-from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.bridge.pending_agent import NOT_READY
+from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_parser import UnknownSlash
 from tui_agent.ui.dialogs.help_page import help_text
@@ -25,7 +24,7 @@ from tui_agent.ui.text.amounts import count_text, money_text, tokens_text
 from .chat_options import ChatOptions
 
 if TYPE_CHECKING:
-    from tui_agent.rewind.rewind_plan import RewindOutcome
+    from tui_agent.ui.bridge.engine_types import RewindOutcome
 
 _KILL = re.compile(r"kill(?:[ \t]+([0-9]{1,9}))?")
 UNDO = "undo"
@@ -214,15 +213,15 @@ class CommandActions:
                 "/jobs lists commands that a killed tui-agent left running; /jobs kill [PID] ends them.", wrong=True
             )
             return False
-        left, agent_pending = self._bridge.left_running, self._bridge.agent_pending
-        if left is None:
+        status = self._bridge.status
+        if not status.has_leftovers:
             none = "No command of an earlier tui-agent is running."
-            self.say(NOT_READY if agent_pending else none, wrong=agent_pending)
+            self.say(NOT_READY if status.pending else none, wrong=status.pending)
         elif wanted is None:
-            self._start("jobs", left.report())
+            self._start("jobs", self._bridge.report_leftovers())
         else:
-            self._start("jobs", left.end(int(wanted[1]) if wanted[1] else None))
-        return left is not None or not agent_pending
+            self._start("jobs", self._bridge.end_leftovers(int(wanted[1]) if wanted[1] else None))
+        return status.has_leftovers or not status.pending
 
     def _context(self) -> None:
         # Imports the whole agent, which must not delay the first screen.

@@ -1,10 +1,9 @@
-"""Where the user's input goes: to the agent, to one call or sub-agent, to a shell, to a command, or back."""
+"""Destinations of the user's input: the agent, one call or sub-agent, a shell, or a command."""
 
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
-from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.bridge.pending_agent import NOT_READY
+from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.composer.prompt_parser import (
@@ -113,17 +112,17 @@ class InputRouter:
 
     def requeue_waiting_messages(self) -> None:
         """Queue the messages that waited when the session ended and that the agent no longer knows."""
-        known = self._bridge.waited | {message.id for message in self._bridge.waiting}
+        known = self._bridge.status.restored_messages
         for message in self._entry.queue.messages:
             if message.message_id not in known:
                 self._entry.queue.forget(message.message_id)
-                self._bridge.keep(message.kind, message.text)
+                self._bridge.requeue(message.kind, message.text)
 
     # --- interrupts ---------------------------------------------------------------------------------------------------
 
     def cancel_call(self, call_id: str) -> None:
         """Cancel one call because the user asked for it."""
-        if not self._bridge.cancel_call(call_id, "the person cancelled this call"):
+        if not self._bridge.cancel_call(call_id, "the user cancelled this call"):
             self.commands.say("This call has already ended.")
 
     def interrupt(self, choice: Interrupt) -> None:

@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable
 
 from textual.content import Content
 
-from tui_agent.agent import ContextBreakdown
-from tui_agent.agent.report_text import report_text
 from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.ui.bridge.engine_types import ContextBreakdown, report_text
 from tui_agent.ui.text.amounts import share_text, tokens_text
 from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
 

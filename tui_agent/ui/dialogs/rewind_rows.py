@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
 
-from tui_agent.rewind.rewind_plan import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope, StepKind
 from tui_agent.ui.base.commands import command
+from tui_agent.ui.bridge.engine_types import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope, StepKind
 from tui_agent.ui.text.amounts import count_text, names_text
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
@@ -17,7 +16,7 @@ from tui_agent.ui.text.styled_lines import Line, Run, clipped, wrapped
 from .answer_keys import key_runs
 
 SCOPES: tuple[Scope, ...] = ("both", "files", "conversation")
-"""What a rewind restores, in the order in which a key steps through them."""
+"""Scopes of a rewind, in the order in which a key steps through them."""
 
 _SCOPE_LABELS: dict[Scope, str] = {
     "both": "files and conversation",
@@ -34,26 +33,6 @@ _LEFT = ("left alone", "muted")
 _LABEL = 15
 _COUNTS = 14
 _LONGEST = 200
-
-
-class RewindService(Protocol):
-    """Plans and carries out rewinds."""
-
-    async def points(self) -> Sequence[RewindPoint]:
-        """Return the points to go back to, newest first."""
-        ...
-
-    async def plan(self, point: RewindPoint, /) -> RewindPlan:
-        """Return what going back to a point would do."""
-        ...
-
-    async def plan_for_call(self, call_id: str, text: str, /) -> RewindPlan:
-        """Return what undoing the changes of a call would do."""
-        ...
-
-    async def carry_out(self, plan: RewindPlan, scope: Scope, overwritten: AbstractSet[Path], /) -> RewindOutcome:
-        """Carry out a plan, and return what it did."""
-        ...
 
 
 def local_time_text(milliseconds: int) -> str:

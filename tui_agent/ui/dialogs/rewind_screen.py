@@ -13,16 +13,17 @@ from textual.events import Paste
 from textual.screen import ModalScreen
 
 from tui_agent.protocol.background import run_service
-from tui_agent.rewind.rewind_plan import RewindOutcome, RewindPlan, RewindPoint, Scope
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for
+from tui_agent.ui.bridge.engine_types import RewindOutcome, RewindPlan, RewindPoint, Scope
+from tui_agent.ui.bridge.services import RewindService
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.paging import Paging
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.styled_lines import Line, clipped, wrapped
 
 from .answer_keys import AnswerKeys
-from .rewind_rows import SCOPES, RewindService, key_row, local_time_text, plan_rows, point_rows, state_row
+from .rewind_rows import SCOPES, key_row, local_time_text, plan_rows, point_rows, state_row
 
 BUSY = "The agent is working. Stop it before you go back."
 

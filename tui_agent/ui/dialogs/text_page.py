@@ -72,14 +72,15 @@ class TextPage(ModalScreen[None]):
         """
         super().__init__()
         self._heading = heading
-        self._text_at = text_at
+        self.text_at = text_at
+        """Returns the text for a width in cells."""
 
     def compose(self) -> ComposeResult:
         """Yield the page."""
         with VerticalScroll(can_focus=False) as page:
             page.border_title = Content(self._heading)
             page.border_subtitle = "esc closes"
-            yield PageBody(self._text_at)
+            yield PageBody(self.text_at)
 
     @property
     def _page(self) -> VerticalScroll:

@@ -76,7 +76,7 @@ class StatusLine(CoalescedRefresh):
         self._timer = self.set_interval(1.0, self.refresh, pause=True)
 
     def apply(self, envelope: Envelope) -> None:
-        """Takes one event."""
+        """Redraw after an event."""
         self.changed()
 
     def settle(self) -> None:
