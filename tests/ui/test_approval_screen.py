@@ -1,4 +1,4 @@
-"""The dialog: each key, what keeps it from being answered by accident, and what it must show first."""
+"""The approval dialog: its keys, its guard against accidental answers, and what it must show first."""
 
 import threading
 from collections.abc import AsyncIterator
@@ -42,7 +42,7 @@ LONG = REQUEST.model_copy(
 
 
 class FakeFacts:
-    """Two files, and one call that was asked about before."""
+    """Grant facts with two files and one earlier call."""
 
     def file_of(self, scope: str) -> str | None:
         return {"project": "/w/.tui-agent/config.toml", "user": "/home/a/config.toml"}.get(scope)
@@ -52,7 +52,7 @@ class FakeFacts:
 
 
 class Clock:
-    """A clock the test moves."""
+    """A clock that the test advances."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -62,28 +62,28 @@ class Clock:
 
 
 class Asked:
-    """A dialog on the screen, and what came of it."""
+    """A dialog on the screen, with its results."""
 
     def __init__(self, pilot: Pilot[None], screen: ApprovalScreen, clock: Clock) -> None:
         self.pilot, self.screen, self.clock = pilot, screen, clock
         self.answers: list[ApprovalDecision | ListRequested | None] = []
 
     async def press(self, *keys: str) -> None:
-        """Presses keys and waits until what they lead to is drawn."""
+        """Press keys and wait until their effect is drawn."""
         await self.pilot.press(*keys)
         await self.pilot.pause()
         while self.screen.is_attached and not self.screen.was_drawn:
             await self.pilot.pause()
 
     def keys_are_dim(self) -> bool:
-        """Whether the answers are drawn as long as they do not count."""
+        """Return True if the answers are dim."""
         keys = self.screen.query_one("#approval-keys", RowsView)
         line = keys.line_at(0)
         assert line is not None
         return "key" not in [style for _, style in line.runs]
 
     def text(self) -> str:
-        """Everything the dialog shows."""
+        """Return the text of the whole screen."""
         width, height = self.pilot.app.size
         rows = self.pilot.app.screen._compositor.render_strips(self.pilot.app.size)
         return "\n".join("".join(segment.text for segment in row)[:width] for row in rows[:height])
@@ -99,7 +99,7 @@ async def asking(
     quiet: bool = True,
     app: HostApp | None = None,
 ) -> AsyncIterator[Asked]:
-    """A dialog; with `quiet`, the moment before answers count is over."""
+    """Show a dialog; with `quiet`, answers count already."""
     clock = Clock()
     async with (app or HostApp()).run_test(size=size) as pilot:
         screen = ApprovalScreen(request, position, total, facts=FakeFacts(), clock=clock)
@@ -507,7 +507,7 @@ HUGE = REQUEST.model_copy(
 
 
 class Gate:
-    """Holds the rows of questions back until it is opened."""
+    """A gate that delays the layout of rows until it is opened."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._open = threading.Event()

@@ -1,4 +1,4 @@
-"""A long session is there before it is read: first its end, then all of it, and what is typed meanwhile waits."""
+"""A long session is shown before it is read: its end first, then all of it; input typed meanwhile is queued."""
 
 from textual.pilot import Pilot
 
@@ -16,7 +16,7 @@ RUNS = 30
 
 
 def long_story() -> tuple[Story, int]:
-    """A story of many runs with a call each, and where its last five begin."""
+    """Return a story of many runs with one call each, and the index at which its last five begin."""
     story, tail = Story(), 0
     for number in range(RUNS):
         if number == RUNS - 5:
@@ -32,7 +32,7 @@ def app_with(bridge: AgentBridge, glimpse: HistoryTail | None) -> TuiAgentApp:
 
 
 def rows(app: TuiAgentApp) -> list[str]:
-    """The rows of the conversation in sight."""
+    """Return the visible rows of the conversation."""
     view = app.chat.body.conversation
     top = view.scroll_offset.y
     lines = [view.line_at(row) for row in range(top, top + view.row_count)]

@@ -1,4 +1,4 @@
-"""The single lines of the screen at every width: what matters most is there, nothing runs over, nothing acts."""
+"""One-line widgets at every width: the most important part is shown, nothing overflows, no outside text acts."""
 
 import asyncio
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from tui_agent.ui.status.title_bar import TitleBar
 
 
 class OneWidget(App[None]):
-    """Shows one widget."""
+    """An app with one widget."""
 
     def __init__(self, widget: Widget) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class OneWidget(App[None]):
 
 
 async def drawn(widget: Widget, width: int, tell: Callable[[], object] = lambda: None, height: int = 12) -> list[str]:
-    """The rows of a widget at a width."""
+    """Return the rows of a widget at a width."""
     async with OneWidget(widget).run_test(size=(width, height)) as pilot:
         tell()
         await pilot.pause()

@@ -1,4 +1,4 @@
-"""Going back in the whole app: a real agent with real tools, kept in a real journal."""
+"""Rewinding in the whole app: a real agent with real tools and a real journal."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -21,12 +21,12 @@ from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.text.rows_view import RowsView
 
 PATIENCE = 60.0
-"""Seconds in which threads and programs have done what is waited for, however busy the machine."""
+"""Seconds until a wait for threads and programs fails; generous for a busy machine."""
 
 
 @dataclass
 class Desk:
-    """The app with a session behind it, and somebody in front of it."""
+    """The app with a session, and a simulated user."""
 
     app: TuiAgentApp
     pilot: Pilot[None]
@@ -44,7 +44,7 @@ class Desk:
         await self.pilot.press("enter")
 
     async def press(self, *keys: str) -> None:
-        """Presses keys, each after a quiet moment and with nothing at work."""
+        """Press keys, each after the quiet moment and once the page is idle."""
         for key in keys:
             screen = self.app.screen
             if isinstance(screen, RewindScreen):

@@ -1,4 +1,4 @@
-"""What a person may change before a call runs: nothing of it hides, and unchanged it is what it was."""
+"""The input that the user may edit: all of it is visible, and unedited text gives the same input."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Long pastes are short to look at and whole when sent."""
+"""Long pastes are folded on the screen and complete when sent."""
 
 from hypothesis import given
 from hypothesis import strategies as st

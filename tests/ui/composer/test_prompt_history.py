@@ -1,4 +1,4 @@
-"""Looking back at what was sent, and returning to the draft."""
+"""Recalling sent texts, and returning to the draft."""
 
 from tui_agent.ui.composer.composer import MAX_HISTORY_ENTRIES, PromptHistory
 

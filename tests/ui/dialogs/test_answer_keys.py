@@ -1,4 +1,4 @@
-"""No key that was meant for something else answers a question (P54)."""
+"""A key typed for something else never answers a question."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Going back, as rows."""
+"""Rows of the rewind page."""
 
 from pathlib import Path
 
