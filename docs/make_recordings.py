@@ -32,7 +32,9 @@ from tui_agent.session import StoredSession
 from tui_agent.tools import Workspace, default_tools
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
-from tui_agent.ui.bridge.recording_bridge import RecordingBridge, input_noter
+from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.bridge.exchange import RecordingExchange
+from tui_agent.ui.bridge.input_events import input_recorder
 
 RECORDINGS = Path(__file__).parent / "recordings"
 LABEL = "scripted demo, not a language model"
@@ -167,11 +169,11 @@ async def record(
         )
         tape.begin(head, print)
         app = TuiAgentApp(
-            RecordingBridge(loop, bus, tape),
+            AgentBridge(loop, bus, exchange=RecordingExchange(tape)),
             label=head.label,
             place=WorkingDirectory(head.directory, head.branch),
             surroundings=TerminalEnvironment(reduced_motion=True),
-            note_input=input_noter(tape),
+            note_input=input_recorder(tape),
         )
         async with app.run_test(size=size, notifications=True) as pilot:
             await drive(Tour(app, pilot, tape, server.rules))

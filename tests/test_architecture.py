@@ -22,7 +22,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "session": {"protocol", "agent.snapshot"},
     "rewind": {"protocol", "session", "tools"},
     **{f"ui.{part}": {"protocol", "ui"} for part in PARTS_OF_THE_SCREEN},
-    "ui": {"protocol", "recording", "agent", "session.store", "rewind.rewind_plan", "ui"},
+    "ui": {"protocol", "recording", "ui"},
+    "ui.bridge.engine_types": {"agent", "rewind.rewind_plan"},
+    "ui.app.session_picker": {"protocol", "session.store", "ui"},
     "headless": {"protocol", "agent", "session"},
     "library": {"protocol", "context", "execution", "permissions", "providers", "tools", "agent"},
     "cli": {"protocol", *SAME_FLOOR, "agent", "session", "rewind", "ui", "headless", "library"},
@@ -113,6 +115,49 @@ def test_textual_and_the_sdk_stay_in_their_rooms(path: Path) -> None:
     for library, room in ONLY_IN.items():
         if any(is_below(target, library) for target in imports_of(path)):
             assert name_of(path).split(".")[0] == room
+
+
+FOLDERS_OF_THE_SCREEN = (
+    *("base", "text", "bridge", "status", "panel", "transcript"),
+    *("composer", "dialogs", "approval", "chat", "app", "replay"),
+)
+"""Folders of `ui`, lowest first."""
+MOST_LINES, MOST_METHODS, MOST_ATTRIBUTES = 300, 30, 10
+"""Limits of the main screen with its bases."""
+
+
+@pytest.mark.parametrize("path", [path for path in modules() if name_of(path).startswith("ui.")], ids=name_of)
+def test_a_folder_of_the_screen_imports_only_lower_ones(path: Path) -> None:
+    folder = name_of(path).split(".")[1]
+    allowed = FOLDERS_OF_THE_SCREEN[: FOLDERS_OF_THE_SCREEN.index(folder) + 1]
+
+    assert {target.split(".")[1] for target in ours(path) if target.startswith("ui.")} <= set(allowed)
+
+
+def test_the_main_screen_stays_small() -> None:
+    classes = {
+        node.name: node
+        for path in modules()
+        if name_of(path).startswith("ui.")
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.ClassDef)
+    }
+    lines, methods, attributes, waiting = 0, 0, set[str](), ["ChatScreen"]
+    while waiting:
+        if (node := classes.get(waiting.pop())) is None:
+            continue
+        lines += (node.end_lineno or node.lineno) - node.lineno + 1
+        methods += sum(isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef) for part in node.body)
+        attributes |= {
+            part.attr
+            for part in ast.walk(node)
+            if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store) and ast.unparse(part.value) == "self"
+        }
+        waiting += [ast.unparse(base).partition("[")[0] for base in node.bases]
+
+    assert lines <= MOST_LINES
+    assert methods <= MOST_METHODS
+    assert len(attributes) <= MOST_ATTRIBUTES, sorted(attributes)
 
 
 def test_there_is_no_cycle_of_imports() -> None:

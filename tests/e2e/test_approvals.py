@@ -66,7 +66,7 @@ def test_n_denies_and_the_run_continues(desk: Desk) -> None:
 def test_f_denies_with_a_note_for_the_model(desk: Desk) -> None:
     with asked(desk, changing(says("I understand."))) as (app, server):
         app.press("f")
-        app.wait_for("Say why not")
+        app.wait_for("Type the reason")
         app.type("yes, no, say n: keep the word two")
         app.wait_for("keep the word two")
         app.press("enter")

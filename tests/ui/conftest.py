@@ -1,4 +1,4 @@
-"""Tests of the screen wait for what the app has to do, not for the machine."""
+"""Tests of the screen wait for the app to be idle, not for time."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Moments and plans to be shown, and somebody who hands them out."""
+"""Points and plans for tests of the rewind page, and a fake service that returns them."""
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -58,7 +58,7 @@ PLAN = RewindPlan(
 
 
 class FakeRewinding:
-    """Hands out a plan, and notes what it is asked to do."""
+    """Returns a plan, and records what it carries out."""
 
     def __init__(self, plan: RewindPlan = PLAN, points: Sequence[RewindPoint] = POINTS) -> None:
         self._plan = plan

@@ -1,4 +1,4 @@
-"""The app on a stage: the real agent loop with a scripted model, tools that a test lets go, and a pilot."""
+"""The app with the real agent loop, a scripted model, tools that a test releases, and a pilot."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -22,11 +22,11 @@ from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.chat_screen import ChatScreen
 
 PATIENCE = 60.0
-"""Seconds until a wait is a failure."""
+"""Seconds until a wait fails."""
 
 
 class FakePolicy:
-    """Reads run, everything else follows the mode."""
+    """A policy that allows reads; the mode decides everything else."""
 
     def __init__(self, mode: PermissionMode = PermissionMode.ASK) -> None:
         self.mode = mode
@@ -62,7 +62,7 @@ class FakePolicy:
 
 
 class StageTool(Tool):
-    """A tool that writes `text` and then waits until the test lets it go."""
+    """A tool that outputs `text` and then waits until the test releases it."""
 
     def __init__(self, name: str, *, read_only: bool = True, waits: bool = False, text: str = "done") -> None:
         self.spec = ToolSpec(
@@ -91,7 +91,7 @@ class StageTool(Tool):
 
 
 class Clock:
-    """Time that passes when a test says so."""
+    """A clock that the test advances."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -102,7 +102,7 @@ class Clock:
 
 @dataclass
 class Stage:
-    """Everything a test wants to touch."""
+    """The app and everything behind it."""
 
     app: TuiAgentApp
     pilot: Pilot[None]
@@ -121,28 +121,29 @@ class Stage:
         return self.chat.entry.composer.text
 
     async def until(self, happened: Callable[[], object]) -> None:
-        """Lets the app work until something has happened."""
+        """Let the app work until a condition holds."""
         async with asyncio.timeout(PATIENCE):
             while not happened():
                 await self.pilot.pause()
 
     async def type(self, text: str) -> None:
-        """Types a text, key by key."""
+        """Type a text, key by key."""
         await self.pilot.press(*("space" if letter == " " else letter for letter in text))
 
     async def say(self, text: str) -> None:
-        """Puts a text into the composer at once and sends it."""
+        """Paste a text into the composer and send it."""
         self.app.post_message(Paste(text))
         await self.until(lambda: self.draft.endswith(text))
         await self.pilot.press("enter")
 
     async def settled(self) -> None:
-        """Waits until nothing runs and everything that was told is shown."""
-        await self.until(lambda: not self.loop.running and self.chat.view.status == "idle" and self.chat.view.ended)
+        """Wait until no run is active and every event is shown."""
+        view = self.chat.bars.view
+        await self.until(lambda: not self.loop.running and view.status == "idle" and view.ended)
         await self.pilot.pause()
 
     def told(self) -> list[str]:
-        """What the agent has heard from the person so far, in order."""
+        """Return the user messages in the agent's history, in order."""
         return [message.text for message in self.loop.history.messages() if message.role == "user"]
 
 
@@ -155,7 +156,7 @@ async def stage(
     size: tuple[int, int] = (120, 40),
     prompt: str | None = None,
 ) -> AsyncIterator[Stage]:
-    """Raises the curtain; the app runs headless until the block is left."""
+    """Run the app headless until the block is left."""
     bus, clock = EventBus(), Clock()
     provider, policy = ScriptedProvider(steps), FakePolicy(mode)
     loop = AgentLoop(

@@ -1,4 +1,4 @@
-"""The app with a told session in it and nobody behind it: for pictures."""
+"""The app with the events of a session but no agent, for snapshots."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -17,14 +17,14 @@ from tui_agent.ui.composer.queued_messages import WaitingMessages
 
 
 class FakePolicyOf:
-    """Only knows a mode."""
+    """A policy that only has a mode."""
 
     def __init__(self, mode: PermissionMode) -> None:
         self.mode = mode
 
 
 class FakeAgent:
-    """Notes what is asked of it and tells nothing by itself."""
+    """An agent that records calls and publishes nothing."""
 
     def __init__(self, *, running: bool = False, mode: PermissionMode = PermissionMode.ASK) -> None:
         self.running = running
@@ -98,7 +98,7 @@ def still_app(
     reduced_motion: bool = True,
     remembers: bool = True,
 ) -> TuiAgentApp:
-    """The app showing a story; its clock stands where the story ended. `remembers`: its agent knows what waits."""
+    """Return the app showing a story, its clock stopped; `remembers`: its agent knows the queued messages."""
     ended_at, waiting = story.now, WaitingMessages()
     for envelope in story.envelopes:
         waiting.apply(envelope)
@@ -117,7 +117,7 @@ def still_app(
 
 
 def pressing(*keys: str) -> Callable[[Pilot[None]], Awaitable[None]]:
-    """Waits until the story is on the screen, then presses keys."""
+    """Wait until the story is on the screen, then press keys."""
 
     async def before(pilot: Pilot[None]) -> None:
         await shown(pilot)
@@ -129,19 +129,19 @@ def pressing(*keys: str) -> Callable[[Pilot[None]], Awaitable[None]]:
 
 
 async def shown(pilot: Pilot[None]) -> None:
-    """Waits until everything that was told is drawn, a question included."""
+    """Wait until every event is drawn, an approval dialog included."""
     app = pilot.app
     assert isinstance(app, TuiAgentApp)
-    while not app.chat.view.model or (app.chat.attention.display and app.screen is app.chat):
+    while not app.chat.bars.view.model or (app.chat.approvals.line.display and app.screen is app.chat):
         await pilot.pause()
     await drawn(pilot)
 
 
 async def drawn(pilot: Pilot[None]) -> None:
-    """Waits until nothing is to be drawn any more."""
+    """Wait until nothing is left to draw."""
     app = pilot.app
     assert isinstance(app, TuiAgentApp)
     for _ in range(3):
         await pilot.pause()
-        app.chat.conversation.flush()
+        app.chat.body.conversation.flush()
     await pilot.pause()

@@ -1,4 +1,4 @@
-"""The dialog: each key, what keeps it from being answered by accident, and what it must show first."""
+"""The approval dialog: its keys, its guard against accidental answers, and what it must show first."""
 
 import threading
 from collections.abc import AsyncIterator
@@ -12,10 +12,9 @@ from textual.widgets import Input, Static
 from tests.ui.row_kit import DIFF, HostApp, Teller, user
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, GrantScope
 from tui_agent.protocol.tool import Preview
-from tui_agent.ui.approval.approval_layout import ListRequested
 from tui_agent.ui.approval.approval_rows import ApprovalRows
-from tui_agent.ui.approval.approval_screen import ApprovalScreen
-from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
+from tui_agent.ui.approval.approval_screen import ApprovalScreen, ListRequested
+from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS
 from tui_agent.ui.text.rows_view import RowsView
 
 pytestmark = pytest.mark.slow
@@ -45,7 +44,7 @@ LONG = REQUEST.model_copy(
 
 
 class FakeFacts:
-    """Two files, and one call that was asked about before."""
+    """Grant facts with two files and one earlier call."""
 
     def file_of(self, scope: str) -> str | None:
         return {"project": "/w/.tui-agent/config.toml", "user": "/home/a/config.toml"}.get(scope)
@@ -55,7 +54,7 @@ class FakeFacts:
 
 
 class Clock:
-    """A clock the test moves."""
+    """A clock that the test advances."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -65,28 +64,28 @@ class Clock:
 
 
 class Asked:
-    """A dialog on the screen, and what came of it."""
+    """A dialog on the screen, with its results."""
 
     def __init__(self, pilot: Pilot[None], screen: ApprovalScreen, clock: Clock) -> None:
         self.pilot, self.screen, self.clock = pilot, screen, clock
         self.answers: list[ApprovalDecision | ListRequested | None] = []
 
     async def press(self, *keys: str) -> None:
-        """Presses keys and waits until what they lead to is drawn."""
+        """Press keys and wait until their effect is drawn."""
         await self.pilot.press(*keys)
         await self.pilot.pause()
         while self.screen.is_attached and not self.screen.was_drawn:
             await self.pilot.pause()
 
     def keys_are_dim(self) -> bool:
-        """Whether the answers are drawn as long as they do not count."""
+        """Return True if the answers are dim."""
         keys = self.screen.query_one("#approval-keys", RowsView)
         line = keys.line_at(0)
         assert line is not None
         return "key" not in [style for _, style in line.runs]
 
     def text(self) -> str:
-        """Everything the dialog shows."""
+        """Return the text of the whole screen."""
         width, height = self.pilot.app.size
         rows = self.pilot.app.screen._compositor.render_strips(self.pilot.app.size)
         return "\n".join("".join(segment.text for segment in row)[:width] for row in rows[:height])
@@ -102,7 +101,7 @@ async def asking(
     quiet: bool = True,
     app: HostApp | None = None,
 ) -> AsyncIterator[Asked]:
-    """A dialog; with `quiet`, the moment before answers count is over."""
+    """Show a dialog; with `quiet`, answers count already."""
     clock = Clock()
     async with (app or HostApp()).run_test(size=size) as pilot:
         screen = ApprovalScreen(request, position, total, facts=FakeFacts(), clock=clock)
@@ -171,7 +170,7 @@ async def test_for_ever_the_rule_and_the_file_are_shown_first(key: str, scope: G
             "bash(git commit:*)",
             "/w/.tui-agent/config.toml",
             "/home/a/config.toml",
-            "Deleting the rule there takes it back",
+            "To undo this, delete the rule there",
             "1 more question",
             "bash git commit -m y",
         ):
@@ -229,7 +228,7 @@ async def test_the_rule_shown_again_is_shown_whole() -> None:
 async def test_a_command_is_changed_before_it_is_allowed() -> None:
     async with asking(REQUEST.model_copy(update={"args": {"command": COMMAND, "timeout": 5}})) as asked:
         await asked.press("e")
-        assert asked.screen.editor.text == COMMAND
+        assert asked.screen.dialog.editor.text == COMMAND
         await asked.press(*" -v", "y", "n", "ctrl+s")
 
         changed = {"command": COMMAND + " -vyn", "timeout": 5}
@@ -247,7 +246,7 @@ async def test_what_is_no_input_is_refused_with_a_reason_and_one_can_go_back() -
     async with asking(REQUEST.model_copy(update={"preview": None})) as asked:
         await asked.press("e", "x", "ctrl+s")
         assert asked.answers == []
-        assert "this is no JSON" in asked.text()
+        assert "this is not valid JSON" in asked.text()
 
         await asked.press("escape")
         asked.clock.now += QUIET_SECONDS
@@ -261,7 +260,7 @@ async def test_what_hides_in_a_paste_can_be_seen_in_the_editor() -> None:
         asked.pilot.app.post_message(Paste("\x1b]52;c;eA==\x07 a\u202eb"))
         await asked.pilot.pause()
 
-        assert asked.screen.editor.text == COMMAND + "\\x1b]52;c;eA==\\x07 a\\u202eb"
+        assert asked.screen.dialog.editor.text == COMMAND + "\\x1b]52;c;eA==\\x07 a\\u202eb"
 
 
 async def test_a_long_input_is_changed_only_once_it_was_read() -> None:
@@ -269,7 +268,7 @@ async def test_a_long_input_is_changed_only_once_it_was_read() -> None:
         await asked.press("e", "ctrl+s")
 
         assert asked.answers == []
-        assert not asked.screen.editor.display
+        assert not asked.screen.dialog.editor.display
 
 
 async def test_the_list_is_offered_where_several_wait() -> None:
@@ -305,10 +304,10 @@ async def test_the_keys_are_drawn_dim_whenever_none_counts(disturbance: str) -> 
         asked.clock.now += QUIET_SECONDS / 2
         await asked.press(disturbance)
         asked.clock.now += QUIET_SECONDS / 2
-        asked.screen.show_keys()
+        asked.screen.dialog.show_keys()
         assert asked.keys_are_dim()
         asked.clock.now += QUIET_SECONDS / 2
-        asked.screen.show_keys()
+        asked.screen.dialog.show_keys()
         assert not asked.keys_are_dim()
 
         assert ("That key came too early" in asked.text()) is (disturbance == "y")
@@ -510,7 +509,7 @@ HUGE = REQUEST.model_copy(
 
 
 class Gate:
-    """Holds the rows of questions back until it is opened."""
+    """A gate that delays the layout of rows until it is opened."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._open = threading.Event()
@@ -539,7 +538,7 @@ async def test_a_long_input_is_laid_out_beside_the_keys_and_no_yes_counts_before
                 await asked.press(key)
                 asked.clock.now += QUIET_SECONDS
             assert asked.answers == []
-            assert asked.screen.step == "asking"
+            assert asked.screen.dialog.step == "asking"
 
             gate.open()
             while "echo a b" not in asked.text():
@@ -548,7 +547,7 @@ async def test_a_long_input_is_laid_out_beside_the_keys_and_no_yes_counts_before
             assert asked.answers == []
             assert "more rows" in asked.text()
 
-            while not asked.screen.body.read_to_end:
+            while not asked.screen.dialog.body.read_to_end:
                 await asked.press("pagedown")
             await asked.press("y")
             assert asked.answers == [ApprovalDecision(decision="approve")]
@@ -572,12 +571,12 @@ async def test_a_long_input_laid_out_for_another_width_is_read_anew() -> None:
     async with asking(HUGE, size=(120, 40)) as asked:
         while "echo a b" not in asked.text():
             await asked.pilot.pause()
-        while not asked.screen.body.read_to_end:
+        while not asked.screen.dialog.body.read_to_end:
             await asked.press("pagedown")
 
         await asked.pilot.resize_terminal(80, 24)
         await asked.pilot.pause()
-        while asked.screen.body.total < 2:
+        while asked.screen.dialog.body.total < 2:
             await asked.pilot.pause()
         await asked.press("y")
 

@@ -1,4 +1,4 @@
-"""A person at the keyboard, a real agent loop behind the bridge, a model that plays a script."""
+"""The chat with a simulated user, a real agent loop behind the bridge, and a scripted model."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,12 +18,12 @@ pytestmark = pytest.mark.slow
 
 
 def kinds(on: Stage) -> dict[str, int]:
-    """How many calls of each kind the panel shows."""
-    return {kind: len(places) for kind, places in on.chat.panel.ledger.places.items() if places}
+    """Return the number of calls of each kind in the panel."""
+    return {kind: len(places) for kind, places in on.chat.body.panel.ledger.places.items() if places}
 
 
 async def dialog_of(on: Stage) -> ApprovalScreen:
-    """Waits for the question and until its answers count."""
+    """Wait until an approval dialog is open and its answers count."""
     await on.until(lambda: isinstance(on.app.screen, ApprovalScreen))
     await on.pilot.pause()
     on.clock.now += 1
@@ -42,7 +42,7 @@ async def test_a_prompt_is_answered() -> None:
 
         assert on.told() == ["is it fine"]
         assert on.draft == ""
-        assert on.chat.has_class("-begun")
+        assert on.chat.body.has_class("-begun")
 
 
 async def test_a_prompt_given_at_the_start_is_sent_at_once() -> None:
@@ -73,15 +73,15 @@ async def test_enter_while_tools_run_steers_and_lands_after_them() -> None:
         await on.say("look at a")
         await on.until(lambda: kinds(on) == {"running": 1})
         await on.say("and at b")
-        await on.until(lambda: on.chat.queue.messages)
-        assert [message.text for message in on.chat.queue.messages] == ["and at b"]
-        assert on.chat.queue.display
+        await on.until(lambda: on.chat.entry.queue.messages)
+        assert [message.text for message in on.chat.entry.queue.messages] == ["and at b"]
+        assert on.chat.entry.queue.display
 
         tool.gate.set()
         await on.settled()
 
         assert on.told() == ["look at a", "and at b"]
-        assert not on.chat.queue.display
+        assert not on.chat.entry.queue.display
         assert len(on.provider.requests) == 2
 
 
@@ -93,8 +93,8 @@ async def test_a_follow_up_gets_a_turn_of_its_own(key: str) -> None:
         await on.until(lambda: kinds(on) == {"running": 1})
         await on.type("then b")
         await on.pilot.press(key)
-        await on.until(lambda: on.chat.queue.messages)
-        assert on.chat.queue.messages[0].follows_up
+        await on.until(lambda: on.chat.entry.queue.messages)
+        assert on.chat.entry.queue.messages[0].follows_up
 
         tool.gate.set()
         await on.settled()
@@ -123,7 +123,7 @@ async def test_tab_with_nothing_going_on_keeps_the_draft() -> None:
 
 @asynccontextmanager
 async def streaming() -> AsyncIterator[tuple[Stage, asyncio.Event]]:
-    """A model that stops in the middle of its answer until the test lets it go on."""
+    """A model that pauses in the middle of its answer until the test continues it."""
     gate, reached = asyncio.Event(), asyncio.Event()
     async with stage([reply("Let me ", Wait(gate, reached), "think."), "Fine."]) as on:
         await on.say("think")
@@ -137,7 +137,7 @@ async def test_a_waiting_message_is_taken_back_for_editing() -> None:
         await on.until(lambda: on.chat.entry.composer.waiting == 1)
         await on.pilot.press("up")
         await on.until(lambda: on.draft == "ande b")
-        await on.until(lambda: not on.chat.queue.messages)
+        await on.until(lambda: not on.chat.entry.queue.messages)
 
         await on.pilot.press("left", "left", "backspace")
         await on.pilot.press("enter")
@@ -152,7 +152,7 @@ async def test_a_waiting_message_is_dropped() -> None:
         await on.say("and b")
         await on.until(lambda: on.chat.entry.composer.waiting == 1)
         await on.pilot.press("ctrl+x")
-        await on.until(lambda: not on.chat.queue.messages)
+        await on.until(lambda: not on.chat.entry.queue.messages)
         gate.set()
         await on.settled()
 
@@ -163,12 +163,12 @@ async def test_a_click_on_a_waiting_message_takes_it_back() -> None:
     async with streaming() as (on, gate):
         await on.say("one")
         await on.say("two")
-        await on.until(lambda: len(on.chat.queue.messages) == 2)
+        await on.until(lambda: len(on.chat.entry.queue.messages) == 2)
         await on.pilot.pause()
         await on.pilot.click("#queue", offset=(5, 1))
         await on.until(lambda: on.draft == "one")
 
-        assert [message.text for message in on.chat.queue.messages] == ["two"]
+        assert [message.text for message in on.chat.entry.queue.messages] == ["two"]
         gate.set()
 
 
@@ -204,15 +204,15 @@ async def test_escape_shows_the_consequences_and_a_second_one_cancels() -> None:
         await on.say("look at a")
         await on.until(lambda: kinds(on) == {"running": 1})
         await on.pilot.press("escape")
-        assert on.chat.menu.is_open
-        assert "esc again: cancel 1 tool and stop" in on.chat.menu.render().plain
+        assert on.chat.entry.menu.is_open
+        assert "esc again: cancel 1 tool and stop" in on.chat.entry.menu.render().plain
 
         await on.pilot.press("escape")
         await on.settled()
 
         assert on.loop.reports[-1].reason == "aborted"
         assert kinds(on) == {"done": 1}
-        assert not on.chat.menu.is_open
+        assert not on.chat.entry.menu.is_open
         assert on.app.focused is on.chat.entry.composer
 
 
@@ -236,7 +236,7 @@ async def test_n_in_the_menu_sends_what_waits_now() -> None:
         await on.say("look at a")
         await on.until(lambda: kinds(on) == {"running": 1})
         await on.say("look at b instead")
-        await on.until(lambda: on.chat.queue.messages)
+        await on.until(lambda: on.chat.entry.queue.messages)
         await on.pilot.press("escape", "n")
         await on.until(lambda: len(on.loop.reports) == 2)
 
@@ -262,7 +262,7 @@ async def test_another_key_closes_the_menu_and_is_typed() -> None:
         await on.say("look at a")
         await on.until(lambda: kinds(on) == {"running": 1})
         await on.pilot.press("escape", "x")
-        assert not on.chat.menu.is_open
+        assert not on.chat.entry.menu.is_open
 
         await on.pilot.press("s")
         assert on.draft == "xs"
@@ -276,16 +276,16 @@ async def test_messages_that_wait_survive_a_cancelled_run() -> None:
         await on.say("look at a")
         await on.until(lambda: kinds(on) == {"running": 1})
         await on.say("and b")
-        await on.until(lambda: on.chat.queue.messages)
+        await on.until(lambda: on.chat.entry.queue.messages)
         await on.pilot.press("escape", "escape")
         await on.settled()
-        assert [message.text for message in on.chat.queue.messages] == ["and b"]
+        assert [message.text for message in on.chat.entry.queue.messages] == ["and b"]
 
         await on.pilot.press("ctrl+s")
         await on.until(lambda: len(on.loop.reports) == 2)
 
         assert on.told() == ["look at a", "and b"]
-        assert not on.chat.queue.messages
+        assert not on.chat.entry.queue.messages
 
 
 async def test_ctrl_c_empties_then_cancels_then_quits() -> None:
@@ -330,7 +330,7 @@ async def test_a_question_opens_by_itself_and_y_lets_the_call_run() -> None:
         await on.say("change a")
         on.clock.now += 5
         dialog = await dialog_of(on)
-        assert dialog.request.summary == "a"
+        assert dialog.dialog.request.summary == "a"
 
         await on.pilot.press("y")
         await on.settled()
@@ -357,7 +357,7 @@ async def test_nothing_opens_while_somebody_types() -> None:
     async with stage([reply(call("change", what="a")), "Changed."], [tool]) as on:
         await on.say("change a")
         await on.until(lambda: kinds(on) == {"needs_you": 1})
-        await on.until(lambda: on.chat.attention.display)
+        await on.until(lambda: on.chat.approvals.line.display)
         assert on.app.screen is on.chat
 
         await on.type("yes")
@@ -380,7 +380,7 @@ async def test_not_now_puts_it_off_until_it_is_asked_for() -> None:
         on.clock.now += 60
         await on.pilot.pause()
         assert on.app.screen is on.chat
-        assert on.chat.attention.display
+        assert on.chat.approvals.line.display
         assert kinds(on) == {"needs_you": 1}
 
         await on.pilot.press("ctrl+y")
@@ -389,7 +389,7 @@ async def test_not_now_puts_it_off_until_it_is_asked_for() -> None:
         await on.settled()
 
         assert tool.ran == ["a"]
-        assert not on.chat.attention.display
+        assert not on.chat.approvals.line.display
 
 
 async def test_questions_come_one_after_another() -> None:
@@ -402,7 +402,7 @@ async def test_questions_come_one_after_another() -> None:
         for _ in calls:
             dialog = await dialog_of(on)
             await on.until(lambda: on.app.screen is not on.chat)
-            seen.append(dialog.request.summary)
+            seen.append(dialog.dialog.request.summary)
             await on.pilot.press("y")
             await on.until(lambda shown=dialog: on.app.screen is not shown)
         await on.settled()
@@ -457,7 +457,7 @@ async def test_the_announcement_can_be_clicked() -> None:
     tool = StageTool("change", read_only=False)
     async with stage([reply(call("change", what="a")), "Changed."], [tool]) as on:
         await on.say("change a")
-        await on.until(lambda: on.chat.attention.display)
+        await on.until(lambda: on.chat.approvals.line.display)
         await on.pilot.pause()
         await on.pilot.click("#attention")
         await dialog_of(on)
@@ -474,7 +474,7 @@ async def test_shift_tab_cycles_the_modes() -> None:
             seen.append(on.policy.mode.value)
 
         assert seen == ["accept_edits", "plan", "ask", "accept_edits"]
-        await on.until(lambda: "accept edits" in on.chat.title_bar.render().plain)
+        await on.until(lambda: "accept edits" in on.chat.bars.title.render().plain)
 
 
 async def test_commands_by_name_do_what_they_say() -> None:
@@ -485,11 +485,11 @@ async def test_commands_by_name_do_what_they_say() -> None:
         await on.until(lambda: isinstance(on.app.screen, TextPage))
         await on.pilot.press("pagedown", "down", "up", "pageup", "end", "home", "escape")
         await on.until(lambda: on.app.screen is on.chat)
-        await on.until(lambda: len(on.chat.theme_names) == 4)
+        await on.until(lambda: len(on.chat.input.commands.theme_names) == 4)
         await on.say("/theme light")
         await on.until(lambda: on.app.theme == "light")
         await on.say("/tools")
-        await on.until(lambda: on.chat.panel.has_focus_within)
+        await on.until(lambda: on.chat.body.panel.has_focus_within)
 
         assert on.told() == []
 
@@ -500,8 +500,8 @@ async def test_commands_by_name_do_what_they_say() -> None:
         ("/mode", "The mode is ask"),
         ("/mode bold", "There is no mode bold"),
         ("/theme nowhere", "There is no theme nowhere"),
-        ("/cost", "0 tokens read · 0 written · cost not known"),
-        ("/stop", "Nothing runs"),
+        ("/cost", "0 tokens read · 0 written · cost unknown"),
+        ("/stop", "Nothing is running"),
         ("/hlep", "There is no command /hlep. Did you mean /help?"),
     ],
 )
@@ -527,7 +527,7 @@ async def test_several_questions_are_answered_at_once() -> None:
     async with stage(steps, [tool]) as on:
         on.chat.bridge.submit("go")
         dialog = await dialog_of(on)
-        await on.until(lambda: dialog.total == 3)
+        await on.until(lambda: dialog.dialog.total == 3)
         await on.until(lambda: dialog.was_drawn)
         on.clock.now += 1
         await on.pilot.press("a")
@@ -539,7 +539,7 @@ async def test_several_questions_are_answered_at_once() -> None:
         await on.pilot.press("space", "down", "space", "y")
 
         last = await dialog_of(on)
-        assert last.request.summary == "c"
+        assert last.dialog.request.summary == "c"
         await on.until(lambda: last.was_drawn)
         on.clock.now += 1
         await on.pilot.press("n")
@@ -581,7 +581,7 @@ async def test_selected_text_is_copied_before_anything_else() -> None:
     async with stage(["It is fine."]) as on:
         await on.say("is it fine")
         await on.settled()
-        on.chat.conversation.text_select_all()
+        on.chat.body.conversation.text_select_all()
         await on.pilot.press("ctrl+c")
 
         assert "It is fine." in on.app.clipboard
@@ -636,7 +636,7 @@ async def test_what_is_typed_before_anything_has_the_focus_is_kept() -> None:
 
 
 def bash() -> StageTool:
-    """A shell that says what it was given."""
+    """A shell tool that returns its command."""
     return StageTool("bash", text="one file")
 
 
@@ -702,7 +702,7 @@ async def test_the_mark_alone_explains_itself() -> None:
 
 
 def page_of(on: Stage) -> str:
-    """The text of the page that is open."""
+    """Return the text of the open page."""
     page = on.app.screen
     assert isinstance(page, TextPage)
     return page.text_at(80).plain
@@ -740,7 +740,7 @@ ANSWERS = [f"{name} {'word ' * 800}" for name in ("one", "two", "three", "four",
 
 
 async def talked(on: Stage) -> None:
-    """Has a conversation that is long enough to be shortened."""
+    """Send messages until the conversation is long enough to be compacted."""
     for number in range(len(ANSWERS)):
         await on.say(f"go on {number}")
         await on.until(lambda number=number: len(on.loop.reports) == number + 1 and not on.chat.bridge.running)
@@ -750,7 +750,7 @@ async def test_compact_shortens_the_conversation_and_keeps_what_is_named() -> No
     async with stage([*ANSWERS, "It was about words."]) as on:
         await talked(on)
         await on.say("/compact the numbers")
-        parts = on.chat.conversation.transcript.parts
+        parts = on.chat.body.conversation.transcript.parts
         await on.until(lambda: any("Conversation shortened" in part.text for part in parts))
         await on.say("/compact undo")
         await on.until(lambda: any("Shortening taken back" in part.text for part in parts))
@@ -767,7 +767,7 @@ async def test_shortening_can_be_cancelled_and_a_message_that_came_meanwhile_is_
         await talked(on)
         before = on.loop.history.messages()
         await on.say("/compact")
-        await on.until(lambda: on.chat.view.status == "compacting")
+        await on.until(lambda: on.chat.bars.view.status == "compacting")
         await on.say("still there?")
         await on.pilot.press("escape", "escape")
         await on.until(lambda: len(on.loop.reports) == len(ANSWERS) + 1)
@@ -783,13 +783,13 @@ async def test_a_session_gets_a_name() -> None:
         await on.pilot.press("space", "m", "y", "space", "w", "enter")
         await on.until(
             lambda: any(
-                "This session is called my w now" in part.text for part in on.chat.conversation.transcript.parts
+                "This session is called my w now" in part.text for part in on.chat.body.conversation.transcript.parts
             )
         )
 
 
 class LeftoverCommands:
-    """Notes what is asked of it."""
+    """Leftover commands that record their calls."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -809,7 +809,7 @@ async def test_what_an_earlier_program_left_running_is_shown_and_ended_by_comman
         await on.pilot.press("ctrl+c")
         await on.say("/jobs")
         await on.until(lambda: on.draft == "")
-        on.chat.bridge.left_running = left
+        on.chat.bridge.open(on.loop, on.bus, left_running=left)
         await on.say("/jobs")
         await on.until(lambda: left.asked)
         await on.say("/jobs kill 12")
@@ -847,7 +847,7 @@ async def test_a_row_of_the_panel_is_cancelled_by_its_key() -> None:
         await on.pilot.press("ctrl+t", "end", "x")
         await on.settled()
 
-        assert [entry.view.status for entry in on.chat.panel.ledger.calls] == ["cancelled"]
+        assert [entry.view.status for entry in on.chat.body.panel.ledger.calls] == ["cancelled"]
 
 
 async def test_an_at_sign_before_a_name_nobody_has_is_text() -> None:

@@ -13,7 +13,7 @@ from tui_agent.protocol.messages import TextBlock, Usage
 from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart, PermissionMode
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
-from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
+from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.transcript.conversation import Conversation
 
@@ -175,11 +175,11 @@ def asking(request: ApprovalRequest, *keys: str) -> object:
         while not screen.was_drawn:
             await pilot.pause()
         clock.now += QUIET_SECONDS
-        screen.show_keys()
+        screen.dialog.show_keys()
         await pilot.press(*keys)
         clock.now += QUIET_SECONDS
         await pilot.pause()
-        screen.show_keys()
+        screen.dialog.show_keys()
         await pilot.pause()
 
     return ask

@@ -1,4 +1,4 @@
-"""A long session is there before it is read: first its end, then all of it, and what is typed meanwhile waits."""
+"""A long session is shown before it is read: its end first, then all of it; input typed meanwhile is queued."""
 
 import pytest
 from textual.pilot import Pilot
@@ -17,7 +17,7 @@ RUNS = 30
 
 
 def long_story() -> tuple[Story, int]:
-    """A story of many runs with a call each, and where its last five begin."""
+    """Return a story of many runs with one call each, and the index at which its last five begin."""
     story, tail = Story(), 0
     for number in range(RUNS):
         if number == RUNS - 5:
@@ -33,15 +33,15 @@ def app_with(bridge: AgentBridge, glimpse: HistoryTail | None) -> TuiAgentApp:
 
 
 def rows(app: TuiAgentApp) -> list[str]:
-    """The rows of the conversation in sight."""
-    view = app.chat.conversation
+    """Return the visible rows of the conversation."""
+    view = app.chat.body.conversation
     top = view.scroll_offset.y
     lines = [view.line_at(row) for row in range(top, top + view.row_count)]
     return [line.plain if line is not None else "" for line in lines]
 
 
 async def all_there(app: TuiAgentApp, pilot: Pilot[None], parts_before: int) -> None:
-    while len(app.chat.conversation.transcript.parts) <= parts_before:
+    while len(app.chat.body.conversation.transcript.parts) <= parts_before:
         await pilot.pause()
     await drawn(pilot)
 
@@ -54,16 +54,16 @@ async def test_the_end_is_shown_before_the_agent_is_there_and_looks_the_same_aft
 
     async with app.run_test(size=(120, 40)) as pilot:
         await drawn(pilot)
-        before, parts = rows(app), len(app.chat.conversation.transcript.parts)
+        before, parts = rows(app), len(app.chat.body.conversation.transcript.parts)
         assert any("answer 29" in row for row in before)
-        assert app.chat.panel.ledger.total == RUNS
-        assert [call.number for call in app.chat.panel.ledger.calls] == [26, 27, 28, 29, 30]
+        assert app.chat.body.panel.ledger.total == RUNS
+        assert [call.number for call in app.chat.body.panel.ledger.calls] == [26, 27, 28, 29, 30]
 
         bridge.open(FakeAgent(), EventBus(), story.envelopes)
         await all_there(app, pilot, parts)
         assert rows(app) == before
-        assert [call.number for call in app.chat.panel.ledger.calls] == list(range(1, RUNS + 1))
-        assert app.chat.conversation.search("question 3") == 1
+        assert [call.number for call in app.chat.body.panel.ledger.calls] == list(range(1, RUNS + 1))
+        assert app.chat.body.conversation.search("question 3") == 1
         await pilot.press("up")
         assert app.chat.entry.composer.text == "question 29"
 
@@ -76,20 +76,20 @@ async def test_whoever_scrolled_up_or_searched_meanwhile_stays_where_they_are() 
 
     async with app.run_test(size=(120, 24)) as pilot:
         await drawn(pilot)
-        parts = len(app.chat.conversation.transcript.parts)
-        assert app.chat.conversation.search("answer") == 5
+        parts = len(app.chat.body.conversation.transcript.parts)
+        assert app.chat.body.conversation.search("answer") == 5
         await pilot.press("pageup")
         await drawn(pilot)
         before = rows(app)
-        assert not app.chat.conversation.following
+        assert not app.chat.body.conversation.following
 
         bridge.open(FakeAgent(), EventBus(), story.envelopes)
         await all_there(app, pilot, parts)
         assert rows(app) == before
-        assert app.chat.conversation.news == ""
-        app.chat.conversation.next_match()
+        assert app.chat.body.conversation.news == ""
+        app.chat.body.conversation.next_match()
         assert any("answer" in row for row in rows(app))
-        assert sum("answer" in part.text for part in app.chat.conversation.transcript.parts) == RUNS
+        assert sum("answer" in part.text for part in app.chat.body.conversation.transcript.parts) == RUNS
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ async def test_what_is_typed_before_the_agent_is_there_is_sent_when_it_is() -> N
         await pilot.press(*"/context", "enter", *"/rewind", "enter")
         await drawn(pilot)
         assert any("still being read" in note.message for note in app._notifications)
-        assert "◌ opening · 1 message to be sent" in app.chat.status_line.render().plain
+        assert "◌ opening · 1 message to be sent" in app.chat.bars.line.render().plain
         assert bridge.unsent == ("hello",)
 
         bridge.open(agent, bus := EventBus())
@@ -111,7 +111,7 @@ async def test_what_is_typed_before_the_agent_is_there_is_sent_when_it_is() -> N
             await pilot.pause()
         assert bridge.mode is PermissionMode.ACCEPT_EDITS
         assert bridge.unsent == ()
-        while "opening" in app.chat.status_line.render().plain:
+        while "opening" in app.chat.bars.line.render().plain:
             await pilot.pause()
 
 
@@ -123,15 +123,15 @@ async def test_what_the_agent_will_be_allowed_is_shown_before_it_is_there() -> N
 
     async with app.run_test(size=(120, 40)) as pilot:
         await drawn(pilot)
-        assert app.chat.title_bar.render().plain.endswith(" ask ")
+        assert app.chat.bars.title.render().plain.endswith(" ask ")
         await pilot.press("shift+tab")
         await drawn(pilot)
-        assert app.chat.title_bar.render().plain.endswith(" accept edits ")
-        app.chat.commands.choose_mode(PermissionMode.DENY)
-        assert app.chat.title_bar.render().plain.endswith(" deny ")
+        assert app.chat.bars.title.render().plain.endswith(" accept edits ")
+        app.chat.input.commands.choose_mode(PermissionMode.DENY)
+        assert app.chat.bars.title.render().plain.endswith(" deny ")
         await pilot.press(*"/mode ask", "enter")
         await drawn(pilot)
-        assert app.chat.title_bar.render().plain.endswith(" ask ")
+        assert app.chat.bars.title.render().plain.endswith(" ask ")
 
 
 @pytest.mark.slow
@@ -143,7 +143,7 @@ async def test_ctrl_c_takes_back_what_waits_for_an_agent_that_is_not_there_yet_a
         await pilot.press(*"!ls", "enter", *"one", "enter", "ctrl+c")
         await drawn(pilot)
         assert app.chat.entry.composer.text == "!ls\n\none"
-        assert "to be sent" not in app.chat.status_line.render().plain
+        assert "to be sent" not in app.chat.bars.line.render().plain
         assert not bridge.running
         await pilot.press("ctrl+c", "ctrl+c")
         await drawn(pilot)
@@ -166,4 +166,4 @@ async def test_a_message_that_waited_in_one_life_and_was_delivered_in_the_next_i
     async with app.run_test() as pilot:
         await all_there(app, pilot, 0)
         assert agent.waiting_messages == []
-        assert app.chat.queue.messages == ()
+        assert app.chat.entry.queue.messages == ()

@@ -1,4 +1,4 @@
-"""The single lines of the screen at every width: what matters most is there, nothing runs over, nothing acts."""
+"""One-line widgets at every width: the most important part is shown, nothing overflows, no outside text acts."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,18 +13,20 @@ from textual.widget import Widget
 from tests.ui.story import Story, working
 from tui_agent.protocol.events import ContextUsage, PermissionModeChanged, StepRetry
 from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
+from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.chat.welcome import Welcome
+from tui_agent.ui.composer.interrupt_menu import InterruptMenu
 from tui_agent.ui.composer.queue_strip import QueueStrip
 from tui_agent.ui.panel.call_ledger import CallLedger
-from tui_agent.ui.status.notice_lines import AttentionLine, InterruptMenu, PanelStrip
+from tui_agent.ui.panel.panel_strip import PanelStrip
 from tui_agent.ui.status.session_status import SessionStatus
 from tui_agent.ui.status.status_line import StatusLine
 from tui_agent.ui.status.title_bar import TitleBar
 
 
 class OneWidget(App[None]):
-    """Shows one widget."""
+    """An app with one widget."""
 
     def __init__(self, widget: Widget) -> None:
         super().__init__()
@@ -35,7 +37,7 @@ class OneWidget(App[None]):
 
 
 async def drawn(widget: Widget, width: int, tell: Callable[[], object] = lambda: None, height: int = 12) -> list[str]:
-    """The rows of a widget at a width."""
+    """Return the rows of a widget at a width."""
     async with OneWidget(widget).run_test(size=(width, height)) as pilot:
         tell()
         await pilot.pause()
@@ -282,7 +284,7 @@ async def test_the_interrupt_menu_tells_consequences(running: int, waiting: int,
 
 
 async def test_the_menu_closes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_agent.ui.status.notice_lines.OPEN_SECONDS", 0.01)
+    monkeypatch.setattr("tui_agent.ui.composer.interrupt_menu.OPEN_SECONDS", 0.01)
     menu = InterruptMenu()
 
     async with OneWidget(menu).run_test(size=(80, 5)) as pilot:

@@ -1,4 +1,4 @@
-"""Several questions on one page: what is selected is answered, and a yes needs everything to be read."""
+"""The page of several approval requests: an answer applies to the selection, and a yes needs all of it read."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ from tests.ui.stage import Clock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.approval_list_screen import Answer, ApprovalListScreen
-from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
+from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ THREE = (request(1, "bash(make:*)"), request(2), request(3, "bash(make:*)"))
 
 
 class Page:
-    """The page on a screen, and what came of it."""
+    """The page on a screen, with its results."""
 
     def __init__(self, pilot: Pilot[None], screen: ApprovalListScreen, clock: Clock) -> None:
         self.pilot, self.screen, self.clock = pilot, screen, clock
@@ -69,7 +69,7 @@ async def test_questions_stand_by_the_rule_that_would_answer_them_with_their_inp
 
 async def test_a_long_input_is_denied_here_and_allowed_in_a_dialog_of_its_own_only() -> None:
     async with page(THREE[0], request(4, command="echo " + "a b " * 5_000)) as shown:
-        assert "answer it in a dialog of its own" in shown.text()
+        assert "answer it in its own dialog" in shown.text()
         assert "a b a b" not in shown.text()
 
         await shown.press("down", "space", "y")

@@ -35,7 +35,9 @@ from tui_agent.providers.recorded_streams import ReplayProvider
 from tui_agent.recording import Recording, RecordingHeader, RecordingWriter, parse_recording, read_recording
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.bridge.recording_bridge import RecordingBridge, input_noter
+from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.bridge.exchange import RecordingExchange
+from tui_agent.ui.bridge.input_events import input_recorder
 from tui_agent.ui.bridge.superseded_events import drop_superseded
 from tui_agent.ui.chat.screen_state import HistoryTail
 from tui_agent.ui.replay.replay_stage import Stage
@@ -114,13 +116,13 @@ async def test_a_resumed_session_looks_the_same_once_its_past_is_read(tmp_path: 
     bus = EventBus()
     async with RecordingWriter(tmp_path / "r.jsonl") as sink:
         sink.begin(RecordingHeader(size=(100, 30), reduced_motion=True), print)
-        bridge = RecordingBridge.on_tape(sink, PermissionMode.PLAN)
+        bridge = AgentBridge.for_pending_agent(PermissionMode.PLAN, RecordingExchange(sink))
         glimpse = HistoryTail([one for one in past if one.origin.run_id == "r7"], calls_before=7)
         app = TuiAgentApp(
             bridge,
             glimpse=glimpse,
             surroundings=TerminalEnvironment(reduced_motion=True),
-            note_input=input_noter(sink),
+            note_input=input_recorder(sink),
         )
         async with app.run_test(size=(100, 30), notifications=True) as pilot:
             tour = recordings.Tour(app, pilot, sink)

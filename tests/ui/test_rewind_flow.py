@@ -1,4 +1,4 @@
-"""Going back in the whole app: a real agent with real tools, kept in a real journal."""
+"""Rewinding in the whole app: a real agent with real tools and a real journal."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -23,12 +23,12 @@ from tui_agent.ui.text.rows_view import RowsView
 pytestmark = pytest.mark.slow
 
 PATIENCE = 60.0
-"""Seconds in which threads and programs have done what is waited for, however busy the machine."""
+"""Seconds until a wait for threads and programs fails; generous for a busy machine."""
 
 
 @dataclass
 class Desk:
-    """The app with a session behind it, and somebody in front of it."""
+    """The app with a session, and a simulated user."""
 
     app: TuiAgentApp
     pilot: Pilot[None]
@@ -46,7 +46,7 @@ class Desk:
         await self.pilot.press("enter")
 
     async def press(self, *keys: str) -> None:
-        """Presses keys, each after a quiet moment and with nothing at work."""
+        """Press keys, each after the quiet moment and once the page is idle."""
         for key in keys:
             screen = self.app.screen
             if isinstance(screen, RewindScreen):
@@ -63,7 +63,7 @@ class Desk:
 
     @property
     def conversation(self) -> list[str]:
-        return [part.text for part in self.app.chat.conversation.transcript.parts]
+        return [part.text for part in self.app.chat.body.conversation.transcript.parts]
 
 
 @pytest.fixture
@@ -122,8 +122,8 @@ async def test_it_can_be_undone_from_the_same_page(desk: Desk) -> None:
 
 
 async def test_u_in_the_panel_takes_back_one_call(desk: Desk) -> None:
-    desk.app.chat.panel.focus_list()
-    desk.app.chat.panel.select("c1")
+    desk.app.chat.body.panel.focus_list()
+    desk.app.chat.body.panel.select("c1")
     await desk.press("u")
     await desk.until(lambda: isinstance(desk.app.screen, RewindScreen) and "price.py" in desk.page)
     await desk.press("enter")
@@ -134,8 +134,8 @@ async def test_u_in_the_panel_takes_back_one_call(desk: Desk) -> None:
 
 
 async def test_u_on_the_page_of_a_call_does_the_same(desk: Desk) -> None:
-    desk.app.chat.panel.focus_list()
-    desk.app.chat.panel.select("c1")
+    desk.app.chat.body.panel.focus_list()
+    desk.app.chat.body.panel.select("c1")
     await desk.press("enter")
     await desk.until(lambda: isinstance(desk.app.screen, CallDetailScreen))
     await desk.press("u")

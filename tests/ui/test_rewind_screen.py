@@ -1,4 +1,4 @@
-"""The pages for going back: choosing, seeing what would happen, doing it."""
+"""The rewind page: choosing a point, seeing the plan, carrying it out."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ both_sizes = pytest.mark.parametrize("size", SIZES, ids=["80x24", "120x40"])
 
 
 class Page:
-    """A page with somebody in front of it."""
+    """A page with a simulated user."""
 
     def __init__(self, pilot: Pilot[None], screen: RewindScreen, clock: Clock) -> None:
         self.pilot, self.screen, self.clock = pilot, screen, clock
@@ -88,7 +88,7 @@ async def test_enter_shows_what_would_happen_and_enter_again_does_it() -> None:
 
 @pytest.mark.slow
 async def test_a_key_pressed_at_once_does_nothing() -> None:
-    """A held Enter goes no further than the page that says what would happen."""
+    """Holding Enter leads to the plan, but does not carry it out."""
     rewinding = FakeRewinding()
     async with opened(rewinding) as page:
         for _ in range(5):

@@ -1,4 +1,4 @@
-"""Pictures of the main states at both sizes; each theme once. `pytest --snapshot-update` takes them anew."""
+"""Snapshots of the main states at both sizes, and of each theme once."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,14 +19,14 @@ both_sizes = pytest.mark.parametrize("size", SIZES, ids=["80x24", "120x40"])
 
 
 def streaming() -> Story:
-    """Text comes in, nothing else happens."""
+    """Text is streaming."""
     story = Story().run("what does price.py do?").step(0).wait(1.2)
     story.stream("It has **one** public function:\n\n```python\ndef price(net: Decimal) -> Decimal:\n    ret")
     return story.wait(0.6)
 
 
 def needs_you() -> Story:
-    """A call waits for an answer, another one runs, two messages wait."""
+    """One call waits for approval, another is running, two messages are queued."""
     story = working()
     commit = story.queued("bash", "git commit -am 'Round once'")
     story.asks(commit, "bash", "git commit -am 'Round once'", "no rule allows `git commit`, and the mode is ask")
@@ -36,7 +36,7 @@ def needs_you() -> Story:
 
 
 def interrupted() -> Story:
-    """A person cancelled in the middle of a command."""
+    """The user cancelled a running command."""
     story = working()
     story.tell(Noticed(code="abort_requested", text="The run ends now: cancelled by a person."))
     story.wait(0.1).ended("c3", "bash", "cancelled", "Cancelled by a person after 12.4 s.", latency_ms=12_400.0)
@@ -45,7 +45,7 @@ def interrupted() -> Story:
 
 
 def retrying() -> Story:
-    """The model was overloaded; a part of an answer was thrown away."""
+    """The model was overloaded, and part of an answer was discarded."""
     story = Story().run("fix the failing price test").step(0).wait(1)
     message_id = story.stream("The round")
     story.tell(MessageDiscarded(message_id=message_id, reason="the stream was cut"))
@@ -64,7 +64,7 @@ def retrying() -> Story:
 
 
 def failed() -> Story:
-    """The run could not go on."""
+    """The run failed."""
     story = Story().run("fix the failing price test").step(0).wait(1)
     text = "The key was refused (401). Nothing was changed; set ANTHROPIC_API_KEY and send the message again."
     story.tell(Failed(code="run_failed", text=text))
@@ -72,7 +72,7 @@ def failed() -> Story:
 
 
 def finished() -> Story:
-    """All done: one call denied, one failed, the time told."""
+    """The run has ended: one call was denied, one failed."""
     story = working().wait(0.2)
     story.ended("c3", "bash", "ok", "2 passed", latency_ms=12_500.0, size_bytes=4_200)
     story.started("c4", "edit", "src/price.py").wait(0.1).ended("c4", "edit", "ok", latency_ms=100.0)
@@ -84,7 +84,7 @@ def finished() -> Story:
 
 
 def resumed() -> Story:
-    """A session that broke off, taken up again."""
+    """A resumed session whose program had died."""
     story = working()
     story.tell(SessionLoaded(id="s1", events=len(story.envelopes)))
     return story.status("idle")

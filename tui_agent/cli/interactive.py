@@ -128,9 +128,11 @@ async def _run_app(
 ) -> int:
     bridge, note_input = AgentBridge.for_pending_agent(settings.permissions.mode), None
     if sink is not None:
-        from tui_agent.ui.bridge.recording_bridge import RecordingBridge, input_noter
+        from tui_agent.ui.bridge.exchange import RecordingExchange
+        from tui_agent.ui.bridge.input_events import input_recorder
 
-        bridge, note_input = RecordingBridge.on_tape(sink, settings.permissions.mode), input_noter(sink)
+        bridge = AgentBridge.for_pending_agent(settings.permissions.mode, RecordingExchange(sink))
+        note_input = input_recorder(sink)
     surroundings = TerminalEnvironment.of_environment(os.environ, reduced_motion=settings.ui.reduced_motion)
     app = TuiAgentApp(
         bridge,

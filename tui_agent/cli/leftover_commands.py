@@ -33,7 +33,7 @@ class LeftoverCommand:
 
 @dataclass(frozen=True)
 class LeftoverCommands:
-    """The commands of one session; implements `ui.bridge.agent_bridge.LeftoverCommands`."""
+    """The commands of one session; implements `ui.bridge.services.LeftoverCommands`."""
 
     lost: Sequence[LostProcess]
     bus: EventBus

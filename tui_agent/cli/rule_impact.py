@@ -18,7 +18,7 @@ MOST_CALLS = 200
 
 
 class RuleImpact:
-    """Implements `ui.approval.rule_offer.GrantFacts` for one agent."""
+    """Implements `ui.bridge.services.GrantFacts` for one agent."""
 
     def __init__(self, loop: AgentLoop, policy: PermissionPolicy, locations: Locations, root: Path) -> None:
         self._loop = loop

@@ -3,7 +3,7 @@
 ```json
 {"recording":1,"program":"0.1.0","size":[120,40],"theme":"dark",…}
 {"at":0.512,"event":{…}}        an event when the screen receives it, as its journal line
-{"at":0.513,"answer":{"door":"running","about":"","value":true}}   the answer to a query of the screen
+{"at":0.513,"answer":{"door":"status","about":"","value":{…}}}     the agent's status, or the answer to a query
 {"at":2.25,"input":{"kind":"key","key":"y","character":"y"}}       input from the terminal
 {"at":0.2,"stream":{"request":1,"event":{…}}}                      an event from the model
 {"at":9.5,"mark":{"name":"approval"}}                              a named moment

@@ -15,7 +15,7 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import SessionLoaded
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.providers.scripted_provider import call, reply
-from tui_agent.ui.app.themes import ThemeProblem
+from tui_agent.ui.app.themes import ThemeCatalogue, ThemeProblem
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
@@ -55,7 +55,7 @@ async def test_a_changed_theme_is_seen_at_once_and_a_broken_one_keeps_the_last(t
     path.write_text(MINE.format("#336699"))
     app = app_with(tmp_path)
     async with app.run_test() as pilot:
-        await until(lambda: len(app._shelf.names) == 5)
+        await until(lambda: len(app.themes.names) == 5)
 
         def write_and_look() -> bool:
             # Written again and again: nothing says when the watcher begins to look.
@@ -75,12 +75,12 @@ async def test_a_folder_of_themes_may_be_made_while_the_app_runs(tmp_path: Path)
     folder = tmp_path / "config" / "themes"
     app = app_with(folder, "dark")
     async with app.run_test():
-        await until(lambda: len(app._shelf.names) == 4)
+        await until(lambda: len(app.themes.names) == 4)
 
         def make_and_look() -> bool:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "mine.toml").write_text(MINE.format("#336699"))
-            return "mine" in app._shelf.names
+            return "mine" in app.themes.names
 
         await until(make_and_look)
         await until(lambda: "mine" in app.available_themes)
@@ -92,7 +92,7 @@ async def test_themes_that_are_no_longer_watched_are_a_notice(tmp_path: Path, mo
     def fail() -> tuple[ThemeProblem, ...]:
         raise MemoryError
 
-    monkeypatch.setattr(app._shelf, "read_all", fail)
+    monkeypatch.setattr(ThemeCatalogue, "read_all", lambda _: fail())
     async with app.run_test() as pilot:
         await until(lambda: any("no longer watched (out of memory)" in note.message for note in app._notifications))
         assert app.is_running
@@ -118,7 +118,7 @@ async def test_a_recording_that_cannot_be_opened_is_a_notice(tmp_path: Path, fau
     app = TuiAgentApp(AgentBridge(FakeAgent(), EventBus()), theme="dark", open_player=fail)
     async with app.run_test():
         app.watch_recording("x")
-        await until(lambda: any("recording cannot be shown" in note.message for note in app._notifications))
+        await until(lambda: any("recording cannot be played" in note.message for note in app._notifications))
         assert app.is_running
 
 
@@ -138,9 +138,11 @@ async def test_a_session_is_taken_up_again_with_history_and_messages_that_waited
 
     async with app.run_test(size=(120, 40)) as pilot:
         await shown(pilot)
-        assert app.chat.has_class("-begun")
-        assert app.chat.panel.ledger.places["running"] == set()
-        assert [(message.kind, message.text) for message in app.chat.bridge.waiting] == [
+        assert app.chat.body.has_class("-begun")
+        assert app.chat.body.panel.ledger.places["running"] == set()
+        agent = app.chat.bridge._agent
+        assert isinstance(agent, FakeAgent)
+        assert [(message.kind, message.text) for message in agent.waiting_messages] == [
             ("steer", "also update the changelog"),
             ("follow_up", "then rest"),
         ]
@@ -169,17 +171,17 @@ async def test_calls_chosen_in_the_conversation_are_shown_in_the_drawer() -> Non
 
     async with app.run_test(size=(80, 24)) as pilot:
         await shown(pilot)
-        conversation = app.chat.conversation
+        conversation = app.chat.body.conversation
         conversation.post_message(conversation.CallsSelected(("c2",)))
         await pilot.pause()
         await pilot.pause()
-        assert app.chat.drawer_open
-        selected = app.chat.panel._list.selected
+        assert app.chat.body.drawer_open
+        selected = app.chat.body.panel._list.selected
         assert selected is not None
         assert selected.view.call_id == "c2"
 
         await pilot.press("ctrl+t")
-        assert not app.chat.drawer_open
+        assert not app.chat.body.drawer_open
         assert app.focused is app.chat.entry.composer
 
 
@@ -190,10 +192,10 @@ async def test_the_drawer_opens_with_a_click_and_closes_with_escape() -> None:
         await shown(pilot)
         await pilot.click("#strip")
         await pilot.pause()
-        assert app.chat.drawer_open
+        assert app.chat.body.drawer_open
 
         await pilot.press("escape")
-        assert not app.chat.drawer_open
+        assert not app.chat.body.drawer_open
 
 
 async def test_the_panel_key_goes_there_and_back() -> None:
@@ -202,7 +204,7 @@ async def test_the_panel_key_goes_there_and_back() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await shown(pilot)
         await pilot.press("ctrl+t")
-        assert app.chat.panel.has_focus_within
+        assert app.chat.body.panel.has_focus_within
         await pilot.press("ctrl+t")
         assert app.focused is app.chat.entry.composer
 
@@ -235,15 +237,15 @@ async def test_the_paging_keys_scroll_the_conversation_while_typing() -> None:
 
     async with app.run_test(size=(120, 40)) as pilot:
         await shown(pilot)
-        end = app.chat.conversation.scroll_y
+        end = app.chat.body.conversation.scroll_y
         await pilot.press("pageup")
-        assert app.chat.conversation.scroll_y < end
+        assert app.chat.body.conversation.scroll_y < end
         await pilot.press("ctrl+home")
-        assert app.chat.conversation.scroll_y == 0
+        assert app.chat.body.conversation.scroll_y == 0
         await pilot.press("pagedown")
-        assert app.chat.conversation.scroll_y > 0
+        assert app.chat.body.conversation.scroll_y > 0
         await pilot.press("ctrl+end")
-        assert app.chat.conversation.scroll_y == app.chat.conversation.max_scroll_y
+        assert app.chat.body.conversation.scroll_y == app.chat.body.conversation.max_scroll_y
 
 
 async def test_a_question_waits_behind_the_palette_and_comes_when_it_closes() -> None:
@@ -253,7 +255,7 @@ async def test_a_question_waits_behind_the_palette_and_comes_when_it_closes() ->
         await on.pilot.press("ctrl+p")
         palette = on.app.screen
         on.clock.now += 5
-        await on.until(lambda: on.chat.panel.ledger.places["needs_you"])
+        await on.until(lambda: on.chat.body.panel.ledger.places["needs_you"])
         await on.pilot.pause()
         assert on.app.screen is palette
 
@@ -268,7 +270,7 @@ async def test_a_question_comes_over_the_page_about_a_call() -> None:
     tool, other = StageTool("change", read_only=False), StageTool("look", waits=True)
     async with stage([reply(call("look", what="b"), call("change", what="a")), "Changed."], [tool, other]) as on:
         on.chat.bridge.submit("both")
-        await on.until(lambda: on.chat.attention.display or on.app.screen is not on.chat)
+        await on.until(lambda: on.chat.approvals.line.display or on.app.screen is not on.chat)
         on.loop.set_mode(PermissionMode.ALLOW)
         other.gate.set()
         await on.settled()
@@ -302,7 +304,7 @@ async def test_a_crash_of_a_worker_is_told_and_served_on(monkeypatch: pytest.Mon
         await shown(pilot)
 
         assert agent.asked == [("run", "one"), ("run", "two")]
-        assert app.chat.has_class("-begun")
+        assert app.chat.body.has_class("-begun")
 
 
 def test_colours_and_motion_follow_the_terminal() -> None:

@@ -1,4 +1,4 @@
-"""What a question shows: the exact input first, everything in it visible, nothing left out without a word."""
+"""Rows of an approval request: the exact input first, all of it visible, each omission marked."""
 
 import pytest
 from hypothesis import example, given

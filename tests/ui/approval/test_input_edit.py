@@ -1,4 +1,4 @@
-"""What a person may change before a call runs: nothing of it hides, and unchanged it is what it was."""
+"""The input that the user may edit: all of it is visible, and unedited text gives the same input."""
 
 import pytest
 from hypothesis import given
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
-from tui_agent.ui.approval.input_edit import InputEdit
+from tui_agent.ui.approval.approval_screen import InputEdit
 from tui_agent.ui.text.sanitiser import sanitise
 
 texts = st.text(st.sampled_from('ab "\\\t\n\x1b\x9b\u202e\u200b日\ud800{}[]'), max_size=40)

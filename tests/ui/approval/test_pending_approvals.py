@@ -1,4 +1,4 @@
-"""Questions come first in, first out, and are counted over a burst."""
+"""Open requests are shown oldest first and counted over a burst."""
 
 from tests.ui.story import Story
 from tui_agent.protocol.events import SessionLoaded

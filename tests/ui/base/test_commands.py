@@ -1,4 +1,4 @@
-"""The one table: every id, key and slash name once, everything with words for a person."""
+"""The table of commands: ids, keys and slash names are unique, and each command has a label and a help text."""
 
 from collections import Counter
 from typing import get_args
@@ -18,9 +18,9 @@ from tui_agent.ui.base.commands import (
 )
 
 HELD_TOGETHER = (("everywhere", "chat", "composer", "queue"), ("everywhere", "chat", "panel"))
-"""Parts whose keys are live at the same time."""
+"""Parts of the screen whose keys are active at the same time."""
 SHARED_ON_PURPOSE = {"escape", "pageup", "pagedown"}
-"""Keys that mean the nearest thing: suggestions close before a run is interrupted, the panel pages before the chat."""
+"""Keys that act on the innermost part: `escape` closes suggestions before it interrupts."""
 
 
 def test_every_id_is_there_once() -> None:

@@ -1,4 +1,4 @@
-"""A part of the screen that fails: told once, written down, and no end of the app, except where it is tested."""
+"""A widget that fails is reported and logged once and does not end the app; without a log file it raises."""
 
 import logging
 from pathlib import Path
@@ -57,18 +57,18 @@ def app_on(bus: EventBus, *, log_file: Path | None) -> TuiAgentApp:
 
 
 class Boom(RuntimeError):
-    """What the parts of these tests fail with."""
+    """The error that the fakes raise."""
 
 
 class FakeBrokenPart:
-    """A part of the screen that can show nothing."""
+    """A view that fails on every event."""
 
     def apply(self, _: Envelope, /) -> None:
         raise Boom("boom")
 
 
 class FakeBrokenMessage(Part):
-    """A piece of the conversation that cannot be laid out."""
+    """A part of the conversation that cannot be laid out."""
 
     def layout(self, width: int) -> list[Line]:
         raise Boom("boom")
@@ -78,15 +78,16 @@ class FakeBrokenMessage(Part):
 async def test_a_part_that_fails_keeps_the_event_from_no_other() -> None:
     bus = EventBus()
     app = app_on(bus, log_file=LOG)
-    app.chat._parts = (FakeBrokenPart(), *app.chat._parts)
+    router = app.chat._router
+    router._views = ((FakeBrokenPart(), {Noticed}), *router._views)
 
     async with app.run_test(size=(120, 40)) as pilot:
         for _ in range(3):
             bus.publish(Noticed(code="word", text="hello"))
             await drawn(pilot)
 
-        assert app.chat.has_class("-begun")
-        assert [part.text for part in app.chat.conversation.transcript.parts] == ["hello"] * 3
+        assert app.chat.body.has_class("-begun")
+        assert [part.text for part in app.chat.body.conversation.transcript.parts] == ["hello"] * 3
         assert [str(LOG) in toast.message for toast in app._notifications] == [True]
 
 
@@ -94,7 +95,7 @@ async def test_a_part_that_fails_keeps_the_event_from_no_other() -> None:
 async def test_a_message_that_cannot_be_drawn_leaves_the_rest_usable() -> None:
     bus = EventBus()
     app = app_on(bus, log_file=LOG)
-    app.chat.conversation.transcript.add(FakeBrokenMessage())
+    app.chat.body.conversation.transcript.add(FakeBrokenMessage())
 
     async with app.run_test(size=(120, 40)) as pilot:
         bus.publish(Noticed(code="word", text="hello"))
@@ -111,7 +112,8 @@ async def test_a_message_that_cannot_be_drawn_leaves_the_rest_usable() -> None:
 async def test_a_test_sees_a_part_fail() -> None:
     bus = EventBus()
     app = app_on(bus, log_file=None)
-    app.chat._parts = (FakeBrokenPart(), *app.chat._parts)
+    router = app.chat._router
+    router._views = ((FakeBrokenPart(), {Noticed}), *router._views)
 
     async def look() -> None:
         async with app.run_test() as pilot:

@@ -1,4 +1,4 @@
-"""The first thing a screen paints already has the shape of the window."""
+"""The first paint of a screen already has the layout for the window."""
 
 import pytest
 from textual.app import App, ComposeResult
@@ -10,7 +10,7 @@ from tui_agent.ui.base.initial_breakpoints import apply_initial_breakpoints
 
 
 class Noting(Static):
-    """Notes every width it was laid out for."""
+    """A widget that records each width it is laid out for."""
 
     def __init__(self) -> None:
         super().__init__()

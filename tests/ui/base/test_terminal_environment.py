@@ -1,4 +1,4 @@
-"""What the terminal asks for, and where the agent works."""
+"""The terminal's wishes, and the working directory."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from textual.message import Message
 
 from tests.ui.still import FakeAgent
 from tests.ui.story import working
@@ -14,7 +15,8 @@ from tui_agent.protocol.events import MessageDelta, Noticed
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.providers import ScriptedProvider
-from tui_agent.ui.bridge.agent_bridge import AgentBridge, AgentEvents
+from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.bridge.bridge_messages import AgentEvents
 from tui_agent.ui.bridge.superseded_events import drop_superseded
 
 
@@ -67,7 +69,8 @@ def test_words_for_a_running_agent_wait_with_it() -> None:
     bridge.submit("now")
     bridge.follow_up("later")
 
-    assert [(message.kind, message.text) for message in bridge.waiting] == [("steer", "now"), ("follow_up", "later")]
+    queued = [(message.kind, message.text) for message in agent.waiting_messages]
+    assert queued == [("steer", "now"), ("follow_up", "later")]
 
 
 async def test_a_prompt_that_meets_a_running_agent_steers_it() -> None:
@@ -79,7 +82,7 @@ async def test_a_prompt_that_meets_a_running_agent_steers_it() -> None:
     async with serving(bridge):
         await turns()
 
-    assert [message.text for message in bridge.waiting] == ["words"]
+    assert [message.text for message in agent.waiting_messages] == ["words"]
 
 
 async def test_calls_that_waited_when_the_program_ended_come_before_the_first_prompt() -> None:
@@ -154,9 +157,9 @@ def test_a_waiting_message_is_taken_back_with_its_text() -> None:
     bridge = AgentBridge(agent, EventBus())
     bridge.submit("one")
 
-    assert bridge.recall_message(bridge.waiting[0].id) == "one"
+    assert bridge.recall_message(agent.waiting_messages[0].id) == "one"
     assert bridge.recall_message("unknown") is None
-    assert bridge.waiting == ()
+    assert agent.waiting_messages == []
 
 
 @pytest.mark.parametrize("kind", ["steer", "follow_up"])
@@ -164,9 +167,9 @@ def test_a_message_of_an_earlier_life_waits_without_a_run(kind: str) -> None:
     agent = FakeAgent()
     bridge = AgentBridge(agent, EventBus())
 
-    bridge.keep("steer" if kind == "steer" else "follow_up", "later")
+    bridge.requeue("steer" if kind == "steer" else "follow_up", "later")
 
-    assert [message.kind for message in bridge.waiting] == [kind]
+    assert [message.kind for message in agent.waiting_messages] == [kind]
     assert not bridge.running
 
 
@@ -185,8 +188,12 @@ def test_brakes_and_answers_reach_the_agent() -> None:
 def test_the_cycle_of_modes_leaves_out_those_that_are_dangerous() -> None:
     bridge = AgentBridge(FakeAgent(mode=PermissionMode.ALLOW), EventBus())
 
-    assert [bridge.cycle_mode() for _ in range(4)] == ["ask", "accept_edits", "plan", "ask"]
-    assert bridge.mode is PermissionMode.ASK
+    modes: list[PermissionMode] = []
+    for _ in range(4):
+        bridge.cycle_mode()
+        modes.append(bridge.mode)
+
+    assert modes == ["ask", "accept_edits", "plan", "ask"]
 
 
 def test_a_mode_the_agent_cannot_keep_to_is_told() -> None:
@@ -220,9 +227,10 @@ async def test_the_past_comes_before_the_present() -> None:
     bus.publish(Noticed(code="c", text="before anybody listened"))
     seen: list[str] = []
 
-    def take(message: AgentEvents) -> None:
-        seen.extend(envelope.type for envelope in message.events)
-        message.applied.set()
+    def take(message: Message) -> None:
+        if isinstance(message, AgentEvents):
+            seen.extend(envelope.type for envelope in message.events)
+            message.applied.set()
 
     async with asyncio.TaskGroup() as group:
         task = group.create_task(AgentBridge(FakeAgent(), bus, working().envelopes).relay(take))
@@ -236,8 +244,12 @@ async def test_while_a_batch_is_not_shown_the_next_ones_gather() -> None:
     bus = EventBus()
     batches: list[AgentEvents] = []
 
+    def take(message: Message) -> None:
+        if isinstance(message, AgentEvents):
+            batches.append(message)
+
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(AgentBridge(FakeAgent(), bus).relay(batches.append))
+        task = group.create_task(AgentBridge(FakeAgent(), bus).relay(take))
         bus.publish(Noticed(code="c", text="first"))
         await turns()
         for letter in "abc":
@@ -262,7 +274,8 @@ async def test_what_is_asked_of_an_agent_that_is_not_there_yet_waits_for_it_or_i
     assert bridge.agent_pending
     assert bridge.run_shell("ls", "!ls", shared=True)
     bridge.rename("a  title")
-    assert bridge.cycle_mode() is bridge.mode is PermissionMode.ACCEPT_EDITS
+    bridge.cycle_mode()
+    assert bridge.mode is PermissionMode.ACCEPT_EDITS
     assert "still being read" in bridge.undo_compaction()
     assert bridge.context_breakdown() is None
     assert bridge.recall_message(agent.steer("waits").id) is None
@@ -295,7 +308,7 @@ async def test_what_is_said_behind_a_prompt_before_the_agent_is_there_waits_with
 
     async with serving(bridge):
         bridge.open(agent, EventBus())
-        assert [(message.kind, message.text) for message in bridge.waiting] == [
+        assert [(message.kind, message.text) for message in agent.waiting_messages] == [
             ("steer", "and this"),
             ("follow_up", "then that"),
         ]

@@ -1,4 +1,4 @@
-"""Typing: sending, looking back, folding, and never losing a word."""
+"""Typing in the composer: sending, history, folded pastes, and no lost text."""
 
 import pytest
 from hypothesis import given, settings
@@ -9,20 +9,22 @@ from textual.app import App, ComposeResult
 from textual.events import Paste, Resize
 
 from tui_agent.protocol.visible_text import TYPOGRAPHY, is_invisible
+from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.composer.composer import Composer
-from tui_agent.ui.composer.folded_paste import escape_hidden, render_escapes, unescape_hidden
+from tui_agent.ui.composer.paste_folding_area import escape_hidden, render_escapes, unescape_hidden
 from tui_agent.ui.composer.prompt_area import PLACEHOLDER, PLACEHOLDER_BUSY, PromptArea
+from tui_agent.ui.status.session_status import SessionStatus
 
 LONG = "\n".join(f"line {number}" for number in range(20))
 LABEL = "[pasted 20 lines]"
 
 
 class Desk(App[None]):
-    """The foot of the screen, alone."""
+    """An app that shows only the prompt area."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.entry = PromptArea()
+        self.entry = PromptArea(SessionStatus(), AttentionLine())
         self.sent: list[tuple[str, str]] = []
         self.wanted: list[str] = []
 
@@ -425,7 +427,7 @@ async def test_a_paste_replaces_what_is_selected() -> None:
 
 async def test_commands_are_offered_while_their_name_is_typed() -> None:
     async with Desk().run_test() as pilot:
-        menu = pilot.app.entry._menu
+        menu = pilot.app.entry._suggestions
         await pilot.press("slash", "t")
         await pilot.pause()
         assert "/theme" in menu.render().plain

@@ -1,6 +1,6 @@
-"""Looking back at what was sent, and returning to the draft."""
+"""Recalling sent texts, and returning to the draft."""
 
-from tui_agent.ui.composer.prompt_history import MAX_HISTORY_ENTRIES, PromptHistory
+from tui_agent.ui.composer.composer import MAX_HISTORY_ENTRIES, PromptHistory
 
 
 def history(*texts: str) -> PromptHistory:

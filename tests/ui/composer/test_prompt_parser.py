@@ -1,4 +1,4 @@
-"""What is a command and what is a message that begins with a slash."""
+"""Telling commands from messages that begin with a slash."""
 
 import pytest
 

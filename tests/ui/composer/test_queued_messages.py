@@ -1,4 +1,4 @@
-"""The queue on the screen says what the agent's queue holds, in the order of delivery."""
+"""The queue on the screen matches the agent's queue, in the order of delivery."""
 
 from tests.ui.story import Story
 from tui_agent.protocol.events import SteeringDropped, SteeringRequeued

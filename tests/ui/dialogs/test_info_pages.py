@@ -1,4 +1,4 @@
-"""The pages that say what fills the window and what a run came to."""
+"""The pages about the context window and about a run."""
 
 from tui_agent.context.breakdown import CallShare, ContextBreakdown
 from tui_agent.protocol.reports import AgentRunReport

@@ -1,4 +1,4 @@
-"""Going back, as rows."""
+"""Rows of the rewind page."""
 
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def test_the_conversation_alone_leaves_files_out() -> None:
 def test_what_would_happen_is_counted() -> None:
     assert state_row(PLAN, "both", frozenset(), 76).plain == "3 files go back · 2 are left alone"
     assert state_row(PLAN, "both", {CONFLICT.path}, 76).plain == "4 files go back · 1 is left alone"
-    assert state_row(PLAN, "conversation", frozenset(), 76).plain == "no file is touched"
+    assert state_row(PLAN, "conversation", frozenset(), 76).plain == "no file changes"
 
 
 def test_keys_say_what_they_do() -> None:

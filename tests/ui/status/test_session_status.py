@@ -1,4 +1,4 @@
-"""The status on the screen follows from the events, and comes to rest whatever was not told."""
+"""The status follows from the events, and becomes idle at the end of a run even if events are missing."""
 
 from dataclasses import replace
 

@@ -29,7 +29,7 @@ async def begun(pilot: Pilot[None]) -> TuiAgentApp:
 
 def line_of(app: TuiAgentApp) -> str:
     """The line as it is drawn; nothing where it is not."""
-    line = app.chat.search
+    line = app.chat.body.search
     if not line.region:
         return ""
     return app.screen._compositor.render_strips()[line.region.y].text.rstrip()
@@ -43,13 +43,13 @@ async def test_it_searches_with_each_letter_and_steps_through_the_matches() -> N
 
         assert line_of(app).startswith(" / straw 1")
         assert "11 found" in line_of(app)
-        last = app.chat.conversation._found_row
+        last = app.chat.body.conversation._found_row
         await pilot.press("up")
-        before = app.chat.conversation._found_row
+        before = app.chat.body.conversation._found_row
         await pilot.press("enter", "N", "n", "n")
         assert (before or 0) < (last or 0)
-        assert app.chat.conversation._found_row == last
-        assert "n next · N before" in line_of(app)
+        assert app.chat.body.conversation._found_row == last
+        assert "n next · N previous" in line_of(app)
 
 
 async def test_its_cursor_does_not_blink_however_long_it_stands() -> None:
@@ -57,7 +57,7 @@ async def test_its_cursor_does_not_blink_however_long_it_stands() -> None:
         app = await begun(pilot)
         await pilot.press("ctrl+f", *"straw 1")
         await drawn(pilot)
-        field = app.chat.search.query_one(Input)
+        field = app.chat.body.search.query_one(Input)
 
         # A timer makes a cursor blink; it would be the only one of the field that is active.
         assert [timer for timer in field._timers if timer._active.is_set()] == []
@@ -67,7 +67,7 @@ async def test_its_cursor_does_not_blink_however_long_it_stands() -> None:
 async def test_with_the_keyboard_in_the_conversation_a_slash_asks_what_to_find() -> None:
     async with still_app(long_story()).run_test(size=(120, 40)) as pilot:
         app = await begun(pilot)
-        app.chat.conversation.focus()
+        app.chat.body.conversation.focus()
         await pilot.press("slash", *"needle")
         await drawn(pilot)
 
@@ -80,13 +80,13 @@ async def test_escape_leads_back_to_the_end_and_to_typing() -> None:
         app = await begun(pilot)
         await pilot.press(*"dra", "ctrl+f", *"needle")
         await drawn(pilot)
-        assert not app.chat.conversation.following
+        assert not app.chat.body.conversation.following
 
         await pilot.press("escape", *"ft")
         await drawn(pilot)
 
         assert line_of(app) == ""
-        assert app.chat.conversation.following
+        assert app.chat.body.conversation.following
         assert app.chat.entry.composer.text == "draft"
 
 
@@ -97,14 +97,14 @@ async def test_what_was_found_stays_in_sight_once_it_was_kept() -> None:
         await drawn(pilot)
 
         assert line_of(app) == ""
-        assert not app.chat.conversation.following
-        assert app.chat.conversation.scroll_offset.y < 5
+        assert not app.chat.body.conversation.following
+        assert app.chat.body.conversation.scroll_offset.y < 5
 
 
 async def test_without_a_search_its_keys_are_letters() -> None:
     async with still_app(long_story()).run_test(size=(80, 24)) as pilot:
         app = await begun(pilot)
-        app.chat.conversation.focus()
+        app.chat.body.conversation.focus()
         await pilot.press("n", "N")
         await drawn(pilot)
 
@@ -123,13 +123,13 @@ async def test_what_is_not_there_is_said() -> None:
 async def test_letters_that_are_keys_where_the_keyboard_is_are_not_typed() -> None:
     async with still_app(long_story()).run_test(size=(120, 40)) as pilot:
         app = await begun(pilot)
-        app.chat.conversation.focus()
+        app.chat.body.conversation.focus()
         await pilot.press("g", "j", "x")
         await drawn(pilot)
         assert app.chat.entry.composer.text == "x"
-        assert app.chat.conversation.scroll_offset.y == 1
+        assert app.chat.body.conversation.scroll_offset.y == 1
 
-        app.chat.panel.focus_list()
+        app.chat.body.panel.focus_list()
         await pilot.press("j", "f", "y")
         await drawn(pilot)
         assert app.chat.entry.composer.text == "xy"

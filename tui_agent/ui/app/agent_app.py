@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path, PurePath
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from tui_agent.agent import AgentLoop
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 
 from .themes import DEFAULT_THEME
 from .tui_agent_app import TuiAgentApp
+
+if TYPE_CHECKING:
+    from tui_agent.ui.bridge.engine_types import AgentLoop
 
 _STYLES = Path(__file__).parents[1] / "chat" / "chat.tcss"
 
@@ -26,7 +28,7 @@ class AgentApp(TuiAgentApp):
 
     def __init__(
         self,
-        agent: AgentLoop,
+        agent: "AgentLoop",
         *,
         theme: str = DEFAULT_THEME,
         themes_dirs: Sequence[Path] = (),

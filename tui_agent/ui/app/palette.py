@@ -1,4 +1,4 @@
-"""What the command palette offers: the commands of the one table, the themes, the permission modes."""
+"""Entries of the command palette: commands, permission modes and themes."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from tui_agent.ui.chat.chat_screen import ChatScreen
 
 @dataclass(frozen=True, slots=True)
 class PaletteEntry:
-    """One line of the palette."""
+    """One entry of the palette."""
 
     text: str
     help: str
@@ -20,10 +20,10 @@ class PaletteEntry:
 
 
 class CommandProvider(Provider):
-    """Everything that can be asked for by name."""
+    """Every command, mode and theme."""
 
     async def search(self, query: str) -> Hits:
-        """The offers that fit what was typed."""
+        """Yield the entries that match the query."""
         matcher = self.matcher(query)
         for offer in self._offers():
             score = matcher.match(offer.text)
@@ -31,7 +31,7 @@ class CommandProvider(Provider):
                 yield Hit(score, matcher.highlight(offer.text), offer.run, text=offer.text, help=offer.help)
 
     async def discover(self) -> Hits:
-        """All offers, before anything was typed."""
+        """Yield all entries while the query is empty."""
         for offer in self._offers():
             yield DiscoveryHit(offer.text, offer.run, text=offer.text, help=offer.help)
 
@@ -39,25 +39,24 @@ class CommandProvider(Provider):
         chat = self.screen
         if not isinstance(chat, ChatScreen):
             return
+        commands = chat.input.commands
         for command in COMMANDS:
             if command.palette:
                 key = f" ({command.key_text})" if command.keys else ""
-                yield PaletteEntry(
-                    f"{command.text}{key}", command.help, lambda entry=command: chat.commands.perform(entry)
-                )
+                yield PaletteEntry(f"{command.text}{key}", command.help, lambda entry=command: commands.perform(entry))
         for mode in PermissionMode:
             words = mode.value.replace("_", " ")
+            yield PaletteEntry(f"mode: {words}", _MODE_HELP[mode], lambda chosen=mode: commands.choose_mode(chosen))
+        for name in commands.theme_names:
             yield PaletteEntry(
-                f"mode: {words}", _MODE_HELP[mode], lambda chosen=mode: chat.commands.choose_mode(chosen)
+                f"theme: {name}", "Change the colours", lambda chosen=name: commands.choose_theme(chosen)
             )
-        for name in chat.theme_names:
-            yield PaletteEntry(f"theme: {name}", "Change the colours", lambda chosen=name: chat.choose_theme(chosen))
 
 
 _MODE_HELP = {
-    PermissionMode.ASK: "Ask before whatever no rule decides",
-    PermissionMode.ACCEPT_EDITS: "Edit files in the workspace without a question; ask before the rest",
-    PermissionMode.PLAN: "Change nothing at all",
-    PermissionMode.ALLOW: "Run everything without a question but what a rule denies",
-    PermissionMode.DENY: "Refuse whatever no rule allows",
+    PermissionMode.ASK: "Ask before every call that no rule decides",
+    PermissionMode.ACCEPT_EDITS: "Edit files in the workspace without asking; ask before other calls",
+    PermissionMode.PLAN: "Read only; change nothing",
+    PermissionMode.ALLOW: "Run every call that no rule denies, without asking",
+    PermissionMode.DENY: "Deny every call that no rule allows",
 }

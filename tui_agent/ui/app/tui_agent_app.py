@@ -1,4 +1,4 @@
-"""The full-screen app: one chat screen, the themes, and what concerns the terminal as a whole."""
+"""The full-screen app: one chat screen, the themes, and the terminal as a whole."""
 
 import asyncio
 import os
@@ -16,48 +16,53 @@ from textual.filter import NoColor
 from textual.screen import Screen
 
 from tui_agent.protocol.background import run_service
-from tui_agent.protocol.file_watch import watch_files
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.chat.chat_screen import ChatScreen
-from tui_agent.ui.chat.interrupt_controls import ChatOptions
+from tui_agent.ui.chat.command_actions import ReplayRequested, ThemeRequested
 from tui_agent.ui.chat.screen_state import HistoryTail
 from tui_agent.ui.transcript.conversation import Conversation
 
 from .base_app import BaseApp
+from .live_themes import LiveThemes
 from .terminal_keys import register_alt_enter, with_normalised_name
-from .themes import DEFAULT_THEME, ThemeCatalogue, ThemeProblem, shipped_themes
+from .themes import DEFAULT_THEME, ThemeCatalogue, shipped_themes
 from .window_size import with_current_size
 
 OpenPlayer: TypeAlias = Callable[[str], Awaitable[Screen[None]]]
-"""Makes the screen that shows the recording in a file; raises `TuiAgentError` where it cannot."""
+"""Returns the screen that plays the recording in a file.
+
+Raises:
+    TuiAgentError: the recording cannot be opened.
+"""
 
 FAULT_SECONDS = 60.0
-"""How long the word about a part that failed stands."""
+"""Seconds for which the message about a failed widget is shown."""
 QUIT_SECONDS = 2.0
-"""Within this time a second `ctrl+c` quits."""
+"""Seconds within which a second `ctrl+c` quits."""
 
 
 def _command_provider() -> type[Provider]:
-    """Loaded when the palette is opened: nothing of it is needed to paint the first screen."""
+    # Imported when the palette opens: the first screen does not need it.
     from .palette import CommandProvider
 
     return CommandProvider
 
 
 class TuiAgentApp(BaseApp[None]):
-    """Shows one agent. `run()` returns once the person quits; the terminal is then as it was."""
+    """The app for one agent. `run()` returns once the user quits, with the terminal restored."""
 
     TITLE = "tui-agent"
-    # A screen that is there from the beginning does not load its own style sheet.
+    # Textual does not load the style sheet of the default screen.
     CSS_PATH = "../chat/chat.tcss"
     CSS = """
     * {
         scrollbar-size-vertical: 1;
     }
-    /* At the top: what is typed stays in sight. */
+    /* At the top, so that toasts never cover the composer. */
     ToastRack {
         dock: top;
         align: right top;
@@ -89,31 +94,28 @@ class TuiAgentApp(BaseApp[None]):
         note_input: Callable[[Event], object] | None = None,
         open_player: OpenPlayer | None = None,
     ) -> None:
-        """Makes the app; nothing runs yet.
+        """Create the app; nothing runs yet.
 
         Args:
-            bridge: the door to the agent.
-            theme: name of the theme to begin with.
-            themes_dirs: more folders of theme files; a theme there replaces a shipped one of its name.
-            glimpse: the end of what was told in earlier lives of the session, shown until all of it is read.
-            prompt: sent at once.
-            model: the model's name, as long as nothing was told of it.
-            label: said beside the model's name, such as `scripted demo, not a language model`.
-            ideas: what could be asked for, shown before anything was said.
+            bridge: the connection to the agent.
+            theme: name of the first theme.
+            themes_dirs: more folders of theme files; a theme there replaces a shipped one of the same name.
+            glimpse: the end of the session's past, shown until the whole past is read.
+            prompt: first prompt, sent at once.
+            model: model name until an event reports one.
+            label: text beside the model's name, such as `scripted demo, not a language model`.
+            ideas: example prompts for the welcome page.
             place: directory and branch for the title bar.
-            surroundings: what the terminal and the settings ask for; the environment's where not given.
-            log_file: where log records go. A part of the screen that fails is then told and written down there; where
-                it is not given, it ends the app.
-            note_input: is told what comes from the terminal, for a recording.
-            open_player: opens recordings; not given: there are none to be watched.
+            surroundings: colours, motion and clock; None: as the environment asks.
+            log_file: log file. A widget that fails is reported and logged there; None: it ends the app.
+            note_input: receives each terminal event, for a recording.
+            open_player: opens recordings; None: recordings cannot be played.
         """
-        register_alt_enter()
         self._surroundings = surroundings or TerminalEnvironment.of_environment(os.environ)
         super().__init__()
-        self._shelf = ThemeCatalogue((shipped_themes(), *themes_dirs))
-        self._wanted_theme: str | None = theme
-        """Name of the first theme, until it was found or reported as unknown."""
-        self._theme_problems: tuple[ThemeProblem, ...] = ()
+        catalogue = ThemeCatalogue((shipped_themes(), *themes_dirs))
+        self.themes = LiveThemes(self, catalogue, theme, lambda: self.refresh_css(animate=False))
+        """The themes to choose from."""
         self._faults = ErrorBoundary(self._notify_fault, log_file)
         options = ChatOptions(
             place=place or WorkingDirectory(),
@@ -123,30 +125,33 @@ class TuiAgentApp(BaseApp[None]):
             surroundings=self._surroundings,
             glimpse=glimpse,
             prompt=prompt,
-            theme_names=lambda: self._shelf.names,
+            theme_names=lambda: self.themes.names,
             faults=self._faults,
         )
         self.chat = ChatScreen(bridge, options)
         """The main screen."""
         self.painted = asyncio.Event()
-        """Set once the first screen is there."""
+        """Set once the first screen is painted."""
         self._quit_asked = float("-inf")
         self._note_input = note_input
         self._open_player = open_player
         self._player: Screen[None] | None = None
+        self._adapt_to_terminal()
+
+    def _adapt_to_terminal(self) -> None:
+        register_alt_enter()
         if self._surroundings.reduced_motion:
             self.animation_level = "none"
         if self._surroundings.no_color:
             self.no_color = True
             self._filters.append(NoColor())
-        self._choose_first_theme(theme)
 
     def get_default_screen(self) -> ChatScreen:
-        """The chat is the screen at the bottom."""
+        """Return the chat, the screen at the bottom of the stack."""
         return self.chat
 
     def on_mount(self) -> None:
-        """What can wait until the first screen is painted, waits."""
+        """Start what can wait until the first screen is painted."""
         self.call_after_refresh(self._start_services)
 
     def _start_services(self) -> None:
@@ -154,33 +159,31 @@ class TuiAgentApp(BaseApp[None]):
         self.run_worker(self._watch_themes, group="themes", exit_on_error=False)
 
     def on_resize(self) -> None:
-        """Draws everything, also when the window is as large as before.
-
-        A terminal drops what a smaller window does not show. Of a window that was small only for a moment, the app may
-        hear the last size alone, and Textual would draw nothing.
-        """
+        """Redraw everything, even if the window has the same size as before."""
+        # A terminal drops what a smaller window does not show. If the window was small only for a moment, the app may
+        # receive the last size alone, and Textual would draw nothing.
         self.refresh()
 
     async def on_event(self, event: Event) -> None:
-        """Gives keys their usual names, notes when something is typed, and takes the window as it is."""
+        """Normalise key names, report typing to the approvals, record input, and use the window's current size."""
         if isinstance(event, Resize) and not (self.is_headless or self.is_web):
             event = with_current_size(event)
         if isinstance(event, Key) and not event.is_forwarded:
             event = with_normalised_name(event)
         if isinstance(event, Key | Paste) and not event.is_forwarded:
-            self.chat.note_keypress()
+            self.chat.approvals.note_keypress()
         if self._note_input is not None and self._player is None and not event.is_forwarded:
             self._note_input(event)
         await super().on_event(event)
 
     # --- recordings ---------------------------------------------------------------------------------------------------
 
-    @on(ChatScreen.ReplayRequested)
-    def _replay_requested(self, event: ChatScreen.ReplayRequested) -> None:
+    @on(ReplayRequested)
+    def _replay_requested(self, event: ReplayRequested) -> None:
         self.watch_recording(event.path)
 
     def watch_recording(self, path: str) -> None:
-        """Shows the recording in a file over the chat, or says why it cannot; the agent works on meanwhile."""
+        """Play a recording over the chat, or say why this is not possible; the agent keeps working."""
         if self._open_player is not None:
             self.run_worker(self._watch(self._open_player(path)), group="player", exclusive=True)
 
@@ -191,73 +194,23 @@ class TuiAgentApp(BaseApp[None]):
             self.push_screen(player, self._watched)
 
     def _notify_no_recording(self, reason: str) -> None:
-        self.notify(f"The recording cannot be shown: {reason}", severity="error")
+        self.notify(f"The recording cannot be played: {reason}", severity="error")
 
     def _watched(self, _: None) -> None:
         self._player = None
 
     # --- themes -------------------------------------------------------------------------------------------------------
 
-    def _choose_first_theme(self, wanted: str) -> None:
-        """Reads no more than the files of one theme: the rest can wait until the first screen is painted."""
-        for name in (wanted, DEFAULT_THEME):
-            found = self._shelf.find(name)
-            if found is not None:
-                self.register_theme(found)
-                self.theme = name
-                return
-
     def show_theme(self, name: str) -> None:
-        """Takes another theme, or says that there is none of that name."""
-        found = self._shelf.find(name)
-        if found is None:
-            self._warn(f"there is no theme {name}; there are {', '.join(self._shelf.names)}")
-            return
-        self.register_theme(found)
-        self.theme = name
+        """Use another theme, or say that it does not exist."""
+        self.themes.choose(name)
 
-    @on(ChatScreen.ThemeRequested)
-    def _theme_requested(self, event: ChatScreen.ThemeRequested) -> None:
+    @on(ThemeRequested)
+    def _theme_requested(self, event: ThemeRequested) -> None:
         self.show_theme(event.name)
 
     async def _watch_themes(self) -> None:
-        """Read all themes now and after each change of a file; a broken file keeps the last good one."""
-        await run_service("live themes", self._follow_themes(), self._themes_unwatched)
-
-    async def _follow_themes(self) -> None:
-        await watch_files(self._shelf.watched, self._read_themes, self._themes_checked)
-
-    async def _read_themes(self) -> None:
-        self._apply_themes(await asyncio.to_thread(self._shelf.read_all))
-        wanted, self._wanted_theme = self._wanted_theme, None
-        if wanted is not None and self._shelf.find(wanted) is None:
-            self._warn(f"there is no theme {wanted}; there are {', '.join(self._shelf.names)}")
-
-    def _themes_unwatched(self, reason: str) -> None:
-        self._warn(f"Themes are no longer watched ({reason}). They stay as they are; restart to apply changes.")
-
-    def _themes_checked(self, reason: str) -> None:
-        self._warn(f"The system no longer reports changes of themes ({reason}). The files are checked once a second.")
-
-    def _apply_themes(self, problems: Sequence[ThemeProblem]) -> None:
-        """Puts the themes as they are now to use, and says which files were not."""
-        for name in self._shelf.names:
-            found = self._shelf.find(name)
-            if found is not None and found != self.available_themes.get(name):
-                self.register_theme(found)
-                if name == self.theme:
-                    self._repaint_theme()
-        for problem in problems:
-            if problem not in self._theme_problems:
-                self._warn(f"{problem.text}. The theme stays as it was.")
-        self._theme_problems = tuple(problems)
-
-    def _repaint_theme(self) -> None:
-        """The colours of the theme in use are others now."""
-        self.refresh_css(animate=False)
-
-    def _warn(self, text: str) -> None:
-        self.notify(text, title="Theme", severity="warning", markup=False)
+        await self.themes.watch()
 
     # --- faults -------------------------------------------------------------------------------------------------------
 
@@ -269,29 +222,29 @@ class TuiAgentApp(BaseApp[None]):
         self.notify(text, severity="error", timeout=FAULT_SECONDS, markup=False)
 
     def _handle_exception(self, error: Exception) -> None:
-        # What Textual prints holds the values of local variables: whatever was said, and perhaps a secret.
+        # Textual would print the values of local variables: the conversation, and perhaps a secret.
         words = self._faults.exit_message(error)
         if words is None:
             super()._handle_exception(error)
         else:
             self.exit(return_code=1, message=Text(words))
 
-    # --- leaving ------------------------------------------------------------------------------------------------------
+    # --- quitting -----------------------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The palette opens over the chat only: what is asked in a dialog is answered there."""
+        """Enable the palette over the chat only: a dialog has to be answered first."""
         if action == "command_palette":
             return self.screen is self.chat
         return super().check_action(action, parameters)
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        """Leaves: what runs is ended first, as long as it can be told why."""
+        """Quit; the bridge first ends what is running, so that its results can state the reason."""
         self.chat.bridge.leave()
         super().exit(result, return_code, message)
 
     def action_escalate(self) -> None:
-        """`ctrl+c`: copies what is selected, else empties the composer, else interrupts, else quits the second time."""
-        self.chat.in_order(self._escalate)
+        """Copy the selection, else empty the composer, else interrupt, else quit the second time (`ctrl+c`)."""
+        self.chat.entry.after_typed_keys(self._escalate)
 
     def _escalate(self) -> None:
         if self._player is not None and self.screen is self._player:
@@ -302,7 +255,7 @@ class TuiAgentApp(BaseApp[None]):
             self.copy_to_clipboard(selected)
             self.screen.clear_selection()
             self.chat.entry.composer.forget_selection()
-        elif not self.chat.clear_or_cancel():
+        elif not self.chat.input.clear_or_cancel():
             now = self._surroundings.clock()
             if now - self._quit_asked <= QUIT_SECONDS:
                 self.exit()

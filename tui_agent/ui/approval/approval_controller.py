@@ -1,7 +1,8 @@
-"""When a question to a person may open, and what becomes of the answer.
+"""Opens approval dialogs and passes their answers to the agent.
 
-It opens by itself only when nothing was typed for a while; until then a line announces it. The one on the screen is
-never replaced; whatever settles it elsewhere closes it. The answer carries the id of the question that was drawn.
+A dialog opens by itself only after the user has stopped typing; until then a line announces the request. An open dialog
+is never replaced; if its request is resolved elsewhere, it closes. The answer carries the id of the request that was
+drawn.
 """
 
 from typing import ClassVar
@@ -12,28 +13,28 @@ from textual.timer import Timer
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.messages import FrozenModel
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.terminal_environment import Clock
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.chat.chat_layout import ChatLayout
-from tui_agent.ui.status.notice_lines import AttentionLine
 
-from .approval_layout import ListRequested
 from .approval_list_screen import Answer, ApprovalListScreen
-from .approval_screen import ApprovalScreen
+from .approval_screen import ApprovalScreen, ListRequested
+from .attention_line import AttentionLine
 from .pending_approvals import HANDLED_EVENTS, PendingApprovals
 
 QUIET_SECONDS = 0.5
-"""How long nothing must have been typed before a dialog opens by itself."""
+"""Seconds without typing before a dialog opens by itself."""
 
 
 class ApprovalController:
-    """Holds the questions of one chat screen and shows them one after another."""
+    """Keeps the open approval requests of one chat screen and shows them one at a time."""
 
     HANDLED_EVENTS: ClassVar[frozenset[type[FrozenModel]]] = HANDLED_EVENTS
 
-    def __init__(self, chat: ChatLayout, line: AttentionLine, bridge: AgentBridge, clock: Clock) -> None:
-        self._chat = chat
-        self._line = line
+    def __init__(self, screen: AnyScreen, bridge: AgentBridge, clock: Clock) -> None:
+        self.line = AttentionLine(id="attention")
+        """Announces requests whose dialog is not open."""
+        self._screen = screen
         self._bridge = bridge
         self._clock = clock
         self._pending = PendingApprovals()
@@ -45,16 +46,16 @@ class ApprovalController:
 
     @property
     def waiting(self) -> int:
-        """Open questions."""
+        """Number of open requests."""
         return len(self._pending)
 
     def note_keypress(self) -> None:
-        """A key was pressed or something was pasted; in a dialog that is an answer and holds up no other one."""
+        """Note a key press or paste, which delays the next dialog; input to an open dialog is an answer instead."""
         if self._dialog is None and self._list is None:
             self._typed_at = self._clock()
 
     def apply(self, envelope: Envelope) -> None:
-        """Takes one event; a dialog whose question is settled closes, and one that stays counts those behind it."""
+        """Apply one event; close the dialog if its request was resolved, else update its count."""
         if not self._pending.apply(envelope):
             return
         if self._list is not None:
@@ -67,22 +68,22 @@ class ApprovalController:
             self._close()
 
     def show(self, pending: PendingApprovals) -> None:
-        """Takes other questions in the place of those known, before one of them was opened."""
+        """Replace the known requests, before a dialog is opened."""
         self._pending = pending
 
     def look(self) -> None:
-        """Opens the next question if it may open now; else announces what waits."""
+        """Open the next request if it may open now; otherwise announce it."""
         request = self._pending.next_to_open
         if request is not None and self._dialog is None and self._list is None:
             rest = self._typed_at + QUIET_SECONDS - self._clock()
             if rest > 0:
                 self._schedule_check(rest)
-            elif not isinstance(self._chat.app.screen, SystemModalScreen):
+            elif not isinstance(self._screen.app.screen, SystemModalScreen):
                 self._open(request)
         self._announce()
 
     def open_next(self) -> None:
-        """Opens the question that has waited longest, because a person asked for it."""
+        """Open the oldest request at the user's wish."""
         if self._dialog is None and self._list is None and (request := self._pending.first) is not None:
             self._open(request)
             self._announce()
@@ -91,20 +92,20 @@ class ApprovalController:
         position, total = self._pending.position_of(request)
         self._dialog = ApprovalScreen(request, position, total, facts=self._bridge.grants, clock=self._clock)
         self._drawn = request
-        self._chat.app.push_screen(self._dialog, self._answered)
+        self._screen.app.push_screen(self._dialog, self._answered)
 
     def _answered(self, decision: ApprovalDecision | ListRequested | None) -> None:
         request, self._dialog, self._drawn = self._drawn, None, None
         if decision == "list":
             self._list = ApprovalListScreen(self._pending.all, clock=self._clock)
-            self._chat.app.push_screen(self._list, self._several_answered)
+            self._screen.app.push_screen(self._list, self._several_answered)
             return
         if request is not None and request.request_id in self._pending:
             if decision is None:
                 self._pending.postpone()
             else:
                 self._settle(request.request_id, decision)
-        self._chat.call_after_refresh(self.look)
+        self._screen.call_after_refresh(self.look)
 
     def _several_answered(self, answer: Answer | None) -> None:
         self._list = None
@@ -112,17 +113,17 @@ class ApprovalController:
         for request_id in ids:
             if request_id in self._pending:
                 self._settle(request_id, ApprovalDecision(decision=verdict))
-        self._chat.call_after_refresh(self.look)
+        self._screen.call_after_refresh(self.look)
 
     def _count(self) -> None:
-        """Says which of how many questions is on the screen."""
+        """Update which of how many requests is on the screen."""
         if self._dialog is not None and self._drawn is not None:
-            self._dialog.count(*self._pending.position_of(self._drawn))
+            self._dialog.dialog.count(*self._pending.position_of(self._drawn))
 
     def _settle(self, request_id: str, decision: ApprovalDecision) -> None:
-        # Settled here at once: until the agent tells of it, the next look must not open it again.
+        # Settled here at once: the agent's event comes later, and the next look must not open the request again.
         if not self._bridge.decide(request_id, decision):
-            self._chat.notify("This question was already settled.", severity="warning", markup=False)
+            self._screen.notify("This question was already answered.", severity="warning", markup=False)
         self._pending.settle(request_id)
 
     def _close(self) -> None:
@@ -132,9 +133,9 @@ class ApprovalController:
 
     def _announce(self) -> None:
         shown = self._pending.first if self._dialog is None else None
-        self._line.announce(shown, len(self._pending))
+        self.line.announce(shown, len(self._pending))
 
     def _schedule_check(self, seconds: float) -> None:
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self._chat.set_timer(seconds, self.look)
+        self._timer = self._screen.set_timer(seconds, self.look)

@@ -1,6 +1,6 @@
-"""Every question that waits on one page, by the rule that would answer it, to answer several at once.
+"""A page of all waiting approval requests, grouped by the rule that would answer them, to answer several at once.
 
-Each stands there with its whole input; a yes counts only once the page was read to its end.
+Each is shown with its whole input; a yes counts only after the user saw the end of the page.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -17,7 +17,7 @@ from textual.screen import ModalScreen
 from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.dialogs.answer_keys import AnswerKeys
+from tui_agent.ui.dialogs.answer_keys import AnswerKeys, key_runs
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.paging import Paging
 from tui_agent.ui.text.rows_view import RowsView
@@ -27,13 +27,13 @@ from tui_agent.ui.text.styled_lines import Line, Run, clipped, wrapped
 from .approval_rows import TITLE_NAME, ApprovalRows
 
 Answer: TypeAlias = tuple[Literal["approve", "deny"], tuple[str, ...]]
-"""What is answered, and to which requests by their ids."""
+"""Answer, and ids of the requests it applies to."""
 
 _MARGIN = 4
 
 
 class ApprovalListScreen(Paging, ModalScreen[Answer | None]):
-    """The page. Gives the answer, or None for going back."""
+    """The page. Returns the answer, or None if the user goes back."""
 
     app = getters.app(any_app)
     CSS_PATH = "approval.tcss"
@@ -53,7 +53,7 @@ class ApprovalListScreen(Paging, ModalScreen[Answer | None]):
         self._guard = self._keys.guard
 
     def compose(self) -> ComposeResult:
-        """The questions, what is selected, the answers."""
+        """Yield the requests, the selection and the answers."""
         with Vertical(id="questions-page") as page:
             page.border_title = Content(f" ▲ {count_text(len(self._rows), 'question')} for you ")
             for view in (self._body, self._state, self._keys):
@@ -61,31 +61,31 @@ class ApprovalListScreen(Paging, ModalScreen[Answer | None]):
                 yield view
 
     def on_mount(self) -> None:
-        """Answers count a moment after everything was drawn."""
+        """Let answers count a moment after everything was drawn."""
         self.call_after_refresh(self._guard.drawn)
 
     def on_key(self, event: Key) -> None:
-        """A key that means nothing here belongs to something else that is being typed."""
+        """Restart the quiet moment after a key that means nothing here: the user is typing something else."""
         if event.key not in self.active_bindings:
             self._guard.disturbed()
 
     def on_paste(self, event: Paste) -> None:
-        """A paste never answers."""
+        """Ignore a paste, which never answers."""
         event.stop()
         self._guard.disturbed()
 
     @property
     def paged(self) -> RowsView:
-        """What the paging keys move."""
+        """The rows that the paging keys move."""
         return self._body
 
     @property
     def requests(self) -> tuple[ApprovalRequest, ...]:
-        """The questions in the order in which they stand there."""
+        """The requests in the order in which they are shown."""
         return tuple(request for _, group in self._groups for request in group)
 
     def keep_only(self, open_ids: Collection[str]) -> None:
-        """Takes away what was settled elsewhere; goes back when nothing is left."""
+        """Remove requests that were answered elsewhere; go back if none is left."""
         left = [request for request in self.requests if request.request_id in open_ids]
         if len(left) == len(self.requests):
             return
@@ -101,36 +101,36 @@ class ApprovalListScreen(Paging, ModalScreen[Answer | None]):
     # --- keys ---------------------------------------------------------------------------------------------------------
 
     def action_approve(self) -> None:
-        """Allow the selected calls, once everything was read; not those whose input is too long for this page."""
+        """Allow the selected calls once everything was read, except those whose input is too long for this page."""
         if self._guard.accepts() and self._approvable and self._body.read_to_end:
             self.dismiss(("approve", self._approvable))
 
     def action_deny(self) -> None:
-        """Denies the selected calls."""
+        """Deny the selected calls."""
         if self._guard.accepts() and self._selected:
             self.dismiss(("deny", self._chosen))
 
     def action_select(self) -> None:
-        """Selects the question at the cursor, or no longer."""
+        """Select or deselect the request at the cursor."""
         self._selected ^= {self.requests[self._cursor].request_id}
         self._show()
 
     def action_select_all(self) -> None:
-        """Selects all, or none where all are."""
+        """Select all requests, or none if all are selected."""
         everything = {request.request_id for request in self.requests}
         self._selected = set() if self._selected == everything else everything
         self._show()
 
     def action_cursor_up(self) -> None:
-        """To the question above."""
+        """Move to the request above."""
         self._move(-1)
 
     def action_cursor_down(self) -> None:
-        """To the question below."""
+        """Move to the request below."""
         self._move(+1)
 
     def action_close(self) -> None:
-        """Back; nothing is answered."""
+        """Go back without an answer."""
         self.dismiss(None)
 
     # --- what is shown ------------------------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ class ApprovalListScreen(Paging, ModalScreen[Answer | None]):
     def _input_rows(self, request: ApprovalRequest, width: int) -> Sequence[Line]:
         rows = self._rows[request.request_id]
         if rows.is_long:
-            return wrapped([("Its input is long. To allow it, answer it in a dialog of its own.", "warning")], width)
+            return wrapped([("Its input is long. To allow it, answer it in its own dialog.", "warning")], width)
         return rows.rows(width, spaced=False)
 
     def _title_row(self, request: ApprovalRequest, width: int, *, at_cursor: bool) -> Line:
@@ -198,19 +198,17 @@ class ApprovalListScreen(Paging, ModalScreen[Answer | None]):
         return [Line(clipped([(f"{len(self._selected)} selected", "muted")], width))]
 
     def _key_rows(self, width: int) -> Sequence[Line]:
-        runs: list[Run] = []
+        approves = self._guard.armed and bool(self._approvable) and self._body.read_to_end
+        denies = self._guard.armed and bool(self._chosen)
+        answers: list[tuple[str, str, bool]] = []
         for name in ("select", "select_all", "approve", "deny", "close"):
             entry = command(f"questions.{name}")
-            answers = name in ("approve", "deny")
-            read = name != "approve" or self._body.read_to_end
-            chosen = self._approvable if name == "approve" else self._chosen
-            counts = (self._guard.armed and bool(chosen) and read) if answers else True
-            runs += [(entry.key_text, "key" if counts else "muted"), (f" {entry.text}   ", "" if counts else "muted")]
-        return [Line(clipped(runs, width))]
+            answers.append((entry.key_text, entry.text, {"approve": approves, "deny": denies}.get(name, True)))
+        return [Line(clipped(key_runs(answers), width))]
 
 
 def _by_rule(requests: Sequence[ApprovalRequest]) -> list[tuple[str, list[ApprovalRequest]]]:
-    """The questions by the rule that would answer them, in the order in which they came."""
+    """Return the requests by the rule that would answer them, in order of arrival."""
     groups: dict[str, list[ApprovalRequest]] = {}
     for request in requests:
         groups.setdefault(request.session_rule or "", []).append(request)

@@ -1,7 +1,7 @@
-"""What a question to a person shows, as rows: first of all the exact input, everything in it visible. Pure.
+"""Rows of an approval request: the exact input with every character visible. Pure.
 
-Nothing here knows any tool: what the tool itself prepared as a preview comes first, then whatever of the input it does
-not show word for word.
+Knows no tool: the preview that the tool prepared comes first, then each part of the input that the preview does not
+show word for word.
 """
 
 from collections.abc import Iterable, Sequence, Set
@@ -29,21 +29,21 @@ from tui_agent.ui.text.styled_lines import Line, Run, prefixed_lines, width_of_r
 _Argument: TypeAlias = tuple[str, str | None]
 _TOUCHES = "touches"
 TITLE_NAME = 40
-"""Cells of a tool's or an agent's name in a title."""
+"""Cells of a tool name or agent name in a title."""
 LONG = 10_000
-"""Characters of a question above which a thread lays it out."""
+"""Characters of a request above which a thread lays it out."""
 LEAST_OF_A_VALUE = 8
-"""Characters as which every argument, or value in one, counts at least."""
+"""Characters that each argument, or value in one, counts at least."""
 
 
 class ApprovalRows:
-    """The rows of one question; what does not depend on the width is read once."""
+    """The rows of one request."""
 
     def __init__(self, request: ApprovalRequest) -> None:
         self._request = request
         self._preview = request.preview
         self.is_long = _is_long(request)
-        """True if laying it out takes so long that a thread does it."""
+        """True if laying out takes so long that a thread should do it."""
         self._made: tuple[int, list[list[Line]]] = (0, [])
 
     @cached_property
@@ -56,20 +56,20 @@ class ApprovalRows:
         return list(_other_input(self._request.args, self._preview, self._diff))
 
     def is_laid_out(self, width: int) -> bool:
-        """Return True if the rows for a width are there."""
+        """Return True if the rows for a width are cached."""
         return self._made[0] == width
 
     def lay_out(self, width: int) -> None:
-        """Make the rows for a width; may be called in a thread."""
+        """Build and cache the rows for a width; may be called in a thread."""
         self._made = (width, list(filter(None, self._make(width))))
 
     def rows(self, width: int, *, with_trace: bool = False, spaced: bool = True) -> list[Line]:
-        """Everything, for a width.
+        """Return all rows.
 
         Args:
-            width: Cells of a row.
-            with_trace: Also every rule that was looked at.
-            spaced: An empty row between the parts.
+            width: cells of a row.
+            with_trace: True to append every rule that was checked.
+            spaced: True to separate the parts by empty rows.
         """
         if not self.is_laid_out(width):
             self.lay_out(width)
@@ -79,7 +79,7 @@ class ApprovalRows:
         return rows
 
     def trace_start(self, width: int, *, spaced: bool = True) -> int:
-        """The row at which the trace begins."""
+        """Return the index of the row at which the trace begins."""
         return len(self.rows(width, with_trace=True, spaced=spaced)) - len(self._trace_rows(width))
 
     def _make(self, width: int) -> Iterable[list[Line]]:
@@ -93,7 +93,7 @@ class ApprovalRows:
         yield self._part_rows(width)
 
     def _name_rows(self, width: int) -> list[Line]:
-        """Return the rows with names that are cut in the title of the dialog."""
+        """Return the names that the title of the dialog truncates."""
         names = (("tool", self._request.tool), ("agent", self._request.agent))
         cut = [(label, name) for label, name in names if one_line(visible(name), TITLE_NAME) != visible(name)]
         return [row for label, name in cut for row in labelled_rows(label, [name], width)]
@@ -105,7 +105,7 @@ class ApprovalRows:
         return [*exact_rows(self._preview.text, width), *script_rows(self._preview.text, width), *note]
 
     def _target_rows(self, width: int) -> list[Line]:
-        """The resolved paths: what the call would really touch."""
+        """Return the resolved paths that the call would touch, except those the input shows."""
         targets = list(self._request.targets)
         if self._preview is not None and self._preview.path and self._preview.path not in targets:
             targets.insert(0, self._preview.path)
@@ -129,7 +129,7 @@ class ApprovalRows:
         ]
 
     def _part_rows(self, width: int) -> list[Line]:
-        """The parts of a command with a verdict each."""
+        """Return the parts of a command, each with its verdict."""
         parts = self._request.parts
         if len(parts) < 2 and not any(part.rule or part.reason for part in parts):
             return []
@@ -137,7 +137,7 @@ class ApprovalRows:
         return rows + [row for part in parts for row in verdict_rows(part, width)]
 
     def _trace_rows(self, width: int) -> list[Line]:
-        lines = self._request.trace or (self._request.reason or "no rule was looked at",)
+        lines = self._request.trace or (self._request.reason or "no rule was checked",)
         rows = wrapped([("why  ", "muted"), (visible(self._request.reason), "")], width) if self._request.reason else []
         rows.append(Line((("every rule and check, in order", "muted"),)))
         for line in lines:
@@ -146,7 +146,7 @@ class ApprovalRows:
 
 
 def _joined(arguments: list[Line], targets: list[Line], width: int) -> list[Line]:
-    """The input and what it touches; on one row where each has but one, and it can be told where the second begins."""
+    """Return input and targets, on one row if each has one row and the boundary between them stays clear."""
     if len(arguments) == len(targets) == 1 and _TOUCHES not in arguments[0].plain:
         runs = (*arguments[0].runs, ("   ", ""), *targets[0].runs)
         if width_of_runs(runs) <= width:
@@ -155,7 +155,7 @@ def _joined(arguments: list[Line], targets: list[Line], width: int) -> list[Line
 
 
 def _is_long(request: ApprovalRequest) -> bool:
-    """Return True if a question has more characters or values than are laid out at once."""
+    """Return True if a request has more characters or values than `LONG`."""
     room = LONG - (len(request.preview.text) if request.preview is not None else 0)
     waiting: list[object] = [request.args, *(part.text for part in request.parts), *request.targets, *request.trace]
     while waiting and room >= 0:
@@ -171,8 +171,8 @@ def _is_long(request: ApprovalRequest) -> bool:
 
 
 def _other_input(args: JsonObject, preview: Preview | None, diff: Sequence[DiffLine]) -> Iterable[_Argument]:
-    """The arguments the preview does not show word for word; None for one whose every line the change shows."""
-    # Of a change that is shown in part the rest is seen in the arguments only.
+    """Yield the arguments that the preview does not show word for word; None for one that the diff shows in full."""
+    # If the diff is truncated, only the argument shows the rest.
     is_whole = preview is not None and preview.kind == "diff" and not is_cut(preview.text)
     shown = {line.text for line in diff}
     changed = {line.text for line in diff if line.kind in ("added", "removed")}

@@ -1,36 +1,39 @@
-"""The question whether a call may run: the exact input, what it would change, why it asks, and one key to answer.
+"""The dialog that asks whether a call may run: the exact input, what it would change, why it asks, and the answers.
 
-Nothing is the default. A key counts only once the question was drawn and a quiet moment passed; a yes only once
-everything was read.
+Nothing is preselected. A key counts only after the request was drawn and a quiet moment passed; a yes only after the
+user saw everything.
 """
 
+import json
+import re
 import time
 from collections.abc import Callable
 from functools import cached_property
+from typing import ClassVar, Literal
 
-from textual import on
-from textual.events import Key, Paste
-from textual.widgets import Input, TextArea
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.events import Key, Paste, Resize
+from textual.screen import ModalScreen
+from textual.widgets import Input
 
+from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, GrantScope
+from tui_agent.ui.base.app_type import any_app
+from tui_agent.ui.base.commands import bindings_for
+from tui_agent.ui.base.initial_breakpoints import apply_initial_breakpoints
+from tui_agent.ui.bridge.services import GrantFacts, NoGrantFacts
+from tui_agent.ui.text.paging import Paging
 from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.sanitiser import visible
 
-from .approval_layout import ApprovalLayout
-from .input_edit import InputEdit
-from .rule_offer import GrantFacts, NoGrantFacts, RuleOffer
+from .approval_dialog import ROOMY, TALL, WIDE, ApprovalDialog
+from .rule_offer import RuleOffer
 
-_ANSWERS = (
-    "approve_once",
-    "approve_session",
-    "approve_always",
-    "edit_input",
-    "deny",
-    "deny_with_reason",
-    "skip",
-    "list_all",
-    "not_now",
-    "why",
-)
+ListRequested = Literal["list"]
+"""Result in place of a decision: show every waiting request."""
+
 _STEP_KEYS = {
     "confirming": ("approve_session", "approve_always", "for_user", "narrower", "wider", "not_now"),
     "explaining": ("not_now",),
@@ -39,8 +42,15 @@ _STEP_KEYS = {
 _READING = ("line_up", "line_down", "page_up", "page_down", "scroll_top", "scroll_end")
 
 
-class ApprovalScreen(ApprovalLayout):
-    """One question. Gives the decision, None for not now, or the wish for the list of all questions."""
+class ApprovalScreen(Paging, ModalScreen[ApprovalDecision | ListRequested | None]):
+    """One request. Returns the decision, None for "not now", or `"list"` for the list of all requests."""
+
+    app = getters.app(any_app)
+    CSS_PATH = "approval.tcss"
+    AUTO_FOCUS = ""
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (ROOMY, "-roomy"), (TALL, "-tall")]  # noqa: RUF012
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("approval")]
 
     def __init__(
         self,
@@ -51,171 +61,209 @@ class ApprovalScreen(ApprovalLayout):
         facts: GrantFacts | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(request, RuleOffer(request, facts or NoGrantFacts()), clock)
-        self._position, self.total = position, total
+        """Create the screen.
+
+        Args:
+            request: the request to answer.
+            position: its number among all requests, from 1.
+            total: number of all requests.
+            facts: where rules can be stored; None: for the session only.
+            clock: monotonic seconds.
+        """
+        super().__init__()
+        self._request = request
+        self._offer = RuleOffer(request, facts or NoGrantFacts())
+        self.dialog = ApprovalDialog(request, self._offer, clock, position, total)
+        """The widget that shows the request."""
+        self._guard = self.dialog.guard
 
     @cached_property
-    def _edit(self) -> InputEdit:
-        return InputEdit(self.request)
+    def _edit(self) -> "InputEdit":
+        return InputEdit(self._request)
+
+    def compose(self) -> ComposeResult:
+        """Yield the dialog."""
+        apply_initial_breakpoints(self, self.app.size)
+        yield self.dialog
+
+    def on_mount(self) -> None:
+        """Let answers count a moment after everything was drawn."""
+        self.call_after_refresh(self._guard.drawn)
+
+    def on_resize(self, event: Resize) -> None:
+        """Fit the dialog to the window."""
+        self.dialog.lay_out()
 
     def on_key(self, event: Key) -> None:
-        """A key that means nothing here belongs to something else that is being typed."""
+        """Restart the quiet moment after a key that means nothing here: the user is typing something else."""
         if event.key not in self.active_bindings:
-            self.guard.disturbed()
+            self._guard.disturbed()
 
     def on_paste(self, event: Paste) -> None:
-        """A paste never answers."""
+        """Ignore a paste, which never answers."""
         event.stop()
-        self.guard.disturbed()
+        self._guard.disturbed()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Only what is offered; while something is written, only what ends that."""
-        if self.step in _STEP_KEYS:
-            return action in _STEP_KEYS[self.step] or (self.step == "confirming" and action in _READING)
-        return action in self.offered or action in _READING
+        """Enable the offered answers; while something is typed or confirmed, only what ends that."""
+        step = self.dialog.step
+        if step in _STEP_KEYS:
+            return action in _STEP_KEYS[step] or (step == "confirming" and action in _READING)
+        return action in self.dialog.offered or action in _READING
+
+    @property
+    def paged(self) -> RowsView:
+        """The rows that the paging keys move."""
+        return self.dialog.paged
 
     @property
     def was_drawn(self) -> bool:
-        """Whether the question is on the screen, so that the quiet moment before answers has begun."""
-        return self.guard.was_drawn
-
-    @property
-    def offered(self) -> tuple[str, ...]:
-        """The actions there are for this question, in the order of the table."""
-        options = self.request.options
-        approves, denies = "approve" in options, "deny" in options
-        offered = {
-            "approve_once": approves,
-            "approve_session": approves and bool(self.offer),
-            "approve_always": approves and bool(self.offer) and bool(self.offer.scopes),
-            "edit_input": approves,
-            "deny": denies,
-            "deny_with_reason": denies,
-            "skip": "skip" in options,
-            "list_all": self.total > 1,
-        }
-        return tuple(action for action in _ANSWERS if offered.get(action, True))
+        """True if the request is on the screen, so that the quiet moment before answers has begun."""
+        return self._guard.was_drawn
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
     def action_approve_once(self) -> None:
-        """Allows this call."""
+        """Allow this call."""
         if self._may_approve():
             self.dismiss(ApprovalDecision(decision="approve"))
 
     def action_approve_session(self) -> None:
-        """Shows the rule that would be stored; the second time, allows."""
-        if self.step == "confirming" and not self.offer.lasting:
+        """Show the rule that would be stored for the session; the second time, allow with it."""
+        if self.dialog.step == "confirming" and not self._offer.lasting:
             self._store("session")
-        elif self.step == "asking":
+        elif self.dialog.step == "asking":
             self._confirm(lasting=False)
 
     def action_approve_always(self) -> None:
-        """Shows the rule and the files it could stand in; the second time, allows in this project."""
-        if self.step == "confirming" and self.offer.lasting:
+        """Show the rule and the files that could store it; the second time, allow in this project."""
+        if self.dialog.step == "confirming" and self._offer.lasting:
             self._store("project")
-        elif self.step == "asking":
+        elif self.dialog.step == "asking":
             self._confirm(lasting=True)
 
     def action_for_user(self) -> None:
-        """Allows with the rule that is shown, in every project."""
-        if self.offer.lasting:
+        """Allow with the rule that is shown, in every project."""
+        if self._offer.lasting:
             self._store("user")
 
     def action_narrower(self) -> None:
-        """A rule that allows less."""
-        self._change_rule(-1)
+        """Show a rule that allows less."""
+        self.dialog.change_rule(-1)
 
     def action_wider(self) -> None:
-        """A rule that allows more."""
-        self._change_rule(+1)
+        """Show a rule that allows more."""
+        self.dialog.change_rule(+1)
 
     def action_edit_input(self) -> None:
-        """Shows the input to be changed."""
+        """Open the input in the editor."""
         if self._may_approve():
-            self.go_to("editing")
-            self.editor.load_text(self._edit.text)
-            self.editor.move_cursor(self.editor.document.end)
+            self.dialog.edit(self._edit.text)
 
     def action_run_edited(self) -> None:
-        """Allows the call with the input as it was changed; says so where that is none."""
+        """Allow the call with the edited input, or show why it is not valid."""
         try:
-            changed = self._edit.read(self.editor.text)
+            changed = self._edit.read(self.dialog.editor.text)
         except ValueError as error:
-            self.wrong = str(error)
-            self.lay_out()
+            self.dialog.show_error(str(error))
             return
-        same = changed == self.request.args
+        same = changed == self._request.args
         self.dismiss(ApprovalDecision(decision="approve", input=None if same else changed))
 
-    @on(TextArea.Changed)
-    def _edited(self) -> None:
-        self.wrong = ""
-        self.lay_out()
-
     def action_deny(self) -> None:
-        """Refuses the call."""
-        if self.guard.accepts():
+        """Deny the call."""
+        if self._guard.accepts():
             self.dismiss(ApprovalDecision(decision="deny"))
 
     def action_deny_with_reason(self) -> None:
-        """Asks why not; the words go to the agent."""
-        if self.guard.accepts():
-            self.go_to("explaining")
+        """Ask for the reason, which the agent reads."""
+        if self._guard.accepts():
+            self.dialog.go_to("explaining")
 
     @on(Input.Submitted)
     def _deny_with_reason(self, event: Input.Submitted) -> None:
         self.dismiss(ApprovalDecision(decision="deny", note=event.value.strip()))
 
     def action_skip(self) -> None:
-        """Leaves the call out."""
-        if self.guard.accepts():
+        """Skip the call."""
+        if self._guard.accepts():
             self.dismiss(ApprovalDecision(decision="skip"))
 
     def action_list_all(self) -> None:
-        """Shows every question that waits."""
-        if self.guard.accepts():
+        """Show every waiting request."""
+        if self._guard.accepts():
             self.dismiss("list")
 
     def action_not_now(self) -> None:
-        """One step back; from the question itself, away without an answer. Always works (P54)."""
-        if self.step == "asking":
+        """Go one step back; from the request itself, close without an answer."""
+        # Not guarded: leaving answers nothing, so it may never be too early.
+        if self.dialog.step == "asking":
             self.dismiss(None)
         else:
-            self.go_to("asking")
-
-    def _may_approve(self) -> bool:
-        return self.guard.accepts() and self.was_read()
-
-    def _confirm(self, *, lasting: bool) -> None:
-        """Shows the rule."""
-        if self._may_approve():
-            self.offer.lasting = lasting
-            self.go_to("confirming")
-
-    def _store(self, scope: GrantScope) -> None:
-        is_possible = scope == "session" or scope in self.offer.scopes
-        if is_possible and self._may_approve():
-            rule = None if self.offer.rule == self.request.session_rule else self.offer.rule
-            self.dismiss(ApprovalDecision(decision="approve", scope=scope, rule=rule))
-
-    def _change_rule(self, by: int) -> None:
-        """Another rule is another question: it has to be read, too."""
-        if self.offer.change(by):
-            self.rule_view.show(self.offer.rows, anew=True)
-            self.lay_out()
-            self.restart_question()
-
-    # --- reading ------------------------------------------------------------------------------------------------------
+            self.dialog.go_to("asking")
 
     def action_why(self) -> None:
-        """Shows or hides every rule that was looked at."""
-        self.traced = not self.traced
-        self.show_body()
-        if self.traced:
-            self.call_after_refresh(self.body.scroll_to, y=self.trace_start(), animate=False)
+        """Show or hide every rule that was checked."""
+        self.dialog.toggle_trace()
 
-    @on(RowsView.Moved, "#approval-body")
-    @on(RowsView.Moved, "#approval-rule")
-    def _moved(self) -> None:
-        self.reset_reminder()
+    def _may_approve(self) -> bool:
+        return self._guard.accepts() and self.dialog.was_read()
+
+    def _confirm(self, *, lasting: bool) -> None:
+        """Show the rule."""
+        if self._may_approve():
+            self._offer.lasting = lasting
+            self.dialog.go_to("confirming")
+
+    def _store(self, scope: GrantScope) -> None:
+        is_possible = scope == "session" or scope in self._offer.scopes
+        if is_possible and self._may_approve():
+            rule = None if self._offer.rule == self._request.session_rule else self._offer.rule
+            self.dismiss(ApprovalDecision(decision="approve", scope=scope, rule=rule))
+
+
+class InputEdit:
+    """A call's input as text for the editor: a command as it is if all of it is visible, anything else as JSON."""
+
+    def __init__(self, request: ApprovalRequest) -> None:
+        self._args = request.args
+        self._name = _command_name(request)
+        self.is_json = self._name is None
+        """True if the text is JSON."""
+        whole = json.dumps(request.args, ensure_ascii=False, indent=2, default=str)
+        self.text = str(request.args[self._name]) if self._name is not None else _UNSAFE.sub(_escaped, whole)
+        """The text to be edited."""
+
+    def read(self, text: str) -> JsonObject:
+        """Return the input that an edited text describes.
+
+        Raises:
+            ValueError: the text is not valid; the error's text is for the user.
+        """
+        if self._name is not None:
+            if not text.strip():
+                raise ValueError("nothing is left to run")
+            return {**self._args, self._name: text}
+        try:
+            found: object = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"this is not valid JSON: {error}") from error
+        if not is_object(found):
+            raise ValueError("the input must be a JSON object: { … }")
+        return found
+
+
+_UNSAFE = re.compile(r"[^\n\x20-\x7e]")
+
+
+def _command_name(request: ApprovalRequest) -> str | None:
+    """Return the name of the argument that the preview shows as a command; None if part of it is invisible."""
+    preview = request.preview
+    if preview is None or preview.kind != "command" or visible(preview.text) != preview.text:
+        return None
+    return next((name for name, value in request.args.items() if value == preview.text), None)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """Return a visible character as it is, an invisible one as JSON escapes it."""
+    return match[0] if visible(match[0]) == match[0] else json.dumps(match[0])[1:-1]

@@ -1,4 +1,4 @@
-"""Questions that wait for a person: first in, first out, and which of them may open by itself."""
+"""Approval requests that wait for the user, oldest first."""
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, RunEnded, SessionLoaded
@@ -6,11 +6,11 @@ from tui_agent.protocol.messages import FrozenModel
 from tui_agent.protocol.permissions import ApprovalRequest
 
 HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset((ApprovalRequested, ApprovalResolved, RunEnded, SessionLoaded))
-"""The events that may change the questions."""
+"""Events that may change the requests."""
 
 
 class PendingApprovals:
-    """The open questions in the order they came. Changed by `apply` and by what the person does."""
+    """The open requests in order of arrival. Changed by events and by the user's answers."""
 
     def __init__(self) -> None:
         self._requests: dict[str, ApprovalRequest] = {}
@@ -25,31 +25,31 @@ class PendingApprovals:
 
     @property
     def first(self) -> ApprovalRequest | None:
-        """The question that has waited longest."""
+        """The oldest request."""
         return next(iter(self._requests.values()), None)
 
     @property
     def all(self) -> tuple[ApprovalRequest, ...]:
-        """Every open question, oldest first."""
+        """Every open request, oldest first."""
         return tuple(self._requests.values())
 
     @property
     def next_to_open(self) -> ApprovalRequest | None:
-        """The question that may open by itself: the first one nobody put off."""
+        """The request that may open by itself: the oldest one that was not postponed."""
         return next((request for key, request in self._requests.items() if key not in self._postponed), None)
 
     def position_of(self, request: ApprovalRequest) -> tuple[int, int]:
-        """Number of a question and of all since none was open, for `2 of 5`; from 1."""
+        """Return a request's number, from 1, and the number of requests since none was open, for `2 of 5`."""
         order = list(self._requests)
         place = order.index(request.request_id) if request.request_id in self._requests else 0
         return self._done + place + 1, self._done + len(order)
 
     def postpone(self) -> None:
-        """Not now: nothing that is open now opens again by itself."""
+        """Let no request that is open now open by itself again."""
         self._postponed.update(self._requests)
 
     def settle(self, request_id: str) -> bool:
-        """It was answered, here or elsewhere; False where it was not open."""
+        """Remove an answered request; return False if it was not open."""
         if self._requests.pop(request_id, None) is None:
             return False
         self._done += 1
@@ -57,7 +57,7 @@ class PendingApprovals:
         return True
 
     def apply(self, envelope: Envelope) -> bool:
-        """Takes one event; False where it changed nothing."""
+        """Apply one event; return False if it changed nothing."""
         match envelope.event:
             case ApprovalRequested() as request:
                 self._requests[request.request_id] = request
@@ -73,7 +73,7 @@ class PendingApprovals:
         return True
 
     def _forget_burst(self) -> None:
-        """Once nothing is open, counting begins anew."""
+        """Restart the count once no request is open."""
         if not self._requests:
             self._done = 0
             self._postponed.clear()

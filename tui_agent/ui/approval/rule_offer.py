@@ -1,49 +1,22 @@
-"""The rule that an answer would store: which one of those offered, where it would stand, what it would have answered.
+"""The rule that an answer would store, the file it would go to, and the requests it would have answered. Pure.
 
-Pure. It is shown word for word before it is stored; nothing is stored that was not offered.
+The rule is shown word for word before it is stored; only rules that were offered can be stored.
 """
-
-from collections.abc import Sequence
-from typing import Protocol
 
 from tui_agent.protocol.permissions import ApprovalRequest, GrantScope
 from tui_agent.ui.base.commands import command, key_label
+from tui_agent.ui.bridge.services import GrantFacts
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.argument_rows import beside, exact_rows
 from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import Line, Run, clipped, folded, wrapped
 
 MAX_LISTED_CALLS = 3
-"""Calls of this session that are named; the others are counted."""
-
-
-class GrantFacts(Protocol):
-    """What is known of grants outside of a question."""
-
-    def file_of(self, scope: GrantScope) -> str | None:
-        """The file that keeps rules of a scope; None: they cannot be kept."""
-        ...
-
-    def answered(self, rule: str, but_call: str) -> Sequence[str]:
-        """The calls of this session, in a few words each, that the rule would have let pass without a question; of all
-        but one."""
-        ...
-
-
-class NoGrantFacts:
-    """Nothing is known: rules are kept for the session only."""
-
-    def file_of(self, scope: GrantScope) -> str | None:
-        """None."""
-        return None
-
-    def answered(self, rule: str, but_call: str) -> Sequence[str]:
-        """None."""
-        return ()
+"""Calls of this session that are listed; the others are only counted."""
 
 
 class RuleOffer:
-    """The rules of one question, one of them chosen."""
+    """The rules that one request offers, one of them chosen."""
 
     def __init__(self, request: ApprovalRequest, facts: GrantFacts) -> None:
         self._call_id = request.call_id
@@ -52,29 +25,29 @@ class RuleOffer:
         self._rules = request.rules if proposed in request.rules else (proposed,) if proposed is not None else ()
         self._chosen = self._rules.index(proposed) if proposed is not None else 0
         self.lasting = False
-        """Whether the rule is to outlive the session."""
+        """True if the rule is to outlive the session."""
 
     def __bool__(self) -> bool:
         return bool(self._rules)
 
     @property
     def rule(self) -> str:
-        """The chosen rule; several stand on lines of their own."""
+        """The chosen rule; a set of rules has one on each line."""
         return self._rules[self._chosen]
 
     @property
     def scopes(self) -> tuple[GrantScope, ...]:
-        """Where a lasting rule can be kept."""
+        """Scopes in which a lasting rule can be stored."""
         lasting: tuple[GrantScope, ...] = ("project", "user")
         return tuple(scope for scope in lasting if self._facts.file_of(scope) is not None)
 
     @property
     def can_change(self) -> tuple[bool, bool]:
-        """Whether there is a narrower rule, and whether there is a wider one."""
+        """True for a narrower rule, and true for a wider one, if there is one."""
         return self._chosen > 0, self._chosen < len(self._rules) - 1
 
     def change(self, by: int) -> bool:
-        """Takes a wider rule, or a narrower one; False where there is none."""
+        """Choose a wider (+1) or narrower (-1) rule; return False if there is none."""
         place = self._chosen + by
         if not 0 <= place < len(self._rules):
             return False
@@ -82,7 +55,7 @@ class RuleOffer:
         return True
 
     def rows(self, width: int) -> list[Line]:
-        """The rule, how long it holds and where, how to take it back, and what it would have answered."""
+        """Return the rule, its lifetime and file, how to remove it, and the requests it would have answered."""
         rows = wrapped([(f"{'From now on' if self.lasting else 'For this session'} also allowed:", "warning")], width)
         for rule in self.rule.splitlines():
             rows.extend(exact_rows(rule, width))
@@ -90,11 +63,11 @@ class RuleOffer:
         if self.lasting:
             rows.append(Line())
             rows.extend(self._file_rows(width))
-            rows.extend(wrapped([("Deleting the rule there takes it back.", "muted")], width))
+            rows.extend(wrapped([("To undo this, delete the rule there.", "muted")], width))
         return [*rows, Line(), *self._past_rows(width)]
 
     def _choice_rows(self, width: int) -> list[Line]:
-        """Which of how many rules it is, and the keys to the others."""
+        """Return the position of the rule and the keys to the others."""
         if len(self._rules) < 2:
             return []
         runs: list[Run] = []

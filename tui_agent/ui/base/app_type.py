@@ -1,8 +1,16 @@
-"""The type of the app for parts that work in any: without it Textual's `app` property has an unknown one."""
+"""Types of the app and the screen for code that works in any: without them, Textual's `app` property has none."""
 
+from textual import getters
 from textual.app import App
+from textual.screen import Screen
 
 
 def any_app() -> type[App[object]]:
-    """For `app = getters.app(any_app)` in a class body."""
+    """Return the app's type, for `app = getters.app(any_app)` in a class body."""
     return App
+
+
+class AnyScreen(Screen[None]):
+    """A screen as its controllers see it: they push dialogs, notify and set timers, and know none of its widgets."""
+
+    app = getters.app(any_app)

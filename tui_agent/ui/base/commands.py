@@ -1,6 +1,6 @@
-"""The one table of keys and commands: bindings, hints, the command palette and the help page are made from it.
+"""The table of keys and commands, from which bindings, hints, the command palette and the help page are made.
 
-Nothing else in the screen compares or spells key names, so that what is shown and what works cannot differ.
+No other module compares or spells key names, so the keys that are shown are the keys that work.
 """
 
 from collections.abc import Iterable
@@ -27,41 +27,41 @@ Where: TypeAlias = Literal[
     "trust",
     "player",
 ]
-"""The part of the screen a key belongs to."""
+"""The part of the screen that a key belongs to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One thing a person can ask for."""
+    """One command of the user."""
 
     id: str
-    """Unique, such as `composer.submit`; also the id under which a keymap finds its binding."""
+    """Unique id, such as `composer.submit`; also the id of its binding in a keymap."""
     keys: tuple[str, ...]
-    """Textual key names; the first one is shown. Empty: only in the palette or as a `/` command."""
+    """Textual key names; the first one is shown. Empty for a command without a key."""
     text: str
-    """A word or two, for hints."""
+    """One or two words for hints."""
     help: str
-    """One line, for the help page and the palette."""
+    """One line for the help page and the palette."""
     where: Where
     action: str = ""
-    """Textual action; empty: the last part of the id."""
+    """Textual action; empty if it is the last part of the id."""
     palette: bool = False
-    """Whether the command palette offers it."""
+    """True if the command palette lists it."""
     slash: str | None = None
-    """Its name as a `/` command, without the slash."""
+    """Name of its `/` command, without the slash."""
     argument: str = ""
-    """What may follow the `/` command, for help: `[NAME]`; without one, what is typed instead of a key."""
+    """Argument of the `/` command for the help page, such as `[NAME]`; without `slash`, the input itself."""
     priority: bool = False
-    """Whether it comes before what the focused widget would do with the key."""
+    """True if the key takes precedence over the focused widget."""
 
     @property
     def action_name(self) -> str:
-        """The Textual action the keys run."""
+        """The Textual action that its keys run."""
         return self.action or self.id.rpartition(".")[2]
 
     @property
     def key_text(self) -> str:
-        """Its first key in words for hints, such as `ctrl+y`; empty where it has none."""
+        """Label of its first key, such as `ctrl+y`; empty if it has none."""
         return key_label(self.keys[0]) if self.keys else ""
 
 
@@ -71,7 +71,7 @@ COMMANDS: tuple[Command, ...] = (
         "app.quit",
         ("ctrl+q",),
         "quit",
-        "Leave; the session is kept",
+        "Quit; the session is saved",
         "everywhere",
         palette=True,
         priority=True,
@@ -81,7 +81,7 @@ COMMANDS: tuple[Command, ...] = (
         "app.escalate",
         ("ctrl+c",),
         "clear, interrupt, quit",
-        "Copy the selection, or clear the composer, or interrupt; twice when idle: quit",
+        "Copy the selection, clear the composer, or interrupt; twice when idle: quit",
         "everywhere",
         priority=True,
     ),
@@ -89,7 +89,7 @@ COMMANDS: tuple[Command, ...] = (
         "app.suspend_process",
         ("ctrl+z",),
         "suspend",
-        "Put the program to sleep; `fg` wakes it",
+        "Suspend the program; `fg` resumes it",
         "everywhere",
         priority=True,
     ),
@@ -98,7 +98,7 @@ COMMANDS: tuple[Command, ...] = (
         "chat.interrupt",
         ("escape",),
         "interrupt",
-        "Ask how to interrupt; a second time: cancel what runs and stop",
+        "Choose how to interrupt; twice: cancel the run",
         "chat",
         palette=True,
     ),
@@ -115,7 +115,7 @@ COMMANDS: tuple[Command, ...] = (
         "chat.next_approval",
         ("ctrl+y",),
         "answer",
-        "Open the question that waits for you",
+        "Open the waiting question",
         "chat",
         palette=True,
         priority=True,
@@ -124,7 +124,7 @@ COMMANDS: tuple[Command, ...] = (
         "chat.send_now",
         ("ctrl+s",),
         "send now",
-        "Cancel what runs and send the waiting messages at once",
+        "Cancel the run and send the queued messages",
         "chat",
         palette=True,
         priority=True,
@@ -133,23 +133,53 @@ COMMANDS: tuple[Command, ...] = (
         "chat.toggle_panel",
         ("ctrl+t",),
         "tools",
-        "Go to the tool panel and back; in a narrow window open and close it",
+        "Go to the tool panel and back; in a narrow window, open or close it",
         "chat",
         palette=True,
         slash="tools",
         priority=True,
     ),
-    Command("chat.page_up", ("pageup",), "scroll up", "Scroll the conversation one page up", "chat", priority=True),
     Command(
-        "chat.page_down", ("pagedown",), "scroll down", "Scroll the conversation one page down", "chat", priority=True
+        "chat.page_up",
+        ("pageup",),
+        "scroll up",
+        "Scroll the conversation one page up",
+        "chat",
+        "scroll('page_up')",
+        priority=True,
     ),
-    Command("chat.scroll_top", ("ctrl+home",), "first message", "Go to the first message", "chat", priority=True),
-    Command("chat.scroll_end", ("ctrl+end",), "newest message", "Go to the newest message", "chat", priority=True),
+    Command(
+        "chat.page_down",
+        ("pagedown",),
+        "scroll down",
+        "Scroll the conversation one page down",
+        "chat",
+        "scroll('page_down')",
+        priority=True,
+    ),
+    Command(
+        "chat.scroll_top",
+        ("ctrl+home",),
+        "first message",
+        "Go to the first message",
+        "chat",
+        "scroll('top')",
+        priority=True,
+    ),
+    Command(
+        "chat.scroll_end",
+        ("ctrl+end",),
+        "newest message",
+        "Go to the newest message",
+        "chat",
+        "scroll('end')",
+        priority=True,
+    ),
     Command(
         "chat.search",
         ("ctrl+f",),
         "search",
-        "Find something in the conversation, also in what is folded",
+        "Search the conversation, including folded parts",
         "chat",
         palette=True,
         slash="search",
@@ -160,7 +190,7 @@ COMMANDS: tuple[Command, ...] = (
         "chat.rewind",
         (),
         "go back",
-        "Go back to an earlier moment: files, conversation or both; shows first what would happen",
+        "Go back to an earlier point: files, conversation or both; shows the changes first",
         "chat",
         palette=True,
         slash="rewind",
@@ -181,7 +211,7 @@ COMMANDS: tuple[Command, ...] = (
         "chat.compact",
         (),
         "compact",
-        "Shorten the conversation now; the summary keeps what you name; undo: as it was",
+        "Compact the conversation; KEEP names what the summary must keep, undo reverts",
         "chat",
         palette=True,
         slash="compact",
@@ -191,7 +221,7 @@ COMMANDS: tuple[Command, ...] = (
         "chat.context",
         (),
         "context",
-        "What fills the model's window, by part and by call",
+        "Contents of the model's context window, by part and call",
         "chat",
         palette=True,
         slash="context",
@@ -203,7 +233,7 @@ COMMANDS: tuple[Command, ...] = (
         "chat.replay",
         (),
         "replay",
-        "Watch a recording that --record made; q leads back here",
+        "Play a recording made with --record; q returns here",
         "chat",
         palette=True,
         slash="replay",
@@ -213,7 +243,7 @@ COMMANDS: tuple[Command, ...] = (
         "chat.jobs",
         (),
         "jobs",
-        "Show commands that still run because tui-agent was killed; kill: end one or all of them",
+        "List commands that a killed tui-agent left running; kill ends one or all of them",
         "chat",
         palette=True,
         slash="jobs",
@@ -221,19 +251,19 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("chat.rename", (), "rename", "Give this session a name", "chat", slash="rename", argument="NAME"),
     # composer
-    Command("composer.submit", ("enter",), "send", "Send; while the agent works: steer it", "composer"),
+    Command("composer.submit", ("enter",), "send", "Send; while the agent is working, steer it", "composer"),
     Command(
         "composer.follow_up",
         ("alt+enter",),
         "follow-up",
-        "Send once the agent is done with what it does now",
+        "Send as a turn of its own when the agent is done",
         "composer",
     ),
     Command(
         "composer.follow_up_or_leave",
         ("tab",),
         "follow-up",
-        "With text, while the agent works: the same as a follow-up; empty: go to the next part of the screen",
+        "With text, while the agent is working: send as a follow-up; empty: go to the next part of the screen",
         "composer",
     ),
     Command(
@@ -247,21 +277,35 @@ COMMANDS: tuple[Command, ...] = (
         "composer.earlier",
         ("up",),
         "earlier",
-        "On the first line: what was sent before; empty: take back the last waiting message",
+        "On the first line: recall the previous text; if empty: edit the last queued message",
         "composer",
     ),
-    Command("composer.later", ("down",), "later", "On the last line: what was sent after", "composer"),
-    Command("composer.shell", (), "shell", "Run it; the model reads what it gives", "composer", argument="!COMMAND"),
-    Command("composer.own_shell", (), "shell", "Run it, for your eyes only", "composer", argument="!!COMMAND"),
+    Command("composer.later", ("down",), "later", "On the last line: recall the next text", "composer"),
+    Command(
+        "composer.shell",
+        (),
+        "shell",
+        "Run a shell command and share its output with the model",
+        "composer",
+        argument="!COMMAND",
+    ),
+    Command(
+        "composer.own_shell",
+        (),
+        "shell",
+        "Run a shell command; the model does not see its output",
+        "composer",
+        argument="!!COMMAND",
+    ),
     Command(
         "composer.to_call",
         (),
         "cancel",
-        "Cancel this call, and tell the model why",
+        "Cancel this call and tell the model why",
         "composer",
         argument="@#3 WHY",
     ),
-    Command("composer.to_agent", (), "steer", "Steer that sub-agent", "composer", argument="@NAME TEXT"),
+    Command("composer.to_agent", (), "steer", "Steer this sub-agent", "composer", argument="@NAME TEXT"),
     Command("composer.undo", ("ctrl+underscore",), "undo", "Undo the last change of the text", "composer"),
     Command(
         "composer.unfold",
@@ -274,28 +318,28 @@ COMMANDS: tuple[Command, ...] = (
         "composer.close_suggestions",
         ("escape",),
         "close",
-        "Hide the commands that fit",
+        "Hide the suggested commands",
         "composer",
     ),
     # queue
-    Command("queue.drop", ("ctrl+x",), "drop", "Empty composer: throw the last waiting message away", "queue"),
+    Command("queue.drop", ("ctrl+x",), "drop", "With an empty composer: drop the last queued message", "queue"),
     # interrupt menu
-    Command("interrupt.cancel", ("escape",), "cancel", "Cancel what runs and stop", "interrupt", "menu_cancel"),
+    Command("interrupt.cancel", ("escape",), "cancel", "Cancel the run", "interrupt", "interrupt_with('cancel')"),
     Command(
         "interrupt.stop",
         ("s",),
         "stop after this step",
         "End the run after this step",
         "interrupt",
-        "menu_stop",
+        "interrupt_with('stop')",
     ),
     Command(
         "interrupt.now",
         ("n",),
         "send queued now",
-        "Cancel what runs and send what waits",
+        "Cancel the run and send the queued messages",
         "interrupt",
-        "menu_now",
+        "interrupt_with('now')",
     ),
     # tool panel
     Command("panel.cursor_up", ("up", "k"), "up", "Select the row above", "panel"),
@@ -304,60 +348,62 @@ COMMANDS: tuple[Command, ...] = (
     Command("panel.page_down", ("pagedown",), "page down", "One page down", "panel"),
     Command("panel.first", ("home", "g"), "first", "Select the first call", "panel"),
     Command("panel.last", ("end", "G"), "newest", "Select the newest call and follow", "panel"),
-    Command("panel.open", ("enter", "space"), "open", "Everything about this call", "panel"),
-    Command("panel.cancel_call", ("x",), "cancel", "Cancel this call; the agent goes on and is told", "panel"),
-    Command("panel.revert", ("u",), "take back", "Take back what this call changed in files", "panel"),
-    Command("panel.cycle_filter", ("f",), "filter", "Show all, running, failed, or those that need you", "panel"),
+    Command("panel.open", ("enter", "space"), "open", "Show the details of this call", "panel"),
+    Command(
+        "panel.cancel_call", ("x",), "cancel", "Cancel this call; the run continues, and the agent is told", "panel"
+    ),
+    Command("panel.revert", ("u",), "undo", "Undo the changes this call made to files", "panel"),
+    Command("panel.cycle_filter", ("f",), "filter", "Show all calls, or those that run, failed or need you", "panel"),
     # conversation
-    Command("conversation.open_part", ("enter",), "open", "Open or close it, or go to its calls", "conversation"),
     Command(
-        "conversation.previous_part", ("shift+up",), "part above", "The part above that can be opened", "conversation"
+        "conversation.open_part", ("enter",), "open", "Unfold or fold this part, or go to its calls", "conversation"
     ),
     Command(
-        "conversation.next_part", ("shift+down",), "part below", "The next part that can be opened", "conversation"
+        "conversation.previous_part", ("shift+up",), "part above", "Previous part that can be opened", "conversation"
     ),
+    Command("conversation.next_part", ("shift+down",), "part below", "Next part that can be opened", "conversation"),
     Command("conversation.line_up", ("up", "k"), "up", "One line up", "conversation"),
     Command("conversation.line_down", ("down", "j"), "down", "One line down", "conversation"),
     Command("conversation.page_up", ("pageup",), "page up", "One page up", "conversation"),
     Command("conversation.page_down", ("pagedown", "space"), "page down", "One page down", "conversation"),
     Command("conversation.scroll_top", ("home", "g"), "top", "To the first message", "conversation"),
     Command("conversation.scroll_end", ("end", "G"), "end", "To the newest message, and follow", "conversation"),
-    Command("conversation.search", ("slash",), "search", "Find something, also in what is folded", "conversation"),
-    Command("conversation.next_match", ("n",), "next", "After a search: the next match", "conversation"),
-    Command("conversation.previous_match", ("N",), "before", "After a search: the match before", "conversation"),
-    Command("conversation.close_search", ("escape",), "close", "After a search: take the marks away", "conversation"),
+    Command("conversation.search", ("slash",), "search", "Search, including folded parts", "conversation"),
+    Command("conversation.next_match", ("n",), "next", "After a search: next match", "conversation"),
+    Command("conversation.previous_match", ("N",), "previous", "After a search: previous match", "conversation"),
+    Command("conversation.close_search", ("escape",), "close", "After a search: clear the highlights", "conversation"),
     # search line
-    Command("search.next_match", ("down",), "next", "The next match", "search"),
-    Command("search.previous_match", ("up",), "before", "The match before", "search"),
-    Command("search.close", ("escape",), "close", "Take the marks away; enter keeps them", "search"),
+    Command("search.next_match", ("down",), "next", "Next match", "search"),
+    Command("search.previous_match", ("up",), "previous", "Previous match", "search"),
+    Command("search.close", ("escape",), "close", "Clear the highlights; enter keeps them", "search"),
     # approval dialog
     Command("approval.approve_once", ("y",), "yes, once", "Allow this call", "approval"),
     Command(
         "approval.approve_session",
         ("s",),
         "this session",
-        "Allow calls like this one until the program ends; the rule is shown first",
+        "Allow calls like this one for this session; shows the rule first",
         "approval",
     ),
     Command(
         "approval.approve_always",
         ("p",),
         "always",
-        "Allow calls like this one in this project, or in every one; rule and file are shown first",
+        "Allow calls like this one in this project or in all projects; shows rule and file first",
         "approval",
     ),
-    Command("approval.edit_input", ("e",), "edit", "Change what the call is given, then allow it", "approval"),
+    Command("approval.edit_input", ("e",), "edit", "Edit the input of the call, then allow it", "approval"),
     Command("approval.deny", ("n",), "no", "Deny this call", "approval"),
-    Command("approval.deny_with_reason", ("f",), "no, because", "Deny it and tell the agent why", "approval"),
-    Command("approval.skip", ("k",), "skip", "Skip this call; the run goes on", "approval"),
-    Command("approval.list_all", ("a",), "all", "Every question that waits, to answer several at once", "approval"),
+    Command("approval.deny_with_reason", ("f",), "no, because", "Deny this call and tell the agent why", "approval"),
+    Command("approval.skip", ("k",), "skip", "Skip this call; the run continues", "approval"),
+    Command("approval.list_all", ("a",), "all", "List all waiting questions, to answer several at once", "approval"),
+    Command("approval.for_user", ("u",), "every project", "When a rule is shown: allow in every project", "approval"),
+    Command("approval.narrower", ("left",), "narrower", "When a rule is shown: a narrower one", "approval"),
+    Command("approval.wider", ("right",), "wider", "When a rule is shown: a wider one", "approval"),
     Command(
-        "approval.for_user", ("u",), "every project", "Always, when the rule is shown: in every project", "approval"
+        "approval.run_edited", ("ctrl+s",), "allow this", "After editing: allow the call with this input", "approval"
     ),
-    Command("approval.narrower", ("left",), "narrower", "When a rule is shown: one that allows less", "approval"),
-    Command("approval.wider", ("right",), "wider", "When a rule is shown: one that allows more", "approval"),
-    Command("approval.run_edited", ("ctrl+s",), "allow this", "After editing: allow the call as it is now", "approval"),
-    Command("approval.why", ("w",), "why", "Show every rule that was looked at", "approval"),
+    Command("approval.why", ("w",), "why", "Show every rule that was checked", "approval"),
     Command("approval.not_now", ("escape",), "not now", "Decide later; ctrl+y opens it again", "approval"),
     Command("approval.line_up", ("up",), "up", "One line up", "approval"),
     Command("approval.line_down", ("down",), "down", "One line down", "approval"),
@@ -368,15 +414,15 @@ COMMANDS: tuple[Command, ...] = (
     # every question that waits
     Command("questions.approve", ("y",), "yes to these", "Allow the selected calls, once", "questions"),
     Command("questions.deny", ("n",), "no to these", "Deny the selected calls", "questions"),
-    Command("questions.select", ("space",), "select", "Select this question, or no longer", "questions"),
-    Command("questions.select_all", ("a",), "all", "Select all questions, or none", "questions"),
-    Command("questions.close", ("escape",), "back", "Back to one question at a time", "questions"),
-    Command("questions.cursor_up", ("up", "k"), "up", "The question above", "questions"),
-    Command("questions.cursor_down", ("down", "j"), "down", "The question below", "questions"),
+    Command("questions.select", ("space",), "select", "Select or deselect this question", "questions"),
+    Command("questions.select_all", ("a",), "all", "Select or deselect all questions", "questions"),
+    Command("questions.close", ("escape",), "back", "Return to one question at a time", "questions"),
+    Command("questions.cursor_up", ("up", "k"), "up", "Previous question", "questions"),
+    Command("questions.cursor_down", ("down", "j"), "down", "Next question", "questions"),
     Command("questions.page_up", ("pageup",), "page up", "One page up", "questions"),
     Command("questions.page_down", ("pagedown",), "more", "One page down", "questions"),
     # call detail
-    Command("detail.close", ("escape", "q"), "close", "Back to the conversation", "detail"),
+    Command("detail.close", ("escape", "q"), "close", "Return to the conversation", "detail"),
     Command("detail.line_up", ("up", "k"), "up", "One line up", "detail"),
     Command("detail.line_down", ("down", "j"), "down", "One line down", "detail"),
     Command("detail.page_up", ("pageup",), "page up", "One page up", "detail"),
@@ -384,60 +430,60 @@ COMMANDS: tuple[Command, ...] = (
     Command("detail.scroll_top", ("home", "g"), "top", "To the top", "detail"),
     Command("detail.scroll_end", ("end", "G"), "end", "To the end", "detail"),
     Command("detail.next_section", ("tab", "right"), "next part", "Input, output, decision, timing", "detail"),
-    Command("detail.previous_section", ("shift+tab", "left"), "part before", "The part before", "detail"),
+    Command("detail.previous_section", ("shift+tab", "left"), "previous part", "Previous part", "detail"),
     Command("detail.copy", ("c",), "copy", "Copy what is shown", "detail"),
-    Command("detail.revert", ("u",), "take back", "Take back what this call changed in files", "detail"),
+    Command("detail.revert", ("u",), "undo", "Undo the changes this call made to files", "detail"),
     # going back
-    Command("rewind.cursor_up", ("up", "k"), "up", "The row above", "rewind"),
-    Command("rewind.cursor_down", ("down", "j"), "down", "The row below", "rewind"),
-    Command("rewind.choose", ("enter",), "choose", "This moment; then: do what is shown", "rewind"),
+    Command("rewind.cursor_up", ("up", "k"), "up", "Previous row", "rewind"),
+    Command("rewind.cursor_down", ("down", "j"), "down", "Next row", "rewind"),
+    Command("rewind.choose", ("enter",), "choose", "Choose this point; then carry out what is shown", "rewind"),
     Command("rewind.scope", ("tab",), "what", "Files and conversation, files only, conversation only", "rewind"),
     Command(
         "rewind.overwrite",
         ("space",),
         "this file, too",
-        "Take a file back although somebody else changed it since; what it is now is kept",
+        "Restore a file although it was changed elsewhere since; its present content is saved",
         "rewind",
     ),
-    Command("rewind.close", ("escape", "q"), "back", "Back; nothing is done", "rewind"),
+    Command("rewind.close", ("escape", "q"), "back", "Return without changes", "rewind"),
     Command("rewind.page_up", ("pageup",), "page up", "One page up", "rewind"),
     Command("rewind.page_down", ("pagedown",), "more", "One page down", "rewind"),
     Command("rewind.scroll_top", ("home", "g"), "top", "To the top", "rewind"),
     Command("rewind.scroll_end", ("end", "G"), "end", "To the end", "rewind"),
     # choosing a session
-    Command("picker.leave", ("escape", "q"), "leave", "Leave without choosing a session", "picker"),
+    Command("picker.leave", ("escape", "q"), "quit", "Quit without choosing a session", "picker"),
     # trusting a folder
-    Command("trust.refuse", ("n", "escape", "enter"), "no", "Apply nothing of this folder's settings", "trust"),
-    Command("trust.tighten", ("t",), "yes, without allow rules", "Apply its settings; its rules only tighten", "trust"),
-    Command("trust.accept", ("a",), "yes, allow rules too", "Apply its settings with every allow rule", "trust"),
+    Command("trust.refuse", ("n", "escape", "enter"), "no", "Apply none of this folder's settings", "trust"),
+    Command("trust.tighten", ("t",), "yes, without allow rules", "Apply its settings, except allow rules", "trust"),
+    Command("trust.accept", ("a",), "yes, allow rules too", "Apply its settings, including allow rules", "trust"),
     Command("trust.line_up", ("up", "k"), "up", "One line up", "trust"),
     Command("trust.line_down", ("down", "j"), "down", "One line down", "trust"),
     Command("trust.page_up", ("pageup",), "page up", "One page up", "trust"),
     Command("trust.page_down", ("pagedown", "space"), "more", "One page down", "trust"),
-    Command("trust.leave", ("ctrl+c",), "leave", "Leave without starting", "trust", priority=True),
+    Command("trust.leave", ("ctrl+c",), "quit", "Quit without starting", "trust", priority=True),
     # watching a recording
-    Command("player.play_or_pause", ("space",), "pause", "Pause, or go on; at the end: from the beginning", "player"),
+    Command("player.play_or_pause", ("space",), "pause", "Pause or continue; at the end, restart", "player"),
     Command("player.back", ("left",), "5 s", "Five seconds back", "player"),
-    Command("player.forward", ("right",), "5 s", "Five seconds on", "player"),
-    Command("player.step_back", ("comma",), "step", "To the moment something happened before", "player"),
-    Command("player.step_forward", ("full_stop",), "step", "To the moment something happens next", "player"),
+    Command("player.forward", ("right",), "5 s", "Five seconds forward", "player"),
+    Command("player.step_back", ("comma",), "step", "To the previous event", "player"),
+    Command("player.step_forward", ("full_stop",), "step", "To the next event", "player"),
     Command("player.slower", ("left_square_bracket",), "slower", "Half the speed", "player"),
     Command("player.faster", ("right_square_bracket",), "faster", "Twice the speed", "player"),
     Command("player.first", ("home",), "start", "To the beginning", "player"),
     Command("player.last", ("end",), "end", "To the end", "player"),
-    Command("player.hide", ("h",), "hide", "Hide this line, or show it again", "player"),
-    Command("player.close", ("q", "escape", "ctrl+q", "ctrl+c"), "quit", "Leave the recording", "player"),
+    Command("player.hide", ("h",), "hide", "Hide or show this line", "player"),
+    Command("player.close", ("q", "escape", "ctrl+q", "ctrl+c"), "quit", "Close the recording", "player"),
 )
 """Every command, in the order of the help page."""
 
 
 def commands_for(where: Where) -> tuple[Command, ...]:
-    """The commands of one part of the screen, in table order."""
+    """Return the commands of one part of the screen, in table order."""
     return tuple(command for command in COMMANDS if command.where == where)
 
 
 def bindings_for(where: Where, commands: Iterable[Command] = COMMANDS) -> list[Binding]:
-    """Textual bindings for one part of the screen; what has no key has no binding."""
+    """Return Textual bindings for the commands of one part of the screen that have a key."""
     return [
         Binding(
             ",".join(command.keys),
@@ -453,27 +499,27 @@ def bindings_for(where: Where, commands: Iterable[Command] = COMMANDS) -> list[B
 
 
 def command(command_id: str) -> Command:
-    """The command with this id.
+    """Return the command with this id.
 
     Raises:
-        KeyError: there is none.
+        KeyError: no command has this id.
     """
     return _by_id()[command_id]
 
 
 def hint(command_id: str, text: str | None = None) -> str:
-    """Key and word for a hint line, such as `esc interrupt`; `text` replaces the word."""
+    """Return key and text for a hint line, such as `esc interrupt`; `text` replaces the command's own."""
     found = command(command_id)
     return f"{found.key_text} {text or found.text}"
 
 
 def slash_commands() -> tuple[Command, ...]:
-    """The commands that can be typed with a slash, by name."""
+    """Return the `/` commands, sorted by name."""
     return tuple(sorted((entry for entry in COMMANDS if entry.slash), key=lambda entry: entry.slash or ""))
 
 
 def key_label(key: str) -> str:
-    """A Textual key name in the words of a person: `escape` is `esc`, `up` is an arrow."""
+    """Return the label of a Textual key name: `escape` is `esc`, `up` is an arrow."""
     return "+".join(_KEY_LABELS.get(part, part) for part in key.split("+"))
 
 

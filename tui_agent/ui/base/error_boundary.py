@@ -1,7 +1,6 @@
-"""A part of the screen that fails costs nobody their run: it is told once, written down, and the rest goes on.
+"""Contains errors of single widgets: each is reported and logged once, and the run continues.
 
-The screen is one of several listeners of a run. A fault in drawing says nothing about the run, and a person who sees
-the app end in the middle of one loses more than a panel that is wrong.
+An error in drawing says nothing about the run. Ending the app during a run would cost the user more than a wrong panel.
 """
 
 import logging
@@ -17,15 +16,15 @@ _LOG = logging.getLogger(__name__)
 
 
 class EventView(Protocol):
-    """A part of the screen that the engine feeds."""
+    """A widget or fold that handles events."""
 
     def apply(self, envelope: Envelope, /) -> object:
-        """Takes one event."""
+        """Apply one event."""
         ...
 
 
 def call_or_fallback(do: Callable[[], Drawn], instead: Callable[[Exception], Drawn]) -> Drawn:
-    """What `do` gives; where it fails, what `instead` makes of the fault."""
+    """Return the result of `do`, or of `instead` with the exception that `do` raised."""
     try:
         return do()
     except Exception as fault:
@@ -33,21 +32,21 @@ def call_or_fallback(do: Callable[[], Drawn], instead: Callable[[Exception], Dra
 
 
 class ErrorBoundary:
-    """What becomes of exceptions in parts of the screen."""
+    """Handles the exceptions of widgets and folds."""
 
     def __init__(self, tell: Callable[[str], object], log_file: Path | None) -> None:
-        """Contains faults from now on.
+        """Create the boundary.
 
         Args:
-            tell: shows a text to the person.
-            log_file: where log records go; None: a fault is raised, which ends the app, as whoever tests it wants.
+            tell: shows a text to the user.
+            log_file: the log file; None: exceptions pass, which ends the app, as tests want it.
         """
         self._tell = tell
         self._log_file = log_file
         self._reported: set[tuple[str, type[Exception]]] = set()
 
     def hand_over(self, envelope: Envelope, parts: Iterable[EventView]) -> None:
-        """Gives an event to each part; one that fails keeps it from no other."""
+        """Hand an event to each part; one that fails keeps it from no other."""
         for part in parts:
             try:
                 part.apply(envelope)
@@ -55,10 +54,10 @@ class ErrorBoundary:
                 self.contain(part, fault)
 
     def contain(self, part: object, error: Exception) -> None:
-        """Takes the fault of one part; the same kind of fault in the same part is told and written down once.
+        """Report and log the error of one part; the same kind of error in the same part once only.
 
         Raises:
-            Exception: the fault itself, where there is no log.
+            Exception: the error itself, if there is no log file.
         """
         if self._log_file is None:
             raise error
@@ -69,15 +68,15 @@ class ErrorBoundary:
         _LOG.error("%s could not show something", name, exc_info=error)
         self._tell(
             f"Part of the screen failed ({name}, {kind.__name__}) and may show something wrong. "
-            f"The run goes on and the session is kept. Details: {self._log_file}"
+            f"The run continues and the session is saved. Details: {self._log_file}"
         )
 
     def exit_message(self, error: Exception) -> str | None:
-        """What to say when the app has to end because of a fault; None: leave it to whoever tests the app."""
+        """Log an error that ends the app, and return the message to print; None if there is no log file."""
         if self._log_file is None:
             return None
         _LOG.critical("the screen had to end", exc_info=error)
         return (
-            f"tui-agent: the screen failed ({type(error).__name__}) and had to close. The session is kept: "
-            f"tui-agent --continue goes on with it. Details: {self._log_file}"
+            f"tui-agent: the screen failed ({type(error).__name__}) and had to close. The session is saved; "
+            f"tui-agent --continue resumes it. Details: {self._log_file}"
         )

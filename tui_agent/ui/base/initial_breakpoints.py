@@ -1,4 +1,4 @@
-"""Lets a screen begin in the shape of its window: Textual learns the shape only after a first paint."""
+"""Breakpoint classes for a screen's first paint; Textual itself sets them only after it."""
 
 from typing import TypeVar
 
@@ -9,7 +9,7 @@ Answer = TypeVar("Answer")
 
 
 def apply_initial_breakpoints(screen: Screen[Answer], window: Size) -> None:
-    """Sets the classes of the breakpoints of a screen that is being composed."""
+    """Set the breakpoint classes of a screen that is being composed, for a window of this size."""
     tables = (screen.HORIZONTAL_BREAKPOINTS, screen.VERTICAL_BREAKPOINTS)
     for size, breakpoints in zip(window, tables, strict=True):
         reached = [entry for entry in breakpoints or () if entry[0] <= size]

@@ -1,4 +1,4 @@
-"""What the screen stands in: the terminal's wishes, the directory, and the time. Read once, handed down."""
+"""The terminal's wishes, the clock, and the working directory. Read once and passed down."""
 
 import os
 import time
@@ -9,25 +9,25 @@ from pathlib import Path
 from tui_agent.protocol.regular_file import read_regular_file
 
 _LARGEST_POINTER = 65_536
-"""Largest size in bytes of a file in which git names a branch or a directory."""
+"""Maximum size in bytes of a file in which git names a branch or a directory."""
 
 Clock = Callable[[], float]
-"""Seconds on a clock that never goes back; tests bring their own."""
+"""Returns monotonic seconds; tests pass a clock of their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class TerminalEnvironment:
-    """How to behave in this terminal."""
+    """Wishes of the terminal and the user."""
 
     no_color: bool = False
-    """No colours at all (`NO_COLOR`, `TERM=dumb`)."""
+    """True for no colours (`NO_COLOR`, `TERM=dumb`)."""
     reduced_motion: bool = False
-    """Nothing spins or slides (`TUI_AGENT_REDUCED_MOTION`, `TERM=dumb`)."""
+    """True for no animation (`TUI_AGENT_REDUCED_MOTION`, `TERM=dumb`)."""
     clock: Clock = time.monotonic
 
     @classmethod
     def of_environment(cls, environment: Mapping[str, str], *, reduced_motion: bool = False) -> "TerminalEnvironment":
-        """What the environment asks for; `reduced_motion` is the setting of the same name."""
+        """Return the wishes of an environment; `reduced_motion` is the setting of that name."""
         dumb = environment.get("TERM") == "dumb"
         still = environment.get("TUI_AGENT_REDUCED_MOTION", "") not in ("", "0")
         return cls(no_color=bool(environment.get("NO_COLOR")) or dumb, reduced_motion=still or reduced_motion or dumb)
@@ -35,7 +35,7 @@ class TerminalEnvironment:
 
 @dataclass(frozen=True, slots=True)
 class WorkingDirectory:
-    """Where the agent works, as the title bar shows it."""
+    """The agent's working directory, as the title bar shows it."""
 
     directory: str = ""
     """The working directory, with `~` for the home directory."""
@@ -44,7 +44,7 @@ class WorkingDirectory:
 
     @classmethod
     def of(cls, directory: Path, home: Path) -> "WorkingDirectory":
-        """The place of a directory; reads at most a few small files of its repository."""
+        """Return a directory with its branch; reads at most a few small files of the repository."""
         text = str(directory)
         if directory == home or home in directory.parents:
             text = str(Path("~") / directory.relative_to(home))
@@ -52,7 +52,7 @@ class WorkingDirectory:
 
 
 def _branch_of(directory: Path) -> str:
-    """Name of the branch, or the start of the commit's hash; empty where it cannot be told."""
+    """Return the name of the branch or the start of the commit's hash; empty if neither can be read."""
     for folder in (directory, *directory.parents):
         pointer = folder / ".git"
         try:

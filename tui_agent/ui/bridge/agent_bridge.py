@@ -1,14 +1,13 @@
-"""The one door between the screen and the engine: words go in through methods, events come out as one message.
+"""The only connection between the screen and the engine: methods call the agent, messages carry events back.
 
-Nothing typed is ever lost: text that cannot be sent at once waits with the agent, where the screen shows it.
+Text that cannot be sent at once is queued, and the screen shows it; none is lost.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 
@@ -17,458 +16,442 @@ from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, TuiAgentError
 from tui_agent.protocol.events import Failed, SessionRenamed, Warned
-from tui_agent.protocol.messages import JsonObject, UserKind, UserMessage
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
-from tui_agent.protocol.provider import ModelProvider
-from tui_agent.ui.approval.rule_offer import GrantFacts
+from tui_agent.protocol.messages import UserKind
+from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 
-from .pending_agent import PendingAgent
+from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished
+from .exchange import Exchange, query
+from .services import GrantFacts, GrantQueries, LeftoverCommands, RewindQueries, RewindService
 from .superseded_events import drop_superseded
 
 if TYPE_CHECKING:
-    # They bring the whole agent and its tools along, which the first screen does not wait for.
-    from tui_agent.agent import ContextBreakdown
-    from tui_agent.ui.dialogs.rewind_rows import RewindService
+    # The first screen must not wait until the engine is loaded.
+    from .engine_types import AgentLoop, ContextBreakdown
+
+NOT_READY = "The session is still being read; try again in a moment."
 
 DELTA_INTERVAL = 1 / 30
-"""Seconds between two looks at streaming text and output; everything else is shown at once."""
+"""Seconds between two batches of streaming text and output; all other events are relayed at once."""
 
 CYCLED_MODES = (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN)
-"""The modes one key steps through; the others are only set by name."""
+"""Modes that the mode key cycles through; the others are set by name only."""
 
-
-@dataclass
-class AgentEvents(Message):
-    """Events since the last look; the only message that carries engine data."""
-
-    events: Sequence[Envelope]
-    applied: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set by the screen once it shows them; until then the next events gather and are merged."""
-
-
-@dataclass
-class HistoryEvents(AgentEvents):
-    """Events of an earlier life of the session, in order; they are shown together with the first `AgentEvents`."""
-
-
-class ModeSource(Protocol):
-    """Who knows the permission mode in force."""
-
-    @property
-    def mode(self) -> PermissionMode:
-        """The mode."""
-        ...
-
-
-class Agent(Protocol):
-    """What the bridge asks of an agent loop."""
-
-    @property
-    def running(self) -> bool:
-        """Whether a run goes on."""
-        ...
-
-    @property
-    def waiting_messages(self) -> Sequence[UserMessage]:
-        """Messages that wait for delivery, in order."""
-        ...
-
-    @property
-    def pending_calls(self) -> Sequence[ApprovalRequest]:
-        """Calls that wait for a person, here or since the program ended."""
-        ...
-
-    @property
-    def provider(self) -> ModelProvider:
-        """The model it asks."""
-        ...
-
-    @property
-    def policy(self) -> ModeSource:
-        """What judges its calls."""
-        ...
-
-    async def run(self, user_input: str | None, /) -> object:
-        """Handles one input to its end; None: what waits, or going on."""
-        ...
-
-    async def run_command(self, tool: str, arguments: JsonObject, said: str, *, shared: bool) -> object:
-        """Calls a tool for the person."""
-        ...
-
-    async def compact(self, focus: str) -> bool:
-        """Makes the conversation shorter now."""
-        ...
-
-    def undo_compaction(self) -> None:
-        """Takes the last shortening back."""
-        ...
-
-    def context_breakdown(self) -> "ContextBreakdown":
-        """What fills the model's window."""
-        ...
-
-    def steer(self, text: str, /) -> UserMessage:
-        """Queues a message for the next boundary."""
-        ...
-
-    def follow_up(self, text: str, /) -> UserMessage:
-        """Queues a message for a turn of its own."""
-        ...
-
-    def drop_message(self, message_id: str, /) -> UserMessage | None:
-        """Takes a waiting message back."""
-        ...
-
-    def steer_child(self, name: str, text: str, /) -> UserMessage | None:
-        """Steers a sub-agent; None: there is none of that name."""
-        ...
-
-    def cancel_call(self, call_id: str, reason: str, /) -> bool:
-        """Takes one call back; False: it is over."""
-        ...
-
-    def stop(self) -> None:
-        """Ends the run after this step."""
-        ...
-
-    def abort(self, reason: str, /) -> None:
-        """Ends the run now."""
-        ...
-
-    def set_mode(self, mode: PermissionMode, by: str) -> None:
-        """Changes the permission mode."""
-        ...
-
-    def resolve_approval(self, request_id: str, decision: ApprovalDecision, /) -> bool:
-        """Answers a waiting question."""
-        ...
-
-
-class LeftoverCommands(Protocol):
-    """Commands that still run because tui-agent was killed. Its answers are events."""
-
-    async def report(self) -> None:
-        """Publish which commands still run."""
-        ...
-
-    async def end(self, pid: int | None) -> None:
-        """End the command that has a process with this id; None: all of them."""
-        ...
+Post = Callable[[Message], object]
+Work = Callable[[], Awaitable[object]]
 
 
 class AgentBridge:
-    """Everything the screen may ask of the agent. All methods return at once; what comes of them are events."""
+    """The agent as the screen sees it. Except for the workers, all methods return at once; their effects are events.
+
+    The screen reads the agent's state from `status`, and receives `StatusPublished` whenever it changes.
+    """
 
     def __init__(
         self,
-        agent: Agent,
+        agent: "AgentLoop | None",
         bus: EventBus,
         past: Iterable[Envelope] = (),
         *,
-        rewinding: "RewindService | None" = None,
-        grants: GrantFacts | None = None,
-        left_running: LeftoverCommands | None = None,
+        mode: PermissionMode = PermissionMode.ASK,
+        rewinding: RewindService | None = None,
+        exchange: Exchange | None = None,
     ) -> None:
-        """Opens the door to an agent; of one that comes later, `for_pending_agent` does.
+        """Connect the screen to an agent.
 
         Args:
-            agent: the agent.
-            bus: where it tells its events.
-            past: events of an earlier life of the session, shown first. To be taken once: a long past takes a lot of
-                memory.
-            rewinding: goes back to earlier moments; not given: nothing is kept to go back to.
-            grants: where rules that a person gives are kept; not given: for the session only.
-            left_running: commands that an earlier tui-agent left running; not given: there are none.
+            agent: the agent; None: see `for_pending_agent`.
+            bus: its bus.
+            past: events of a resumed session, shown first.
+            mode: the permission mode while there is no agent.
+            rewinding: plans and carries out rewinds; None: the session is not stored.
+            exchange: passes queries on; None: straight to the agent.
         """
-        self._work: deque[Callable[[], Awaitable[object]]] = deque()
+        self.exchange = exchange or Exchange()
+        """Answers, records or replays queries."""
+        self._agent: AgentLoop | None = None
+        self._bus = bus
+        self._past: list[Envelope] = []
+        self._mode = mode
+        self._restored: tuple[str, ...] = ()
+        self._rewinds = RewindQueries(self.exchange)
+        self._leftovers: LeftoverCommands | None = None
+        self.grants: GrantFacts = GrantQueries(self.exchange)
+        """Facts about rules that an approval would store."""
+        self._work: deque[Work] = deque()
         self._unsent: deque[str] = deque()
         self._queued_while_pending: list[tuple[UserKind, str]] = []
+        self._deferred: list[Callable[[], object]] = []
         self._arrived = asyncio.Event()
-        self._agent_ready = asyncio.Event()
-        self._then: list[Callable[[], object]] = []
-        self.open(agent, bus, past, rewinding=rewinding, grants=grants, left_running=left_running)
+        self._opened = asyncio.Event()
         self._send_when_over = False
         self._compaction: asyncio.Task[object] | None = None
+        self._post: Post | None = None
+        self.status = self._current_status()
+        """The status as published last."""
+        if agent is not None:
+            self.open(agent, bus, past, rewinding=rewinding)
+        else:
+            self.status = self.exchange.first_status(self.status)
 
     @classmethod
-    def for_pending_agent(cls, mode: PermissionMode) -> "AgentBridge":
-        """A door to an agent that is not there yet: what is typed waits for it.
+    def for_pending_agent(cls, mode: PermissionMode, exchange: Exchange | None = None) -> "AgentBridge":
+        """Return a bridge to an agent that does not exist yet. It queues what the user types until `open`.
 
         Args:
-            mode: the permission mode it will begin with.
+            mode: the permission mode that the agent will start in.
+            exchange: passes queries on; a replay's answers them, and the bridge is never opened.
         """
-        bridge = cls(PendingAgent(mode), EventBus())
-        bridge._agent_ready.clear()
-        return bridge
+        return cls(None, EventBus(), mode=mode, exchange=exchange)
 
     def open(
         self,
-        agent: Agent,
+        agent: "AgentLoop",
         bus: EventBus,
         past: Iterable[Envelope] = (),
         *,
-        rewinding: "RewindService | None" = None,
+        rewinding: RewindService | None = None,
         grants: GrantFacts | None = None,
         left_running: LeftoverCommands | None = None,
     ) -> None:
-        """The agent is there, with everything its door is made of: what was asked of it meanwhile is done now."""
+        """Connect the agent, and do what the user asked for meanwhile.
+
+        Args:
+            agent: the agent.
+            bus: its bus.
+            past: events of a resumed session; iterated once, because a long past takes much memory.
+            rewinding: plans and carries out rewinds; None: the session is not stored.
+            grants: knows where rules are kept; None: rules hold for the session only.
+            left_running: commands that an earlier tui-agent left running; None: it left none.
+        """
         self._agent = agent
         self._bus = bus
         self._past = list(past)
-        self.rewinding = rewinding
-        """Goes back to earlier moments; None: nothing is kept to go back to."""
-        self.grants = grants
-        """Where rules that a person gives are kept; None: for the session only."""
-        self.left_running = left_running
-        """Commands that an earlier tui-agent left running; None: there are none."""
-        self.waited = frozenset(message.id for message in agent.waiting_messages)
-        """Ids of the messages the agent knew of when it came."""
-        self._agent_ready.set()
-        for do in self._then:
+        self._rewinds = RewindQueries(self.exchange, rewinding)
+        self._leftovers = left_running
+        self.grants = GrantQueries(self.exchange, grants)
+        self._restored = tuple(sorted(message.id for message in agent.waiting_messages))
+        self._opened.set()
+        deferred, self._deferred = self._deferred, []
+        for do in deferred:
             do()
-        self._then.clear()
-        for kind, text in self._queued_while_pending:
-            self.keep(kind, text)
-        self._queued_while_pending.clear()
+        queued, self._queued_while_pending = self._queued_while_pending, []
+        for kind, text in queued:
+            self.requeue(kind, text)
+        self._publish_status()
 
-    # --- what is going on ---------------------------------------------------------------------------------------------
+    # --- status -------------------------------------------------------------------------------------------------------
 
     @property
     def agent_pending(self) -> bool:
-        """Whether the agent is not there yet."""
-        return not self._agent_ready.is_set()
+        """True until the agent is there."""
+        return self.status.pending
 
     @property
     def running(self) -> bool:
-        """Whether something goes on or is about to: a run, a command, the shortening of the conversation."""
-        return self._agent.running or self._compaction is not None or bool(self._work)
-
-    @property
-    def waiting(self) -> tuple[UserMessage, ...]:
-        """Messages that wait for delivery, in order."""
-        return tuple(self._agent.waiting_messages)
+        """True while a run, a command or a compaction runs or is about to."""
+        return self.status.running
 
     @property
     def unsent(self) -> tuple[str, ...]:
-        """Prompts and commands that nothing has begun with yet, in order."""
-        return (*self._unsent, *(text for _, text in self._queued_while_pending))
+        """Prompts and commands that have not started, in order."""
+        return self.status.unsent
 
     @property
     def mode(self) -> PermissionMode:
-        """The permission mode in force."""
-        return self._agent.policy.mode
+        """The permission mode."""
+        return self.status.mode
 
-    # --- words --------------------------------------------------------------------------------------------------------
+    def show_status(self, status: AgentStatus) -> None:
+        """Publish a status if it differs from the last one. A replay does so with each recorded status."""
+        if status != self.status:
+            self.status = status
+            self.exchange.note_status(status)
+            if self._post is not None:
+                self._post(StatusPublished(status))
+
+    def _publish_status(self) -> None:
+        if self.exchange.is_live:
+            self.show_status(self._current_status())
+
+    def _current_status(self) -> AgentStatus:
+        agent = self._agent
+        return AgentStatus(
+            pending=agent is None,
+            running=self._is_busy,
+            mode=self._mode if agent is None else agent.policy.mode,
+            unsent=(*self._unsent, *(text for _, text in self._queued_while_pending)),
+            restored_messages=self._restored,
+            can_rewind=self._rewinds.service is not None,
+            has_leftovers=self._leftovers is not None,
+        )
+
+    @property
+    def _agent_runs(self) -> bool:
+        return self._agent is not None and self._agent.running
+
+    @property
+    def _is_busy(self) -> bool:
+        return self._agent_runs or self._compaction is not None or bool(self._work)
+
+    # --- messages and commands ----------------------------------------------------------------------------------------
 
     def submit(self, text: str) -> None:
-        """Starts a run with `text`; while one goes on, steers it."""
-        if self._agent.running:
-            self._agent.steer(text)
-        else:
-            self._prompt("steer", text)
+        """Start a run with `text`, or steer the current run with it."""
+        self._send("steer", text)
 
     def follow_up(self, text: str) -> None:
-        """Gives `text` a turn of its own once the agent is done; at once when it is."""
-        if self._agent.running:
-            self._agent.follow_up(text)
-        else:
-            self._prompt("follow_up", text)
+        """Give `text` a turn of its own once the current run ends."""
+        self._send("follow_up", text)
 
+    def requeue(self, kind: UserKind, text: str) -> None:
+        """Queue a message without starting a run: one that was queued when the session ended."""
+        if self._agent is not None:
+            queue = self._agent.follow_up if kind == "follow_up" else self._agent.steer
+            queue(text)
+
+    @query("run_shell", lambda: True, about=("said",))
     def run_shell(self, command: str, said: str, *, shared: bool) -> bool:
-        """Runs a shell command of the person's own; False, and nothing is done, while the agent works.
+        """Run a shell command of the user. False, and nothing happens, while the agent works.
 
         Args:
-            command: what bash is given.
-            said: as it was typed, marks included.
-            shared: whether the model reads what it gives.
+            command: the command for bash.
+            said: the command as the user typed it, with its marks.
+            shared: True if the model reads the output.
         """
-        if self.running:
+        if self._is_busy:
             return False
         self._unsent.append(said)
         self._enqueue(partial(self._run_command, command, said, shared=shared))
         return True
 
+    @query("steer_child", lambda: True, about=("name",))
     def steer_child(self, name: str, text: str) -> bool:
-        """Says something to the sub-agent of that name; False where none is at work."""
-        return self._agent.steer_child(name, text) is not None
+        """Steer the sub-agent of that name. False if no such sub-agent is running."""
+        return self._agent is not None and self._agent.steer_child(name, text) is not None
 
+    @query("cancel_call", lambda: True, about=("call_id",))
     def cancel_call(self, call_id: str, reason: str) -> bool:
-        """Takes one call back while the run goes on; the model is told why. False where the call is over."""
-        return self._agent.cancel_call(call_id, reason)
+        """Cancel one call; the run continues, and the model reads the reason. False if the call has ended."""
+        return self._agent is not None and self._agent.cancel_call(call_id, reason)
 
-    def keep(self, kind: UserKind, text: str) -> None:
-        """Queues a message without starting a run: one that waited in an earlier life of the session."""
-        if kind == "follow_up":
-            self._agent.follow_up(text)
-        else:
-            self._agent.steer(text)
-
+    @query("take_back", lambda: None, about=("message_id",))
     def recall_message(self, message_id: str) -> str | None:
-        """Takes a waiting message out of the queue and returns its text; None where it was delivered already."""
-        message = self._agent.drop_message(message_id)
+        """Remove a message from the queue and return its text; None if it was delivered already."""
+        message = self._agent.drop_message(message_id) if self._agent is not None else None
         return message.text if message is not None else None
 
+    @query("take_all_back", str)
     def recall_all_messages(self) -> str:
-        """Takes back what waits for an agent that is not there yet, and returns what was said of it."""
-        said = "\n\n".join(self.unsent)
+        """Remove everything that is queued for a pending agent, and return its text."""
+        texts = "\n\n".join(self._current_status().unsent)
         self._unsent.clear()
         self._queued_while_pending.clear()
         self._work.clear()
-        return said
+        self._publish_status()
+        return texts
 
+    @query("compact", lambda: True)
     def compact(self, focus: str) -> bool:
-        """Makes the conversation shorter, by the model's own words; False, and nothing is done, while the agent works.
+        """Compact the conversation with a summary by the model. False, and nothing happens, while the agent works.
 
         Args:
-            focus: what the summary should not lose.
+            focus: what the summary must keep.
         """
-        if self.running:
+        if self._is_busy:
             return False
         self._enqueue(partial(self._compact, focus))
         return True
 
+    @query("undo_compaction", str)
     def undo_compaction(self) -> str:
-        """Takes the last shortening of the conversation back; gives why that cannot be, or nothing."""
+        """Undo the last compaction. Return the reason if that is impossible, else an empty text."""
+        if self._agent is None:
+            return NOT_READY
         try:
             self._agent.undo_compaction()
         except TuiAgentError as error:
             return str(error)
         return ""
 
+    @query("context", lambda: None, lasting=True)
     def context_breakdown(self) -> "ContextBreakdown | None":
-        """What fills the model's window, part by part; None as long as the agent is not there."""
-        return None if self.agent_pending else self._agent.context_breakdown()
+        """Return the parts that fill the model's context window; None while the agent is pending."""
+        return self._agent.context_breakdown() if self._agent is not None else None
 
     def rename(self, title: str) -> None:
-        """Gives the session a name, on one line."""
-        if self.agent_pending:
-            self._then.append(partial(self.rename, title))
-            return
-        self._bus.publish(SessionRenamed(id=self._bus.origin.session_id, title=" ".join(title.split())))
+        """Rename the session; the title is put on one line."""
+        if self._agent is None:
+            self._deferred.append(partial(self.rename, title))
+        else:
+            self._bus.publish(SessionRenamed(id=self._bus.origin.session_id, title=" ".join(title.split())))
 
     def send_now(self) -> None:
-        """Delivers what waits without waiting for what runs: that is cancelled first, its partial output kept."""
-        if self.agent_pending:
-            self._then.append(self.send_now)
+        """Deliver queued messages now. If a run is in progress, it is cancelled first, and its partial output kept."""
+        if self._agent is None:
+            self._deferred.append(self.send_now)
         elif self._agent.running:
             self._send_when_over = True
             self._agent.abort("a person sent a message now")
         else:
-            self._run_waiting()
+            self._run_queued()
 
-    # --- the brakes ---------------------------------------------------------------------------------------------------
+    # --- interrupting -------------------------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Ends the run after this step."""
-        self._agent.stop()
+        """End the run after this step."""
+        if self._agent is not None:
+            self._agent.stop()
 
     def cancel(self) -> None:
-        """Ends the run now; the conversation stays whole, and what waits keeps waiting."""
+        """End the run or compaction now. The conversation stays complete, and queued messages stay queued."""
         self._send_when_over = False
-        if self._agent.running:
+        if self._agent is not None and self._agent.running:
             self._agent.abort("cancelled by a person")
         elif self._compaction is not None:
             self._compaction.cancel()
 
     def leave(self) -> None:
-        """Ends the run now because the program ends; a call that waits for a person waits again when it goes on."""
-        self._agent.abort(PROGRAM_QUIT)
+        """End the run because the program ends; a call that waits for approval waits again after a resume."""
+        if self._agent is not None:
+            self._agent.abort(PROGRAM_QUIT)
 
     # --- permissions --------------------------------------------------------------------------------------------------
 
+    @query("decide", lambda: True, about=("request_id",))
     def decide(self, request_id: str, decision: ApprovalDecision) -> bool:
-        """Answers the question with this id; False where it is no longer open."""
-        return self._agent.resolve_approval(request_id, decision)
+        """Answer an approval request. False if it is no longer open."""
+        return self._agent is not None and self._agent.resolve_approval(request_id, decision)
 
     def set_mode(self, mode: PermissionMode) -> None:
-        """Sets the permission mode, also for questions that wait; says so where the agent cannot keep to it."""
-        if self.agent_pending:
-            self._then.append(partial(self.set_mode, mode))
-        try:
-            self._agent.set_mode(mode, "user")
-        except TuiAgentError as error:
-            self._bus.publish(Warned(code="mode_refused", text=str(error)))
+        """Set the permission mode, also for open approval requests. Publishes a warning if the agent refuses it."""
+        if self._agent is None:
+            self._mode = mode
+            self._deferred.append(partial(self.set_mode, mode))
+        else:
+            try:
+                self._agent.set_mode(mode, "user")
+            except TuiAgentError as error:
+                self._bus.publish(Warned(code="mode_refused", text=str(error)))
+        self._publish_status()
 
-    def cycle_mode(self) -> PermissionMode:
-        """Steps to the next of `CYCLED_MODES`; from any other mode back to the first."""
-        place = CYCLED_MODES.index(self.mode) + 1 if self.mode in CYCLED_MODES else 0
-        mode = CYCLED_MODES[place % len(CYCLED_MODES)]
-        self.set_mode(mode)
-        return mode
+    def cycle_mode(self) -> None:
+        """Set the next of `CYCLED_MODES`; after any other mode, the first."""
+        mode = self.status.mode
+        position = CYCLED_MODES.index(mode) + 1 if mode in CYCLED_MODES else 0
+        self.set_mode(CYCLED_MODES[position % len(CYCLED_MODES)])
+
+    # --- services -----------------------------------------------------------------------------------------------------
+
+    @property
+    def rewinding(self) -> RewindService | None:
+        """Plans and carries out rewinds; None if the session is not stored or still being read."""
+        return self._rewinds if self.status.can_rewind else None
+
+    async def report_leftovers(self) -> None:
+        """Publish which commands of an earlier tui-agent still run."""
+        if self._leftovers is not None:
+            await self._leftovers.report()
+
+    async def end_leftovers(self, pid: int | None) -> None:
+        """End the command of an earlier tui-agent that has a process with this id; None: all of them."""
+        if self._leftovers is not None:
+            await self._leftovers.end(pid)
 
     # --- workers ------------------------------------------------------------------------------------------------------
 
     async def serve(self) -> None:
-        """Runs prompts one after another, for ever; a run that fails is told and the next one is served.
+        """Run prompts one after another, forever. A run that fails is published, and the next prompt is served.
 
-        Calls that waited for a person when the program ended come first.
+        Calls that waited for approval when the program ended come first.
         """
-        await self._agent_ready.wait()
-        if self._agent.pending_calls:
+        await self._opened.wait()
+        if self._agent is not None and self._agent.pending_calls:
             self._work.appendleft(partial(self._run, None))
         while True:
             while not self._work:
                 self._arrived.clear()
                 await self._arrived.wait()
+            # A task of its own: a run that is cancelled must not end the service.
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._run_work(self._work.popleft()))
             if self._send_when_over:
                 self._send_when_over = False
-                self._run_waiting()
+                self._run_queued()
+            self._publish_status()
 
-    async def relay(self, post: Callable[[AgentEvents], object]) -> None:
-        """Hands over everything that is told, a batch at a time, until the bus closes: the past first, once.
+    async def relay(self, post: Post) -> None:
+        """Post status and events to the screen, a batch at a time, until the bus closes. The past comes first, once.
 
         Args:
-            post: takes one batch; the next one comes when its `applied` is set.
+            post: posts a message; the next batch follows when the screen has set `applied` of the last one.
         """
-        await self._agent_ready.wait()
+        self._post = post
+        post(StatusPublished(self.status))
+        await self._opened.wait()
         with self._bus.subscribe(since=0) as subscription:
-            if await self._relay_history(post):
-                await _hand_over(post, AgentEvents(subscription.drain()))
+            if await self._relay_past():
+                await self.hand_over(AgentEvents(subscription.drain()))
             async for batch in subscription.batches(pace=DELTA_INTERVAL):
                 for part in _parts(batch, _MAX_BATCH):
-                    await _hand_over(post, AgentEvents(part))
+                    await self.hand_over(AgentEvents(part))
+
+    async def hand_over(self, message: AgentEvents) -> None:
+        """Post a batch of events and wait until the screen shows them."""
+        if self._post is not None:
+            self._publish_status()
+            self.exchange.note_events(message)
+            self._post(message)
+            await message.applied.wait()
+            self._publish_status()
 
     async def warm_up(self) -> None:
-        """Loads and connects what the model needs, so that the first prompt does not wait for it."""
-        await self._agent_ready.wait()
+        """Load and connect what the model needs, so that the first prompt does not wait for it."""
+        await self._opened.wait()
         try:
-            await self._agent.provider.prepare()
+            if self._agent is not None:
+                await self._agent.provider.prepare()
         except TuiAgentError as error:
             self._bus.publish(Warned(code="provider_not_ready", text=str(error)))
 
     def report_crash(self, error: BaseException) -> None:
-        """Tells that a part of the program failed in a way nobody expected; the conversation goes on."""
+        """Publish that a worker failed unexpectedly; the conversation continues.
+
+        Raises:
+            BaseException: `error`, in a replay: there it is a fault of the screen.
+        """
+        if not self.exchange.is_live:
+            raise error
         text = f"internal error: {type(error).__name__}: {error}. The conversation was kept; send your message again."
         self._bus.publish(Failed(code="internal_error", text=text))
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    async def _relay_history(self, post: Callable[[AgentEvents], object]) -> bool:
-        """Hands over what was told in earlier lives of the session; False where there was none."""
+    async def _relay_past(self) -> bool:
+        """Hand over the events of a resumed session; False if it has none."""
         past, self._past = self._past, []
         events = await asyncio.to_thread(drop_superseded, past)
         past.clear()
         for part in _parts(events, _MAX_HISTORY_BATCH):
-            await _hand_over(post, HistoryEvents(part))
+            await self.hand_over(HistoryEvents(part))
         return bool(events)
 
-    def _prompt(self, kind: UserKind, text: str) -> None:
-        """A run with this text; behind one that waits for an agent to come, it is what it would be while that runs."""
-        if self.agent_pending and self._unsent:
+    def _send(self, kind: UserKind, text: str) -> None:
+        if self._agent_runs:
+            self.requeue(kind, text)
+        elif self._agent is None and self._unsent:
+            # Behind the first prompt it becomes what it would be while that one ran.
             self._queued_while_pending.append((kind, text))
-            return
-        self._unsent.append(text)
-        self._enqueue(partial(self._run, text))
+        else:
+            self._unsent.append(text)
+            self._enqueue(partial(self._run, text))
+        self._publish_status()
 
-    def _enqueue(self, work: Callable[[], Awaitable[object]]) -> None:
+    def _enqueue(self, work: Work) -> None:
         self._work.append(work)
         self._arrived.set()
+        self._publish_status()
 
-    async def _run_work(self, work: Callable[[], Awaitable[object]]) -> None:
-        """One run. In a task of its own: a cancelled run ends with it and not with who serves."""
+    async def _run_work(self, work: Work) -> None:
         try:
             await work()
         except TuiAgentError as error:
@@ -477,6 +460,8 @@ class AgentBridge:
     async def _run(self, prompt: str | None) -> None:
         if prompt is not None:
             self._unsent.popleft()
+        if self._agent is None:
+            return
         try:
             await self._agent.run(prompt)
         except AlreadyRunningError:
@@ -484,35 +469,31 @@ class AgentBridge:
                 self._agent.steer(prompt)
 
     async def _run_command(self, command: str, said: str, *, shared: bool) -> None:
-        """A command; what was said while it ran is sent behind it, unless it was cancelled."""
         self._unsent.popleft()
+        # Messages that were sent while the command ran follow it, unless `cancel` says otherwise.
         self._send_when_over = True
-        await self._agent.run_command("bash", {"command": command}, said, shared=shared)
+        if self._agent is not None:
+            await self._agent.run_command("bash", {"command": command}, said, shared=shared)
 
     async def _compact(self, focus: str) -> None:
         self._compaction = asyncio.current_task()
         try:
-            await self._agent.compact(focus)
+            if self._agent is not None:
+                await self._agent.compact(focus)
         finally:
             self._compaction = None
 
-    def _run_waiting(self) -> None:
-        """Starts a run with what waits: the agent takes it up by itself where it is given nothing else."""
-        if self._agent.waiting_messages:
+    def _run_queued(self) -> None:
+        """Start a run with the queued messages; a run without input takes them."""
+        if self._agent is not None and self._agent.waiting_messages:
             self._enqueue(partial(self._run, None))
 
 
 _MAX_BATCH = 1_500
-"""Events handed over at once: few enough that keys are answered in between."""
+"""Events handed over at once: few enough that the screen answers keys in between."""
 _MAX_HISTORY_BATCH = 500
-"""The same while the past comes, which takes a while."""
+"""The same for the past, whose events take longer."""
 
 
 def _parts(events: Sequence[Envelope], most: int) -> Iterator[Sequence[Envelope]]:
     return (events[start : start + most] for start in range(0, len(events), most))
-
-
-async def _hand_over(post: Callable[[AgentEvents], object], message: AgentEvents) -> None:
-    """Hands events over and waits until they are shown."""
-    post(message)
-    await message.applied.wait()

@@ -1,5 +1,8 @@
 """What comes from the terminal, as plain data and back: keys, pastes, the mouse, the window's size and focus."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from textual.events import (
     AppBlur,
     AppFocus,
@@ -20,6 +23,10 @@ from textual.geometry import Size
 
 from tui_agent.protocol.messages import JsonObject
 
+if TYPE_CHECKING:
+    # Loaded for recordings only.
+    from tui_agent.recording import RecordingSink
+
 _MOUSE: dict[str, type[MouseEvent]] = {
     "down": MouseDown,
     "up": MouseUp,
@@ -32,6 +39,17 @@ _MOUSE: dict[str, type[MouseEvent]] = {
 _MOUSE_NAMES = {kind: name for name, kind in _MOUSE.items()}
 _FARTHEST = 10_000
 """Cells; a position further away is damaged."""
+
+
+def input_recorder(sink: "RecordingSink") -> Callable[[Event], None]:
+    """Return a function that records an event if it came from the terminal."""
+
+    def record(event: Event) -> None:
+        data = encode_input(event)
+        if data is not None:
+            sink.note("input", data)
+
+    return record
 
 
 def encode_input(event: Event) -> JsonObject | None:

@@ -1,146 +1,261 @@
-"""The chat: a fold over the events. Live, resumed and replayed sessions come the same way and look the same."""
+"""The chat: a fold over events. Live, resumed and replayed sessions take the same path and look the same."""
 
-from collections.abc import Container, Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import ClassVar
 
 from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.events import Key, Resize
+from textual.widgets import TextArea
 from textual.worker import Worker, WorkerState
 
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events import AgentEvent
 from tui_agent.ui.approval.approval_controller import ApprovalController
-from tui_agent.ui.base.error_boundary import EventView
-from tui_agent.ui.bridge.agent_bridge import AgentBridge, AgentEvents, HistoryEvents
-from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
+from tui_agent.ui.approval.attention_line import AttentionLine
+from tui_agent.ui.base.app_type import AnyScreen
+from tui_agent.ui.base.commands import bindings_for
+from tui_agent.ui.base.initial_breakpoints import apply_initial_breakpoints
+from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.bridge.bridge_messages import AgentEvents, HistoryEvents, StatusPublished
+from tui_agent.ui.composer.composer import Composer
+from tui_agent.ui.composer.prompt_area import PromptArea
+from tui_agent.ui.composer.queue_strip import QueueStrip
 from tui_agent.ui.panel.call_list import CallList
-from tui_agent.ui.status.notice_lines import AttentionLine
+from tui_agent.ui.status.status_bars import StatusBars
 
-from .input_routing import InputRouting
-from .interrupt_controls import ChatOptions
-from .screen_state import ScreenState, hides_welcome
+from .chat_body import ChatBody, ScrollTarget
+from .chat_options import ChatOptions
+from .command_actions import CommandActions
+from .input_routing import InputRouter, Interrupt
+from .screen_state import EventRouter, ScreenState, hides_welcome
+
+WIDE = 110
+"""Columns from which the tool panel stands beside the conversation."""
 
 
-class ChatScreen(InputRouting):
-    """The main screen: hands events to the parts that show them, and keeps the workers of the bridge."""
+class ChatScreen(AnyScreen):
+    """The main screen: arranges its parts, hands them events, and passes the user's requests on."""
+
+    AUTO_FOCUS = "#composer"
+    # Not annotated: Textual declares both as `ClassVar[...] | None`, which type checkers take for instance variables.
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (10, "-short"), (24, "-tall")]  # noqa: RUF012
+    # `escape` has a binding in both lists; `check_action` decides which of them counts.
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("chat"), *bindings_for("interrupt")]
 
     def __init__(self, bridge: AgentBridge, options: ChatOptions) -> None:
-        super().__init__(bridge, options)
-        self._running_workers: dict[str, Worker[None]] = {}
-        self._desk = ApprovalController(self, self.attention, bridge, options.surroundings.clock)
-        self._parts: tuple[EventView, ...] = (
-            *(self.view, self.conversation, self.panel, self.timeline, self.strip),
-            *(self.queue, self.title_bar, self.status_line, self._desk),
+        super().__init__()
+        surroundings = options.surroundings
+        self.options = options
+        """The settings of this screen."""
+        self.bridge = bridge
+        """The connection to the agent."""
+        self.bars = StatusBars(options.place, options.model, options.label, bridge.mode, surroundings)
+        """Title bar, status line and what they show."""
+        self.body = ChatBody(options.label, options.ideas, surroundings, self.focus_composer, id="main")
+        """Conversation, tool panel and search."""
+        self.approvals = ApprovalController(self, bridge, surroundings.clock)
+        """Approval requests and their dialogs."""
+        self.entry = PromptArea(self.bars.view, self.approvals.line, id="entry")
+        """Queue, menus and composer."""
+        commands = CommandActions(
+            self,
+            bridge,
+            options,
+            view=self.bars.view,
+            panel=self.body.panel,
+            composer=self.entry.composer,
+            show_pending_agent=self.show_pending_agent,
         )
-        self._listeners: dict[type[AgentEvent], tuple[EventView, ...]] = {}
+        self.input = InputRouter(bridge, self.entry, self.body.panel, commands, self.show_pending_agent)
+        """Destinations of what the user types."""
+        # The status comes first: the views behind it read it.
+        views = (
+            *(self.bars.view, *self.body.event_views),
+            *(self.entry.queue, self.bars.title, self.bars.line, self.approvals),
+        )
+        self._router = EventRouter([(view, view.HANDLED_EVENTS) for view in views], options.faults)
         self._past: ScreenState | None = None
+        self._workers: dict[str, Worker[None]] = {}
+
+    def compose(self) -> ComposeResult:
+        """Yield the parts from the top."""
+        apply_initial_breakpoints(self, self.app.size)
+        self.entry.fit(self.app.size)
+        yield self.bars.title
+        yield self.body
+        yield self.entry
+        yield self.bars.line
 
     def on_mount(self) -> None:
-        """Begins to listen and to serve; what the model needs is loaded once the screen is painted."""
+        """Connect to the agent; what the model needs is loaded after the first paint."""
         if (glimpse := self.options.glimpse) is not None:
             fold = ScreenState(self.options.faults, glimpse.calls_before)
-            fold.take(glimpse.events)
+            fold.apply(glimpse.events)
             self._show_past(fold)
-        self._work("relay", self.bridge.relay(self.post_message))
-        self._work("serve", self.bridge.serve())
+        self._work("relay", partial(self.bridge.relay, self.post_message))
+        self._work("serve", self.bridge.serve)
         if self.options.prompt:
             self.bridge.submit(self.options.prompt)
-        self.announce_pending_agent()
-        self.call_after_refresh(self._warm_up)
+        self.show_pending_agent()
+        self.call_after_refresh(self._work, "warm-up", self.bridge.warm_up)
+
+    def on_screen_resume(self) -> None:
+        """Open the next approval dialog once another screen has closed."""
+        self.approvals.look()
+
+    def on_resize(self, event: Resize) -> None:
+        """Adapt the composer's height to the window."""
+        self.entry.fit(event.size)
+
+    # --- events -------------------------------------------------------------------------------------------------------
 
     def apply(self, envelope: Envelope) -> None:
-        """Hands one event to what shows it; a part that fails keeps it from no other."""
-        kind = type(envelope.event)
-        listeners = self._listeners.get(kind)
-        if listeners is None:
-            listeners = self._listeners[kind] = tuple(
-                part for part in self._parts if kind in _events_handled_by(part, kind)
-            )
-        self.options.faults.hand_over(envelope, listeners)
+        """Hand one event to the parts that handle it."""
+        self._router.apply(envelope)
         if hides_welcome(envelope.event):
-            self.hide_welcome()
-
-    def note_keypress(self) -> None:
-        """Something was typed or pasted, anywhere: a dialog that would open now waits."""
-        self._desk.note_keypress()
-
-    def action_next_approval(self) -> None:
-        """Opens the question that waits."""
-        self._desk.open_next()
+            self.body.hide_welcome()
 
     @on(AgentEvents)
     def _receive_events(self, message: AgentEvents) -> None:
         if isinstance(message, HistoryEvents):
             self._past = self._past or ScreenState(self.options.faults)
-            self._past.take(message.events)
+            self._past.apply(message.events)
             message.applied.set()
             return
         if self._past is not None:
             self._show_past(self._past)
             self._past = None
-            self._requeue_waiting_messages()
+            self.input.requeue_waiting_messages()
         for envelope in message.events:
             self.apply(envelope)
         message.applied.set()
-        self.announce_pending_agent()
-        busy = self.bridge.running
-        self.entry.set_busy(busy)
-        if not busy:
-            self.close_menu()
-        self._desk.look()
+        self.approvals.look()
+
+    @on(StatusPublished)
+    def _show_agent_status(self) -> None:
+        self.show_pending_agent()
+        self.entry.set_busy(self.bridge.running)
 
     def _show_past(self, past: ScreenState) -> None:
-        """Shows what was told in earlier lives of the session, in the place of what was known of it."""
+        """Replace what is shown with the session's folded past."""
         if past.begun:
-            self.hide_welcome()
-        self.view.become(past.view)
-        self.conversation.show(past.transcript)
-        self.panel.show(past.ledger)
-        self.timeline.show(past.times)
-        self.queue.show(past.waiting)
-        self._desk.show(past.approvals)
-        self.entry.composer.remember(past.said)
-        for part in (self.strip, self.title_bar, self.status_line):
-            part.changed()
+            self.body.hide_welcome()
+        self.bars.show(past.view)
+        self.body.show(past)
+        self.entry.queue.show(past.waiting)
+        self.approvals.show(past.approvals)
+        self.entry.composer.remember(past.inputs)
 
-    @on(AttentionLine.Clicked)
-    def _attention_clicked(self) -> None:
-        self._desk.open_next()
+    def show_pending_agent(self) -> None:
+        """Show whether the agent is still being loaded, and how many messages wait for it."""
+        self.bars.show_pending_agent(self.bridge.agent_pending, len(self.bridge.unsent), self.bridge.mode)
 
-    @on(CallList.Opened)
-    def _call_opened(self, event: CallList.Opened) -> None:
-        def answered(reverts: bool | None) -> None:
-            if reverts:
-                self.revert_call(event.view)
-
-        self.app.push_screen(CallDetailScreen(event.view, clock=self.options.surroundings.clock), answered)
-
-    def on_screen_resume(self) -> None:
-        """Back from another screen: a question may be waiting."""
-        self._desk.look()
-
-    def _warm_up(self) -> None:
-        self._work("warm-up", self.bridge.warm_up())
-
-    def _work(self, name: str, work: Coroutine[object, object, None]) -> None:
-        self._running_workers[name] = self.run_worker(work, name=name, group=name, exit_on_error=False)
+    def _work(self, name: str, work: Callable[[], Coroutine[None, None, None]]) -> None:
+        self._workers[name] = self.run_worker(work, name=name, group=name, exit_on_error=False)
 
     @on(Worker.StateChanged)
     def _worker_changed(self) -> None:
-        for name, worker in list(self._running_workers.items()):
+        for name, worker in list(self._workers.items()):
             if worker.state is WorkerState.ERROR and worker.error is not None:
-                del self._running_workers[name]
+                del self._workers[name]
                 self.bridge.report_crash(worker.error)
                 if name == "serve":
-                    self._work("serve", self.bridge.serve())
+                    self._work("serve", self.bridge.serve)
 
-    def _requeue_waiting_messages(self) -> None:
-        """What waited when the session ended waits on, also where the agent does not know of it any more."""
-        known = self.bridge.waited | {message.id for message in self.bridge.waiting}
-        for message in self.queue.messages:
-            if message.message_id not in known:
-                self.queue.forget(message.message_id)
-                self.bridge.keep(message.kind, message.text)
+    # --- requests of the parts ----------------------------------------------------------------------------------------
 
+    @on(Composer.Submitted)
+    def _submitted(self, event: Composer.Submitted) -> None:
+        self.input.submit(event)
 
-def _events_handled_by(part: EventView, kind: type[AgentEvent]) -> Container[type[AgentEvent]]:
-    """The events a part wants to hear; all, where it does not say. It is told no others."""
-    return getattr(part, "HANDLED_EVENTS", (kind,))
+    @on(PromptArea.RecallRequested)
+    def _recall_requested(self, event: PromptArea.RecallRequested) -> None:
+        self.input.recall(event.message_id, edit=event.edit)
+
+    @on(TextArea.Changed)
+    @on(QueueStrip.Changed)
+    def _update_hints(self) -> None:
+        self.bars.line.typing = bool(self.entry.composer.text)
+        self.bars.line.waiting = len(self.entry.queue.messages)
+
+    @on(CallList.CancelRequested)
+    def _cancel_requested(self, event: CallList.CancelRequested) -> None:
+        self.input.cancel_call(event.view.call_id)
+
+    @on(CallList.RevertRequested)
+    def _revert_requested(self, event: CallList.RevertRequested) -> None:
+        self.input.commands.rewind(event.view)
+
+    # --- keys ---------------------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Enable the keys of the interrupt menu while it is open, and paging unless the panel has the focus."""
+        match action:
+            case "interrupt_with":
+                return self.entry.menu.is_open
+            case "interrupt":
+                return not self.entry.menu.is_open
+            case "scroll" if parameters in (("page_up",), ("page_down",)):
+                return not self.body.panel.has_focus_within
+            case _:
+                return super().check_action(action, parameters)
+
+    def on_key(self, event: Key) -> None:
+        """Type into the composer what no focused widget used."""
+        composer = self.entry.composer
+        if event is composer.last_key:
+            return
+        if self.focused is None:
+            self.set_focus(composer)
+        letter = event.is_printable and event.key not in self.active_bindings
+        if letter or self.focused is composer:
+            composer.post_message(Key(event.key, event.character))
+
+    def focus_composer(self) -> None:
+        """Give the keyboard to the composer."""
+        self.entry.composer.focus()
+
+    def action_interrupt(self) -> None:
+        """Offer the ways to interrupt; if nothing runs, uncover the conversation."""
+        self.focus_composer()
+        if self.bridge.running:
+            self.entry.open_menu(len(self.bars.view.running))
+        else:
+            self.body.close_drawer()
+
+    def action_interrupt_with(self, choice: Interrupt) -> None:
+        """Interrupt in one of the ways the menu offers."""
+        self.input.interrupt(choice)
+
+    def action_send_now(self) -> None:
+        """Send the draft and the queued messages without waiting for what runs."""
+        self.entry.after_typed_keys(self.input.send_now)
+
+    def action_cycle_mode(self) -> None:
+        """Choose the next permission mode."""
+        self.bridge.cycle_mode()
+        self.show_pending_agent()
+
+    @on(AttentionLine.Clicked)
+    def action_next_approval(self) -> None:
+        """Open the oldest approval request."""
+        self.approvals.open_next()
+
+    def action_toggle_panel(self) -> None:
+        """Move the focus to the tool panel or back; in a narrow window open or close it."""
+        self.body.toggle_panel()
+
+    def action_scroll(self, target: ScrollTarget) -> None:
+        """Scroll the conversation."""
+        self.body.scroll_conversation(target)
+
+    def action_search(self) -> None:
+        """Open the search line."""
+        self.body.open_search()
+
+    def action_help(self) -> None:
+        """Open the help page."""
+        self.input.commands.show_help()

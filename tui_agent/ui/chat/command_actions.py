@@ -1,75 +1,85 @@
-"""What can be asked for by name: `/` commands and the entries of the palette."""
+"""The actions of `/` commands and of entries in the command palette."""
 
 import re
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual.content import Content
+from textual.message import Message
 
 from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.commands import Command
-from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.bridge.pending_agent import NOT_READY
+from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
+from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_parser import UnknownSlash
+from tui_agent.ui.dialogs.help_page import help_text
+from tui_agent.ui.dialogs.text_page import TextPage
+from tui_agent.ui.panel.call_view_state import CallViewState
+from tui_agent.ui.panel.tool_panel import ToolPanel
 from tui_agent.ui.status.session_status import SessionStatus
 from tui_agent.ui.text.amounts import count_text, money_text, tokens_text
 
+from .chat_options import ChatOptions
+
+if TYPE_CHECKING:
+    from tui_agent.ui.bridge.engine_types import RewindOutcome
+
 _KILL = re.compile(r"kill(?:[ \t]+([0-9]{1,9}))?")
 UNDO = "undo"
-"""What takes the last shortening of the conversation back, behind `/compact`."""
+"""Argument of `/compact` that undoes the last compaction."""
 
 
-class CommandHost(Protocol):
-    """The screen, as far as commands need it."""
+@dataclass
+class ThemeRequested(Message):
+    """The user chose a theme."""
 
-    @property
-    def theme_names(self) -> Sequence[str]:
-        """The themes there are."""
-        ...
+    name: str
 
-    def choose_theme(self, name: str) -> None:
-        """Changes the colours."""
-        ...
 
-    def watch_recording(self, path: str) -> None:
-        """Shows a recording."""
-        ...
+@dataclass
+class ReplayRequested(Message):
+    """The user wants to watch a recording."""
 
-    def run_command(self, command: Command) -> None:
-        """Does what the command's key does."""
-        ...
-
-    def say(self, text: str, *, wrong: bool = False) -> None:
-        """Shows a short text for a moment."""
-        ...
-
-    def show_page(self, title: str, text_at: Callable[[int], Content]) -> None:
-        """Opens a page to read."""
-        ...
-
-    def announce_pending_agent(self) -> None:
-        """Shows what is known of an agent that is not there yet."""
-        ...
-
-    def start(self, name: str, work: Coroutine[object, object, None]) -> None:
-        """Start work beside the screen."""
-        ...
-
-    def number_of(self, call_id: str) -> int | None:
-        """A call's number in the panel."""
-        ...
+    path: str
 
 
 class CommandActions:
     """Runs commands by name."""
 
-    def __init__(self, host: CommandHost, bridge: AgentBridge, view: SessionStatus) -> None:
-        self._host = host
+    def __init__(
+        self,
+        screen: AnyScreen,
+        bridge: AgentBridge,
+        options: ChatOptions,
+        *,
+        view: SessionStatus,
+        panel: ToolPanel,
+        composer: Composer,
+        show_pending_agent: Callable[[], object],
+    ) -> None:
+        """Connect the commands with what they act on.
+
+        Args:
+            screen: shows pages and messages, and runs work beside the screen.
+            bridge: the connection to the agent.
+            options: theme names and clock.
+            view: the session's status.
+            panel: knows the numbers of calls.
+            composer: receives the message that a rewind took back.
+            show_pending_agent: called after a change that has to wait until the agent is loaded.
+        """
+        self._screen = screen
         self._bridge = bridge
+        self._options = options
         self._view = view
+        self._panel = panel
+        self._composer = composer
+        self._show_pending_agent = show_pending_agent
 
     def perform(self, command: Command, argument: str = "") -> bool:
-        """Runs one command; False where its argument names nothing there is."""
+        """Run one command; return False if its argument is missing or unknown."""
         match command.id:
             case "chat.mode":
                 return self._mode(argument)
@@ -88,22 +98,69 @@ class CommandActions:
             case "chat.report":
                 self._report()
             case "chat.cost":
-                self._host.say(self._cost())
+                self.say(self._cost())
+            case "chat.rewind":
+                self.rewind()
             case "chat.stop":
                 self._stop()
             case _:
-                self._host.run_command(command)
+                run = self._screen.app.run_action if command.where == "everywhere" else self._screen.run_action
+                self._screen.call_later(run, command.action_name)
         return True
 
     def explain(self, unknown: UnknownSlash) -> None:
-        """Says that a command does not exist, and which one was perhaps meant."""
+        """Say that a command does not exist, and suggest the closest one."""
         near = f" Did you mean /{unknown.nearest}?" if unknown.nearest else " /help lists them all."
-        self._host.say(f"There is no command /{unknown.name}.{near}", wrong=True)
+        self.say(f"There is no command /{unknown.name}.{near}", wrong=True)
+
+    def say(self, text: str, *, wrong: bool = False) -> None:
+        """Show a short message for a few seconds; `wrong` marks a refusal."""
+        self._screen.notify(text, severity="warning" if wrong else "information", markup=False)
+
+    def show_help(self) -> None:
+        """Open the help page."""
+        self._show_page("Help", help_text)
 
     def choose_mode(self, mode: PermissionMode) -> None:
-        """Sets the permission mode."""
+        """Set the permission mode."""
         self._bridge.set_mode(mode)
-        self._host.announce_pending_agent()
+        self._show_pending_agent()
+
+    @property
+    def theme_names(self) -> Sequence[str]:
+        """Names of the themes."""
+        return self._options.theme_names()
+
+    def choose_theme(self, name: str) -> None:
+        """Ask the app for a theme."""
+        self._screen.post_message(ThemeRequested(name))
+
+    def rewind(self, view: CallViewState | None = None) -> None:
+        """Show the points to go back to; with `view`, what undoing this call's changes would do."""
+        rewinding = self._bridge.rewinding
+        if rewinding is None:
+            nothing = "This session is not saved, so there is nothing to go back to."
+            self.say(NOT_READY if self._bridge.agent_pending else nothing, wrong=True)
+            return
+        # Imports sessions and tools, which must not delay the first screen.
+        from tui_agent.ui.dialogs.rewind_screen import RewindScreen
+
+        call = (view.call_id, f"{view.name} {view.summary}".strip()) if view is not None else None
+        clock = self._options.surroundings.clock
+        screen = RewindScreen(rewinding, lambda: self._bridge.running, clock, call=call)
+        self._screen.app.push_screen(screen, self._report_rewind)
+
+    def _report_rewind(self, outcome: "RewindOutcome | None") -> None:
+        """Say what a rewind did, and put the message it took back into the empty composer."""
+        from tui_agent.ui.dialogs.rewind_rows import rewind_outcome_text
+
+        if outcome is None:
+            return
+        if outcome.draft and not self._composer.text:
+            self._composer.put_back(outcome.draft)
+            self._composer.focus()
+        if text := rewind_outcome_text(outcome):
+            self.say(text, wrong=bool(outcome.left or outcome.failed))
 
     def _mode(self, name: str) -> bool:
         wanted = name.replace("-", "_").replace(" ", "_").casefold()
@@ -111,87 +168,86 @@ class CommandActions:
         if wanted in modes:
             self.choose_mode(modes[wanted])
             return True
-        asked = f"There is no mode {name}. " if name else ""
-        self._host.say(f"{asked}The mode is {self._bridge.mode.value}; there are {', '.join(modes)}.", wrong=bool(name))
+        unknown = f"There is no mode {name}. " if name else ""
+        self.say(f"{unknown}The mode is {self._bridge.mode.value}; there are {', '.join(modes)}.", wrong=bool(name))
         return not name
 
     def _theme(self, name: str) -> bool:
-        if name in self._host.theme_names:
-            self._host.choose_theme(name)
+        if name in self.theme_names:
+            self.choose_theme(name)
             return True
-        asked = f"There is no theme {name}. " if name else ""
-        self._host.say(f"{asked}Themes: {', '.join(self._host.theme_names)}.", wrong=bool(name))
+        unknown = f"There is no theme {name}. " if name else ""
+        self.say(f"{unknown}Themes: {', '.join(self.theme_names)}.", wrong=bool(name))
         return not name
 
     def _compact(self, focus: str) -> bool:
         if focus == UNDO:
             refused = self._bridge.undo_compaction()
             if refused:
-                self._host.say(refused, wrong=True)
+                self.say(refused, wrong=True)
             return True
         begun = self._bridge.compact(focus)
         if not begun:
-            busy = "The agent works; the conversation can be shortened when it is done."
-            self._host.say(NOT_READY if self._bridge.agent_pending else busy, wrong=True)
+            busy = "The agent is working. Compact the conversation when it is done."
+            self.say(NOT_READY if self._bridge.agent_pending else busy, wrong=True)
         return begun
 
     def _rename(self, title: str) -> bool:
         if title:
             self._bridge.rename(title)
         else:
-            self._host.say("What shall it be called? /rename NAME", wrong=True)
+            self.say("Type a name: /rename NAME", wrong=True)
         return bool(title)
 
     def _replay(self, path: str) -> bool:
         if path:
-            self._host.watch_recording(path)
+            self._screen.post_message(ReplayRequested(path))
         else:
-            self._host.say("Which recording? /replay FILE; tui-agent --record FILE makes one.", wrong=True)
+            self.say("Type a file: /replay FILE. tui-agent --record FILE makes a recording.", wrong=True)
         return bool(path)
 
     def _jobs(self, argument: str) -> bool:
         wanted = _KILL.fullmatch(argument)
         if argument and wanted is None:
-            self._host.say(
+            self.say(
                 "/jobs lists commands that a killed tui-agent left running; /jobs kill [PID] ends them.", wrong=True
             )
             return False
-        left, agent_pending = self._bridge.left_running, self._bridge.agent_pending
-        if left is None:
-            self._host.say(
-                NOT_READY if agent_pending else "No command of an earlier tui-agent is running.", wrong=agent_pending
-            )
+        status = self._bridge.status
+        if not status.has_leftovers:
+            none = "No command of an earlier tui-agent is running."
+            self.say(NOT_READY if status.pending else none, wrong=status.pending)
         elif wanted is None:
-            self._host.start("jobs", left.report())
+            self._start("jobs", self._bridge.report_leftovers())
         else:
-            self._host.start("jobs", left.end(int(wanted[1]) if wanted[1] else None))
-        return left is not None or not agent_pending
+            self._start("jobs", self._bridge.end_leftovers(int(wanted[1]) if wanted[1] else None))
+        return status.has_leftovers or not status.pending
 
     def _context(self) -> None:
-        # Brings the whole agent along, which the first screen does not wait for.
+        # Imports the whole agent, which must not delay the first screen.
         from tui_agent.ui.dialogs.info_pages import context_text
 
         breakdown, window = self._bridge.context_breakdown(), self._view.window
         if breakdown is None:
-            self._host.say(NOT_READY, wrong=True)
+            self.say(NOT_READY, wrong=True)
         else:
-            self._host.show_page("Context", lambda width: context_text(breakdown, window, self._host.number_of, width))
+            self._show_page("Context", lambda width: context_text(breakdown, window, self._number_of, width))
 
     def _report(self) -> None:
         from tui_agent.ui.dialogs.info_pages import run_text
 
         report = self._view.report
         if report is None:
-            self._host.say("No run has ended yet.")
+            self.say("No run has ended yet.")
         else:
-            self._host.show_page("Report", lambda _: run_text(report))
+            self._show_page("Report", lambda _: run_text(report))
 
     def _stop(self) -> None:
         if self._bridge.running:
             self._bridge.stop()
-            self._host.say("The run ends after this step.")
+            self.say("The run ends after this step.")
         else:
-            self._host.say("Nothing runs.")
+            self.say("Nothing is running.")
 
     def _cost(self) -> str:
         usage = self._view.usage
@@ -199,5 +255,17 @@ class CommandActions:
         read = (
             f"{tokens_text(usage.context_tokens)} {count_text(usage.context_tokens, 'token').split()[1]} read{cached}"
         )
-        cost = money_text(self._view.cost) or "cost not known"
+        cost = money_text(self._view.cost) or "cost unknown"
         return f"{read} · {tokens_text(usage.output_tokens)} written · {cost}"
+
+    def _number_of(self, call_id: str) -> int | None:
+        """Return a call's number in the panel; None if it has no row."""
+        found = self._panel.ledger.find(call_id)
+        return found.number if found is not None else None
+
+    def _show_page(self, title: str, text_at: Callable[[int], Content]) -> None:
+        self._screen.app.push_screen(TextPage(title, text_at))
+
+    def _start(self, name: str, work: Coroutine[object, object, None]) -> None:
+        """Start work beside the screen."""
+        self._screen.run_worker(work, name=name, group=name, exit_on_error=False)

@@ -1,6 +1,9 @@
-"""What a session's past makes of the screen, folded where nobody sees it: it is shown at once when it is whole."""
+"""The state of the screen as a fold over events, and the router that hands each event to its views.
 
-from collections.abc import Iterable, Sequence
+Of a resumed session the past is folded off-screen first, then shown at once.
+"""
+
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from tui_agent.protocol.envelope import Envelope
@@ -25,22 +28,44 @@ from tui_agent.ui.transcript.transcript_model import Transcript
 
 @dataclass(frozen=True, slots=True)
 class HistoryTail:
-    """The end of a session's past."""
+    """The last events of a resumed session, shown until all of them are read."""
 
     events: Sequence[Envelope]
     calls_before: int
-    """Calls before the first of them."""
+    """Calls before the first of these events."""
+
+
+class EventRouter:
+    """Hands each event to the views that handle its type. A view that fails keeps the event from no other."""
+
+    def __init__(self, views: Iterable[tuple[EventView, Container[type[AgentEvent]]]], faults: ErrorBoundary) -> None:
+        """
+        Args:
+            views: each with the events it handles, in the order in which they receive an event.
+            faults: contains their failures.
+        """
+        self._views = tuple(views)
+        self._faults = faults
+        self._views_by_event: dict[type[AgentEvent], tuple[EventView, ...]] = {}
+
+    def apply(self, envelope: Envelope) -> None:
+        """Hand over one event."""
+        kind = type(envelope.event)
+        views = self._views_by_event.get(kind)
+        if views is None:
+            views = self._views_by_event[kind] = tuple(view for view, handled in self._views if kind in handled)
+        self._faults.hand_over(envelope, views)
 
 
 class ScreenState:
-    """The folds behind the parts of the screen, with no screen around them. Changed by `take` only."""
+    """The folds behind the parts of the screen, without the screen. Changed by `apply` only."""
 
     def __init__(self, faults: ErrorBoundary, calls_before: int = 0) -> None:
-        """Nothing is folded yet.
+        """Start empty.
 
         Args:
-            faults: what becomes of a fold that fails.
-            calls_before: calls that came before the first event taken here.
+            faults: contains the failures of folds.
+            calls_before: calls before the first event.
         """
         self.transcript = transcript_fold.TranscriptFold(Transcript())
         self.ledger = call_ledger.CallLedger(calls_before)
@@ -48,12 +73,11 @@ class ScreenState:
         self.view = session_status.SessionStatus()
         self.waiting = queued_messages.WaitingMessages()
         self.approvals = pending_approvals.PendingApprovals()
-        self.said: list[str] = []
-        """What a person said, oldest first."""
+        self.inputs: list[str] = []
+        """Inputs of the user, oldest first."""
         self.begun = False
-        """Whether there is anything to be seen."""
-        self._faults = faults
-        self._folds: tuple[tuple[EventView, frozenset[type[object]]], ...] = (
+        """True if there is something to show instead of the welcome."""
+        folds = (
             (self.transcript, transcript_fold.HANDLED_EVENTS),
             (self.ledger, call_ledger.HANDLED_EVENTS),
             (self.times, run_times.HANDLED_EVENTS),
@@ -61,36 +85,28 @@ class ScreenState:
             (self.waiting, queued_messages.HANDLED_EVENTS),
             (self.approvals, pending_approvals.HANDLED_EVENTS),
         )
-        self._listeners: dict[type[AgentEvent], tuple[EventView, ...]] = {}
+        self._router = EventRouter(folds, faults)
 
-    def take(self, envelopes: Iterable[Envelope]) -> None:
-        """Takes the next events."""
+    def apply(self, envelopes: Iterable[Envelope]) -> None:
+        """Fold the next events."""
         for envelope in envelopes:
-            kind = type(envelope.event)
-            listeners = self._listeners.get(kind)
-            if listeners is None:
-                listeners = self._listeners[kind] = tuple(fold for fold, hears in self._folds if kind in hears)
-            self._faults.hand_over(envelope, listeners)
-            self._look_at(envelope.event)
-
-    def _look_at(self, event: AgentEvent) -> None:
-        if hides_welcome(event):
-            self.begun = True
-        if (words := user_input_of(event)) is not None:
-            self.said.append(words)
+            self._router.apply(envelope)
+            self.begun = self.begun or hides_welcome(envelope.event)
+            if (text := user_input_of(envelope.event)) is not None:
+                self.inputs.append(text)
 
 
 def hides_welcome(event: AgentEvent) -> bool:
-    """Whether there is something to be seen from now on, so that nobody need be welcomed."""
+    """True if the event shows something, so that the welcome gives way."""
     return isinstance(event, RunStarted | MessageStarted | MessageEnded | Failed | Warned | Noticed)
 
 
 def user_input_of(event: AgentEvent) -> str | None:
-    """What a person typed and sent, where an event tells of that."""
+    """Return what the user typed and sent; None if the event reports no input."""
     match event:
         case MessageEnded(message=UserMessage(is_from_user=True, text=text)):
             return text
-        case RunStarted(trigger="command", input=said):
-            return said
+        case RunStarted(trigger="command", input=command):
+            return command
         case _:
             return None

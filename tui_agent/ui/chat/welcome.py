@@ -1,4 +1,4 @@
-"""What the conversation's place shows before anything was said: what this is, and how to begin."""
+"""The welcome page, shown until the first message."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from tui_agent.ui.text.sanitiser import one_line
 
 
 class Welcome(Widget):
-    """A few quiet lines; gone with the first message."""
+    """Name, example prompts and the first keys."""
 
     DEFAULT_CSS = """
     Welcome {
@@ -28,7 +28,7 @@ class Welcome(Widget):
         self._ideas = ideas
 
     def render(self) -> Content:
-        """The lines, as many as fit."""
+        """Return the lines, as many as fit."""
         width = max(1, self.size.width - 4)
         rows = [Content.styled("tui-agent", "$text bold")]
         if self._label:

@@ -1,7 +1,8 @@
-"""Where a person types. Always live: while text streams, while tools run, and its draft is never touched by others."""
+"""The text area where the user types. It accepts input at any time, and nothing else changes its draft."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import ClassVar, Literal
 
 from textual import on
@@ -13,15 +14,79 @@ from textual.widgets import TextArea
 from tui_agent.ui.base.commands import Command, bindings_for
 
 from .paste_folding_area import PasteFoldingArea
-from .prompt_history import PromptHistory
 from .prompt_parser import suggestions
 
 SubmitKind = Literal["submit", "follow_up"]
-"""Now (steering a run, if one goes on), or as a turn of its own."""
+"""Send now, steering a run if there is one, or as a turn of its own."""
+MAX_HISTORY_ENTRIES = 1_000
+"""Texts that the history keeps."""
+
+
+class PromptHistory:
+    """Sent texts, newest last, to be recalled with the arrow keys."""
+
+    def __init__(self) -> None:
+        self._entries: list[str] = []
+        self._past = 0
+        self._place: int | None = None
+        self._draft = ""
+
+    @property
+    def browsing(self) -> bool:
+        """True while an earlier text is shown in place of the draft."""
+        return self._place is not None
+
+    def add(self, text: str) -> None:
+        """Add a sent text, unless it equals the last one."""
+        if text.strip() and (not self._entries or self._entries[-1] != text):
+            self._entries.append(text)
+            self._limit()
+        self.leave()
+
+    def begin_with(self, texts: Iterable[str]) -> None:
+        """Replace the texts that were sent before this start of the session."""
+        past = [text for text, _ in groupby(texts) if text.strip()]
+        if self._place is not None:
+            self._place = max(0, self._place + len(past) - self._past)
+        self._entries[: self._past] = past
+        self._past = len(past)
+        self._limit()
+
+    def _limit(self) -> None:
+        """Drop the oldest texts beyond the limit."""
+        gone = max(0, len(self._entries) - MAX_HISTORY_ENTRIES)
+        del self._entries[:gone]
+        self._past = max(0, self._past - gone)
+        if self._place is not None:
+            self._place = max(0, self._place - gone)
+
+    def leave(self) -> None:
+        """Stop browsing: the text shown is the draft from now on."""
+        self._place = None
+
+    def earlier(self, current: str) -> str | None:
+        """Return the text sent before the one shown, or None; the first call keeps `current` as the draft."""
+        if self._place is None:
+            self._draft = current
+        place = (len(self._entries) if self._place is None else self._place) - 1
+        if place < 0:
+            return None
+        self._place = place
+        return self._entries[place]
+
+    def later(self) -> str | None:
+        """Return the text sent after the one shown, at the end the draft; None if no earlier one is shown."""
+        if self._place is None:
+            return None
+        if self._place + 1 < len(self._entries):
+            self._place += 1
+            return self._entries[self._place]
+        self._place = None
+        return self._draft
 
 
 class Composer(PasteFoldingArea):
-    """Sends with Enter, remembers what was sent, and offers the `/` commands that fit."""
+    """A text area with a history that sends on Enter and suggests `/` commands."""
 
     DEFAULT_CSS = """
     Composer {
@@ -55,22 +120,22 @@ class Composer(PasteFoldingArea):
 
     @dataclass
     class Submitted(Message):
-        """A person sent a text."""
+        """The user sent a text."""
 
         text: str
         kind: SubmitKind
 
     @dataclass
     class EditRequested(Message):
-        """A person wants the last waiting message back."""
+        """The user takes the last queued message back to edit it."""
 
     @dataclass
     class DropRequested(Message):
-        """A person throws the last waiting message away."""
+        """The user drops the last queued message."""
 
     @dataclass
     class Suggested(Message):
-        """Other commands fit what is typed; none: nothing to offer."""
+        """The commands that match the text have changed; there may be none."""
 
         commands: tuple[Command, ...]
         chosen: int = 0
@@ -78,44 +143,44 @@ class Composer(PasteFoldingArea):
     def __init__(self, placeholder: str, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(placeholder, id=id)
         self.busy = False
-        """Whether the agent works, so that a text can follow it up."""
+        """True while the agent is working, so that Tab sends a follow-up."""
         self.waiting = 0
-        """Messages that wait for delivery."""
+        """Number of queued messages."""
         self.yielded_keys: frozenset[str] = frozenset()
-        """Letters that mean something else for the moment."""
+        """Keys that belong to the interrupt menu while it is open."""
         self.last_key: Key | None = None
-        """The key that was pressed last, so that one which nobody used is not typed again."""
+        """The last key pressed here, so that the screen does not type it a second time."""
         self._history = PromptHistory()
         self._draft_left = ""
-        """The text as shown before the user began to browse the history."""
+        """The text, with labels and escapes, before the user began to browse the history."""
         self._suggested: tuple[Command, ...] = ()
         self._suggested_for = ""
         self._chosen = 0
 
     def remember(self, texts: Iterable[str]) -> None:
-        """Notes what was sent in earlier lives of the session, oldest first; all of it, each time."""
+        """Replace the history of earlier starts of the session; `texts` are oldest first."""
         self._history.begin_with(texts)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Closing is offered where something is open; elsewhere the key belongs to the screen."""
+        """Enable closing while suggestions are shown; otherwise the key belongs to the screen."""
         if action == "close_suggestions":
             return bool(self._suggested)
         return super().check_action(action, parameters)
 
     async def on_key(self, event: Key) -> None:
-        """Letters that mean something else are left to whoever gave them their meaning."""
+        """Leave the yielded keys to the screen, and update the suggestions."""
         self.last_key = event
         if event.key in self.yielded_keys:
             event.prevent_default()
-        # What was typed last may not have been told yet.
+        # The change event of the last letter may still be queued.
         self._suggest()
 
     def check_consume_key(self, key: str, character: str | None = None) -> bool:
-        """Whether a key is text."""
+        """Return True if a key types text."""
         return key not in self.yielded_keys and super().check_consume_key(key, character)
 
     def action_submit(self) -> None:
-        """Sends the draft, or the command that is chosen; after a backslash begins a new line instead."""
+        """Send the chosen command or the draft; after a backslash, begin a new line instead."""
         if self._suggested:
             self._send(f"/{self._suggested[self._chosen].slash}", "submit")
         elif self._ends_in_backslash():
@@ -124,11 +189,11 @@ class Composer(PasteFoldingArea):
             self._send(self.draft, "submit")
 
     def action_follow_up(self) -> None:
-        """Sends the draft as a turn of its own."""
+        """Send the draft as a turn of its own."""
         self._send(self.draft, "follow_up")
 
     def action_follow_up_or_leave(self) -> None:
-        """Completes a command; follows up while the agent works; leaves an empty composer."""
+        """Complete a command; send a follow-up while the agent is working; leave an empty composer."""
         if self._suggested:
             self.show(f"/{self._suggested[self._chosen].slash} ")
         elif not self.text.strip():
@@ -137,14 +202,14 @@ class Composer(PasteFoldingArea):
             self.action_follow_up()
 
     def action_new_line(self) -> None:
-        """Begins a new line; a backslash in front of it asked for one and goes."""
+        """Begin a new line, and remove the backslash that asked for it."""
         start, end = sorted(self.selection)
         if self._ends_in_backslash():
             start = (start[0], start[1] - 1)
         self._insert("\n", start, end)
 
     def action_earlier(self) -> None:
-        """The row or suggestion above; on the first row what was sent before; empty: the last waiting message."""
+        """Move to the row or suggestion above; on the first row recall the previous text or the last queued message."""
         if self._suggested:
             self._choose(self._chosen - 1)
         elif self._row() > 0:
@@ -158,7 +223,7 @@ class Composer(PasteFoldingArea):
                 self.show(text)
 
     def action_later(self) -> None:
-        """The row or suggestion below; on the last row what was sent after the text shown."""
+        """Move to the row or suggestion below; on the last row recall the next text."""
         if self._suggested:
             self._choose(self._chosen + 1)
         elif self._row() < self.wrapped_document.height - 1:
@@ -170,14 +235,14 @@ class Composer(PasteFoldingArea):
                 self._show_as_is(self._draft_left)
 
     def action_drop(self) -> None:
-        """Throws the last waiting message away; with text, cuts what is selected."""
+        """Drop the last queued message; with text, cut the selection."""
         if self.text:
             self.action_cut()
         elif self.waiting:
             self.post_message(self.DropRequested())
 
     def action_close_suggestions(self) -> None:
-        """Hides the commands; the text stays."""
+        """Hide the suggestions."""
         self._offer(())
 
     @on(TextArea.Changed)
@@ -191,7 +256,7 @@ class Composer(PasteFoldingArea):
             self.post_message(self.Submitted(text.strip("\n"), kind))
 
     def _suggest(self) -> None:
-        """Offers what fits the text, once for each text."""
+        """Update the suggestions, once for each text."""
         if self.text != self._suggested_for:
             self._suggested_for = self.text
             self._offer(suggestions(self.text))
@@ -206,11 +271,11 @@ class Composer(PasteFoldingArea):
         self.post_message(self.Suggested(self._suggested, self._chosen))
 
     def _ends_in_backslash(self) -> bool:
-        """Whether the cursor stands behind a backslash at the end of its line."""
+        """Return True if the cursor is behind a backslash at the end of its line."""
         row, column = self.cursor_location
         line = self.document.get_line(row)
         return self.selection.is_empty and column == len(line) and line.endswith("\\")
 
     def _row(self) -> int:
-        """The row of the cursor, wrapped lines counted as they are seen."""
+        """Return the row of the cursor, with wrapped lines counted as drawn."""
         return self.wrapped_document.location_to_offset(self.cursor_location).y

@@ -1,9 +1,11 @@
-"""A text area in which a long paste is one short label that moves, goes and unfolds as a whole.
+"""A text area that folds a long paste into a short label and shows invisible characters as escapes.
 
-A character that cannot be seen is an escape, over which the cursor moves and which is deleted as a whole, too.
+The cursor moves over a label or an escape, and deletes it, as a whole. The text is sent with both resolved.
 """
 
-from dataclasses import replace
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from rich.text import Text
@@ -13,15 +15,99 @@ from textual.document._edit import Edit
 from textual.events import Key, Paste
 from textual.widgets import TextArea
 
+from tui_agent.protocol.visible_text import escape_of
 from tui_agent.ui.base.app_type import any_app
+from tui_agent.ui.text.amounts import count_text
+from tui_agent.ui.text.sanitiser import with_escapes
 
-from .folded_paste import FoldedSpan, PasteFolder, escape_hidden, escape_spans, render_escapes, unescape_hidden
+FOLDED_LINES = 8
+"""Lines from which a paste is folded."""
+FOLDED_CHARACTERS = 1_500
+"""Characters from which a paste is folded."""
+ESCAPE_SIGN = "\ue05c"
+"""Replaces the backslash of an escape in the composer, so that a typed `\\x1b` is not an escape. This private character
+becomes an escape itself if it is pasted."""
 
+_ESCAPE = re.compile(rf"{ESCAPE_SIGN}(x[0-9a-f]{{2}}|u[0-9a-f]{{4}}|U[0-9a-f]{{8}})")
 _ESCAPE_CLASS = "folding-area--escape"
 
 
+def escape_hidden(text: str) -> str:
+    """Return a text for the composer, with escapes for its invisible characters."""
+    return with_escapes(text, _signed)
+
+
+def unescape_hidden(text: str) -> str:
+    """Undo `escape_hidden`."""
+    return _ESCAPE.sub(lambda match: chr(int(match[1][1:], 16)), text) if ESCAPE_SIGN in text else text
+
+
+def render_escapes(line: str) -> str:
+    """Return a line of the composer as it is drawn, of the same length."""
+    return line.replace(ESCAPE_SIGN, "\\")
+
+
+def escape_spans(line: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each escape in a line of the composer."""
+    if ESCAPE_SIGN in line:
+        yield from (match.span() for match in _ESCAPE.finditer(line))
+
+
+def _signed(character: str) -> str:
+    return ESCAPE_SIGN + escape_of(character)[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedSpan:
+    """Position of a folded paste in a line."""
+
+    start: int
+    end: int
+    label: str
+
+
+class PasteFolder:
+    """The pastes of one draft by label; deleting a label deletes its paste."""
+
+    def __init__(self) -> None:
+        self._pastes: dict[str, str] = {}
+
+    def fold(self, text: str) -> str:
+        """Return the label of a long paste, or a short paste itself."""
+        lines = text.count("\n") + 1
+        if lines < FOLDED_LINES and len(text) < FOLDED_CHARACTERS:
+            return text
+        size = count_text(lines, "line") if lines > 1 else count_text(len(text), "character")
+        label = f"[pasted {size}]"
+        number = 1
+        while label in self._pastes and self._pastes[label] != text:
+            number += 1
+            label = f"[pasted {size} #{number}]"
+        self._pastes[label] = text
+        return label
+
+    def unfold(self, draft: str) -> str:
+        """Return the draft with its labels replaced by the pastes."""
+        if not self._pastes:
+            return draft
+        return self._pattern().sub(lambda match: self._pastes[match[0]], draft)
+
+    def text_of(self, label: str) -> str:
+        """Return the paste with this label."""
+        return self._pastes[label]
+
+    def spans(self, line: str) -> tuple[FoldedSpan, ...]:
+        """Return the labels in one line of the draft."""
+        if not self._pastes:
+            return ()
+        return tuple(FoldedSpan(match.start(), match.end(), match[0]) for match in self._pattern().finditer(line))
+
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile("|".join(re.escape(label) for label in self._pastes))
+
+
 class PasteFoldingArea(TextArea):
-    """A text area for prompts: `text` is what is seen, `draft` what is meant."""
+    """A text area for prompts: `text` is shown, `draft` is sent."""
 
     app = getters.app(any_app)
     COMPONENT_CLASSES: ClassVar[set[str]] = {_ESCAPE_CLASS}
@@ -36,7 +122,7 @@ class PasteFoldingArea(TextArea):
 
     @property
     def draft(self) -> str:
-        """The text with its pastes whole, and with the characters that it shows as escapes."""
+        """The text with its labels and escapes resolved."""
         return self._folder.unfold(unescape_hidden(self.text))
 
     @property
@@ -45,7 +131,7 @@ class PasteFoldingArea(TextArea):
         return unescape_hidden(super().selected_text)
 
     def show(self, text: str) -> None:
-        """Puts a text in the place of what is there, the cursor at its end."""
+        """Replace the text, and put the cursor at its end."""
         self._show_as_is(escape_hidden(self._folder.fold(text)))
 
     def _show_as_is(self, text: str) -> None:
@@ -55,11 +141,11 @@ class PasteFoldingArea(TextArea):
         self.scroll_cursor_visible()
 
     def forget_selection(self) -> None:
-        """Selects nothing; the cursor stays."""
+        """Clear the selection; the cursor stays."""
         self.move_cursor(self.cursor_location)
 
     def put_back(self, text: str) -> None:
-        """Puts a text in front of whatever is being written."""
+        """Insert a text in front of the draft."""
         folded = escape_hidden(self._folder.fold(text))
         self._show_as_is(f"{folded}\n{self.text}" if self.text.strip() else folded)
 
@@ -81,10 +167,8 @@ class PasteFoldingArea(TextArea):
         return drawn
 
     async def on_key(self, event: Key) -> None:
-        """Runs the keys of this widget here, in the order they were typed.
-
-        Left to the app, a key such as Enter would overtake the letters before it that still wait in our queue.
-        """
+        """Run this widget's bindings."""
+        # Run by the app, a key such as Enter would overtake the letters before it that are still in our queue.
         for binding in self._bindings.key_to_bindings.get(event.key, ()):
             if await self.app.run_action(binding.action, self):
                 event.stop()
@@ -92,37 +176,37 @@ class PasteFoldingArea(TextArea):
                 return
 
     def on_paste(self, event: Paste) -> None:
-        """Takes a paste: as it is where it is short, folded where it is long."""
+        """Insert a paste, folded if it is long."""
         event.prevent_default()
         event.stop()
         text = event.text.replace("\r\n", "\n").replace("\r", "\n")
         self._insert(self._folder.fold(text), *sorted(self.selection))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Unfolding is offered where there is something to unfold."""
+        """Enable unfolding while the cursor touches a label."""
         if action == "unfold":
             return self._label_at_cursor() is not None
         return super().check_action(action, parameters)
 
     def action_unfold(self) -> None:
-        """Shows the paste under the cursor in full."""
+        """Replace the label under the cursor by its paste."""
         if (found := self._label_at_cursor()) is not None:
             row, span = found
             self._insert(self._folder.text_of(span.label), (row, span.start), (row, span.end))
 
     def action_delete_left(self) -> None:
-        """Delete to the left; a folded paste and an escape go as a whole."""
+        """Delete to the left; a label or an escape as a whole."""
         if not self._delete_whole(behind_cursor=False):
             super().action_delete_left()
 
     def action_delete_right(self) -> None:
-        """Delete to the right; a folded paste and an escape go as a whole."""
+        """Delete to the right; a label or an escape as a whole."""
         if not self._delete_whole(behind_cursor=True):
             super().action_delete_right()
 
     @on(TextArea.SelectionChanged)
     def _snap_cursor(self) -> None:
-        """Move the cursor out of labels and escapes: half of one would mean nothing."""
+        """Move the cursor out of labels and escapes."""
         row, column = self.cursor_location
         for start, end in self._atomic_spans(row) if self.selection.is_empty else ():
             if start < column < end:
@@ -138,9 +222,9 @@ class PasteFoldingArea(TextArea):
         return [*((span.start, span.end) for span in self._folder.spans(line)), *escape_spans(line)]
 
     def _outside(self, place: Location, *, after: bool) -> Location:
-        """Return the place, or the edge of the escape around it."""
+        """Return the location, or the edge of the escape around it."""
         row, column = place
-        # Cutting the last line asks for the start of the line below it, which does not exist.
+        # Cutting the last line ends at the start of the line below it, which does not exist.
         line = self.document.get_line(row) if row < self.document.line_count else ""
         for start, end in escape_spans(line):
             if start < column < end:
@@ -148,7 +232,7 @@ class PasteFoldingArea(TextArea):
         return place
 
     def _label_at_cursor(self) -> tuple[int, FoldedSpan] | None:
-        """Row and label the cursor touches."""
+        """Return row and label at the cursor, or None."""
         row, column = self.cursor_location
         for span in self._folder.spans(self.document.get_line(row)):
             if span.start <= column <= span.end:
@@ -166,7 +250,7 @@ class PasteFoldingArea(TextArea):
 
 
 def _edge(start: int, end: int, column: int) -> int:
-    """Where a cursor inside a label goes: a step from one edge leads to the other, anything else to the nearer one."""
+    """Return the column for a cursor inside a label: one step from an edge leads to the other, else the nearer edge."""
     if column == start + 1:
         return end
     if column == end - 1:

@@ -1,21 +1,35 @@
-"""The foot of the chat where a person types: the commands that fit, the prompt sign, the composer."""
+"""The foot of the chat where the user types: queued messages, menus, the prompt sign and the composer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.geometry import Size
+from textual.message import Message
 from textual.widget import Widget
+from textual.widgets import TextArea
+
+from tui_agent.ui.base.commands import Command, commands_for
+from tui_agent.ui.status.session_status import SessionStatus
+from tui_agent.ui.text.sanitiser import one_line
 
 from .composer import Composer
-from .slash_menu import SlashMenu
+from .interrupt_menu import InterruptMenu
+from .queue_strip import QueueStrip
 
 PLACEHOLDER = "Ask for something, or type / for commands"
 PLACEHOLDER_BUSY = "Type to steer; alt+enter for a turn of its own"
+MAX_ROWS = 8
+"""Commands the slash menu shows at a time."""
+
+_INTERRUPT_KEYS = frozenset(key for entry in commands_for("interrupt") for key in entry.keys)
 
 
 class PromptMarker(Widget):
-    """The sign in front of what is typed."""
+    """The sign in front of the text."""
 
     DEFAULT_CSS = """
     PromptMarker {
@@ -27,12 +41,50 @@ class PromptMarker(Widget):
     """
 
     def render(self) -> Content:
-        """The sign."""
+        """Return the sign."""
         return Content(" › ")
 
 
+class SlashMenu(Widget):
+    """The `/` commands that match the text. It never has the focus: the composer chooses, the menu shows."""
+
+    DEFAULT_CSS = """
+    SlashMenu {
+        height: auto;
+        display: none;
+        background: $surface;
+        color: $text-muted;
+    }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._commands: tuple[Command, ...] = ()
+        self._chosen = 0
+
+    def offer(self, commands: tuple[Command, ...], chosen: int) -> None:
+        """Show commands with the one at index `chosen` marked; no commands hide the menu."""
+        self._commands, self._chosen = commands, chosen
+        self.display = bool(commands)
+        self.refresh(layout=True)
+
+    def render(self) -> Content:
+        """Return one row for each command: name, argument, help."""
+        first = max(0, min(self._chosen - MAX_ROWS // 2, len(self._commands) - MAX_ROWS))
+        rows = self._commands[first : first + MAX_ROWS]
+        return Content("\n").join([self._row(entry, entry is self._commands[self._chosen]) for entry in rows])
+
+    def _row(self, entry: Command, chosen: bool) -> Content:
+        name = f" {'›' if chosen else ' '} /{entry.slash} {entry.argument}"
+        text = one_line(entry.help, max(1, self.size.width - 22))
+        row = Content.assemble((f"{name:<20}", "$primary bold" if chosen else "$text"), (f" {text}", ""))
+        gap = " " * max(0, self.size.width - row.cell_length)
+        full = row + Content(gap)
+        return full.stylize("$block-cursor-foreground on $block-cursor-background") if chosen else full
+
+
 class PromptArea(Vertical):
-    """Grows with its text to a third of the screen."""
+    """The composer, which grows with its text to a third of the screen, and the lines above it."""
 
     DEFAULT_CSS = """
     PromptArea {
@@ -47,37 +99,94 @@ class PromptArea(Vertical):
     }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    @dataclass
+    class RecallRequested(Message):
+        """The user takes a queued message back."""
+
+        message_id: str
+        edit: bool
+        """True if its text goes back into the composer; False if the message is dropped."""
+
+    def __init__(self, view: SessionStatus, notice: Widget, *, id: str | None = None) -> None:  # noqa: A002
+        """Create the widgets.
+
+        Args:
+            view: the session's status; its owner applies the events.
+            notice: a line to be shown below the queue.
+        """
         super().__init__(id=id)
+        self.queue = QueueStrip(view, id="queue")
+        """The queued messages."""
+        self.menu = InterruptMenu(id="interrupt")
+        """The ways to interrupt."""
         self.composer = Composer(PLACEHOLDER, id="composer")
         """The text area."""
-        self._menu = SlashMenu()
+        self._notice = notice
+        self._suggestions = SlashMenu()
         self._row = Horizontal()
 
     def compose(self) -> ComposeResult:
-        """Menu, sign, text area."""
-        yield self._menu
+        """Yield the lines from the top, then the sign and the text area."""
+        yield self.queue
+        yield self._notice
+        yield self.menu
+        yield self._suggestions
         with self._row:
             yield PromptMarker()
             yield self.composer
 
     def fit(self, window: Size) -> None:
-        """Grows to a third of such a window, and no further.
-
-        `vh` would do, but what Textual measures while the window changes it keeps, and the composer could be gone.
-        """
+        """Limit the height of the composer to a third of the window."""
+        # `vh` would do, but Textual keeps what it measures while the window changes, and the composer could vanish.
         rows = max(1, window.height // 3)
-        # Both need the limit: what a row measures by itself knows nothing of the limit of what stands in it.
+        # Both need the limit: the height that a row measures for itself ignores the limit of its children.
         for part in (self._row, self.composer):
             part.styles.max_height = rows
 
     def set_busy(self, busy: bool) -> None:
-        """Says what typing means now."""
+        """Show that a text steers the run, or starts one."""
         if busy != self.composer.busy:
             self.composer.busy = busy
             self.composer.placeholder = PLACEHOLDER_BUSY if busy else PLACEHOLDER
+        if not busy:
+            self.close_menu()
+
+    def after_typed_keys(self, do: Callable[[], object]) -> None:
+        """Call a function once every key typed so far has reached the composer."""
+        self.composer.call_later(do)
+
+    # --- interrupt menu -----------------------------------------------------------------------------------------------
+
+    def open_menu(self, running: int) -> None:
+        """Open the interrupt menu while `running` calls execute; its letters no longer type."""
+        self.menu.open(running, len(self.queue.messages))
+        self.composer.yielded_keys = _INTERRUPT_KEYS
+
+    @on(InterruptMenu.Closed)
+    @on(TextArea.Changed)
+    def close_menu(self) -> None:
+        """Close the interrupt menu; its keys are letters again."""
+        self.composer.yielded_keys = frozenset()
+        self.menu.close()
+
+    # --- children -----------------------------------------------------------------------------------------------------
 
     @on(Composer.Suggested)
     def _suggested(self, event: Composer.Suggested) -> None:
         event.stop()
-        self._menu.offer(event.commands, event.chosen)
+        self._suggestions.offer(event.commands, event.chosen)
+
+    @on(QueueStrip.Changed)
+    def _queue_changed(self, event: QueueStrip.Changed) -> None:
+        self.composer.waiting = event.count
+
+    @on(Composer.EditRequested)
+    @on(Composer.DropRequested)
+    def _recall_last(self, event: Composer.EditRequested | Composer.DropRequested) -> None:
+        if (last := self.queue.last) is not None:
+            edit = isinstance(event, Composer.EditRequested)
+            self.post_message(self.RecallRequested(last.message_id, edit))
+
+    @on(QueueStrip.EditRequested)
+    def _recall_one(self, event: QueueStrip.EditRequested) -> None:
+        self.post_message(self.RecallRequested(event.message_id, edit=True))

@@ -1,5 +1,7 @@
-"""Reads what was typed: a `/` command, a `!` command for the shell, a word to one call or sub-agent (`@`), or a
-message. A path or a sentence that begins with a slash is plain text."""
+"""Parses the user's input: a `/` command, a shell command (`!`), a message to one call or sub-agent (`@`), or a prompt.
+
+A path or a sentence that begins with a slash is a prompt.
+"""
 
 import difflib
 import re
@@ -13,7 +15,7 @@ _COMMAND_LINE = re.compile(r"/([a-z][a-z-]*)(?:[ \t]+(\S[^\n]*))?\s*\Z")
 
 @dataclass(frozen=True, slots=True)
 class SlashCall:
-    """A command with what follows it."""
+    """A `/` command with its argument."""
 
     command: Command
     argument: str = ""
@@ -21,47 +23,47 @@ class SlashCall:
 
 @dataclass(frozen=True, slots=True)
 class UnknownSlash:
-    """A word that looks like a command and is none."""
+    """Input that looks like a `/` command but names none."""
 
     name: str
     nearest: str | None
-    """The nearest command's name."""
+    """Name of the closest command, or None."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShellCall:
-    """A command that a person runs with `!`."""
+    """A shell command of the user."""
 
     command: str
-    """What bash is given; empty where nothing but the mark was typed."""
+    """The command for bash; empty if the user typed only the marks."""
     said: str
-    """As it was typed."""
+    """The input as typed."""
     shared: bool
-    """Whether the model reads what it gives; not after `!!`."""
+    """True if the model reads the output (`!`), False if only the user does (`!!`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetedMessage:
-    """Something said to one call or one sub-agent."""
+    """A message to one call or one sub-agent."""
 
     target: str
-    """`#3` for a call by its number, else a sub-agent's name."""
+    """`#3` for a call by its number, otherwise a sub-agent's name."""
     text: str
 
     @property
     def number(self) -> int | None:
-        """The call's number; None for a sub-agent."""
+        """Number of the call; None for a sub-agent."""
         return int(self.target[1:]) if self.target.startswith("#") else None
 
 
 def parse_targeted_message(text: str) -> TargetedMessage | None:
-    """What is said to whom; None where the text does not begin with `@` and a name or number."""
+    """Return the message and its target; None if the text does not begin with `@` and a name or number."""
     match = _AIMED.match(text.strip())
     return TargetedMessage(match[1], match[2].strip()) if match is not None else None
 
 
 def parse_shell_call(text: str) -> ShellCall | None:
-    """The shell command a text asks for; None where it does not begin with `!`."""
+    """Return the shell command in a text; None if it does not begin with `!`."""
     said = text.strip()
     if not said.startswith("!"):
         return None
@@ -70,7 +72,7 @@ def parse_shell_call(text: str) -> ShellCall | None:
 
 
 def parse_slash_call(text: str) -> SlashCall | UnknownSlash | None:
-    """The command a text asks for; None where it is a message."""
+    """Return the `/` command in a text; None if it is a prompt."""
     match = _COMMAND_LINE.match(text.strip())
     if match is None:
         return None
@@ -86,7 +88,7 @@ def parse_slash_call(text: str) -> SlashCall | UnknownSlash | None:
 
 
 def suggestions(draft: str) -> tuple[Command, ...]:
-    """The commands a draft such as `/he` may become; none once it is more than one word."""
+    """Return the commands that a draft such as `/he` may become; none if it has more than one word."""
     if not re.fullmatch(r"/[a-z-]*", draft):
         return ()
     return tuple(command for command in slash_commands() if (command.slash or "").startswith(draft[1:]))

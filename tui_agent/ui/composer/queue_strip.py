@@ -1,4 +1,4 @@
-"""The messages that wait for delivery: a line each, with when it lands."""
+"""The queued messages, one line each, with the time of their delivery."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,20 +13,20 @@ from tui_agent.protocol.events import Status
 from tui_agent.protocol.messages import FrozenModel
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.commands import hint
-from tui_agent.ui.status.session_status import HANDLED_EVENTS as HEARD_BY_STATUS
+from tui_agent.ui.status.session_status import HANDLED_EVENTS as STATUS_EVENTS
 from tui_agent.ui.status.session_status import SessionStatus
 from tui_agent.ui.text.sanitiser import clip, one_line
 
 from .queued_messages import HANDLED_EVENTS, WaitingMessage, WaitingMessages
 
 MAX_ROWS = 4
-"""Messages shown; more are counted."""
+"""Messages that are shown; others are only counted."""
 _LONGEST = 400
-"""Cells of a message that are looked at."""
+"""Cells of a message that are considered."""
 
 
 class QueueStrip(CoalescedRefresh):
-    """A rule and a line for each waiting message; nothing at all while none waits."""
+    """A rule and a line for each queued message; hidden while none is queued."""
 
     DEFAULT_CSS = """
     QueueStrip {
@@ -38,20 +38,20 @@ class QueueStrip(CoalescedRefresh):
 
     @dataclass
     class Changed(Message):
-        """Another number of messages waits."""
+        """The number of queued messages has changed."""
 
         count: int
 
     @dataclass
     class EditRequested(Message):
-        """A person pointed at a waiting message to take it back."""
+        """The user clicked a queued message to edit it."""
 
         message_id: str
 
-    HANDLED_EVENTS: ClassVar[frozenset[type[FrozenModel]]] = HANDLED_EVENTS | HEARD_BY_STATUS
+    HANDLED_EVENTS: ClassVar[frozenset[type[FrozenModel]]] = HANDLED_EVENTS | STATUS_EVENTS
 
     def __init__(self, view: SessionStatus, *, id: str | None = None) -> None:  # noqa: A002
-        """Makes the strip; `view` is somebody else's, and has taken each event before."""
+        """Create the strip; `view` must have applied each event before the strip does."""
         super().__init__(id=id)
         self._queue = WaitingMessages()
         self._view = view
@@ -59,35 +59,35 @@ class QueueStrip(CoalescedRefresh):
 
     @property
     def last(self) -> WaitingMessage | None:
-        """The message sent last."""
+        """The message sent last, or None."""
         return self._queue.all[-1] if self._queue.all else None
 
     @property
     def messages(self) -> tuple[WaitingMessage, ...]:
-        """Everything that waits, in the order of delivery."""
+        """Every queued message, in the order of delivery."""
         return self._queue.all
 
     def find(self, message_id: str) -> WaitingMessage | None:
-        """A waiting message by id."""
+        """Return the queued message with this id, or None."""
         return next((message for message in self._queue.all if message.message_id == message_id), None)
 
     def forget(self, message_id: str) -> None:
-        """Takes a message off that the agent does not know any more."""
+        """Remove a message that the agent no longer knows."""
         self._queue.forget(message_id)
         self.changed()
 
     def apply(self, envelope: Envelope) -> None:
-        """Takes one event."""
+        """Apply one event."""
         if self._queue.apply(envelope) or self._queue.all:
             self.changed()
 
     def show(self, queue: WaitingMessages) -> None:
-        """Shows another queue."""
+        """Show another queue."""
         self._queue = queue
         self.changed()
 
     def settle(self) -> None:
-        """Draws the queue; says so where another number of messages waits."""
+        """Draw the queue if it or the status has changed, and post the number of messages."""
         messages, before = self._queue.all, self._drawn
         self._drawn = (*messages, self._view.status)
         if self._drawn == before:
@@ -97,7 +97,7 @@ class QueueStrip(CoalescedRefresh):
         self.post_message(self.Changed(len(messages)))
 
     def render(self) -> Content:
-        """The rule and the lines; where there is room for one only, the newest message under their number."""
+        """Return the rule and the lines; with room for one line only, the newest message and their number."""
         width = self.size.width
         waiting = self._queue.all
         if self.size.height == 1 and waiting:
@@ -111,7 +111,7 @@ class QueueStrip(CoalescedRefresh):
         return Content("\n").join(rows)
 
     def on_click(self, event: Click) -> None:
-        """A click takes the message back for editing."""
+        """Request the clicked message for editing."""
         row = event.y - 1 if self.size.height > 1 else len(self._queue.all) - 1
         if 0 <= row < min(MAX_ROWS, len(self._queue.all)):
             self.post_message(self.EditRequested(self._queue.all[row].message_id))
@@ -122,7 +122,7 @@ def _rule(width: int) -> Content:
 
 
 def _landing(message: WaitingMessage, status: Status) -> str:
-    """When a message lands, in words."""
+    """Return the time of a message's delivery in words."""
     if status == "idle":
         return "waits for you to send it"
     if message.follows_up:
@@ -132,14 +132,14 @@ def _landing(message: WaitingMessage, status: Status) -> str:
 
 
 def _row(number: int, message: WaitingMessage, landing: str, width: int, *, with_keys: bool) -> Content:
-    """One line: number, kind, text, when it lands, and for the newest the keys; what does not fit goes first."""
+    """Return one line: number, kind, text, delivery, and keys for the newest message; the keys are dropped first."""
     kind = "follow-up" if message.follows_up else "steer"
     head = Content.assemble(f" {number} ", (kind, "$accent"), "  ")
     keys = f"   {hint('composer.earlier', 'edit')} · {hint('queue.drop')} "
     room = width - head.cell_length
     text = one_line(message.text, _LONGEST)
     offers = (f"{landing}{keys if with_keys else ' ' * len(keys)}", f"{landing} ", "")
-    # The text whole before the keys, and when it lands before the end of a long text.
+    # Drop the keys before cutting the text, but cut a long text before dropping the delivery.
     least = (cell_len(text) + 5, min(cell_len(text) + 5, room // 2), 0)
     tail = next(offer for offer, needed in zip(offers, least, strict=True) if len(offer) + needed <= room or not offer)
     quoted = Content.styled(f"“{clip(text, max(1, room - len(tail) - 5))}”", "$text")

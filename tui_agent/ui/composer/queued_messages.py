@@ -1,4 +1,4 @@
-"""What a person sent and the agent did not yet take: the fold behind the queue strip."""
+"""The messages that wait for the agent: the fold behind the queue strip."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ from tui_agent.protocol.messages import FrozenModel, UserKind
 HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
     (SteeringQueued, SteeringRequeued, SteeringDelivered, SteeringDropped)
 )
-"""The events that may change the queue."""
+"""Events that may change the queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingMessage:
-    """One message in the queue."""
+    """One queued message."""
 
     message_id: str
     kind: UserKind
@@ -22,12 +22,12 @@ class WaitingMessage:
 
     @property
     def follows_up(self) -> bool:
-        """Whether it waits for a turn of its own."""
+        """True if the message is a turn of its own."""
         return self.kind == "follow_up"
 
 
 class WaitingMessages:
-    """The queue in the order of delivery: steering first, then follow-ups. Changed by `apply` and `forget` only."""
+    """The queue in the order of delivery: steering messages, then follow-ups. Changed by `apply` and `forget` only."""
 
     def __init__(self) -> None:
         self._steers: list[WaitingMessage] = []
@@ -35,21 +35,21 @@ class WaitingMessages:
 
     @property
     def all(self) -> tuple[WaitingMessage, ...]:
-        """Everything that waits."""
+        """Every queued message."""
         return (*self._steers, *self._follow_ups)
 
     def forget(self, message_id: str) -> None:
-        """Takes a message out; unknown ones are ignored."""
+        """Remove a message; ignore an unknown id."""
         for queue in (self._steers, self._follow_ups):
             queue[:] = [message for message in queue if message.message_id != message_id]
 
     def apply(self, envelope: Envelope) -> bool:
-        """Takes one event; False where it changed nothing."""
+        """Apply one event; return False if it changed nothing."""
         match envelope.event:
             case SteeringQueued(message_id=message_id, kind=kind, text=text, position=position):
                 self._put(WaitingMessage(message_id, kind, text), position)
             case SteeringRequeued(message_id=message_id, kind=kind, text=text):
-                # Messages that were taken together come back in order, each in front of what was never taken.
+                # Messages that were taken together return in order, each in front of those that were never taken.
                 known = [message.message_id for message in self.all]
                 if message_id not in known:
                     self._put(WaitingMessage(message_id, kind, text), 0)

@@ -1,16 +1,78 @@
-"""The answers to a question: dim as long as none counts, however long that is (P54)."""
+"""The answers of a dialog, and the guard that decides when an answer counts.
 
-from collections.abc import Callable
+An answer counts only after the question was drawn and a quiet moment passed. A user who is typing when a question
+appears does not answer it: every key that comes too early, or means nothing in the dialog, restarts the quiet moment,
+so neither a held key nor fast typing gets through.
+"""
+
+from collections.abc import Callable, Iterable
 
 from textual.timer import Timer
 
 from tui_agent.ui.text.rows_view import Build, RowsView
+from tui_agent.ui.text.styled_lines import Run
 
-from .answer_guard import QUIET_SECONDS, AnswerGuard
+QUIET_SECONDS = 0.3
+"""Seconds without a key press before an answer counts."""
+_ROUNDING = 1e-6
+"""Tolerance for differences between times."""
+
+
+class AnswerGuard:
+    """Decides whether an answer counts."""
+
+    def __init__(self, clock: Callable[[], float], begun: Callable[[], None] = lambda: None) -> None:
+        """Create a guard that accepts nothing yet.
+
+        Args:
+            clock: monotonic seconds.
+            begun: called whenever the quiet moment begins, so that the answers can be dimmed.
+        """
+        self.too_early = False
+        """True once an answer was given that did not count."""
+        self._clock = clock
+        self._begun = begun
+        self._quiet_since: float | None = None
+
+    @property
+    def was_drawn(self) -> bool:
+        """True if the question is on the screen."""
+        return self._quiet_since is not None
+
+    @property
+    def armed(self) -> bool:
+        """True if an answer would count now."""
+        return self._quiet_since is not None and self._clock() - self._quiet_since > QUIET_SECONDS - _ROUNDING
+
+    def drawn(self) -> None:
+        """Begin the quiet moment: the question is on the screen."""
+        self._begin()
+
+    def withdrawn(self) -> None:
+        """Accept nothing until another question is drawn."""
+        self._quiet_since = None
+        self._begun()
+
+    def accepts(self) -> bool:
+        """Return True if an answer given now counts; one that does not restarts the quiet moment."""
+        armed = self.armed
+        if not armed:
+            self.too_early = True
+            self.disturbed()
+        return armed
+
+    def disturbed(self) -> None:
+        """Restart the quiet moment after a key or paste that means nothing in the dialog."""
+        if self._quiet_since is not None:
+            self._begin()
+
+    def _begin(self) -> None:
+        self._quiet_since = self._clock()
+        self._begun()
 
 
 class AnswerKeys(RowsView):
-    """Rows of keys, drawn anew whenever the quiet moment before answers begins or ends."""
+    """Rows of answers, redrawn whenever the quiet moment begins or ends."""
 
     def __init__(
         self,
@@ -20,15 +82,15 @@ class AnswerKeys(RowsView):
         *,
         id: str | None = None,  # noqa: A002
     ) -> None:
-        """Makes the rows; `begun` is called whenever the quiet moment begins."""
+        """Create the rows with a guard; `begun` is called whenever the quiet moment begins."""
         super().__init__(build, id=id)
         self.guard = AnswerGuard(clock, self._begin_quiet)
-        """Says whether an answer counts."""
+        """Decides whether an answer counts."""
         self._begun = begun
         self._timer: Timer | None = None
 
     def show_now(self) -> None:
-        """Shows the answers as they are now."""
+        """Redraw the answers."""
         self.show(self._build)
 
     def _begin_quiet(self) -> None:
@@ -41,3 +103,15 @@ class AnswerKeys(RowsView):
         self.show_now()
         if not self.guard.armed:
             self._timer = self.set_timer(QUIET_SECONDS, self._check_quiet)
+
+
+def key_runs(answers: Iterable[tuple[str, str, bool]]) -> list[Run]:
+    """Return a row of answers.
+
+    Args:
+        answers: key, text, and True if the answer counts now; any other is dim.
+    """
+    runs: list[Run] = []
+    for key, text, counts in answers:
+        runs += [(key, "key" if counts else "muted"), (f" {text}   ", "" if counts else "muted")]
+    return runs

@@ -1,4 +1,4 @@
-"""Every key and every command on one page, made from the one table."""
+"""The help page: every command and key of the table of commands."""
 
 from textwrap import wrap
 
@@ -9,25 +9,25 @@ from tui_agent.ui.base.commands import COMMANDS, Command, Where, key_label, slas
 _TITLES: dict[Where, str] = {
     "composer": "While typing",
     "chat": "At any time",
-    "queue": "Waiting messages",
+    "queue": "Queued messages",
     "interrupt": "After esc",
     "panel": "In the tool panel",
     "conversation": "In the conversation",
     "search": "While searching",
-    "approval": "When a call needs you",
-    "questions": "When several calls need you",
+    "approval": "When a call needs your answer",
+    "questions": "When several calls need your answer",
     "detail": "On a page about a call",
-    "rewind": "When going back",
+    "rewind": "While rewinding",
     "player": "In a recording",
     "everywhere": "Everywhere",
 }
 
 _COLUMN = 24
-"""Cells before the help texts."""
+"""Cells in front of the help texts."""
 
 
 def help_text(width: int) -> Content:
-    """Everything the table says, part by part, wrapped to a width."""
+    """Return the page, wrapped to a width."""
     parts = [_heading("Commands")]
     parts += [_row(f"/{entry.slash} {entry.argument}", entry, width) for entry in slash_commands()]
     parts += [_row(entry.argument, entry, width) for entry in COMMANDS if entry.argument and not entry.slash]
@@ -42,7 +42,7 @@ def _heading(title: str) -> Content:
 
 
 def _row(name: str, entry: Command, width: int) -> Content:
-    """Name and help, the help in a column of its own."""
+    """Return name and help in two columns."""
     lines = wrap(entry.help, max(20, width - _COLUMN)) or [""]
     text = f"\n{' ' * _COLUMN}".join(lines)
     return Content.assemble((f"  {name:<{_COLUMN - 3}} ", "$text bold"), (text, "$text-muted"))

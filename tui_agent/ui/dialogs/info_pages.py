@@ -1,17 +1,16 @@
-"""Pages to read: what fills the model's window, and what a run came to."""
+"""Text of two pages: what fills the model's context window, and the report of a run."""
 
 from collections.abc import Callable, Iterable
 
 from textual.content import Content
 
-from tui_agent.agent import ContextBreakdown
-from tui_agent.agent.report_text import report_text
 from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.ui.bridge.engine_types import ContextBreakdown, report_text
 from tui_agent.ui.text.amounts import share_text, tokens_text
 from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
 
 MAX_LISTED_CALLS = 12
-"""Calls that are named; they are the largest."""
+"""Calls that are listed, the largest first."""
 
 _NAME = 26
 _SIZE = 8
@@ -24,12 +23,12 @@ _Entry = tuple[str, int]
 def context_text(
     breakdown: ContextBreakdown, window: int, number_of: Callable[[str], int | None], width: int
 ) -> Content:
-    """Each part with its size, then the calls that take most.
+    """Return each part of the context with its size, then the largest calls.
 
     Args:
-        breakdown: tokens by part; guessed from letters.
-        window: tokens that the model takes; 0: not known.
-        number_of: a call's number in the panel.
+        breakdown: tokens by part, estimated from characters.
+        window: tokens of the context window; 0 if unknown.
+        number_of: returns a call's number in the panel.
         width: cells of a row.
     """
     total = breakdown.total
@@ -49,7 +48,7 @@ def context_text(
 
 
 def run_text(report: AgentRunReport) -> Content:
-    """A run's report, a line for each step and call."""
+    """Return a run's report with a line for each step and call."""
     return Content(sanitise(report_text(report)))
 
 
@@ -59,7 +58,7 @@ def _section(title: str, entries: Iterable[_Entry], total: int, width: int) -> I
 
 
 def _row(name: str, tokens: int, whole: int, words: str, width: int) -> Content:
-    """Name, size, and a bar where there is room for one."""
+    """Return name, size, and a bar if there is room for it."""
     bar = "█" * max(round(_BAR * tokens / whole), 1 if tokens else 0) if whole else ""
     head = f"  {one_line(visible(name), _NAME):<{_NAME}}  {words:>{_SIZE}}  "
     return Content.assemble((head, "$text"), (bar if width >= len(head) + _BAR else "", "$text-muted"))

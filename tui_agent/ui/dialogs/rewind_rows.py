@@ -1,21 +1,22 @@
-"""What going back would do, as rows: the moments there are, then every file and what becomes of it. Pure."""
+"""Rows of the rewind page: the points to go back to, then each file with what a rewind would do to it. Pure."""
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
 
-from tui_agent.rewind.rewind_plan import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope, StepKind
 from tui_agent.ui.base.commands import command
+from tui_agent.ui.bridge.engine_types import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope, StepKind
 from tui_agent.ui.text.amounts import count_text, names_text
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
 from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import Line, Run, clipped, wrapped
 
+from .answer_keys import key_runs
+
 SCOPES: tuple[Scope, ...] = ("both", "files", "conversation")
-"""What can go back, in the order in which one key steps through them."""
+"""Scopes of a rewind, in the order in which a key steps through them."""
 
 _SCOPE_LABELS: dict[Scope, str] = {
     "both": "files and conversation",
@@ -34,33 +35,13 @@ _COUNTS = 14
 _LONGEST = 200
 
 
-class RewindService(Protocol):
-    """Who knows what one can go back to, and does it."""
-
-    async def points(self) -> Sequence[RewindPoint]:
-        """The moments, the newest first."""
-        ...
-
-    async def plan(self, point: RewindPoint, /) -> RewindPlan:
-        """What going back to a moment would do."""
-        ...
-
-    async def plan_for_call(self, call_id: str, text: str, /) -> RewindPlan:
-        """What taking back the changes of a call would do."""
-        ...
-
-    async def carry_out(self, plan: RewindPlan, scope: Scope, overwritten: AbstractSet[Path], /) -> RewindOutcome:
-        """Does it."""
-        ...
-
-
 def local_time_text(milliseconds: int) -> str:
-    """A moment in the person's own time."""
+    """Return a time in the local time zone."""
     return datetime.fromtimestamp(milliseconds / 1000).strftime("%m-%d %H:%M")
 
 
 def point_rows(points: Sequence[RewindPoint], cursor: int, width: int, when: Sequence[str]) -> list[Line]:
-    """One row a moment: when, what was said, what changed in files since."""
+    """Return one row for each point: time, the user's message, and the changes of files since."""
     rows: list[Line] = []
     for place, (point, time) in enumerate(zip(points, when, strict=True)):
         changed = _counts(point.added, point.removed)
@@ -79,7 +60,7 @@ def point_rows(points: Sequence[RewindPoint], cursor: int, width: int, when: Seq
 def plan_rows(
     plan: RewindPlan, scope: Scope, cursor: int, overwritten: AbstractSet[Path], width: int
 ) -> tuple[list[Line], list[int]]:
-    """All that would happen, and the row at which each file begins."""
+    """Return all that a rewind would do, and the row at which each file begins."""
     rows = _heading(plan, scope, width)
     starts: list[int] = []
     if scope == "conversation":
@@ -100,28 +81,26 @@ def plan_rows(
 
 
 def state_row(plan: RewindPlan, scope: Scope, overwritten: AbstractSet[Path], width: int) -> Line:
-    """What would happen, counted."""
+    """Return the number of files that go back and that do not."""
     done = len(plan.chosen(scope, overwritten))
     left = 0 if scope == "conversation" else len(plan.steps) - done
-    words = [count_text(done, "file goes back", "files go back") if done else "no file is touched"]
+    words = [count_text(done, "file goes back", "files go back") if done else "no file changes"]
     words += [count_text(left, "is left alone", "are left alone")] if left else []
     return Line(clipped([(" · ".join(words), "warning" if left else "muted")], width))
 
 
 def key_row(names: Sequence[str], counting: AbstractSet[str], width: int, choice: str = "") -> Line:
-    """The keys that mean something now, `choice` in place of the word for choosing; those that do not count yet are
-    dim."""
-    runs: list[Run] = []
-    for name in names:
-        entry = command(f"rewind.{name}")
-        counts = name in counting
-        words = choice if choice and name == "choose" else entry.text
-        runs += [(entry.key_text, "key" if counts else "muted"), (f" {words}   ", "" if counts else "muted")]
-    return Line(clipped(runs, width))
+    """Return the keys; those that do not count yet are dim, and `choice` replaces the text of the key for choosing."""
+    entries = [(name, command(f"rewind.{name}")) for name in names]
+    answers = [
+        (entry.key_text, choice if choice and name == "choose" else entry.text, name in counting)
+        for name, entry in entries
+    ]
+    return Line(clipped(key_runs(answers), width))
 
 
 def rewind_outcome_text(outcome: RewindOutcome) -> str:
-    """What became of it, in a sentence or two."""
+    """Return the result of a rewind in a sentence or two."""
     words = [f"{count_text(len(outcome.done), 'file')} changed back."] if outcome.done else []
     if outcome.left:
         words.append(f"Left as they are: {names_text(outcome.left)}.")
@@ -131,7 +110,7 @@ def rewind_outcome_text(outcome: RewindOutcome) -> str:
 
 
 def _heading(plan: RewindPlan, scope: Scope, width: int) -> list[Line]:
-    """What is gone back to, and what of it."""
+    """Return the point to go back to, the scope, and the effect on the conversation."""
     rows = wrapped([(one_line(visible(plan.text.strip()), _LONGEST), "strong")], width)
     if plan.call_id is None:
         runs: list[Run] = []
@@ -143,13 +122,13 @@ def _heading(plan: RewindPlan, scope: Scope, width: int) -> list[Line]:
             runs.append(("  ", ""))
         rows.append(Line(clipped(runs, width)))
         if scope != "files":
-            draft = "; what you said then goes into the composer" if plan.draft else ""
+            draft = "; your message goes into the composer" if plan.draft else ""
             gone = count_text(plan.messages, "message is", "messages are")
             rows += _muted_rows(f"{gone} no longer part of the conversation{draft}.", width)
         else:
-            rows += _muted_rows("The conversation stays; the agent is told what changed.", width)
+            rows += _muted_rows("The conversation stays; the agent learns what changed.", width)
     else:
-        rows += _muted_rows("Only what this call changed is taken back; the conversation stays.", width)
+        rows += _muted_rows("Only the changes of this call are undone; the conversation stays.", width)
     for note in plan.notes:
         rows += wrapped([(note, "warning")], width)
     return [*rows, Line()]

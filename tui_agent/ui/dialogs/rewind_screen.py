@@ -1,4 +1,4 @@
-"""Going back: first the moments there are, then everything that would happen, and only then it happens."""
+"""The rewind page: the user chooses a point, sees everything that would change, and only then confirms."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
@@ -13,22 +13,23 @@ from textual.events import Paste
 from textual.screen import ModalScreen
 
 from tui_agent.protocol.background import run_service
-from tui_agent.rewind.rewind_plan import RewindOutcome, RewindPlan, RewindPoint, Scope
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for
+from tui_agent.ui.bridge.engine_types import RewindOutcome, RewindPlan, RewindPoint, Scope
+from tui_agent.ui.bridge.services import RewindService
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.paging import Paging
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.styled_lines import Line, clipped, wrapped
 
 from .answer_keys import AnswerKeys
-from .rewind_rows import SCOPES, RewindService, key_row, local_time_text, plan_rows, point_rows, state_row
+from .rewind_rows import SCOPES, key_row, local_time_text, plan_rows, point_rows, state_row
 
-BUSY = "The agent works; nothing can go back meanwhile. Stop it first."
+BUSY = "The agent is working. Stop it before you go back."
 
 
 class RewindScreen(Paging, ModalScreen[RewindOutcome | None]):
-    """The two pages. Gives what became of it, or None for going away."""
+    """The page. Returns the result of the rewind, or None if the user closes it."""
 
     app = getters.app(any_app)
     AUTO_FOCUS = ""
@@ -56,14 +57,14 @@ class RewindScreen(Paging, ModalScreen[RewindOutcome | None]):
         call: tuple[str, str] | None = None,
         when: Callable[[int], str] = local_time_text,
     ) -> None:
-        """Makes the page.
+        """Create the page.
 
         Args:
-            rewinding: who goes back.
-            busy: whether a run goes on, so that nothing can.
+            rewinding: plans and carries out rewinds.
+            busy: returns True during a run, when nothing can go back.
             clock: monotonic seconds.
-            call: a call whose changes alone are taken back, by id and in words; None: there are moments to choose from.
-            when: a time in words.
+            call: id and summary of the call whose changes are to be undone; None: the user chooses a point.
+            when: formats a time in milliseconds.
         """
         super().__init__()
         self._rewinding = rewinding
@@ -77,48 +78,48 @@ class RewindScreen(Paging, ModalScreen[RewindOutcome | None]):
         self._scope: Scope = "both" if call is None else "files"
         self._overwritten: set[Path] = set()
         self._starts: list[int] = []
-        self._message = "Looking at what changed …"
+        self._message = "Comparing files …"
         self.at_work = False
-        """Whether something is looked up or done."""
+        """True while a plan is made or carried out."""
         self._body = RowsView(self._body_rows, id="rewind-body")
         self._state = RowsView(self._state_rows, id="rewind-state")
         self._keys = AnswerKeys(self._key_rows, clock, id="rewind-keys")
         self._guard = self._keys.guard
 
     def compose(self) -> ComposeResult:
-        """What there is, what would happen counted, the keys."""
+        """Yield the rows, the summary and the keys."""
         with Vertical() as page:
-            page.border_title = Content(" Go back " if self._call is None else " Take back what a call changed ")
+            page.border_title = Content(" Go back " if self._call is None else " Undo the changes of a call ")
             for view in (self._body, self._state, self._keys):
                 view.can_focus = False
                 yield view
 
     def on_mount(self) -> None:
-        """Begins to look."""
+        """Load the points, or the plan for the call."""
         self._begin(self._load_points() if self._call is None else self._load_call(*self._call))
 
     def on_paste(self, event: Paste) -> None:
-        """A paste never answers."""
+        """Ignore a paste, which never answers."""
         event.stop()
         self._guard.disturbed()
 
     @property
     def paged(self) -> RowsView:
-        """What the paging keys move."""
+        """The rows that the paging keys move."""
         return self._body
 
     # --- keys ---------------------------------------------------------------------------------------------------------
 
     def action_cursor_up(self) -> None:
-        """To the row above."""
+        """Move to the row above."""
         self._move(-1)
 
     def action_cursor_down(self) -> None:
-        """To the row below."""
+        """Move to the row below."""
         self._move(+1)
 
     def action_choose(self) -> None:
-        """The moment at the cursor; on the second page: does it."""
+        """Show the plan for the point at the cursor; on the second page, carry it out."""
         if self.at_work:
             return
         if self._plan is None:
@@ -128,13 +129,13 @@ class RewindScreen(Paging, ModalScreen[RewindOutcome | None]):
             self._begin(self._carry_out(self._plan))
 
     def action_scope(self) -> None:
-        """Something else goes back."""
+        """Choose the next scope."""
         if self._plan is not None and self._plan.call_id is None and not self.at_work:
             self._scope = SCOPES[(SCOPES.index(self._scope) + 1) % len(SCOPES)]
             self._show()
 
     def action_overwrite(self) -> None:
-        """The file at the cursor goes back although somebody else changed it, or no longer."""
+        """Include or exclude the file at the cursor, which was changed by someone else."""
         if self._plan is None or self.at_work or self._scope == "conversation":
             return
         step = self._plan.steps[self._file] if self._file < len(self._plan.steps) else None
@@ -143,7 +144,7 @@ class RewindScreen(Paging, ModalScreen[RewindOutcome | None]):
             self._show()
 
     def action_close(self) -> None:
-        """Back to the moments, or away; nothing was done."""
+        """Go back to the points, or close the page; nothing is changed."""
         if self.at_work:
             return
         if self._plan is None or self._call is not None:
@@ -159,7 +160,7 @@ class RewindScreen(Paging, ModalScreen[RewindOutcome | None]):
         self.run_worker(self._guarded(work), exclusive=True, exit_on_error=False)
 
     async def _guarded(self, work: Coroutine[object, object, None]) -> None:
-        """Says what went wrong, and lets the person go on."""
+        """Run the work; show a failure and keep the page usable."""
         try:
             await run_service("rewinding", work, self._notify_failure)
         finally:
@@ -172,7 +173,7 @@ class RewindScreen(Paging, ModalScreen[RewindOutcome | None]):
 
     async def _load_points(self) -> None:
         self._points = await self._rewinding.points()
-        self._message = "" if self._points else "Nothing was said yet: there is nothing to go back to."
+        self._message = "" if self._points else "There is no message yet to go back to."
 
     async def _load_plan(self, point: RewindPoint) -> None:
         self._guard.withdrawn()
@@ -196,7 +197,7 @@ class RewindScreen(Paging, ModalScreen[RewindOutcome | None]):
 
     @property
     def _counts(self) -> bool:
-        """Whether there is something to do, and nobody works meanwhile."""
+        """True if the plan changes something and no run is in the way."""
         plan = self._plan
         if plan is None or self._busy():
             return False

@@ -1,4 +1,4 @@
-"""A page of text over the chat: help, what fills the window, what a run came to. The keys of reading, and back."""
+"""A page of text over the chat, such as help or the report of a run."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -17,7 +17,7 @@ _OWN_KEYS = ("close", "line_up", "line_down", "page_up", "page_down", "scroll_to
 
 
 class PageBody(Widget):
-    """The text of the page, as high as it has to be."""
+    """The text of the page, as high as it needs."""
 
     DEFAULT_CSS = """
     PageBody {
@@ -28,14 +28,14 @@ class PageBody(Widget):
     def __init__(self, text_at: Callable[[int], Content]) -> None:
         super().__init__()
         self.text_at = text_at
-        """Its text for a width in cells."""
+        """Returns the text for a width in cells."""
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Lines at a width."""
+        """Return the number of lines at a width."""
         return self.text_at(width).get_height({}, width)
 
     def render(self) -> Content:
-        """The lines."""
+        """Return the text."""
         return self.text_at(self.size.width)
 
 
@@ -64,21 +64,21 @@ class TextPage(ModalScreen[None]):
     ]
 
     def __init__(self, heading: str, text_at: Callable[[int], Content]) -> None:
-        """
+        """Create the page.
+
         Args:
-            heading: what it is about.
-            text_at: its text for a width in cells.
+            heading: its title.
+            text_at: returns its text for a width in cells.
         """
         super().__init__()
-        self.heading = heading
-        """What it is about."""
+        self._heading = heading
         self.text_at = text_at
-        """Its text for a width in cells."""
+        """Returns the text for a width in cells."""
 
     def compose(self) -> ComposeResult:
-        """The page."""
+        """Yield the page."""
         with VerticalScroll(can_focus=False) as page:
-            page.border_title = Content(self.heading)
+            page.border_title = Content(self._heading)
             page.border_subtitle = "esc closes"
             yield PageBody(self.text_at)
 
@@ -87,29 +87,29 @@ class TextPage(ModalScreen[None]):
         return self.query_one(VerticalScroll)
 
     def action_close(self) -> None:
-        """Back."""
+        """Close the page."""
         self.dismiss(None)
 
     def action_line_up(self) -> None:
-        """One line up."""
+        """Scroll one line up."""
         self._page.scroll_up(animate=False)
 
     def action_line_down(self) -> None:
-        """One line down."""
+        """Scroll one line down."""
         self._page.scroll_down(animate=False)
 
     def action_page_up(self) -> None:
-        """One page up."""
+        """Scroll one page up."""
         self._page.scroll_page_up(animate=False)
 
     def action_page_down(self) -> None:
-        """One page down."""
+        """Scroll one page down."""
         self._page.scroll_page_down(animate=False)
 
     def action_scroll_top(self) -> None:
-        """To the top."""
+        """Scroll to the top."""
         self._page.scroll_home(animate=False)
 
     def action_scroll_end(self) -> None:
-        """To the end."""
+        """Scroll to the end."""
         self._page.scroll_end(animate=False)

@@ -1,6 +1,6 @@
-"""Asks, before anything else, whether what a folder brings with it may be applied. The answer is no unless said.
+"""Asks before the start whether a folder's settings and instructions may be applied. The default is no.
 
-A yes counts only once everything was read and a quiet moment passed, as in the question about a call.
+A yes counts only after everything was read and a quiet moment passed, as in an approval dialog.
 """
 
 import time
@@ -20,26 +20,26 @@ from tui_agent.ui.text.argument_rows import labelled_rows
 from tui_agent.ui.text.paging import Paging
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import visible
-from tui_agent.ui.text.styled_lines import Line, Run, clipped, plain_line, wrapped
+from tui_agent.ui.text.styled_lines import Line, clipped, plain_line, wrapped
 
-from .answer_keys import AnswerKeys
+from .answer_keys import AnswerKeys, key_runs
 
 TrustChoice: TypeAlias = Literal["no", "tightening", "all"]
-"""Nothing is applied; everything but allow rules; those, too."""
+"""Apply nothing; everything but allow rules; everything."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrustPrompt:
-    """What is asked about."""
+    """The content of the question."""
 
     folder: str
     sections: tuple[tuple[str, tuple[str, ...]], ...]
-    """Headings, and what stands under each, word for word."""
+    """Headings, each with its entries word for word."""
     has_allow_rules: bool
 
 
 class TrustScreen(Paging, Screen[TrustChoice | None]):
-    """The question. Gives the answer, or None if the person left instead."""
+    """The question. Returns the answer, or None if the user quit."""
 
     CSS = """
     #trust-heading { padding: 1 2; text-style: bold; }
@@ -57,50 +57,48 @@ class TrustScreen(Paging, Screen[TrustChoice | None]):
         self._guard = self._keys.guard
 
     def compose(self) -> ComposeResult:
-        """The question, what the folder brings, the answers."""
-        yield Static(
-            "This folder brings settings of its own, or instructions. Apply them?", id="trust-heading", markup=False
-        )
+        """Yield the question, the folder's settings and instructions, and the answers."""
+        yield Static("This folder has its own settings or instructions. Apply them?", id="trust-heading", markup=False)
         self._body.can_focus = self._keys.can_focus = False
         yield self._body
         yield self._keys
 
     def on_mount(self) -> None:
-        """Answers count a moment after everything was drawn."""
+        """Let answers count a moment after everything was drawn."""
         self.call_after_refresh(self._guard.drawn)
 
     def on_key(self, event: Key) -> None:
-        """A key that means nothing here belongs to something else that is being typed."""
+        """Restart the quiet moment after a key that means nothing here: the user is typing something else."""
         if event.key not in self.active_bindings:
             self._guard.disturbed()
 
     def on_paste(self, event: Paste) -> None:
-        """A paste never answers."""
+        """Ignore a paste, which never answers."""
         event.stop()
         self._guard.disturbed()
 
     def action_refuse(self) -> None:
-        """No; the answer is kept until the settings change."""
+        """Answer no; the answer is kept until the settings change."""
         if self._guard.accepts():
             self.dismiss("no")
 
     def action_tighten(self) -> None:
-        """Yes, without allow rules."""
+        """Answer yes, without allow rules."""
         if self._guard.accepts() and self._body.read_to_end:
             self.dismiss("tightening")
 
     def action_accept(self) -> None:
-        """Yes, with allow rules."""
+        """Answer yes, with allow rules."""
         if self._matter.has_allow_rules and self._guard.accepts() and self._body.read_to_end:
             self.dismiss("all")
 
     def action_leave(self) -> None:
-        """Leaves; nothing is kept and nothing starts."""
+        """Quit without an answer; nothing starts."""
         self.dismiss(None)
 
     @property
     def paged(self) -> RowsView:
-        """What the paging keys move."""
+        """The rows that the paging keys move."""
         return self._body
 
     @on(RowsView.Moved, "#trust-body")
@@ -118,11 +116,11 @@ class TrustScreen(Paging, Screen[TrustChoice | None]):
 
     def _key_rows(self, width: int) -> Sequence[Line]:
         offered = ["trust.refuse", "trust.tighten", *(["trust.accept"] if self._matter.has_allow_rules else [])]
-        keys: list[Run] = []
+        answers: list[tuple[str, str, bool]] = []
         for answer in (command(name) for name in offered):
-            # Dim as long as it does not count; the answer no counts before everything was read.
+            # "no" counts even if not everything was read.
             counts = self._guard.armed and (answer.id == "trust.refuse" or self._body.read_to_end)
             text = answer.text if self._matter.has_allow_rules or answer.id == "trust.refuse" else "yes"
-            keys += [(answer.key_text, "key" if counts else "muted"), (f" {text}   ", "" if counts else "muted")]
+            answers.append((answer.key_text, text, counts))
         more = "" if self._body.read_to_end else f"{self._body.rows_below} lines more: {hint('trust.page_down')}"
-        return [Line(clipped(keys, width)), plain_line(more, "warning")]
+        return [Line(clipped(key_runs(answers), width)), plain_line(more, "warning")]

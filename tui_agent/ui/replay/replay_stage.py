@@ -24,9 +24,10 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.recording import Recording, RecordingEntry
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
+from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.bridge.bridge_messages import AgentEvents, HistoryEvents
+from tui_agent.ui.bridge.exchange import STATUS, ReplayExchange
 from tui_agent.ui.bridge.input_events import decode_input
-from tui_agent.ui.bridge.queries import RecordedAnswers
-from tui_agent.ui.bridge.replay_bridge import ReplayBridge
 
 from .replay_loop import ReplayLoop
 
@@ -67,8 +68,8 @@ class StageApp(TuiAgentApp):
         """Nothing is opened."""
 
     async def _watch_themes(self) -> None:
-        """All themes are read once."""
-        self._apply_themes(self._shelf.read_all())
+        """Read all themes once."""
+        self.themes.read_now()
 
     def watch_recording(self, path: str) -> None:
         """What was watched then is no part of the recording."""
@@ -108,8 +109,8 @@ class Stage:
         drawing = (compositor, "render_update", self._drawing(compositor.render_update))
         self._loop = ReplayLoop(self._start, [drawing])
         self._context = contextvars.Context()
-        self._answers = RecordedAnswers(recording.data_of("answer"))
-        self._bridge = ReplayBridge(self._answers)
+        self._exchange = ReplayExchange(recording.data_of("answer"))
+        self._bridge = AgentBridge.for_pending_agent(self._exchange.status.mode, self._exchange)
         self._app = self._inside(
             lambda: StageApp(
                 self._bridge,
@@ -217,9 +218,11 @@ class Stage:
             if wait > 0:
                 await asyncio.sleep(wait)
             for note in move.told:
-                self._answers.heard(note)
+                self._exchange.receive(note)
+            self._bridge.show_status(self._exchange.status)
             if move.events:
-                await self._bridge.show(move.events, past=move.past)
+                kind = HistoryEvents if move.past else AgentEvents
+                await self._bridge.hand_over(kind(move.events))
             if move.input is not None and not (self._is_own_size and _is_of_window(move.input)):
                 self._take(move.input)
 
@@ -249,8 +252,12 @@ class _Moment:
 def _moments_of(entries: Iterable[RecordingEntry]) -> list[_Moment]:
     """Events that were handed over together, together; answers with what made the screen ask."""
     moves = [_Moment(0.0)]
+    asked = moves[0]
     for entry in entries:
         last = moves[-1]
+        if entry.kind == "answer" and entry.data.get("door") == STATUS:
+            moves.append(_Moment(entry.at, told=[entry.data]))
+            continue
         if isinstance(entry.value, Envelope):
             past = entry.kind == "past"
             if last.at != entry.at or last.past != past or last.input is not None or last.told:
@@ -259,7 +266,9 @@ def _moments_of(entries: Iterable[RecordingEntry]) -> list[_Moment]:
         elif entry.kind == "input":
             moves.append(_Moment(entry.at, input=entry.value))
         elif entry.kind == "answer":
-            last.told.append(entry.value)
+            asked.told.append(entry.value)
+            continue
+        asked = moves[-1]
     return moves
 
 

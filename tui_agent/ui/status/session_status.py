@@ -1,4 +1,4 @@
-"""What goes on, in one place: the fold behind the title bar and the status line."""
+"""The session's status: the fold behind the title bar and the status line."""
 
 from dataclasses import dataclass, field, fields
 from typing import ClassVar
@@ -32,12 +32,12 @@ HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
         *(ToolStarted, ToolEnded, ApprovalRequested, ApprovalResolved, PermissionModeChanged, UsageUpdated),
     )
 )
-"""The events that may change the status."""
+"""Events that may change the status."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningCall:
-    """A call that executes now."""
+    """A call that is running."""
 
     name: str
     since: float
@@ -46,48 +46,48 @@ class RunningCall:
 
 @dataclass(slots=True)
 class SessionStatus:
-    """Status, model, mode, tokens and what runs, as far as the events told. Changed by `apply` and `become` only;
-    the mode by the chat, too, as long as there is no agent that tells it."""
+    """Status, model, mode, tokens and running calls. Changed by `apply` and `become`, the mode also by the chat until
+    the agent is loaded."""
 
     HANDLED_EVENTS: ClassVar[frozenset[type[FrozenModel]]] = HANDLED_EVENTS
 
     status: Status = "idle"
     detail: str = ""
     since: float = 0.0
-    """When the status became what it is; monotonic seconds."""
+    """Start of the present status; monotonic seconds."""
     model: str = ""
     mode: PermissionMode = PermissionMode.ASK
     step: int | None = None
     tokens: int = 0
-    """Tokens in the model's window."""
+    """Tokens in the model's context window."""
     window: int = 0
     usage: Usage = field(default_factory=Usage)
     """Tokens of the whole session."""
     cost: float | None = None
     running: dict[str, RunningCall] = field(default_factory=dict[str, RunningCall])
-    """Calls that execute now, by id, oldest first."""
+    """Running calls by id, oldest first."""
     asking: dict[str, str] = field(default_factory=dict[str, str])
-    """Questions that wait for a person: request id to call id."""
+    """Open approval requests: request id to call id."""
     retry_at: float | None = None
-    """When the model is asked again; monotonic seconds."""
+    """Time of the next retry; monotonic seconds."""
     retry_text: str = ""
     ended: RunReason | None = None
-    """How the last run ended; None while one goes on."""
+    """Reason why the last run ended; None during a run."""
     report: AgentRunReport | None = None
-    """What the last run that ended came to."""
+    """Report of the last run that ended."""
 
     @property
     def busy(self) -> bool:
-        """Whether a run goes on."""
+        """True during a run."""
         return self.status != "idle"
 
     def become(self, other: "SessionStatus") -> None:
-        """Shows what another one showed, which is not used any more."""
+        """Take over another status, which must not be used afterwards."""
         for name in (one.name for one in fields(self)):
             setattr(self, name, getattr(other, name))
 
     def apply(self, envelope: Envelope) -> bool:
-        """Takes one event; False where it changed nothing shown here."""
+        """Apply one event; return False if it changed nothing."""
         event = envelope.event
         match event:
             case ToolStarted(call_id=call_id, name=name):
@@ -107,7 +107,7 @@ class SessionStatus:
         return True
 
     def _apply_own(self, event: AgentEvent, envelope: Envelope) -> bool:
-        """Events that count only where the root agent tells them."""
+        """Apply an event of the root agent."""
         match event:
             case StatusChanged(status=status, detail=detail):
                 self._become(status, detail, envelope)
@@ -137,7 +137,7 @@ class SessionStatus:
         self.status, self.detail = status, detail
 
     def _become_idle(self, envelope: Envelope) -> None:
-        """Nothing runs any more, whatever was or was not told of it (P83)."""
+        # A run may end without an event for each call and request that was open.
         self.running.clear()
         self.asking.clear()
         self.retry_at = None

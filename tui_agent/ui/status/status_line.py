@@ -1,6 +1,5 @@
-"""The last line: what the agent does now, how full its window is, what it cost, and which keys matter here."""
+"""The last line of the chat: the agent's status, tokens, cost, and the keys that matter now."""
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.content import Content
@@ -14,6 +13,7 @@ from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.text.amounts import count_text, money_text, seconds_text, share_text, tokens_text
+from tui_agent.ui.text.joined_parts import joined_parts
 from tui_agent.ui.text.sanitiser import one_line
 
 from .session_status import HANDLED_EVENTS, SessionStatus
@@ -44,7 +44,7 @@ _ENDINGS = {
 
 
 class StatusLine(CoalescedRefresh):
-    """One line, drawn anew without a layout; its clock runs only while something does."""
+    """The line. Its clock runs only during a run."""
 
     DEFAULT_CSS = """
     StatusLine {
@@ -54,42 +54,42 @@ class StatusLine(CoalescedRefresh):
     """
 
     typing = reactive(False)
-    """Whether the composer holds text."""
+    """True if the composer holds text."""
     waiting = reactive(0)
-    """Messages that wait for delivery."""
+    """Number of queued messages."""
     agent_pending = reactive(False)
-    """Whether the agent is not there yet."""
+    """True until the agent is loaded."""
     unsent = reactive(0)
-    """What was said and nothing has begun with yet."""
+    """Number of messages that wait for the agent."""
 
     HANDLED_EVENTS: ClassVar[frozenset[type[FrozenModel]]] = HANDLED_EVENTS
 
     def __init__(self, surroundings: TerminalEnvironment, view: SessionStatus, *, id: str | None = None) -> None:  # noqa: A002
-        """Makes the line; `view` is somebody else's, and has taken each event before."""
+        """Create the line; `view` must have applied each event before the line does."""
         super().__init__(id=id)
         self._surroundings = surroundings
         self._view = view
         self._timer: Timer | None = None
 
     def on_mount(self) -> None:
-        """Makes the clock, standing."""
+        """Create the clock, paused."""
         self._timer = self.set_interval(1.0, self.refresh, pause=True)
 
     def apply(self, envelope: Envelope) -> None:
-        """Takes one event."""
+        """Redraw after an event."""
         self.changed()
 
     def settle(self) -> None:
-        """Draws the line, and lets its clock run or stand."""
+        """Draw the line, and start or stop its clock."""
         if self._timer is not None:
             (self._timer.resume if self._view.busy else self._timer.pause)()
         self.refresh()
 
     def render(self) -> Content:
-        """The whole line: as much of the state and of the hints as fits, the state first."""
+        """Return as many facts and key hints as fit; hints are dropped first."""
         width = self.size.width
         facts = self._facts()
-        left = _joined(facts, width)
+        left = joined_parts(facts, width)
         hints = self._hints()
         while hints and left.cell_length + sum(len(text) + 3 for text in hints) + 1 > width:
             hints.pop()
@@ -98,7 +98,7 @@ class StatusLine(CoalescedRefresh):
         return Content("").join([left, Content(" " * gap), right])
 
     def _facts(self) -> list[Content]:
-        """What is known, the most important first."""
+        """Return status, step, tokens and cost, the most important first."""
         view = self._view
         sign, style = ("◌", "$text-muted") if self.agent_pending else _SIGNS[view.status]
         facts = [Content.assemble(" ", (sign, style), " ", (self._words(), style if view.busy else "$text"))]
@@ -114,7 +114,7 @@ class StatusLine(CoalescedRefresh):
         return facts
 
     def _words(self) -> str:
-        """The status in words, with the clock of what runs."""
+        """Return the status in words, with the time it has lasted."""
         view, now = self._view, self._surroundings.clock()
         if self.agent_pending:
             return f"opening · {count_text(self.unsent, 'message')} to be sent" if self.unsent else "opening"
@@ -136,7 +136,7 @@ class StatusLine(CoalescedRefresh):
         return f"{words} {clock}"
 
     def _hints(self) -> list[str]:
-        """The keys that matter now, the most important first."""
+        """Return the keys that matter now, the most important first."""
         if self._view.asking:
             return [hint("chat.next_approval"), hint("chat.interrupt")]
         if self._view.busy:
@@ -149,14 +149,3 @@ class StatusLine(CoalescedRefresh):
         if self.typing:
             return [hint("composer.submit"), hint("composer.new_line")]
         return [hint("chat.help"), "/ commands", hint("chat.cycle_mode"), hint("app.quit")]
-
-
-def _joined(facts: Sequence[Content], width: int) -> Content:
-    """As many facts as fit, with dots between."""
-    line = Content("")
-    for number, fact in enumerate(facts):
-        longer = line + (Content.styled(" · ", "$text-muted") if number else Content("")) + fact
-        if number and longer.cell_length > width:
-            break
-        line = longer
-    return line

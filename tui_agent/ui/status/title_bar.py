@@ -1,4 +1,4 @@
-"""The first line: where, with which model, and what it may do without asking."""
+"""The first line of the chat: directory, branch, model and permission mode."""
 
 from typing import ClassVar
 
@@ -23,7 +23,7 @@ _BADGES: dict[PermissionMode, tuple[str, str]] = {
 }
 
 _LONGEST = 200
-"""Cells of one part, more than any terminal shows."""
+"""Cells of one part; more than any terminal shows."""
 
 
 class TitleBar(CoalescedRefresh):
@@ -41,18 +41,18 @@ class TitleBar(CoalescedRefresh):
     )
 
     def __init__(self, place: WorkingDirectory, label: str, view: SessionStatus, *, id: str | None = None) -> None:  # noqa: A002
-        """Makes the line; `view` is somebody else's, and has taken each event before."""
+        """Create the line; `view` must have applied each event before the line does."""
         super().__init__(id=id)
         self._place = place
         self._label = one_line(label, _LONGEST)
         self._view = view
 
     def apply(self, envelope: Envelope) -> None:
-        """Takes one event."""
+        """Redraw after an event."""
         self.changed()
 
     def render(self) -> Content:
-        """The whole line; what does not fit is left out: the model before its label, the mode last of all."""
+        """Return the line; if the window is narrow, the model is left out first, then its label, never the mode."""
         width = self.size.width
         right = self._right(width)
         left = self._left(max(0, width - right.cell_length - 3))

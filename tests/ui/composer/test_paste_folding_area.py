@@ -1,10 +1,10 @@
-"""Long pastes are short to look at and whole when sent."""
+"""Long pastes are folded on the screen and complete when sent."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.ui.composer.folded_paste import FOLDED_CHARACTERS, FOLDED_LINES, PasteFolder
+from tui_agent.ui.composer.paste_folding_area import FOLDED_CHARACTERS, FOLDED_LINES, PasteFolder
 
 
 def lines(number: int) -> str:

@@ -1,0 +1,104 @@
+"""The themes of a running app: chosen by name, and read again when a file changes."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from textual.theme import Theme
+
+from tui_agent.protocol.background import run_service
+from tui_agent.protocol.file_watch import watch_files
+
+from .base_app import BaseApp
+from .themes import DEFAULT_THEME, ThemeCatalogue, ThemeProblem
+
+
+class LiveThemes:
+    """The themes of one app."""
+
+    def __init__(
+        self, app: BaseApp[None], catalogue: ThemeCatalogue, first: str, repaint: Callable[[], object]
+    ) -> None:
+        """Choose the first theme.
+
+        Args:
+            app: the app.
+            catalogue: the theme files.
+            first: name of the first theme; if it is unknown, the default theme is used and the user warned.
+            repaint: redraws the app after the current theme has changed.
+        """
+        self._app = app
+        self._catalogue = catalogue
+        self._unchecked_first: str | None = first
+        """Name of the first theme until all themes are read and it is known to exist or not."""
+        self._repaint = repaint
+        self._shown: dict[str, Theme] = {}
+        self._problems: tuple[ThemeProblem, ...] = ()
+        # Reads the file of one theme only: the others must not delay the first paint.
+        for name in (first, DEFAULT_THEME):
+            found = catalogue.find(name)
+            if found is not None:
+                self._use(name, found)
+                break
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the themes read so far."""
+        return self._catalogue.names
+
+    def choose(self, name: str) -> None:
+        """Use another theme, or say that it does not exist."""
+        found = self._catalogue.find(name)
+        if found is None:
+            self._warn_unknown(name)
+        else:
+            self._use(name, found)
+
+    async def watch(self) -> None:
+        """Read all themes now and after each change of a file; a broken file keeps its last good theme."""
+        await run_service("live themes", self._watch_files(), self._report_unwatched)
+
+    def read_now(self) -> None:
+        """Read all themes once, in this thread."""
+        self._apply(self._catalogue.read_all())
+
+    async def _watch_files(self) -> None:
+        await watch_files(self._catalogue.watched, self._read, self._report_polling)
+
+    async def _read(self) -> None:
+        self._apply(await asyncio.to_thread(self._catalogue.read_all))
+        first, self._unchecked_first = self._unchecked_first, None
+        if first is not None and self._catalogue.find(first) is None:
+            self._warn_unknown(first)
+
+    def _apply(self, problems: Sequence[ThemeProblem]) -> None:
+        """Put changed themes to use, and report files that could not be read."""
+        for name in self._catalogue.names:
+            found = self._catalogue.find(name)
+            if found is not None and found != self._shown.get(name):
+                self._register(name, found)
+                if name == self._app.theme:
+                    self._repaint()
+        for problem in problems:
+            if problem not in self._problems:
+                self._warn(f"{problem.text}. The theme stays as it was.")
+        self._problems = tuple(problems)
+
+    def _use(self, name: str, theme: Theme) -> None:
+        self._register(name, theme)
+        self._app.theme = name
+
+    def _register(self, name: str, theme: Theme) -> None:
+        self._shown[name] = theme
+        self._app.register_theme(theme)
+
+    def _report_unwatched(self, reason: str) -> None:
+        self._warn(f"Themes are no longer watched ({reason}). They stay as they are; restart to apply changes.")
+
+    def _report_polling(self, reason: str) -> None:
+        self._warn(f"The system no longer reports changes of themes ({reason}). The files are checked once a second.")
+
+    def _warn_unknown(self, name: str) -> None:
+        self._warn(f"There is no theme {name}. Themes: {', '.join(self.names)}.")
+
+    def _warn(self, text: str) -> None:
+        self._app.notify(text, title="Theme", severity="warning")

@@ -1,0 +1,378 @@
+"""The widget that shows one approval request. Every part gets the rows it needs, and none is out of reach.
+
+In a small window empty rows go first, so that everything to be read fits on one page as long as possible.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import TextArea
+
+from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest
+from tui_agent.ui.base.commands import command
+from tui_agent.ui.dialogs.answer_keys import AnswerKeys
+from tui_agent.ui.text.amounts import count_text
+from tui_agent.ui.text.input_fields import InputEditor, LineInput
+from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.sanitiser import one_line, visible
+from tui_agent.ui.text.styled_lines import NARROWEST, Line, Run, clipped, wrapped
+
+from .approval_rows import TITLE_NAME, ApprovalRows
+from .rule_offer import RuleOffer
+
+WIDE = 110
+"""Columns from which the dialog leaves the tool panel free."""
+SHARE = 0.62
+"""Share of a wide window; `approval.tcss` has the same."""
+ROOMY = 14
+"""Rows from which the dialog has a frame."""
+TALL = 24
+"""Rows from which the dialog leaves the title bar free."""
+MAX_KEY_ROWS = 2
+"""Rows for the answers; if they need more, only their keys are shown."""
+MIN_EDITOR = 8
+"""Rows of the input editor."""
+
+AnswerStep = Literal["asking", "confirming", "explaining", "editing"]
+"""The dialog's content: the request, the rule to store, a line for the reason, or the input editor."""
+
+_ANSWERS = (
+    "approve_once",
+    "approve_session",
+    "approve_always",
+    "edit_input",
+    "deny",
+    "deny_with_reason",
+    "skip",
+    "list_all",
+    "not_now",
+    "why",
+)
+_AGENTS = {"main": "The agent wants", DECIDED_BY_USER: "You want"}
+"""Titles by agent; any other agent is a sub-agent."""
+_TIED = "\u00a0"
+"""Replaces a blank at which a row must not break."""
+
+
+class ApprovalDialog(Vertical):
+    """One request: who asks and why, the whole input, and the answers."""
+
+    def __init__(
+        self, request: ApprovalRequest, offer: RuleOffer, clock: Callable[[], float], position: int, total: int
+    ) -> None:
+        """Create the dialog for request number `position` of `total`; `offer` is the rule that an answer may store."""
+        super().__init__(id="approval-dialog")
+        self.request = request
+        """The request."""
+        self.offer = offer
+        """The rule that would be stored."""
+        self.step: AnswerStep = "asking"
+        """The present content."""
+        self.body = RowsView(self._body_rows, id="approval-body")
+        """The whole input."""
+        self.editor = InputEditor(id="approval-editor")
+        """The input, to be edited."""
+        self.total = total
+        """Number of open requests."""
+        self._position = position
+        self._rows = ApprovalRows(request)
+        self._traced = False
+        self._error = ""
+        self._awaited: int | None = None
+        """Width for which a thread lays out the input; until it has finished, no yes counts."""
+        self._reminded = False
+        self._compact = False
+        self._fits = False
+        self._head = RowsView(self._head_rows, id="approval-head")
+        self._rule = RowsView(id="approval-rule")
+        self._state = RowsView(self._state_rows, id="approval-state")
+        self._reason = LineInput(id="approval-reason", placeholder="why not")
+        # A blinking cursor wakes an idle program twice a second.
+        self._reason.cursor_blink = False
+        self._keys = AnswerKeys(self._key_rows, clock, self._show_state, id="approval-keys")
+        self.guard = self._keys.guard
+        """Decides whether an answer counts."""
+
+    def compose(self) -> ComposeResult:
+        """Yield the parts from the top."""
+        tool, agent = (
+            one_line(visible(self.request.tool), TITLE_NAME),
+            one_line(visible(self.request.agent), TITLE_NAME),
+        )
+        who = _AGENTS.get(self.request.agent) or f"Sub-agent {agent} wants"
+        self.border_title = Content(f" ▲ {who} to run {tool} ")
+        self._show_position()
+        for view in (self._head, self.body, self._rule, self._state, self._keys):
+            view.can_focus = False
+        self._reason.display = self.editor.display = self._rule.display = False
+        yield from (self._head, self.body, self._rule, self.editor, self._state, self._reason, self._keys)
+
+    @property
+    def paged(self) -> RowsView:
+        """The rows to be read at this step: the input or the rule."""
+        return self._rule if self.step == "confirming" else self.body
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The actions that answer this request, in the order of the table of commands."""
+        options = self.request.options
+        approves, denies = "approve" in options, "deny" in options
+        offered = {
+            "approve_once": approves,
+            "approve_session": approves and bool(self.offer),
+            "approve_always": approves and bool(self.offer) and bool(self.offer.scopes),
+            "edit_input": approves,
+            "deny": denies,
+            "deny_with_reason": denies,
+            "skip": "skip" in options,
+            "list_all": self.total > 1,
+        }
+        return tuple(action for action in _ANSWERS if offered.get(action, True))
+
+    # --- changes ------------------------------------------------------------------------------------------------------
+
+    def count(self, position: int, total: int) -> None:
+        """Show which of how many requests this is."""
+        self._position, self.total = position, total
+        self._show_position()
+        if self.is_mounted:
+            self.lay_out()
+
+    def _show_position(self) -> None:
+        self.border_subtitle = Content(f" {self._position_text} ") if self._position_text else None
+
+    def go_to(self, step: AnswerStep) -> None:
+        """Show another step."""
+        self.step, self._reminded, self._error = step, False, ""
+        self._reason.display = step == "explaining"
+        self.editor.display = step == "editing"
+        self._rule.display = step == "confirming"
+        self.body.display = step in ("asking", "explaining")
+        self.screen.set_focus({"explaining": self._reason, "editing": self.editor}.get(step))
+        if step == "confirming":
+            self._rule.show(self.offer.rows, anew=True)
+        self.lay_out()
+        self.restart_guard()
+
+    def edit(self, text: str) -> None:
+        """Open the editor with a text, the cursor at its end."""
+        self.go_to("editing")
+        self.editor.load_text(text)
+        self.editor.move_cursor(self.editor.document.end)
+
+    def show_error(self, text: str) -> None:
+        """Show why the edited input is refused."""
+        self._error = text
+        self.lay_out()
+
+    def change_rule(self, by: int) -> None:
+        """Show a wider (+1) or narrower (-1) rule, if there is one."""
+        if self.offer.change(by):
+            self._rule.show(self.offer.rows, anew=True)
+            self.lay_out()
+            # Another rule is another question: the user has to read it, too.
+            self.restart_guard()
+
+    def toggle_trace(self) -> None:
+        """Show or hide every rule that was checked."""
+        self._traced = not self._traced
+        self.body.show(self._body_rows)
+        self.lay_out()
+        if self._traced:
+            self.call_after_refresh(self.body.scroll_to, y=self._trace_start(), animate=False)
+
+    def restart_guard(self) -> None:
+        """Ignore answers until what is shown now has been drawn and a quiet moment has passed."""
+        self.guard.withdrawn()
+        self.call_after_refresh(self.guard.drawn)
+
+    def show_keys(self) -> None:
+        """Redraw the answers: dim while they do not count."""
+        self._keys.show_now()
+
+    def was_read(self) -> bool:
+        """Return True if everything was in sight; otherwise remind the user."""
+        was_read = self._awaited is None and self.paged.read_to_end
+        if not was_read:
+            self._reminded = True
+            self.lay_out()
+        return was_read
+
+    @on(TextArea.Changed)
+    def _edited(self) -> None:
+        self._error = ""
+        self.lay_out()
+
+    @on(RowsView.Moved, "#approval-body")
+    @on(RowsView.Moved, "#approval-rule")
+    def _moved(self) -> None:
+        self._reminded = False
+        self.lay_out()
+
+    def _show_state(self) -> None:
+        self._state.show(self._state_rows)
+
+    # --- layout -------------------------------------------------------------------------------------------------------
+
+    def lay_out(self) -> None:
+        """Give each part its rows, and the dialog no more than it needs."""
+        width, height = self.screen.size
+        inner = max(NARROWEST, (int(width * SHARE) if width >= WIDE else width) - (4 if self._is_roomy else 0))
+        available = height - int(height >= TALL)
+        compact = self._rows_used(inner, compact=False) > available
+        if compact != self._compact:
+            self._compact = compact
+            self.body.show(self._body_rows)
+        used = self._rows_used(inner, compact=compact)
+        # Known before anything is drawn: a row that says there is more would itself hide one.
+        self._fits = used <= available
+        for view, build in (
+            (self._head, self._head_rows),
+            (self._state, self._state_rows),
+            (self._keys, self._key_rows),
+        ):
+            rows = len(build(inner))
+            view.styles.height = rows
+            view.display = rows > 0
+            view.show(build)
+        self.styles.height = min(used, available)
+
+    @property
+    def _is_roomy(self) -> bool:
+        return self.screen.size.height >= ROOMY
+
+    def _rows_used(self, inner: int, *, compact: bool) -> int:
+        """Return the rows the dialog needs to show everything at once."""
+        room = max(NARROWEST, inner - 1)
+        if self.step == "confirming":
+            main = len(self.offer.rows(room))
+        elif self.step == "editing":
+            main = max(MIN_EDITOR, self.editor.wrapped_document.height)
+        elif self._rows.is_long:
+            main = self.screen.size.height
+        else:
+            main = len(self._rows.rows(room, with_trace=self._traced, spaced=not compact))
+        frame = 2 if self._is_roomy else 0
+        gaps = 0 if compact or not frame else 2
+        head = 1
+        state = len(self._state_text(inner))
+        return frame + head + gaps + max(1, main) + state + int(self._reason.display) + len(self._key_rows(inner))
+
+    def _lay_out_in_thread(self, width: int) -> None:
+        """Lay out a long input in a thread, so that keys are not delayed; then show it, unread."""
+        if self._awaited == width:
+            return
+        self._awaited = width
+
+        async def lay_out() -> None:
+            await asyncio.to_thread(self._rows.lay_out, width)
+            self._awaited = None
+            self.body.show(self._body_rows, anew=True)
+            self._moved()
+
+        self.run_worker(lay_out, group="rows", exclusive=True)
+
+    # --- rows ---------------------------------------------------------------------------------------------------------
+
+    def _head_rows(self, width: int) -> Sequence[Line]:
+        """Return the reason for the request; without a frame, who asks for which tool."""
+        request = self.request
+        if not self._is_roomy:
+            by = "" if request.agent == "main" else f"  by {visible(request.agent)}"
+            runs: list[Run] = [
+                ("▲ ", "warning"),
+                (visible(request.tool), "strong"),
+                (f"  {self._position_text}{by}", "muted"),
+            ]
+            return [Line(clipped(runs, width))]
+        reason = visible(request.reason).replace("\n", " ") or "no rule decides it"
+        row = Line(clipped([("why  ", "muted"), (reason, "muted")], width))
+        return [row] if self._compact else [row, Line()]
+
+    def _body_rows(self, width: int) -> Sequence[Line]:
+        if self._rows.is_long and not self._rows.is_laid_out(width):
+            self._lay_out_in_thread(width)
+            return wrapped([("The input is long: its rows are being prepared …", "muted")], width)
+        return self._rows.rows(width, with_trace=self._traced, spaced=not self._compact)
+
+    def _trace_start(self) -> int:
+        """Return the row at which the trace begins."""
+        if self._awaited is not None:
+            return 0
+        return self._rows.trace_start(max(NARROWEST, self.body.row_width), spaced=not self._compact)
+
+    def _state_rows(self, width: int) -> Sequence[Line]:
+        """Return what the user has to do before or while answering."""
+        gap = [Line()] if self._is_roomy and not self._compact else []
+        text = self._state_text(width)
+        if text:
+            return [*gap, *text]
+        left = self.paged.rows_below
+        if self.step in ("asking", "confirming") and not self._fits and not self.paged.read_to_end and left:
+            how = f"{command('approval.page_down').keys[-1]} reads on; yes counts once you saw the end"
+            style = "warning strong" if self._reminded else "warning"
+            return [*gap, Line(clipped([(f"▼ {count_text(left, 'more row')} · {how}", style)], width))]
+        if gap and self.guard.too_early:
+            return [Line((("That key came too early to count.", "warning"),))]
+        return gap
+
+    def _state_text(self, width: int) -> list[Line]:
+        """Return the instructions of the step, or the error in the edited input."""
+        if self._error:
+            return wrapped([(visible(self._error), "error")], width)
+        if self.step == "explaining":
+            return [Line(clipped([("Type the reason; the agent reads it and continues.", "muted")], width))]
+        if self.step == "editing":
+            note = "The edited call is checked again; the agent learns what you changed."
+            return [Line(clipped([(note, "muted")], width))]
+        return []
+
+    def _key_rows(self, width: int) -> Sequence[Line]:
+        """Return the answers, dim while they do not count; without words if these need too many rows."""
+        most = MAX_KEY_ROWS if self._is_roomy else 1
+        rows = wrapped(self._key_runs(words=True), width)
+        if len(rows) > most:
+            rows = wrapped(self._key_runs(words=False), width)[:most]
+        return [Line(tuple((text.replace(_TIED, " "), style) for text, style in row.runs)) for row in rows]
+
+    def _key_runs(self, *, words: bool) -> list[Run]:
+        counts = self.guard.armed or self.step in ("explaining", "editing")
+        runs: list[Run] = []
+        for key, text in self._choices():
+            runs.append((key, "key" if counts else "muted"))
+            if words:
+                runs.append((f" {text}".replace(" ", _TIED), "" if counts else "muted"))
+            runs.append(("   " if words else " ", ""))
+        return runs
+
+    def _choices(self) -> list[tuple[str, str]]:
+        """Return key and text of each answer at this step."""
+        back = (command("approval.not_now").key_text, "back")
+        if self.step == "explaining":
+            return [("enter", "no, for this reason"), back]
+        if self.step == "editing":
+            return [_choice("run_edited"), back]
+        if self.step == "confirming" and not self.offer.lasting:
+            return [_choice("approve_session", "yes, with this rule"), back]
+        if self.step == "confirming":
+            keys = {
+                "project": _choice("approve_always", "yes, in this project"),
+                "user": _choice("for_user", "yes, in every project"),
+            }
+            return [*(keys[scope] for scope in self.offer.scopes), back]
+        texts = {"list_all": f"all {self.total}"}
+        return [_choice(action, texts.get(action, "")) for action in self.offered]
+
+    @property
+    def _position_text(self) -> str:
+        return f"{self._position} of {self.total}" if self.total > 1 else ""
+
+
+def _choice(action: str, text: str = "") -> tuple[str, str]:
+    entry = command(f"approval.{action}")
+    return entry.key_text, text or entry.text

@@ -1,0 +1,56 @@
+"""The line that announces approval requests whose dialog is not open."""
+
+from dataclasses import dataclass
+
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+
+from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.ui.base.commands import hint
+from tui_agent.ui.text.sanitiser import one_line
+
+
+class AttentionLine(Widget):
+    """Announces a request that did not open or was postponed; a click opens it."""
+
+    DEFAULT_CSS = """
+    AttentionLine {
+        height: 1;
+        display: none;
+        color: $warning;
+        text-style: bold;
+        pointer: pointer;
+    }
+    """
+
+    @dataclass
+    class Clicked(Message):
+        """The user clicked the line to open the request."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._request: ApprovalRequest | None = None
+        self._count = 0
+
+    def announce(self, request: ApprovalRequest | None, count: int) -> None:
+        """Show one of `count` requests; None hides the line."""
+        self._request, self._count = request, count
+        self.display = request is not None
+        self.refresh()
+
+    def render(self) -> Content:
+        """Return the request on the left and the key that opens it on the right."""
+        if self._request is None:
+            return Content("")
+        width = self.size.width
+        key = f"{hint('chat.next_approval')} "
+        more = f" · {self._count - 1} more" if self._count > 1 else ""
+        question = f"▲ {self._request.tool} needs you: {self._request.summary or self._request.reason}"
+        left = Content.assemble(" ", one_line(question, max(1, width - len(key) - len(more) - 2)), more)
+        gap = max(1, width - left.cell_length - len(key))
+        return Content("").join([left, Content(" " * gap), Content(key)])
+
+    def on_click(self) -> None:
+        """Post `Clicked`."""
+        self.post_message(self.Clicked())

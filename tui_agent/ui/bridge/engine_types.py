@@ -1,0 +1,21 @@
+"""The engine's types that the screen names. Every other file of `ui/` imports them from here.
+
+Importing this module loads the whole engine; the first screen must not wait for that, so most files import it for type
+checkers or when a page is opened.
+"""
+
+from tui_agent.agent import AgentLoop, ContextBreakdown
+from tui_agent.agent.report_text import report_text
+from tui_agent.rewind.rewind_plan import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope, StepKind
+
+__all__ = [
+    "AgentLoop",
+    "ContextBreakdown",
+    "FileStep",
+    "RewindOutcome",
+    "RewindPlan",
+    "RewindPoint",
+    "Scope",
+    "StepKind",
+    "report_text",
+]

@@ -1,0 +1,135 @@
+"""Services behind the bridge that are not part of the agent: rewind, grants, and commands that were left running."""
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.permissions import GrantScope
+
+from .exchange import Exchange, Work, async_query, query
+
+if TYPE_CHECKING:
+    from .engine_types import RewindOutcome, RewindPlan, RewindPoint, Scope
+
+
+class GrantFacts(Protocol):
+    """Facts about rules that an approval would store."""
+
+    def file_of(self, scope: GrantScope, /) -> str | None:
+        """Return the file that keeps rules of a scope; None if rules cannot be kept there."""
+        ...
+
+    def answered(self, rule: str, but_call: str, /) -> Sequence[str]:
+        """Return the calls of this session, except one, that the rule would have allowed without a question."""
+        ...
+
+
+class NoGrantFacts:
+    """Grants of an agent that keeps rules for the session only; implements `GrantFacts`."""
+
+    def file_of(self, scope: GrantScope, /) -> str | None:
+        """Return None."""
+        return None
+
+    def answered(self, rule: str, but_call: str, /) -> Sequence[str]:
+        """Return no calls."""
+        return ()
+
+
+class RewindService(Protocol):
+    """Plans and carries out rewinds. Its coroutines raise `TuiAgentError` if they fail."""
+
+    def points(self) -> "Work[Sequence[RewindPoint]]":
+        """Return the points to rewind to, the newest first."""
+        ...
+
+    def plan(self, point: "RewindPoint", /) -> "Work[RewindPlan]":
+        """Return the plan of a rewind to a point."""
+        ...
+
+    def plan_for_call(self, call_id: str, text: str, /) -> "Work[RewindPlan]":
+        """Return the plan for undoing the changes of one call."""
+        ...
+
+    def carry_out(self, plan: "RewindPlan", scope: "Scope", overwritten: AbstractSet[Path], /) -> "Work[RewindOutcome]":
+        """Carry out a plan."""
+        ...
+
+
+class LeftoverCommands(Protocol):
+    """Commands that still run because tui-agent was killed. Its answers are events."""
+
+    async def report(self) -> None:
+        """Publish which commands still run."""
+        ...
+
+    async def end(self, pid: int | None) -> None:
+        """End the command that has a process with this id; None: all of them."""
+        ...
+
+
+class GrantQueries:
+    """Asks for grant facts through an exchange; implements `GrantFacts`."""
+
+    def __init__(self, exchange: Exchange, facts: GrantFacts | None = None) -> None:
+        self.exchange = exchange
+        self._facts = facts or NoGrantFacts()
+
+    @query("file_of", lambda: None, about=("scope",), lasting=True)
+    def file_of(self, scope: GrantScope, /) -> str | None:
+        """Return the file that keeps rules of a scope."""
+        return self._facts.file_of(scope)
+
+    @query("answered", tuple[str, ...], about=("but_call", "rule"), lasting=True)
+    def answered(self, rule: str, but_call: str, /) -> tuple[str, ...]:
+        """Return the calls that the rule would have allowed."""
+        return tuple(self._facts.answered(rule, but_call))
+
+
+def _no_plan() -> "RewindPlan":
+    from .engine_types import RewindPlan
+
+    return RewindPlan(0, "", ())
+
+
+def _no_outcome() -> "RewindOutcome":
+    from .engine_types import RewindOutcome
+
+    return RewindOutcome()
+
+
+class RewindQueries:
+    """Rewinds through an exchange; implements `RewindService`."""
+
+    def __init__(self, exchange: Exchange, service: RewindService | None = None) -> None:
+        self.exchange = exchange
+        self.service = service
+        """None: the session is not stored, or this is a replay."""
+
+    @async_query("points", tuple["RewindPoint", ...])
+    async def points(self) -> "tuple[RewindPoint, ...]":
+        """Return the points to rewind to."""
+        return tuple(await self._live_service.points())
+
+    @async_query("plan", _no_plan)
+    async def plan(self, point: "RewindPoint", /) -> "RewindPlan":
+        """Return the plan of a rewind."""
+        return await self._live_service.plan(point)
+
+    @async_query("plan", _no_plan)
+    async def plan_for_call(self, call_id: str, text: str, /) -> "RewindPlan":
+        """Return the plan for undoing one call."""
+        return await self._live_service.plan_for_call(call_id, text)
+
+    @async_query("carry_out", _no_outcome)
+    async def carry_out(self, plan: "RewindPlan", scope: "Scope", overwritten: AbstractSet[Path], /) -> "RewindOutcome":
+        """Carry out a plan."""
+        return await self._live_service.carry_out(plan, scope, overwritten)
+
+    @property
+    def _live_service(self) -> RewindService:
+        if self.service is None:
+            raise TuiAgentError("this session is not stored")
+        return self.service

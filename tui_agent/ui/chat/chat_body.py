@@ -1,0 +1,191 @@
+"""The middle of the chat: the conversation, the tool panel beside or over it, and the search line."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeAlias
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+
+from tui_agent.ui.base.app_type import any_app
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
+from tui_agent.ui.panel.call_list import CallList
+from tui_agent.ui.panel.panel_strip import PanelStrip
+from tui_agent.ui.panel.timeline import Timeline
+from tui_agent.ui.panel.tool_panel import ToolPanel
+from tui_agent.ui.transcript.conversation import Conversation
+from tui_agent.ui.transcript.search_line import SearchLine
+
+from .screen_state import ScreenState
+from .welcome import Welcome
+
+ScrollTarget: TypeAlias = Literal["page_up", "page_down", "top", "end"]
+"""Destination of a key that scrolls the conversation."""
+
+
+class ChatBody(Vertical):
+    """The conversation and the tool panel, moving between them, and searching the conversation."""
+
+    app = getters.app(any_app)
+
+    def __init__(
+        self,
+        label: str,
+        ideas: Sequence[str],
+        surroundings: TerminalEnvironment,
+        focus_composer: Callable[[], object],
+        *,
+        id: str | None = None,  # noqa: A002
+    ) -> None:
+        """Create the widgets.
+
+        Args:
+            label: text beside the model's name.
+            ideas: example prompts for the welcome page.
+            surroundings: the terminal's wishes and the clock.
+            focus_composer: gives the keyboard back to the composer.
+        """
+        super().__init__(id=id)
+        self.conversation = Conversation(id="conversation")
+        self.panel = ToolPanel(surroundings, id="panel")
+        self.search = SearchLine(id="search")
+        self._welcome = Welcome(label, ideas, id="welcome")
+        self._timeline = Timeline(surroundings, id="timeline")
+        self._strip = PanelStrip(self.panel.ledger, id="strip")
+        self._clock = surroundings.clock
+        self._focus_composer = focus_composer
+        self._followed_before_search = False
+
+    def compose(self) -> ComposeResult:
+        """Yield the conversation with the panel, then the one-line widgets below them."""
+        with Horizontal(id="body"):
+            yield self._welcome
+            yield self.conversation
+            with Vertical(id="side"):
+                yield self.panel
+                yield self._timeline
+        yield self._strip
+        yield self.search
+
+    @property
+    def event_views(self) -> tuple[Conversation, ToolPanel, Timeline, PanelStrip]:
+        """The widgets that show events, in the order in which they receive them."""
+        # The strip draws the panel's ledger, so it comes after the panel.
+        return (self.conversation, self.panel, self._timeline, self._strip)
+
+    def show(self, past: ScreenState) -> None:
+        """Replace what is shown with a session's folded past."""
+        self.conversation.show(past.transcript)
+        self.panel.show(past.ledger)
+        self._timeline.show(past.times)
+        self._strip.changed()
+
+    def hide_welcome(self) -> None:
+        """Show the conversation in place of the welcome page."""
+        self.add_class("-begun")
+
+    # --- conversation and panel ---------------------------------------------------------------------------------------
+
+    @property
+    def drawer_open(self) -> bool:
+        """True if the panel covers the conversation."""
+        return self._is_narrow and self.has_class("-drawer")
+
+    def toggle_panel(self) -> None:
+        """Move the focus to the panel or back; in a narrow window open or close the panel."""
+        if self._is_narrow:
+            self._set_drawer(not self.drawer_open)
+        elif self.panel.has_focus_within:
+            self._focus_composer()
+        else:
+            self.panel.focus_list()
+
+    def close_drawer(self) -> None:
+        """Uncover the conversation."""
+        if self.drawer_open:
+            self._set_drawer(False)
+
+    def scroll_conversation(self, target: ScrollTarget) -> None:
+        """Scroll the conversation at once."""
+        match target:
+            case "page_up":
+                self.conversation.scroll_page_up(animate=False)
+            case "page_down":
+                self.conversation.scroll_page_down(animate=False)
+            case "top":
+                self.conversation.scroll_home(animate=False)
+            case "end":
+                self.conversation.scroll_end(animate=False)
+
+    @property
+    def _is_narrow(self) -> bool:
+        return self.screen.has_class("-narrow")
+
+    @on(PanelStrip.Clicked)
+    def _strip_clicked(self) -> None:
+        self._set_drawer(not self.drawer_open)
+
+    @on(Conversation.CallsSelected)
+    def _calls_selected(self, event: Conversation.CallsSelected) -> None:
+        if self._is_narrow:
+            self._set_drawer(True)
+        self.panel.select(event.call_ids[0])
+        self.panel.focus_list()
+
+    @on(CallList.Opened)
+    def _call_opened(self, event: CallList.Opened) -> None:
+        def closed(reverts: bool | None) -> None:
+            if reverts:
+                self.post_message(CallList.RevertRequested(event.view))
+
+        self.app.push_screen(CallDetailScreen(event.view, clock=self._clock), closed)
+
+    def _set_drawer(self, shown: bool) -> None:
+        self.set_class(shown, "-drawer")
+        self._strip.panel_open = shown
+        if shown:
+            self.panel.focus_list()
+        else:
+            self._focus_composer()
+
+    # --- search -------------------------------------------------------------------------------------------------------
+
+    @on(Conversation.SearchRequested)
+    def open_search(self) -> None:
+        """Open the search line; if it is open, edit its text."""
+        if not self.search.is_open:
+            self._followed_before_search = self.conversation.following
+        self.close_drawer()
+        self.search.open()
+
+    @on(SearchLine.Changed)
+    def _search_changed(self, event: SearchLine.Changed) -> None:
+        self.search.show_matches(self.conversation.search(event.query))
+
+    @on(Conversation.SearchCounted)
+    def _search_counted(self, event: Conversation.SearchCounted) -> None:
+        if self.search.is_open:
+            self.search.show_matches(event.count)
+
+    @on(SearchLine.Stepped)
+    def _search_stepped(self, event: SearchLine.Stepped) -> None:
+        if event.backwards:
+            self.conversation.previous_match()
+        else:
+            self.conversation.next_match()
+
+    @on(SearchLine.Confirmed)
+    def _search_confirmed(self) -> None:
+        # The user stays at the match, so closing the search must not scroll to the end.
+        self._followed_before_search = False
+        self.conversation.focus()
+
+    @on(SearchLine.Closed)
+    @on(Conversation.SearchClosed)
+    def _search_closed(self) -> None:
+        self.conversation.search("")
+        self.search.close()
+        if self._followed_before_search:
+            self.conversation.show_end()
+        self._focus_composer()

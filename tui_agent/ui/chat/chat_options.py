@@ -1,0 +1,33 @@
+"""The settings of one chat screen."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tui_agent.ui.base.error_boundary import ErrorBoundary
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
+
+from .screen_state import HistoryTail
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    """The settings of one chat screen."""
+
+    place: WorkingDirectory = field(default_factory=WorkingDirectory)
+    """Directory and branch for the title bar."""
+    model: str = ""
+    """Model name until an event reports one."""
+    label: str = ""
+    """Text beside the model's name, such as that it is not a language model."""
+    ideas: Sequence[str] = ()
+    """Example prompts for the welcome page."""
+    surroundings: TerminalEnvironment = field(default_factory=TerminalEnvironment)
+    """The terminal's wishes and the clock."""
+    glimpse: HistoryTail | None = None
+    """The end of the session's past, shown until the whole past is read."""
+    prompt: str | None = None
+    """First prompt, sent at once."""
+    theme_names: Callable[[], Sequence[str]] = tuple
+    """Returns the names of the themes."""
+    faults: ErrorBoundary = field(default_factory=lambda: ErrorBoundary(tell=str, log_file=None))
+    """Contains the errors of single widgets."""
