@@ -79,5 +79,5 @@ def test_a_time_that_is_none_is_refused(timeout: float) -> None:
 
 
 def test_only_an_observer_is_added_with_input() -> None:
-    with pytest.raises(ConfigurationError, match="only an after_tool_observer"):
+    with pytest.raises(ConfigurationError, match="needs an after_tool_observer"):
         HookBus().add("after_tool", print, with_input=True)
