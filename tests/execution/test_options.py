@@ -116,7 +116,7 @@ def test_a_value_that_is_not_a_strategy_is_refused(value: Any) -> None:
 @pytest.mark.parametrize(
     ("chosen", "why"),
     [
-        ({"hook_may_approve": True, "pre_hook_position": "after_permission"}, "too late to answer"),
+        ({"hook_may_approve": True, "pre_hook_position": "after_permission"}, "too late to approve"),
         ({"message_events": "completion", "end_events": "source_order"}, "ends wait for all"),
     ],
 )

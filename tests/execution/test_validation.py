@@ -52,8 +52,8 @@ def test_valid_arguments_are_returned_unchanged() -> None:
         ({"path": "a", "limit": 0}, "limit: Input should be greater than 0, got 0"),
         ({"path": "a", "limit": "x"}, 'got "x"'),
         ({"path": "a", "items": [{"text": "t"}, {}]}, "items[1].text: is required"),
-        ({"path": "a", "limt": 3}, "limt: there is no such argument; did you mean limit?"),
-        ({"path": "a", "zzz": 3}, "zzz: there is no such argument"),
+        ({"path": "a", "limt": 3}, "limt: unknown argument; did you mean limit?"),
+        ({"path": "a", "zzz": 3}, "zzz: unknown argument"),
         ({"path": "a" * 500, "limit": "b" * 500}, "bbb…"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Every choice there is in running calls, and the presets that restore each seed's literal behaviour (§1, §3)."""
+"""Options for running calls, and presets that reproduce the literal behaviour of each requirement series."""
 
 import difflib
 from dataclasses import dataclass, field, replace
@@ -17,71 +17,70 @@ SteeringMode: TypeAlias = Literal[
 PreHookPosition: TypeAlias = Literal["before_lookup", "before_permission", "after_permission"]
 
 MINIMAL_RESULT_LIMIT = 400
-"""Characters; less would not hold the note that says what was left out."""
+"""Smallest `result_limit` in characters; less would not hold the note about what was left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionOptions:
-    """How calls run. The defaults are the engine's; `preset` restores a seed's.
+    """Options for running calls; `preset` returns those of one requirement series.
 
     Raises:
-        ConfigurationError: a value is of the wrong kind or out of range (C1, P39), or none of the words there are, or
-            can do nothing beside another.
+        ConfigurationError: a value is of the wrong kind, out of range or unknown, or has no effect beside another.
     """
 
     strategy: Strategy = field(default_factory=Auto)
     grouping: Grouping = "conflicts"
-    """How `Auto` orders calls (C2)."""
+    """Order of calls with `Auto`."""
     stream_tools: Literal["safe_only", "off"] = "safe_only"
-    """Whether `Auto` starts read-only calls while the model still streams (C28)."""
+    """`safe_only`: `Auto` starts read-only calls while the model still streams."""
     steering_mode: SteeringMode | None = None
-    """Where steering is looked for (C7); None: as the strategy implies, see `steering`."""
+    """Points at which steering is polled; None: as the strategy implies, see `steering`."""
     interrupt_interval: float = 0.1
-    """Seconds between two looks for steering while calls run, in mode `interrupt`."""
+    """Seconds between two polls for steering while calls run, in mode `interrupt`."""
     max_concurrency: int | None = 10
-    """Most calls that run at the same time; None: no limit."""
+    """Largest number of calls that run at the same time; None: no limit."""
     admit_first: bool = False
-    """Whether every call of a complete message is judged, and asked about, before one of them runs (S1-3); what runs
-    while the model still streams runs on. Otherwise a call waits only for those it conflicts with."""
+    """True if every call of a complete message is judged and approved before any of them runs (S1-3); calls that
+    started during the stream continue. False: a call waits only for those that it conflicts with."""
     start_events: Literal["as_started", "upfront"] = "as_started"
-    """When `tool.started` is told: when a call really starts, or for all before any (C4). `upfront` implies
-    `admit_first`, so that it tells the arguments, the time limit and the preview with which each call runs."""
+    """When `tool.started` is published: when a call starts, or for all calls before any starts. `upfront` implies
+    `admit_first`, so that the event has the arguments, time limit and preview with which each call runs."""
     end_events: Literal["completion", "source_order"] = "completion"
-    """When `tool.ended` is told: when a call is over, or for all in call order after all (C5)."""
+    """When `tool.ended` is published: when a call is over, or in call order after all calls."""
     message_events: Literal["ordered", "completion"] = "ordered"
-    """When result messages are told: per wave in call order, or right after each call's end (C6)."""
+    """When result messages are published: per wave in call order, or right after each call's end."""
     tool_timeout: float | None = 30.0
-    """Seconds a call may execute where its tool says nothing; None: without limit (C24)."""
+    """Seconds that a call may execute unless its tool sets a limit; None: no limit."""
     grace: float = 2.0
-    """Seconds between telling a call to stop and cancelling it, and again before it is given up (C24)."""
+    """Seconds from the request to stop a call until it is cancelled, and again until it is abandoned."""
     validate_arguments: bool = True
-    """Whether arguments are checked against the tool's schema before anything else (C15)."""
+    """True if arguments are validated against the tool's schema before anything else."""
     malformed_args: Literal["error", "empty_object"] = "error"
-    """What arguments that are no JSON object count as (C20)."""
+    """Treatment of arguments that are not a JSON object."""
     unknown_tool: Literal["explain", "plain"] = "explain"
-    """Whether an unknown name is answered with the names there are (C21)."""
+    """`explain`: the answer to an unknown tool name lists the known ones."""
     start_unknown: bool = False
-    """Whether a call of an unknown tool is told as started, as S0-28 has it."""
+    """True if `tool.started` is published for calls of unknown tools, as S0-28 requires."""
     balanced_start: bool = False
-    """Whether calls that never run are told as started, too (C12)."""
+    """True if `tool.started` is published for calls that never run, too."""
     error_traceback: Literal["details", "model", "none"] = "details"
-    """Who sees the traceback of a tool that raised (C23)."""
+    """Destination of the traceback of a tool that raised."""
     skip_is_error: bool = True
-    """Whether a call skipped without a result is an error for the model (C11)."""
+    """True if a call skipped without a result is an error for the model."""
     pre_hook_position: PreHookPosition = "before_permission"
-    """Where `before_tool` hooks are asked (C13)."""
+    """Stage before which `before_tool` hooks run."""
     hook_may_approve: bool = False
-    """Whether a hook's `ApproveCall` answers a question instead of a person (C14)."""
+    """True if a hook's `ApproveCall` replaces the user's approval."""
     on_reject: Literal["continue", "stop_turn"] = "continue"
-    """What a person's denial without words does to the run (C44)."""
+    """Effect of a denial without a note on the run."""
     terminate_policy: Literal["all", "any"] = "all"
-    """How many results must ask for the end of the run (C48)."""
+    """How many results must ask for the end of the run to end it."""
     sibling_abort: bool = False
-    """Whether a tool that says so (`Tool.aborts_siblings`) stops the other calls of its message if it fails (C26)."""
+    """True if a failed call whose tool sets `aborts_siblings` stops the other calls of its message."""
     result_limit: int | None = 100_000
-    """Characters of text a result may have before its middle is left out; None: no limit (S3-20)."""
+    """Characters of text in a result, beyond which its middle is left out; None: no limit (S3-20)."""
     archive_dir: Path | None = None
-    """Where results that were too long are kept whole; None: nowhere (S3-21)."""
+    """Directory that keeps the whole text of truncated results; None: it is not kept (S3-21)."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.strategy, Strategy):  # pyright: ignore[reportUnnecessaryIsInstance] — callers may be untyped
@@ -100,27 +99,27 @@ class ExecutionOptions:
             expect_seconds("tool_timeout", self.tool_timeout)
         expect_seconds("grace", self.grace, or_zero=True)
         expect_seconds("interrupt_interval", self.interrupt_interval)
-        if not isinstance(self.archive_dir, Path | None):  # pyright: ignore[reportUnnecessaryIsInstance] — the same
+        if not isinstance(self.archive_dir, Path | None):  # pyright: ignore[reportUnnecessaryIsInstance] — callers may be untyped
             raise ConfigurationError(f"archive_dir must be a Path or None, got {self.archive_dir!r}")
-        self._expect_sense()
+        self._expect_effective()
 
-    def _expect_sense(self) -> None:
-        """Refuses what would do nothing beside something else, because whoever chose it counts on it."""
+    def _expect_effective(self) -> None:
+        """Refuse options that have no effect beside others, because the caller relies on them."""
         if self.hook_may_approve and self.pre_hook_position == "after_permission":
-            words = "a hook that is asked after_permission comes too late to answer the question"
-            raise ConfigurationError(f"hook_may_approve needs another pre_hook_position: {words}")
+            why = "hooks that run after_permission are too late to approve a call"
+            raise ConfigurationError(f"hook_may_approve needs another pre_hook_position: {why}")
         if self.message_events == "completion" and self.end_events == "source_order":
-            words = "a result message comes behind its call's end, and ends wait for all calls"
-            raise ConfigurationError(f"message_events=completion needs end_events=completion: {words}")
+            why = "a result message follows its call's end, and with source_order ends wait for all calls"
+            raise ConfigurationError(f"message_events=completion needs end_events=completion: {why}")
 
     @property
     def admits_first(self) -> bool:
-        """Whether every call is judged before one runs, chosen or implied."""
+        """True if every call is judged before any runs, chosen or implied."""
         return self.admit_first or self.start_events == "upfront"
 
     @property
     def steering(self) -> SteeringMode:
-        """The steering mode in force: the one chosen, or the one the strategy implies (C7)."""
+        """Steering mode in force: the chosen one, or the one that the strategy implies."""
         if self.steering_mode is not None:
             return self.steering_mode
         match self.strategy:
@@ -135,18 +134,18 @@ class ExecutionOptions:
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> "ExecutionOptions":
-        """The literal behaviour of one seed: `rust_loop` (S0), `permissioned` (S1), `ordered_parallel` (S2),
-        `streaming` (S3) or `sdk_loop` (S4), with `changes` on top, such as another strategy.
+        """Return the options of one requirement series, `rust_loop` (S0), `permissioned` (S1), `ordered_parallel` (S2),
+        `streaming` (S3) or `sdk_loop` (S4), with `changes`, such as another strategy.
 
         Raises:
-            ConfigurationError: there is no preset or no option of that name.
+            ConfigurationError: the preset or an option is unknown.
         """
         if name not in _PRESETS:
             near = difflib.get_close_matches(name, _PRESETS, 1) or sorted(_PRESETS)
-            raise ConfigurationError(f"no preset {name!r}; did you mean {' or '.join(near)}?")
+            raise ConfigurationError(f"unknown preset {name!r}; did you mean {' or '.join(near)}?")
         unknown = set(changes) - set(cls.__dataclass_fields__)
         if unknown:
-            raise ConfigurationError(f"no execution option named {', '.join(sorted(unknown))}")
+            raise ConfigurationError(f"unknown execution option: {', '.join(sorted(unknown))}")
         return replace(cls(**_PRESETS[name]), **changes)
 
 
@@ -164,7 +163,7 @@ _CHOICES: dict[str, tuple[object, ...]] = {
     "on_reject": ("continue", "stop_turn"),
     "terminate_policy": ("all", "any"),
 }
-"""What may be chosen where the choice is a word."""
+"""Values of the options that are one of several words."""
 
 _FLAGS = (
     "admit_first",

@@ -1,14 +1,14 @@
-"""Hooks that are commands: they get the question on stdin and answer by exit code and stdout (C47).
+"""Hooks that are shell commands: they read the question on stdin and answer by exit code and stdout.
 
-| exit code | what it means |
+| exit code | meaning |
 |---|---|
-| 0 | the call goes on; a JSON object on stdout may say otherwise |
-| 2 | no: what the command wrote on stderr is the reason |
-| other, no answer in time, an unreadable one | the hook failed: told, and the call goes on unless it is strict |
+| 0 | the call continues, unless a JSON object on stdout says otherwise |
+| 2 | the call is denied; stderr is the reason |
+| other; no answer in time; unreadable answer | the hook failed: reported, and the call continues unless it is strict |
 
-The question is one JSON object: `event`, `call_id`, `tool`, `input`, and once the call ran its `result` as well, which
-has `content`, `is_error` and `details`. For an observer it also has the `status` the call ended with. The answer is an
-object, too: `action` (`allow`, `deny`, `skip`, `modify` or `override`), and with it `reason`, `input` or `result`.
+The question is one JSON object: `event`, `call_id`, `tool` and `input`; after the call also `result`, with `content`,
+`is_error` and `details`, and for an observer the `status` of the call. The answer is an object, too: `action` (`allow`,
+`deny`, `skip`, `modify` or `override`) with `reason`, `input` or `result`.
 """
 
 import asyncio
@@ -47,34 +47,34 @@ from .json_coercion import plain
 ProcessHookEvent: TypeAlias = Literal["before_tool", "after_tool", "after_tool_observer"]
 
 MAX_OUTPUT_BYTES = 256 * 1024
-"""Bytes of an answer that are read."""
+"""Number of bytes of an answer that are read."""
 
 BLOCKED = 2
-"""The exit code that says no."""
+"""Exit code that denies a call."""
 
 
 class UnusableAnswerError(Exception):
-    """A command did not answer as agreed; says what it did instead."""
+    """A command's answer cannot be used; the text says what it did."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessHook:
-    """A command that is asked.
+    """Shell command that runs as a hook.
 
     Raises:
         ConfigurationError: a field is of the wrong kind.
     """
 
     command: str
-    """Run by `bash --noprofile --norc -c`, in a process group of its own; what it leaves running there is killed."""
+    """Command for `bash --noprofile --norc -c`; it gets its own process group, which is killed when it ends."""
     working_dir: Path
     environment: Mapping[str, str]
-    """All it gets; the caller leaves out what no child may know."""
+    """Its whole environment; the caller leaves out secrets."""
     timeout: float | None = None
-    """Seconds, then it is killed with everything in its group; None: the bus's own time (P44)."""
+    """Seconds after which its process group is killed; None: the timeout of the bus."""
     strict: bool = False
-    """Whether a call does not go on if the command fails. Asked `after_tool`, it also `hides`: what calls report while
-    they run is not told."""
+    """True if a call does not continue when the command fails. As an `after_tool` hook it also `hides`: reports of
+    running calls are not published."""
 
     def __post_init__(self) -> None:
         expect_kind("ProcessHook.command", self.command, str, "a shell command")
@@ -82,36 +82,36 @@ class ProcessHook:
         expect_kind("ProcessHook.environment", self.environment, Mapping, "a mapping of names to texts")
 
     def add_to(self, hooks: HookBus, event: ProcessHookEvent) -> Callable[[], None]:
-        """Puts it behind the hooks there are.
+        """Add the command after the existing hooks.
 
         Returns:
             A function that removes it again.
 
         Raises:
-            ConfigurationError: a command cannot be asked that, or the time is not more than 0.
+            ConfigurationError: a command cannot handle the event, or the timeout is not more than 0.
         """
-        asks: dict[str, Callable[..., Awaitable[object]]] = {
+        handlers: dict[str, Callable[..., Awaitable[object]]] = {
             "before_tool": self.before_tool,
             "after_tool": self.after_tool,
             "after_tool_observer": self.observe,
         }
-        if event not in asks:
-            raise ConfigurationError(f"a command can be asked {', '.join(asks)}, not {event!r}")
+        if event not in handlers:
+            raise ConfigurationError(f"a command can be a hook for {', '.join(handlers)}, not for {event!r}")
         hides = self.strict and event == "after_tool"
         observes = event == "after_tool_observer"
-        function, name, time = asks[event], self.command, self.timeout
+        function, name, time = handlers[event], self.command, self.timeout
         return hooks.add(
             event, function, name=name, timeout=time, fail_open=not self.strict, hides=hides, with_input=observes
         )
 
     async def before_tool(self, question: BeforeTool) -> BeforeToolAnswer:
-        """Its answer about a call that is to run.
+        """Return its answer about a call that is about to be judged.
 
         Raises:
-            UnusableAnswerError: it gave none.
+            UnusableAnswerError: its answer cannot be used.
         """
-        asked = _question("before_tool", question.call.id, question.call.name, question.arguments)
-        code, answer, reason = await self._answer(asked)
+        request = _question("before_tool", question.call.id, question.call.name, question.arguments)
+        code, answer, reason = await self._answer(request)
         if code == BLOCKED:
             return DenyCall(reason)
         match answer.get("action"):
@@ -128,36 +128,38 @@ class ProcessHook:
             case "modify" if is_object(answer.get("input")):
                 return ModifyArguments(answer["input"])
             case _:
-                raise UnusableAnswerError(f"it answered {json.dumps(answer)[:200]}, which is no answer to before_tool")
+                raise UnusableAnswerError(
+                    f"it answered {json.dumps(answer)[:200]}, which is not an answer to before_tool"
+                )
 
     async def after_tool(self, question: AfterTool) -> ToolResult | None:
-        """What it makes of a result; None: nothing.
+        """Return its replacement for a result; None: the result stays.
 
         Raises:
-            UnusableAnswerError: it gave no answer.
+            UnusableAnswerError: its answer cannot be used.
         """
         result = question.result
-        asked = _question("after_tool", question.call.id, question.call.name, question.arguments)
-        asked["result"] = _result(result.text, result.is_error, result.details)
-        code, answer, reason = await self._answer(asked)
+        request = _question("after_tool", question.call.id, question.call.name, question.arguments)
+        request["result"] = _result(result.text, result.is_error, result.details)
+        code, answer, reason = await self._answer(request)
         if code == BLOCKED or answer.get("action") == "deny":
             return ToolResult.of_text(reason, is_error=True)
         return as_tool_result(answer["result"]) if "result" in answer else None
 
     async def observe(self, question: EndedCall) -> None:
-        """Lets it know that a call is over.
+        """Notify it that a call is over.
 
         Raises:
             UnusableAnswerError: it failed.
         """
         ended = question.ended
-        asked = _question("after_tool_observer", ended.call_id, ended.name, question.arguments)
-        asked["status"] = ended.status
-        asked["result"] = _result(joined_text(ended.content), ended.is_error, ended.details)
-        await self._answer(asked)
+        request = _question("after_tool_observer", ended.call_id, ended.name, question.arguments)
+        request["status"] = ended.status
+        request["result"] = _result(joined_text(ended.content), ended.is_error, ended.details)
+        await self._answer(request)
 
     async def _answer(self, question: JsonObject) -> tuple[int, JsonObject, str]:
-        """Exit code 0 or 2, the JSON object on stdout, if any, and the reason."""
+        """Return the exit code, which is 0 or 2, the JSON object on stdout, if any, and the reason."""
         code, out, err = await self._run(json.dumps(plain(question)).encode())
         if code not in (0, BLOCKED):
             raise UnusableAnswerError(": ".join(filter(None, (f"exit code {code}", err.strip()))))
@@ -166,24 +168,24 @@ class ProcessHook:
             try:
                 answer = json.loads(out)
             except (ValueError, RecursionError) as error:
-                raise UnusableAnswerError(f"its answer is no JSON: {error}") from error
+                raise UnusableAnswerError(f"its answer is not JSON: {error}") from error
         record = answer if is_object(answer) else {}
         reason = err.strip() if code == BLOCKED else str(record.get("reason", ""))
         return code, record, reason or f"Denied by hook {self.command}"
 
     async def _run(self, question: bytes) -> tuple[int, str, str]:
-        # Files instead of pipes: a command that never reads its question, or leaves somebody behind who holds its
-        # output open, delays nothing and breaks nothing (P37, P44).
-        with TemporaryFile() as asked, TemporaryFile() as out, TemporaryFile() as err:
-            await asyncio.to_thread(_write, asked, question)
-            code = await _end_of(self._start(asked, out, err))
+        # Files instead of pipes: a command that never reads its question, or leaves a process behind that keeps its
+        # output open, then blocks nothing.
+        with TemporaryFile() as stdin, TemporaryFile() as out, TemporaryFile() as err:
+            await asyncio.to_thread(_write, stdin, question)
+            code = await _end_of(self._start(stdin, out, err))
             return code, *await asyncio.to_thread(_read, out, err)
 
-    def _start(self, asked: IO[bytes], out: IO[bytes], err: IO[bytes]) -> "Popen[bytes]":
-        # Not asyncio's: cancelled while it starts a process, that kills it without its group.
+    def _start(self, stdin: IO[bytes], out: IO[bytes], err: IO[bytes]) -> "Popen[bytes]":
+        # Not asyncio's, which if cancelled during the start kills the process without its group.
         return Popen(
             ("bash", "--noprofile", "--norc", "-c", self.command),
-            stdin=asked,
+            stdin=stdin,
             stdout=out,
             stderr=err,
             cwd=self.working_dir,
@@ -214,17 +216,17 @@ def _read(out: IO[bytes], err: IO[bytes]) -> tuple[str, str]:
 
 
 async def _end_of(process: "Popen[bytes]") -> int:
-    """The exit code of a command, once it is over; however this ends, nothing of its group runs any more."""
+    """Return the exit code of a command once it is over; its process group is killed in any case."""
     loop, over = asyncio.get_running_loop(), asyncio.Event()
 
     def watch() -> None:
         process.wait()
         with suppress(RuntimeError):
-            # The loop may be closed by now.
+            # The event loop may be closed by now.
             loop.call_soon_threadsafe(over.set)
 
     try:
-        # A thread of its own: the shared ones may be needed by what the command is waited for.
+        # A separate thread, because the work that the command waits for may need those of the pool.
         Thread(target=watch, name="hook", daemon=True).start()
         await over.wait()
     finally:

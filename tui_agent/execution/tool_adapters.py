@@ -1,4 +1,4 @@
-"""Adapters that make a `Tool` of typed functions, and of functions and objects with two or four arguments (C55)."""
+"""Adapters that turn typed functions, and functions and objects with two or four arguments, into a `Tool`."""
 
 import inspect
 from collections.abc import Awaitable, Callable
@@ -27,7 +27,7 @@ TwoArguments = Callable[[JsonObject, ToolContext], Awaitable[object]]
 
 @runtime_checkable
 class ForeignTool(Protocol):
-    """A tool that knows nothing of ours: a name, what it is for, a JSON schema, and perhaps `execute`."""
+    """Tool of another library: a name, a description, a JSON schema, and perhaps `execute`."""
 
     name: str
     description: str
@@ -35,13 +35,13 @@ class ForeignTool(Protocol):
 
 
 ToolLike: TypeAlias = Tool | ForeignTool | Callable[..., object]
-"""Everything `as_tool` takes."""
+"""Everything that `as_tool` accepts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignTraits:
-    """What a function or a foreign object says of its calls: a value, or a function that is asked for each call, with
-    the arguments if it takes any."""
+    """Traits that a function or a foreign object declares for its calls: values, or functions called for each call,
+    with the arguments if they take any."""
 
     read_only: object = False
     concurrency_safe: object = None
@@ -50,7 +50,7 @@ class ForeignTraits:
 
 
 class AdaptedTool(Tool):
-    """A tool made of a function or a foreign object."""
+    """Tool around a function or a foreign object."""
 
     def __init__(self, spec: ToolSpec, execute: FourArguments | TwoArguments | None, traits: ForeignTraits) -> None:
         if not (execute is None or callable(execute)):
@@ -63,15 +63,15 @@ class AdaptedTool(Tool):
         self._traits = traits
 
     def is_read_only(self, arguments: JsonObject) -> bool:
-        return call_or_default(partial(_said, self._traits.read_only), arguments, otherwise=False)
+        return call_or_default(partial(_trait_value, self._traits.read_only), arguments, otherwise=False)
 
     def is_concurrency_safe(self, arguments: JsonObject) -> bool:
         if self._traits.concurrency_safe is None:
             return self.is_read_only(arguments)
-        return call_or_default(partial(_said, self._traits.concurrency_safe), arguments, otherwise=False)
+        return call_or_default(partial(_trait_value, self._traits.concurrency_safe), arguments, otherwise=False)
 
     def timeout(self, arguments: JsonObject) -> Timeout:
-        return _said(self._traits.timeout, arguments)
+        return _trait_value(self._traits.timeout, arguments)
 
     def summarise(self, arguments: JsonObject) -> str:
         return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
@@ -92,13 +92,13 @@ class AdaptedTool(Tool):
 def as_tool(thing: ToolLike) -> Tool:
     """Return the thing itself if it is a `Tool`, else a tool around it.
 
-    `function_tool` makes a tool of a function, plain or async: its types are the schema, its docstring the description.
+    A function, plain or async, goes to `function_tool`: its types are the schema, its docstring the description.
     An object needs `name`, `description` and `parameters`; `execute` may be missing (S2-19). Of its other attributes
     `execution_mode`, `timeout`, `aborts_siblings`, `is_read_only` (or `read_only`) and `is_concurrency_safe` (or
     `concurrency_safe`) are used.
 
     Raises:
-        ConfigurationError: it is neither, no model could call the function, or an attribute has a wrong value.
+        ConfigurationError: it is none of these, no model could call the function, or an attribute has a wrong value.
     """
     if isinstance(thing, Tool):
         return thing
@@ -115,7 +115,7 @@ def as_tool(thing: ToolLike) -> Tool:
     spec = _spec(thing.name, thing.description, thing.parameters)
     tool = AdaptedTool(spec, getattr(thing, "execute", None), traits)
     mode, aborts = getattr(thing, "execution_mode", "shared"), getattr(thing, "aborts_siblings", False)
-    # Others call parallel what is shared here.
+    # Other libraries use "parallel" for "shared".
     expect_choice(f"execution_mode of {thing.name}", mode, ("shared", "parallel", "sequential"))
     expect_flag(f"aborts_siblings of {thing.name}", aborts)
     tool.execution_mode = "sequential" if mode == "sequential" else "shared"
@@ -134,14 +134,14 @@ def from_function(
     timeout: Timeout = "default",
     execution_mode: ExecutionMode = "shared",
 ) -> Tool:
-    """A tool around a function of `(args, context)` or of `(tool_call_id, args, signal, on_update)`. A plain function
-    works, too, and holds everything else up while it runs.
+    """Return a tool around a function of `(args, context)` or of `(tool_call_id, args, signal, on_update)`. A plain
+    function works, too, but blocks the event loop while it runs.
 
-    What it returns may be a `ToolResult`, text, blocks, `{"content": …, "details": …}`, `{"data": …}`, an object with
-    those attributes, or anything JSON can hold (C56). `concurrency_safe` is the same as `read_only` where it is None.
+    It may return a `ToolResult`, text, blocks, `{"content": …, "details": …}`, `{"data": …}`, an object with those
+    attributes, or any JSON value. `concurrency_safe` None means the same as `read_only`.
 
     Raises:
-        ConfigurationError: the time or the mode is none there is, or the function fits neither form.
+        ConfigurationError: the timeout or the mode is invalid, or the function has neither form.
     """
     expect_choice("execution_mode", execution_mode, ("shared", "sequential"))
     schema = input_schema if input_schema is not None else {"type": "object"}
@@ -152,30 +152,29 @@ def from_function(
 
 
 def takes_four_arguments(function: Callable[..., object]) -> bool:
-    """Whether a function has the four positional parameters of S2-24; the last two may have defaults if they are named
-    as there.
+    """Return True if a function takes the four positional arguments of S2-24; the last two parameters may have
+    defaults if they have the names used there.
 
     Raises:
-        ConfigurationError: it can be called with neither four nor two positional arguments, so every call would fail.
+        ConfigurationError: it takes neither four nor two positional arguments, so every call would fail.
     """
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError) as error:
-        raise ConfigurationError(f"{function!r} is no function a tool can be made of: {error}") from error
+        raise ConfigurationError(f"cannot make a tool of {function!r}: {error}") from error
     parameters = signature.parameters.values()
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     names = [one.name for one in parameters if one.kind in kinds]
     by_name = {one.name for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY}
     two, four = _can_take(signature, 2), _can_take(signature, 4)
     if not (two or four) or by_name & {"signal", "on_update"}:
-        words = "must take (args, context) or (tool_call_id, args, signal, on_update), by position"
-        raise ConfigurationError(f"a tool's function {words}; {signature} does not")
+        must = "must take (args, context) or (tool_call_id, args, signal, on_update), by position"
+        raise ConfigurationError(f"a tool's function {must}; {signature} does not")
     return four and (not two or names[2:4] == ["signal", "on_update"])
 
 
 def foreign_result(value: object) -> ToolResult:
-    """Normalises what a foreign tool returned, also an object with `content` and perhaps the other fields of a result
-    (S2-25, C56)."""
+    """Return a foreign tool's result as a `ToolResult`; it may be an object with some of its attributes (S2-25)."""
     if isinstance(value, ToolResult | BaseModel) or is_object(value) or is_dataclass(value):
         return as_tool_result(value)
     record = {name: getattr(value, name) for name in RESULT_FIELDS if hasattr(value, name)}
@@ -186,8 +185,8 @@ async def _value_of(answer: object) -> object:
     return await answer if inspect.isawaitable(answer) else answer
 
 
-def _said(trait: Any, arguments: JsonObject) -> Any:
-    """A trait's value for one call; foreign methods take the arguments or nothing."""
+def _trait_value(trait: Any, arguments: JsonObject) -> Any:
+    """Return a trait's value for one call; foreign methods take the arguments or nothing."""
     if not callable(trait):
         return trait
     return trait(arguments) if inspect.signature(trait).parameters else trait()
@@ -206,4 +205,4 @@ def _spec(name: object, description: object, schema: object) -> ToolSpec:
         return ToolSpec.model_validate({"name": name, "description": description, "input_schema": schema})
     except ValidationError as error:
         lines = "; ".join(f"{detail['loc'][0]}: {detail['msg']}" for detail in error.errors(include_url=False))
-        raise ConfigurationError(f"{name!r} is no tool: {lines}") from error
+        raise ConfigurationError(f"{name!r} is not a tool: {lines}") from error

@@ -1,6 +1,6 @@
-"""Checks a call's arguments before anything else looks at them (C15, S1-25, S3-9).
+"""Validation of a call's arguments, before anything else uses them (S1-25, S3-9).
 
-Our own tools bring a pydantic model; foreign ones a JSON schema, whose remote references are never fetched.
+Built-in tools have a pydantic model, others a JSON schema, whose remote references are never fetched.
 """
 
 import difflib
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
 SHOWN_ERRORS = 5
-"""Most errors told at once; a model mends the first ones anyway."""
+"""Largest number of errors in one text; a model corrects the first ones anyway."""
 
 _CACHED_SCHEMAS = 256
 _validators: OrderedDict[int, tuple[JsonObject, "Validator"]] = OrderedDict()
 
 
 def validate_tool_arguments(tool: ToolLike, call: ToolCall) -> JsonObject:
-    """The arguments of `call`, prepared by the tool and checked against its model or schema (S2-15).
+    """Return the arguments of `call`, prepared by the tool and validated by its model or schema (S2-15).
 
     Raises:
         InvalidArgumentsError: they do not fit; the text names each path and what was expected there.
-        ConfigurationError: it is no tool.
+        ConfigurationError: `tool` is not a tool.
     """
     if call.malformed is not None:
         raise InvalidArgumentsError(f"Invalid arguments for {call.name}: {call.malformed}")
@@ -44,7 +44,7 @@ def validate_tool_arguments(tool: ToolLike, call: ToolCall) -> JsonObject:
 
 
 def checked_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
-    """The same for arguments that come from elsewhere, such as a hook or a person.
+    """Return arguments prepared and validated, wherever they come from.
 
     Raises:
         InvalidArgumentsError: they do not fit.
@@ -52,7 +52,7 @@ def checked_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
     prepared = call_or_default(tool.prepare_arguments, arguments, otherwise=arguments)
     if not is_json_value(prepared):
         raise InvalidArgumentsError(f"Invalid arguments for {tool.name}: once prepared, {NOT_JSON_TEXT}")
-    # The tool may keep what it prepared, and write into it.
+    # The tool may keep the object that it returned, and change it.
     prepared = copy_of(prepared)
     complaints = complaints_about(tool, prepared)
     if complaints:
@@ -64,13 +64,13 @@ def checked_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
 
 
 def complaints_about(tool: Tool, arguments: JsonObject) -> list[str]:
-    """One line for each thing that does not fit: its path and what was expected; empty where all is well."""
+    """Return one line for each mismatch, with its path and what was expected; empty if the arguments fit."""
     if tool.arguments_model is not None:
         fault = try_call(tool.arguments_model.model_validate, arguments)
         if not isinstance(fault, Crash):
             return []
         if not isinstance(fault.error, ValidationError):
-            return [f"the tool's own check of them failed: {type(fault.error).__name__}: {fault.text}"]
+            return [f"the tool's own validation failed: {type(fault.error).__name__}: {fault.text}"]
         known = _properties(tool)
         return [_pydantic_line(dict(detail), known) for detail in fault.error.errors(include_url=False)]
     return _schema_complaints(tool.spec.input_schema, arguments)
@@ -83,7 +83,7 @@ def _pydantic_line(detail: dict[str, Any], known: JsonObject) -> str:
         return f"{path}: is required{_wanted(known.get(path))}"
     if detail["type"] == "extra_forbidden":
         near = difflib.get_close_matches(path, known, 1)
-        return f"{path}: there is no such argument" + (f"; did you mean {near[0]}?" if near else "")
+        return f"{path}: unknown argument" + (f"; did you mean {near[0]}?" if near else "")
     return f"{path}: {message}, got {_shown(detail.get('input'))}"
 
 
@@ -91,7 +91,7 @@ def _schema_complaints(schema: JsonObject, arguments: JsonObject) -> list[str]:
     lines = try_call(partial(_schema_lines, schema, arguments))
     if isinstance(lines, Crash):
         reason = lines.text.partition("\n")[0]
-        return [f"the tool's own schema cannot be used, so no call of it can be checked: {reason}"]
+        return [f"the tool's own schema cannot be used, so its calls cannot be checked: {reason}"]
     return lines
 
 
@@ -102,7 +102,7 @@ def _schema_lines(schema: JsonObject, arguments: JsonObject) -> list[str]:
 
 
 def _validator(schema: JsonObject) -> "Validator":
-    """A compiled schema; the cache keeps the schema itself alive, so that its id stays its own."""
+    """Return the compiled schema from a cache, which keeps the schema alive, so that its id is not reused."""
     known = _validators.get(id(schema))
     if known is not None:
         return known[1]
@@ -115,7 +115,7 @@ def _validator(schema: JsonObject) -> "Validator":
 
 @cache
 def _builder() -> Callable[[JsonObject], "Validator"]:
-    # Loaded late: it costs 80 ms, and only foreign tools need it.
+    # Imported late: it takes 80 ms, and only tools without a pydantic model need it.
     validators = importlib.import_module("jsonschema.validators")
     no_remote_documents = importlib.import_module("referencing.jsonschema").EMPTY_REGISTRY
 
@@ -128,7 +128,7 @@ def _builder() -> Callable[[JsonObject], "Validator"]:
 
 
 def _expected(tool: Tool) -> str:
-    """One line that shows what would fit, such as `Expected: path: string, limit?: integer`."""
+    """Return one line that shows valid arguments, such as `Expected: path: string, limit?: integer`."""
     required: object = tool.spec.input_schema.get("required")
     needed = required if is_array(required) else []
     words = [f"{name}{'' if name in needed else '?'}: {_type_of(schema)}" for name, schema in _properties(tool).items()]
@@ -156,7 +156,7 @@ def _type_of(schema: object) -> str:
 
 
 def _path(parts: Iterable[object]) -> str:
-    """`items[0].text`; the whole object is `arguments`."""
+    """Return a path such as `items[0].text`; the whole object is `arguments`."""
     path = ""
     for part in parts:
         path += f"[{part}]" if isinstance(part, int) else f".{part}"

@@ -1,29 +1,16 @@
-"""Finds the earlier calls that a call's paths meet, in time that depends on the paths and not on the calls.
+"""Tree that finds the earlier calls whose paths a call's paths meet, in time that does not depend on their number.
 
-A write meets an access of the same path, of a path above it (a search covers everything below; a directory is made or
-listed) and of a path below it. Older accesses that a newer write makes needless to look at are forgotten: whoever meets
-them meets that write, too.
+A write meets an access of the same path, of a path above it (a search covers everything below; a directory is created
+or listed) and of a path below it. A newer write replaces the older accesses that it meets: a call that meets them meets
+that write, too.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
-from tui_agent.execution.untrusted_calls import call_or_default
-from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.tool import Accesses, Tool
+from tui_agent.protocol.tool import Accesses
 
 E = TypeVar("E")
-
-
-def accesses_of(tool: Tool, arguments: JsonObject) -> Accesses | None:
-    """What a tool says of a call's paths; None where it does not know, fails, or names what are no paths (C3)."""
-    told = call_or_default(tool.accesses, arguments, otherwise=None, kind=Accesses)
-    return told if told is not None and all(map(_are_paths, (told.reads, told.writes, told.searches))) else None
-
-
-def _are_paths(named: Any) -> bool:
-    return isinstance(named, frozenset | set) and all(isinstance(path, Path) for path in cast(set[object], named))
 
 
 class _Node(Generic[E]):
@@ -46,25 +33,25 @@ class _Node(Generic[E]):
 
 
 class AccessTree(Generic[E]):
-    """Accesses by path; `E` is whatever stands for a call."""
+    """Accesses by path; `E` represents a call."""
 
     def __init__(self) -> None:
         self._root: _Node[E] = _Node()
 
     def met_by(self, accesses: Accesses) -> Iterator[E]:
-        """Everyone whose accesses meet these; some may come twice."""
+        """Yield the calls whose accesses meet these; a call may occur more than once."""
         for path in accesses.writes:
             yield from self._met(_parts(str(path)), only_writers=False)
         for path in accesses.reads | accesses.searches:
             yield from self._met(_parts(str(path)), only_writers=True)
 
     def add(self, owner: E, accesses: Accesses, *, waits: bool) -> None:
-        """Adds a call's accesses.
+        """Add a call's accesses.
 
         Args:
             owner: the call.
             accesses: its paths.
-            waits: whether the call waits for everyone it meets; only then its writes stand for theirs.
+            waits: True if the call waits for every call that it meets; only then its writes replace their accesses.
         """
         for path in accesses.reads | accesses.searches:
             self._node(_parts(str(path))).readers.append(owner)
@@ -77,7 +64,7 @@ class AccessTree(Generic[E]):
                 node.writers.append(owner)
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Remove all accesses."""
         self._root = _Node()
 
     def _met(self, parts: list[str], *, only_writers: bool) -> Iterator[E]:
@@ -99,7 +86,7 @@ class AccessTree(Generic[E]):
 
 
 def meet(one: Accesses, other: Accesses) -> bool:
-    """Whether a write of one meets an access of the other; the definition that `AccessTree` must agree with."""
+    """Return True if a write of one meets an access of the other; `AccessTree` implements this definition."""
     return _writes_meet(one, other) or _writes_meet(other, one)
 
 
@@ -109,7 +96,7 @@ def _writes_meet(writer: Accesses, other: Accesses) -> bool:
 
 
 def _related(one: list[str], other: list[str]) -> bool:
-    """Whether two paths are the same or one is above the other."""
+    """Return True if two paths are the same or one is above the other."""
     shorter = min(len(one), len(other))
     return one[:shorter] == other[:shorter]
 

@@ -1,8 +1,8 @@
-"""The order of `Auto`: a call waits only for the earlier calls it conflicts with (C2).
+"""Conflict order of `Auto`: a call waits only for the earlier calls that it conflicts with.
 
-Calls stand in line in call order and step forward once their effective arguments are known. Stepping forward, a call
-learns whom it must wait for. Nobody steps past a barrier (a call that conflicts with everything) before it is done,
-so that paths are resolved after whatever it did to them. The observable result equals running the calls one by one.
+Calls queue in call order and are registered once their arguments are final; registration determines which calls a call
+waits for. No call is registered past a barrier (a call that conflicts with everything) before the barrier is done, so
+that paths are resolved after whatever it did to them. The observable result equals running the calls one by one.
 """
 
 import asyncio
@@ -18,35 +18,35 @@ from .access_tree import AccessTree, meet
 
 
 class Ordered(Protocol):
-    """What the order must know of a call; read when it is needed, so that arguments may change until then."""
+    """Call as seen by the order. Its properties are read when needed, because its arguments may change until then."""
 
     @property
     def index(self) -> int:
-        """Its number in its message."""
+        """Position in the message."""
         ...
 
     @property
     def safe(self) -> bool:
-        """Whether it may run beside others that are safe."""
+        """True if it may run beside other safe calls."""
         ...
 
     @property
     def alone(self) -> bool:
-        """Whether nothing at all may run beside it (`execution_mode="sequential"`)."""
+        """True if no other call may run beside it (`execution_mode="sequential"`)."""
         ...
 
     @property
     def has_turn(self) -> bool:
-        """Whether it runs, ran, or is about to."""
+        """True if it runs, ran, or is about to run."""
         ...
 
     def accesses(self) -> Accesses | None:
-        """Its resolved paths; None: unknown. Asked as seldom as possible: it may look at the disk."""
+        """Return its resolved paths; None: unknown. Called as rarely as possible, because it may access the disk."""
         ...
 
 
 def conflict(one: Ordered, other: Ordered) -> bool:
-    """Whether two calls must keep their order: the definition that `ConflictOrder` agrees with."""
+    """Return True if two calls must keep their order; `ConflictOrder` implements this definition."""
     if one.alone or other.alone:
         return True
     if one.safe and other.safe:
@@ -57,13 +57,13 @@ def conflict(one: Ordered, other: Ordered) -> bool:
 
 @dataclass(slots=True, eq=False)
 class OrderEntry:
-    """One call's place in the order."""
+    """Entry of one call in the order."""
 
     call: Ordered
     settled: bool = False
-    """Its effective arguments are known."""
+    """True once its arguments are final."""
     registered: bool = False
-    """It stepped forward and knows whom it waits for."""
+    """True once it is known which calls it waits for."""
     done: bool = False
     waits_for: "set[OrderEntry]" = field(default_factory=set["OrderEntry"])
     awaited_by: "list[OrderEntry]" = field(default_factory=list["OrderEntry"])
@@ -71,175 +71,175 @@ class OrderEntry:
 
     @property
     def is_free(self) -> bool:
-        """Whether the call may run now."""
+        """True if the call may run now."""
         return self.registered and not self.waits_for
 
 
 class ConflictOrder:
-    """Says when each call may run; knows nothing of permits, permissions or time."""
+    """Order in which calls may run, independent of permits, permissions and time."""
 
     def __init__(self, grouping: Grouping = "conflicts") -> None:
         self._grouping = grouping
         self._line: deque[OrderEntry] = deque()
-        """Calls that have not stepped forward, in call order."""
+        """Calls not yet registered, in call order."""
         self._parked: deque[OrderEntry] = deque()
-        """Calls that `safe_first` keeps until every safe call is known."""
+        """Calls that `safe_first` holds back until every safe call is known."""
         self._closed = False
         self._barrier: OrderEntry | None = None
         self._open: list[OrderEntry] = []
-        """Registered since the last barrier."""
+        """Calls registered since the last barrier."""
         self._unresolved: list[OrderEntry] = []
-        """Safe calls of these whose paths nobody needed so far."""
+        """Safe ones among them whose paths have not been needed."""
         self._unknown: list[OrderEntry] = []
-        """Safe calls of these that do not say which paths they touch."""
+        """Safe ones among them whose paths are unknown."""
         self._unsafe: list[OrderEntry] = []
         self._tree: AccessTree[OrderEntry] = AccessTree()
 
     def add(self, call: Ordered) -> OrderEntry:
-        """A place at the end of the line."""
-        place = OrderEntry(call)
-        self._line.append(place)
-        return place
+        """Add a call at the end of the queue."""
+        entry = OrderEntry(call)
+        self._line.append(entry)
+        return entry
 
-    def settle(self, place: OrderEntry) -> None:
-        """The call's effective arguments are known."""
-        if not place.settled:
-            place.settled = True
+    def settle(self, entry: OrderEntry) -> None:
+        """Mark the arguments of a call as final."""
+        if not entry.settled:
+            entry.settled = True
             self._advance()
 
     def close(self) -> None:
-        """No further call will come."""
+        """Declare that no further call will be added."""
         self._closed = True
         self._advance()
 
-    def blockers(self, place: OrderEntry) -> tuple[int, ...]:
-        """Numbers of the calls that `place` waits for, as far as they are known by now, in order."""
-        if place.registered:
-            return tuple(sorted(other.call.index for other in place.waits_for))
+    def blockers(self, entry: OrderEntry) -> tuple[int, ...]:
+        """Return the positions of the calls that a call waits for, as far as they are known, in order."""
+        if entry.registered:
+            return tuple(sorted(other.call.index for other in entry.waits_for))
         if self._barrier is not None:
             return (self._barrier.call.index,)
-        others = [*self._line, *self._open] if place in self._parked else self._line
-        ahead = [other.call.index for other in others if not other.done and other is not place]
-        return tuple(sorted(index for index in ahead if place in self._parked or index < place.call.index))
+        others = [*self._line, *self._open] if entry in self._parked else self._line
+        ahead = [other.call.index for other in others if not other.done and other is not entry]
+        return tuple(sorted(index for index in ahead if entry in self._parked or index < entry.call.index))
 
-    async def wait(self, place: OrderEntry) -> None:
-        """Waits until the call may run."""
-        while not place.is_free:
-            place.moved = asyncio.Event()
-            await place.moved.wait()
+    async def wait(self, entry: OrderEntry) -> None:
+        """Wait until the call may run."""
+        while not entry.is_free:
+            entry.moved = asyncio.Event()
+            await entry.moved.wait()
 
-    def change(self, place: OrderEntry) -> None:
-        """The call's arguments were changed after they were settled; it has not begun to run.
+    def change(self, entry: OrderEntry) -> None:
+        """Order a call anew, because its arguments changed after they were settled and before it ran.
 
         It waits for earlier calls it now conflicts with and for later ones that run already; the others wait for it.
         """
-        if not place.registered:
+        if not entry.registered:
             return
         for other in self._open:
-            if other is place or other.done or not conflict(place.call, other.call):
+            if other is entry or other.done or not conflict(entry.call, other.call):
                 continue
-            comes_first = other.call.index < place.call.index or other.call.has_turn
-            _let_wait(place if comes_first else other, [other if comes_first else place])
-        if place.call.alone or (not place.call.safe and self._accesses_that_count(place.call) is None):
-            self._barrier = self._barrier or place
+            comes_first = other.call.index < entry.call.index or other.call.has_turn
+            _let_wait(entry if comes_first else other, [other if comes_first else entry])
+        if entry.call.alone or (not entry.call.safe and self._accesses_that_count(entry.call) is None):
+            self._barrier = self._barrier or entry
         else:
-            self._enter(place)
+            self._enter(entry)
 
-    def leave(self, place: OrderEntry) -> None:
-        """The call is over, whatever became of it."""
-        if place.done:
+    def leave(self, entry: OrderEntry) -> None:
+        """Remove a call that is over."""
+        if entry.done:
             return
-        place.done = True
-        for other in place.awaited_by:
-            other.waits_for.discard(place)
+        entry.done = True
+        for other in entry.awaited_by:
+            other.waits_for.discard(entry)
             _wake(other)
-        if place is self._barrier:
+        if entry is self._barrier:
             self._barrier = None
             self._begin_segment()
         self._advance()
 
     def _advance(self) -> None:
-        """Lets everyone step forward who can."""
-        while (place := self._next()) is not None:
-            self._register(place)
-            _wake(place)
+        """Register every call that can be registered."""
+        while (entry := self._next()) is not None:
+            self._register(entry)
+            _wake(entry)
 
     def _next(self) -> OrderEntry | None:
         if self._barrier is not None:
             return None
         while self._line and (self._line[0].settled or self._line[0].done):
-            place = self._line.popleft()
-            if place.done:
+            entry = self._line.popleft()
+            if entry.done:
                 continue
-            if self._grouping == "safe_first" and not place.call.safe:
-                self._parked.append(place)
+            if self._grouping == "safe_first" and not entry.call.safe:
+                self._parked.append(entry)
                 continue
-            return place
+            return entry
         while self._closed and not self._line and self._parked:
-            place = self._parked.popleft()
-            if not place.done:
-                return place
+            entry = self._parked.popleft()
+            if not entry.done:
+                return entry
         return None
 
-    def _register(self, place: OrderEntry) -> None:
-        place.registered = True
-        call = place.call
+    def _register(self, entry: OrderEntry) -> None:
+        entry.registered = True
+        call = entry.call
         accesses = self._accesses_that_count(call)
         if call.safe and not call.alone:
-            _let_wait(place, self._unsafe_met_by(place) if self._unsafe else ())
-            self._unresolved.append(place)
+            _let_wait(entry, self._unsafe_met_by(entry) if self._unsafe else ())
+            self._unresolved.append(entry)
         elif accesses is None:
-            _let_wait(place, self._open)
-            self._barrier = place
+            _let_wait(entry, self._open)
+            self._barrier = entry
         else:
             self._resolve_safe_calls()
-            _let_wait(place, [*self._unknown, *self._tree.met_by(accesses)])
-            self._unsafe.append(place)
-            self._tree.add(place, accesses, waits=True)
-        self._open.append(place)
+            _let_wait(entry, [*self._unknown, *self._tree.met_by(accesses)])
+            self._unsafe.append(entry)
+            self._tree.add(entry, accesses, waits=True)
+        self._open.append(entry)
 
     def _accesses_that_count(self, call: Ordered) -> Accesses | None:
-        """The paths of a call that need not be a barrier for what it may change; asked once, since it costs."""
+        """Return the paths of an unsafe call; None if the call must be a barrier. Called once, because it is costly."""
         if call.alone or call.safe or self._grouping != "conflicts":
             return None
         return call.accesses()
 
-    def _unsafe_met_by(self, place: OrderEntry) -> Iterable[OrderEntry]:
-        accesses = place.call.accesses()
+    def _unsafe_met_by(self, entry: OrderEntry) -> Iterable[OrderEntry]:
+        accesses = entry.call.accesses()
         met = self._unsafe if accesses is None else self._tree.met_by(accesses)
         return [other for other in met if not other.call.safe]
 
     def _resolve_safe_calls(self) -> None:
-        """An unsafe call came: now it counts which paths the safe ones touch."""
-        for place in self._unresolved:
-            if not place.done:
-                self._enter(place)
+        """Add the paths of the safe calls to the tree, now that an unsafe call needs them."""
+        for entry in self._unresolved:
+            if not entry.done:
+                self._enter(entry)
         self._unresolved = []
 
-    def _enter(self, place: OrderEntry) -> None:
-        accesses = place.call.accesses()
+    def _enter(self, entry: OrderEntry) -> None:
+        accesses = entry.call.accesses()
         if accesses is None:
-            self._unknown.append(place)
+            self._unknown.append(entry)
         else:
-            self._tree.add(place, accesses, waits=False)
+            self._tree.add(entry, accesses, waits=False)
 
     def _begin_segment(self) -> None:
-        """After a barrier nothing before it counts, except what still runs because its arguments were changed."""
-        self._open = [place for place in self._open if not place.done]
-        self._unresolved = [place for place in self._open if place.call.safe]
-        self._unknown, self._unsafe = [], [place for place in self._open if not place.call.safe]
+        """Forget all calls before a barrier, except those that still run because their arguments were changed."""
+        self._open = [entry for entry in self._open if not entry.done]
+        self._unresolved = [entry for entry in self._open if entry.call.safe]
+        self._unknown, self._unsafe = [], [entry for entry in self._open if not entry.call.safe]
         self._tree.clear()
-        for place in self._unsafe:
-            self._enter(place)
+        for entry in self._unsafe:
+            self._enter(entry)
 
 
-def _let_wait(place: OrderEntry, others: Iterable[OrderEntry]) -> None:
+def _let_wait(entry: OrderEntry, others: Iterable[OrderEntry]) -> None:
     for other in others:
-        if not other.done and other is not place and other not in place.waits_for:
-            place.waits_for.add(other)
-            other.awaited_by.append(place)
+        if not other.done and other is not entry and other not in entry.waits_for:
+            entry.waits_for.add(other)
+            other.awaited_by.append(entry)
 
 
-def _wake(place: OrderEntry) -> None:
-    if place.moved is not None and place.is_free:
-        place.moved.set()
+def _wake(entry: OrderEntry) -> None:
+    if entry.moved is not None and entry.is_free:
+        entry.moved.set()
