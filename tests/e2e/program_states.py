@@ -119,7 +119,7 @@ def _picking(app: App) -> None:
 
 
 def _trusting(app: App) -> None:
-    app.wait_for_all("settings of its own")
+    app.wait_for_all("its own settings")
 
 
 def _starting(app: App) -> None:

@@ -26,7 +26,7 @@ def rules_in_force(desk: Desk) -> list[list[str]]:
 def test_the_question_comes_first_and_its_default_is_no(desk: Desk) -> None:
     bring(desk)
     with desk.app("--demo") as app:
-        app.wait_for_all("settings of its own", "deny bash(make:*)", "allow bash(touch:*)")
+        app.wait_for_all("its own settings", "deny bash(make:*)", "allow bash(touch:*)")
         app.wait_until_armed("n no")
         app.press("enter")
         app.ready()
@@ -41,7 +41,7 @@ def test_the_question_comes_first_and_its_default_is_no(desk: Desk) -> None:
 def test_a_paste_does_not_answer_the_trust_question(desk: Desk) -> None:
     bring(desk)
     with desk.app("--demo") as app:
-        app.wait_for_all("settings of its own")
+        app.wait_for_all("its own settings")
         app.wait_until_armed("n no")
         app.paste("t\x1b\ra\x1b[97u\r")
         app.resize(119, 40)
@@ -60,7 +60,7 @@ def test_a_paste_does_not_answer_the_trust_question(desk: Desk) -> None:
 def test_a_yes_is_kept_for_exactly_these_settings(desk: Desk, key: str, rules: list[list[str]]) -> None:
     bring(desk)
     with desk.app("--demo") as app:
-        app.wait_for_all("settings of its own")
+        app.wait_for_all("its own settings")
         app.wait_until_armed("n no")
         app.press(key)
         app.ready()
@@ -70,7 +70,7 @@ def test_a_yes_is_kept_for_exactly_these_settings(desk: Desk, key: str, rules: l
     (desk.work / ".tui-agent" / "config.toml").write_text(SETTINGS.replace("make", "ls"), "utf-8")
     assert rules_in_force(desk) == []
     with desk.app("--demo") as app:
-        app.wait_for_all("settings of its own", "deny bash(ls:*)")
+        app.wait_for_all("its own settings", "deny bash(ls:*)")
         app.press("ctrl+c")
         assert app.wait_for_end() == 0
 
@@ -116,7 +116,7 @@ def test_a_file_that_leads_out_of_the_repository_never_reaches_the_model(desk: D
     assert words in done.stderr
 
     with desk.app("--demo") as app:
-        app.wait_for_all("settings of its own", "links that lead out of this repository, not used")
+        app.wait_for_all("its own settings", "links that lead out of this repository, not used")
         app.wait_until_armed("n no")
         app.press("enter")
         app.ready()

@@ -126,7 +126,7 @@ async def test_a_theme_nobody_knows_is_named(tmp_path: Path) -> None:
     app = app_with(tmp_path, "nowhere")
     async with app.run_test():
         assert app.theme == "dark"
-        await until(lambda: any("no theme nowhere" in note.message for note in app._notifications))
+        await until(lambda: any("No theme 'nowhere'" in note.message for note in app._notifications))
 
 
 async def test_a_session_is_taken_up_again_with_history_and_messages_that_waited() -> None:

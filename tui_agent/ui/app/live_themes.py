@@ -80,7 +80,7 @@ class LiveThemes:
                     self._repaint()
         for problem in problems:
             if problem not in self._problems:
-                self._warn(f"{problem.text}. The theme stays as it was.")
+                self._warn(f"{problem.text}. The theme stays unchanged.")
         self._problems = tuple(problems)
 
     def _use(self, name: str, theme: Theme) -> None:
@@ -98,7 +98,7 @@ class LiveThemes:
         self._warn(f"The system no longer reports changes of themes ({reason}). The files are checked once a second.")
 
     def _warn_unknown(self, name: str) -> None:
-        self._warn(f"There is no theme {name}. Themes: {', '.join(self.names)}.")
+        self._warn(f"No theme {name!r}; the themes are {', '.join(self.names)}")
 
     def _warn(self, text: str) -> None:
         self._app.notify(text, title="Theme", severity="warning")
