@@ -79,5 +79,5 @@ def test_an_invalid_timeout_is_refused(timeout: float) -> None:
 
 
 def test_only_an_observer_can_request_the_input() -> None:
-    with pytest.raises(ConfigurationError, match="only an after_tool_observer"):
+    with pytest.raises(ConfigurationError, match="needs an after_tool_observer"):
         HookBus().add("after_tool", print, with_input=True)
