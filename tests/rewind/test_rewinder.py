@@ -221,7 +221,7 @@ async def test_nothing_goes_back_while_a_run_goes_on(shop: Kept) -> None:
     class Busy:
         running = True
 
-        def go_back(self, *_: object) -> None:
+        def apply_rewind(self, *_: object) -> None:
             raise AssertionError
 
     busy = type(shop.rewinder)(

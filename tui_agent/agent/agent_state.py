@@ -6,6 +6,7 @@ from tui_agent.context.history import ConversationHistory
 from tui_agent.execution import ApprovalGate, HookBus, ToolExecutor, ToolRegistry
 from tui_agent.protocol.bus import EventBus, listener_warning
 from tui_agent.protocol.envelope import Origin
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import ContextUsage, MessageEnded, MessageStarted, UsageUpdated
 from tui_agent.protocol.messages import (
     AssistantMessage,
@@ -15,17 +16,17 @@ from tui_agent.protocol.messages import (
     Usage,
     now_ms,
 )
-from tui_agent.protocol.permissions import PermissionChecker
+from tui_agent.protocol.permissions import GrantScope, PermissionChecker, PermissionDecision, PermissionMode
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.protocol.tool import Tool
 
-from .allow_all_policy import AllowAllPolicy
 from .approval_wait_clock import ApprovalWaitClock
 from .event_publisher import EventPublisher
+from .guardrails import tool_lanes
 from .loop_config import AgentLoopConfig
 from .run_report import added_cost
 from .steering_queue import SteeringQueue
-from .tool_limits import tool_lanes
 
 
 @dataclass(slots=True)
@@ -99,6 +100,43 @@ class AgentState:
                 source="actual" if counted else "estimate",
             )
         )
+
+
+class AllowAllPolicy:
+    """A permission checker for programs that bring their own safety, such as a container; its mode is `allow`."""
+
+    @property
+    def mode(self) -> PermissionMode:
+        """Always `allow`."""
+        return PermissionMode.ALLOW
+
+    def set_mode(self, mode: PermissionMode) -> None:
+        """Refuses every other mode: nothing here could keep it.
+
+        Raises:
+            ConfigurationError: `mode` is not `allow`.
+        """
+        if mode is not PermissionMode.ALLOW:
+            raise ConfigurationError(f"mode {mode} needs a permission policy, and this agent was given none")
+
+    def floor(self, tool: Tool, arguments: JsonObject) -> PermissionDecision | None:
+        """There is none."""
+        return None
+
+    def check(self, tool: Tool, arguments: JsonObject) -> PermissionDecision:
+        """Allows."""
+        return PermissionDecision(decision="allow", source="mode", reason="this agent has no permission policy")
+
+    def grant_rule(self, tool: Tool, arguments: JsonObject) -> str | None:
+        """Nothing needs to be stored."""
+        return None
+
+    def grant_choices(self, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
+        """Nothing needs to be stored."""
+        return ()
+
+    def grant(self, rule: str, scope: GrantScope) -> None:
+        """Changes nothing: every call is allowed as it is."""
 
 
 def make_agent(config: AgentLoopConfig) -> AgentState:

@@ -32,7 +32,7 @@ from tui_agent.protocol.value_checks import (
 from .approval_wait_clock import ApprovalWaitClock
 from .guardrails import Guardrail, expect_guardrail
 from .input_filters import InputFilter
-from .limits import Budget, RepetitionLimits
+from .limit_settings import Budget, RepetitionLimits
 from .output_format import OutputFormat
 from .retry import RetryPolicy
 from .snapshot import AgentLoopSnapshot, OpenCall, PastCompaction

@@ -1,14 +1,60 @@
 """What keeps one run from going on for ever: its steps, its budget, and going round in circles (engine §4, step 2)."""
 
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
 from tui_agent.protocol.events import LoopDetected
-from tui_agent.protocol.messages import user_message
+from tui_agent.protocol.messages import AssistantMessage, ToolResultMessage, user_message
 from tui_agent.protocol.reports import RunReason
 
 from .agent_state import AgentState
-from .limits import NUDGE, Repetition
 from .loop_config import DEFAULT_MAX_STEPS
 from .run_report import Ending, RunTally
 from .turn import Turn
+
+MAX_PERIOD = 3
+"""Steps of the longest pattern whose repetition is noticed: A, AB and ABC."""
+
+NUDGE = (
+    "You have now made the same calls with the same results {rounds} times in a row. Doing it again will not help: "
+    "change something, try another way, or say what stands in the way."
+)
+"""What the model is told, as a notice that is not blamed on the person."""
+
+
+@dataclass(slots=True)
+class Repetition:
+    """Notices that the model goes round in circles: the same calls, or the same two or three steps of calls, with the
+    same results again and again. Calls whose results change are no circle: something happens.
+    """
+
+    tools: str = ""
+    """Names of the calls of the last step."""
+    rounds: int = 0
+    """How often what was done last was done in a row."""
+    grew: bool = False
+    """Whether that is more often than one step before: once a circle of several steps is there, each step is in it."""
+    _steps: list[str] = field(default_factory=list[str])
+
+    def note(self, answer: AssistantMessage, results: Sequence[ToolResultMessage]) -> int:
+        """Takes one step with calls and returns `rounds`."""
+        self._steps.append(_fingerprint(answer, results))
+        self.tools = ", ".join(dict.fromkeys(call.name for call in answer.tool_calls))
+        before = self.rounds
+        self.rounds = max(self._rounds_of(period) for period in range(1, MAX_PERIOD + 1))
+        self.grew = self.rounds > before
+        return self.rounds
+
+    def _rounds_of(self, period: int) -> int:
+        """How often the last `period` steps stand at the end in a row."""
+        pattern = self._steps[-period:]
+        rounds = 0
+        end = len(self._steps)
+        while end >= period and self._steps[end - period : end] == pattern:
+            rounds += 1
+            end -= period
+        return rounds
 
 
 class RunLimits:
@@ -68,3 +114,9 @@ class RunLimits:
         note = f"(Ended {why}; run it on to continue.)"
         text = self._tally.final_text
         return Ending(reason, text=f"{text}\n\n{note}" if text else note)
+
+
+def _fingerprint(answer: AssistantMessage, results: Iterable[ToolResultMessage]) -> str:
+    calls = [(call.name, call.arguments) for call in answer.tool_calls]
+    texts = [result.text for result in results]
+    return json.dumps([calls, texts], sort_keys=True, default=str)

@@ -1,17 +1,11 @@
 """What one run may use, and how often it may do the same again: limits checked between steps (engine §4, step 2)."""
 
-import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.messages import AssistantMessage, ToolResultMessage
 from tui_agent.protocol.value_checks import expect_number, expect_whole, refuse_unknown_fields
 
 from .run_report import RunTally
-
-MAX_PERIOD = 3
-"""Steps of the longest pattern that is noticed when it repeats: A, AB and ABC."""
 
 
 @refuse_unknown_fields
@@ -69,50 +63,3 @@ class RepetitionLimits:
             raise ConfigurationError(
                 f"repetition limits need 1 < nudge_at < stop_at, got {self.nudge_at} and {self.stop_at}"
             )
-
-
-@dataclass(slots=True)
-class Repetition:
-    """Notices that the model goes round in circles: the same calls, or the same two or three steps of calls, with the
-    same results again and again. Calls whose results change are no circle: something happens.
-    """
-
-    tools: str = ""
-    """Names of the calls of the last step."""
-    rounds: int = 0
-    """How often what was done last was done in a row."""
-    grew: bool = False
-    """Whether that is more often than one step before: once a circle of several steps is there, each step is in it."""
-    _steps: list[str] = field(default_factory=list[str])
-
-    def note(self, answer: AssistantMessage, results: Sequence[ToolResultMessage]) -> int:
-        """Takes one step with calls and returns `rounds`."""
-        self._steps.append(_fingerprint(answer, results))
-        self.tools = ", ".join(dict.fromkeys(call.name for call in answer.tool_calls))
-        before = self.rounds
-        self.rounds = max(self._rounds_of(period) for period in range(1, MAX_PERIOD + 1))
-        self.grew = self.rounds > before
-        return self.rounds
-
-    def _rounds_of(self, period: int) -> int:
-        """How often the last `period` steps stand at the end in a row."""
-        pattern = self._steps[-period:]
-        rounds = 0
-        end = len(self._steps)
-        while end >= period and self._steps[end - period : end] == pattern:
-            rounds += 1
-            end -= period
-        return rounds
-
-
-NUDGE = (
-    "You have now made the same calls with the same results {rounds} times in a row. Doing it again will not help: "
-    "change something, try another way, or say what stands in the way."
-)
-"""What the model is told, as a notice that is not blamed on the person."""
-
-
-def _fingerprint(answer: AssistantMessage, results: Iterable[ToolResultMessage]) -> str:
-    calls = [(call.name, call.arguments) for call in answer.tool_calls]
-    texts = [result.text for result in results]
-    return json.dumps([calls, texts], sort_keys=True, default=str)
