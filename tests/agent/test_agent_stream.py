@@ -1,4 +1,4 @@
-"""A run read event by event, as seed 004 has it (S4-13, S4-46, P29, P31)."""
+"""A run read event by event (S4-13, S4-46)."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Sub-agents: rights, names, costs, brakes, failures (P62 … P65, C49, C52, C53)."""
+"""Sub-agents: rights, names, costs, interruption, failures."""
 
 import asyncio
 from contextlib import suppress

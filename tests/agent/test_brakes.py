@@ -1,4 +1,4 @@
-"""Stop after this step, abort now, cancel the task: each ends the run once and leaves all whole (C33, P27–P35)."""
+"""Stop after this step, abort now, cancel the task: each ends the run once and leaves the conversation complete."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Conversations that become too long for the model's window (S4-91, P69, P70)."""
+"""Conversations that become too long for the model's context window (S4-91)."""
 
 import asyncio
 
@@ -142,7 +142,7 @@ async def test_an_abort_ends_it_and_leaves_everything_as_it_was(bench: BenchMake
 
 
 async def test_a_follow_up_that_waits_meanwhile_is_delivered_in_the_same_run(bench: BenchMaker) -> None:
-    """A shorter conversation is no end of a run, and leaves the queue alone (P24)."""
+    """Compaction does not end a run, and leaves the queue unchanged."""
     reached, go_on = asyncio.Event(), asyncio.Event()
     summary = reply("All was looked at.", Wait(go_on, reached))
     b = made(bench, *looks(12, read=9_000), summary, "Done.", "This, too.", options=GuardOptions())

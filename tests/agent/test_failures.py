@@ -1,4 +1,4 @@
-"""When the model cannot be asked, breaks off, says nothing or refuses (promise 15, P11–P13, P17)."""
+"""Failures of the model: it cannot be reached, breaks off, answers nothing, or refuses (promise 15)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator

@@ -1,4 +1,4 @@
-"""Filters over what a person says: pass, a note, a refusal (C38)."""
+"""Input filters pass, annotate or reject messages of the user."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Runs that guardrails, permissions and people have a say in (S4-67 … S4-75, C37, P50, P51, P56)."""
+"""Runs with guardrails, permissions and approvals (S4-67 … S4-75)."""
 
 import asyncio
 from dataclasses import replace
@@ -455,7 +455,7 @@ async def test_a_call_that_changed_meanwhile_asks_again(bench: BenchMaker) -> No
 
 
 async def test_a_call_of_a_tool_that_takes_something_else_now_asks_again(bench: BenchMaker) -> None:
-    """An answer is about what was shown: the tool as it was counts as much as the input (C43)."""
+    """An approval holds for the call as it was shown: the tool matters as much as the input."""
     snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
     change = ScriptedTool("change")
     change.spec = change.spec.model_copy(update={"input_schema": {"type": "object", "title": "more"}})

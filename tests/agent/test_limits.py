@@ -1,4 +1,4 @@
-"""What ends a run between two steps: budgets, and going round in circles (engine §4, issue of endless loops)."""
+"""Limits that end a run between two steps: budgets and repetition."""
 
 import pytest
 

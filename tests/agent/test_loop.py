@@ -1,4 +1,4 @@
-"""The loop from a person's input to run.ended, path by path (engine §4, S4-33 … S4-45)."""
+"""The loop from the user's input to `run.ended`, path by path (S4-33 … S4-45)."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Which failures are tried again, and when (promise 15, P12, P13)."""
+"""The failures that are retried, and the waits between attempts (promise 15)."""
 
 from typing import get_args
 

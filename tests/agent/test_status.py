@@ -1,4 +1,4 @@
-"""One status, folded from the events (engine §5.2, screen §7)."""
+"""The status, folded from the events."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What a person says meanwhile lands where it should, whole, in order and once (S0-14…S0-19, C7, C8, P18–P25)."""
+"""Messages sent during a run are delivered at their place, complete, in order and once (S0-14 … S0-19)."""
 
 import asyncio
 
@@ -319,7 +319,7 @@ async def test_messages_of_an_earlier_session_wait_again(bench: BenchMaker) -> N
 
 
 async def test_a_follow_up_that_waits_when_the_run_fails_waits_on_and_begins_the_next_run(bench: BenchMaker) -> None:
-    """Nothing but the end of a run drains the queue, so a failure leaves nothing stuck (P24)."""
+    """Only the end of a run drains the queue, so a failure leaves no message stuck."""
     look = ScriptedTool("look").hold()
     b = bench([reply(call("look")), fail("authentication"), "Now.", "Then."], look)
 

@@ -1,4 +1,4 @@
-"""Guardrails of the kinds `tool_input` and `tool_output`, through a whole agent (C38)."""
+"""Guardrails of the kinds `tool_input` and `tool_output`, in a whole agent."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Decides what next: the loop that asks the model, has its calls run, and listens to the person meanwhile."""
+"""The agent loop: it asks the model, runs its calls, and takes messages of the user meanwhile."""
 
 from tui_agent.context.breakdown import ContextBreakdown
 

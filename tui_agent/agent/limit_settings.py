@@ -1,4 +1,4 @@
-"""What one run may use, and how often it may do the same again: limits checked between steps (engine §4, step 2)."""
+"""Settings for the limits of a run: its budget, and how often it may repeat itself. `run_limits` enforces them."""
 
 from dataclasses import dataclass
 
@@ -11,25 +11,25 @@ from .run_report import RunTally
 @refuse_unknown_fields
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Most that one run may use; looked at before each step, so that a step that was begun is finished.
+    """The most that one run may use; checked between steps, so that a step that has begun is completed.
 
     Raises:
-        ConfigurationError: a field is unknown, or a limit is not a finite number above 0 (P39).
+        ConfigurationError: a field is unknown, or a limit is not a finite number above 0.
     """
 
     tokens: int | None = None
-    """Tokens read and written, those of sub-agents included; None: no limit."""
+    """Tokens read and written, including those of sub-agents; None: no limit."""
     cost_usd: float | None = None
-    """Dollars; None: no limit. Counts nothing where the model's price is not known."""
+    """Dollars; None: no limit. Has no effect if the model's price is unknown."""
     seconds: float | None = None
-    """Time of the whole run, waiting for a person excluded; None: no limit."""
+    """Duration of the run without the time spent waiting for the user; None: no limit."""
 
     def __post_init__(self) -> None:
         for name in ("tokens", "cost_usd", "seconds"):
             expect_number(f"Budget.{name}", getattr(self, name), more_than=True, optional=True)
 
     def overrun(self, tally: RunTally) -> str | None:
-        """Which limit was reached, in words; None while there is something left of each."""
+        """Return the limit that was reached, as text; None if none was."""
         usage = tally.usage
         tokens = usage.context_tokens + usage.output_tokens
         seconds = (tally.elapsed_ms - tally.approval_ms) / 1000
@@ -45,16 +45,16 @@ class Budget:
 @refuse_unknown_fields
 @dataclass(frozen=True, slots=True)
 class RepetitionLimits:
-    """How often a run may make the same calls with the same results before something is done about it.
+    """How often a run may make the same calls with the same results.
 
     Raises:
         ConfigurationError: a field is unknown, or a number is not whole or contradicts another.
     """
 
     nudge_at: int = 3
-    """At so many rounds of the same the model is told."""
+    """Repetitions after which the model gets a message."""
     stop_at: int = 6
-    """At so many the run ends."""
+    """Repetitions after which the run ends."""
 
     def __post_init__(self) -> None:
         for name in ("nudge_at", "stop_at"):

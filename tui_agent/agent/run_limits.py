@@ -1,4 +1,4 @@
-"""What keeps one run from going on for ever: its steps, its budget, and going round in circles (engine §4, step 2)."""
+"""Enforcement of a run's limits between steps: maximum steps, budget, and repetition."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -20,25 +20,26 @@ NUDGE = (
     "You have now made the same calls with the same results {rounds} times in a row. Doing it again will not help: "
     "change something, try another way, or say what stands in the way."
 )
-"""What the model is told, as a notice that is not blamed on the person."""
+"""The message to the model; a notice, so that the model does not take it for the user's."""
 
 
 @dataclass(slots=True)
 class Repetition:
-    """Notices that the model goes round in circles: the same calls, or the same two or three steps of calls, with the
-    same results again and again. Calls whose results change are no circle: something happens.
+    """Counts how often the model repeats the same calls, or a pattern of two or three steps, with the same results.
+
+    Calls whose results change are not repetitions.
     """
 
     tools: str = ""
     """Names of the calls of the last step."""
     rounds: int = 0
-    """How often what was done last was done in a row."""
+    """How often the last pattern was repeated in a row."""
     grew: bool = False
-    """Whether that is more often than one step before: once a circle of several steps is there, each step is in it."""
+    """True if `rounds` grew with the last step. In a longer pattern each step repeats, but not each adds a round."""
     _steps: list[str] = field(default_factory=list[str])
 
     def note(self, answer: AssistantMessage, results: Sequence[ToolResultMessage]) -> int:
-        """Takes one step with calls and returns `rounds`."""
+        """Add one step with calls and return `rounds`."""
         self._steps.append(_fingerprint(answer, results))
         self.tools = ", ".join(dict.fromkeys(call.name for call in answer.tool_calls))
         before = self.rounds
@@ -47,7 +48,7 @@ class Repetition:
         return self.rounds
 
     def _rounds_of(self, period: int) -> int:
-        """How often the last `period` steps stand at the end in a row."""
+        """Return how often the last `period` steps occur in a row at the end."""
         pattern = self._steps[-period:]
         rounds = 0
         end = len(self._steps)
@@ -58,24 +59,24 @@ class Repetition:
 
 
 class RunLimits:
-    """One run's limits, looked at between two steps, with everything answered that was asked for."""
+    """The limits of one run, checked between two steps, when all calls have results."""
 
     def __init__(self, agent: AgentState, tally: RunTally) -> None:
         """
         Args:
-            agent: whose run it is.
-            tally: the sums of the run.
+            agent: the agent.
+            tally: counts the usage of the run.
         """
         self._agent = agent
         self._tally = tally
         self._repetition = Repetition()
 
     def reached(self, turn: Turn, step: int) -> Ending | None:
-        """Why there is no step after this turn.
+        """Return the ending if a limit is reached after this turn; None: the run may continue.
 
         Args:
-            turn: the last one.
-            step: how many there were.
+            turn: the last turn.
+            step: the number of steps so far.
         """
         config = self._agent.config
         cap = DEFAULT_MAX_STEPS if config.max_steps is not None and config.max_steps <= 0 else config.max_steps
@@ -91,20 +92,20 @@ class RunLimits:
         return None
 
     def overrun(self) -> str | None:
-        """Which budget is used up, of this run or of one it works for; None while there is something left of each."""
+        """Return the budget that is used up, of this run or of a parent's, as text; None if none is."""
         config = self._agent.config
         above = config.parent_overrun
         return config.budget.overrun(self._tally) or (above() if above is not None else None)
 
     def nudge(self) -> None:
-        """Tells the model, behind its results, that it goes round in circles (P02)."""
+        """Append a message behind the results that tells the model it is repeating itself."""
         limits, repetition = self._agent.config.repetition, self._repetition
         if limits is not None and repetition.grew and repetition.rounds == limits.nudge_at:
             self._agent.publisher.publish(LoopDetected(tool=repetition.tools, count=repetition.rounds, action="nudge"))
             self._agent.add_message(user_message(NUDGE.format(rounds=repetition.rounds), "notice"))
 
     def _repeated_rounds(self, turn: Turn) -> int:
-        """How often in a row the model did what it did now; what a person says in between begins a new count."""
+        """Return how often in a row the model did the same; a message of the user in between resets the count."""
         if turn.answer is None or not turn.calls.tool_results or self._agent.queue.waiting:
             self._repetition = Repetition()
             return 0
