@@ -269,7 +269,7 @@ async def test_what_waits_survives_an_abort_and_is_delivered_next_time(bench: Be
         b.loop.follow_up("later")
         for _ in range(20):
             await asyncio.sleep(0)
-        b.loop.abort("cancelled by a person")
+        b.loop.abort("cancelled by the user")
 
     assert running.result().reason == "aborted"
     assert [message.text for message in b.loop.waiting_messages] == ["wait", "later"]

@@ -117,7 +117,7 @@ class AllowAllPolicy:
             ConfigurationError: `mode` is not `allow`.
         """
         if mode is not PermissionMode.ALLOW:
-            raise ConfigurationError(f"mode {mode} needs a permission policy, and this agent was given none")
+            raise ConfigurationError(f"mode {mode} needs a permission policy, and this agent has none")
 
     def floor(self, tool: Tool, arguments: JsonObject) -> PermissionDecision | None:
         """Return None: nothing is refused in all modes."""

@@ -31,8 +31,7 @@ class EmptyAnswerError(ProviderError):
 
     def __init__(self) -> None:
         super().__init__(
-            "The model gave an empty answer, also when it was asked once more. The conversation was kept; send a "
-            "message to go on.",
+            "The model gave an empty answer twice. The conversation was kept; send a message to continue.",
             kind="bad_response",
         )
 
@@ -85,7 +84,7 @@ class Attempt:
         finally:
             self.model_ms = (time.monotonic() - began) * 1000
         if self.state.stop_reason is None:
-            return ProviderError("The model's answer ended without saying why; send again.", kind="stream_cut")
+            return ProviderError("The model's answer ended without a stop reason; send it again.", kind="stream_cut")
         if self.state.is_empty and self.state.stop_reason not in _MAY_BE_EMPTY:
             return EmptyAnswerError()
         return None

@@ -93,7 +93,7 @@ async def _summary_of(agent: AgentState, transcript: str, focus: str, spend: Spe
     if problem is None and (state.stop_reason not in ("end_turn", "stop_sequence") or state.calls or not text):
         problem = f"its answer could not be used ({state.stop_reason or 'no end'})"
     if problem is not None:
-        words = f"The model could not sum up the conversation: {problem}. A plain list of what was done stands in."
+        words = f"The model could not summarise the conversation: {problem}. A list of the calls replaces it."
         agent.publisher.publish(Warned(code="summary_failed", text=words))
         return None
     return text

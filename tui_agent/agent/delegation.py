@@ -135,7 +135,7 @@ async def chain(links: Sequence[Link], text: str) -> ChainResult:
     for link in links:
         if isinstance(link, AgentLoop):
             if texts:
-                write_layer(link.history.registry, CONTEXT_LAYER, f"The step before gave:\n\n{text}", OWNER)
+                write_layer(link.history.registry, CONTEXT_LAYER, f"Output of the previous step:\n\n{text}", OWNER)
             report = await link.run(text)
             if report.reason != "done":
                 return ChainResult(tuple(texts), report)
@@ -181,7 +181,7 @@ async def consolidate(
     if parent.origin.depth >= MAX_DEPTH:
         raise _too_deep()
     if rounds < 1:
-        raise ConfigurationError(f"sub-agents cannot work for {rounds} rounds; it takes 1 or more")
+        raise ConfigurationError(f"rounds of sub-agents must be 1 or more, got {rounds}")
 
     async def work(words: Sequence[str]) -> list[AgentRunReport]:
         async with asyncio.TaskGroup() as group:
@@ -242,8 +242,8 @@ def outcome_text(report: AgentRunReport) -> str:
     if report.reason == "done" and text:
         return text
     why = f": {report.error}" if report.error else ""
-    said = f"\n\nIts last words:\n{text}" if text else ""
-    reason = report.reason if report.reason != "done" else "it said nothing"
+    said = f"\n\nIts last text:\n{text}" if text else ""
+    reason = report.reason if report.reason != "done" else "it gave no answer"
     return f"The sub-agent did not finish ({reason}{why}).{said}"
 
 
@@ -262,7 +262,7 @@ def _made(
     chosen = own if tools is None else [tool for tool in own if tool.name in tools]
     unknown = set(tools or ()) - {tool.name for tool in chosen}
     if unknown:
-        raise ConfigurationError(f"a sub-agent cannot have what its parent has not: {', '.join(sorted(unknown))}")
+        raise ConfigurationError(f"a sub-agent cannot have tools that its parent lacks: {', '.join(sorted(unknown))}")
     plain = tuple(tool for tool in chosen if not isinstance(tool, AgentBoundTool))
     config = replace(config, tools=plain, max_steps=max_steps)
     if context == "fork":
@@ -286,4 +286,4 @@ def _made(
 
 
 def _too_deep() -> ConfigurationError:
-    return ConfigurationError(f"sub-agents may stand at most {MAX_DEPTH} deep; do this part yourself")
+    return ConfigurationError(f"sub-agents can be nested at most {MAX_DEPTH} levels deep; do this part yourself")

@@ -179,7 +179,7 @@ class AgentRun:
             queue.take_follow_up()
             if not await self._delivery.deliver("at the start"):
                 self._agent.add_message(user_message(CONTINUE_TEXT, "notice"))
-        self._repair("the messages it was started with are no whole conversation")
+        self._repair("its input is not a complete conversation")
         return None
 
     async def _refresh_system(self) -> Ending | None:
@@ -189,7 +189,7 @@ class AgentRun:
             return None
         text = await unless_cancelled(self._stop_tokens.now, asked(system, timeout=None))
         if isinstance(text, Crash):
-            error = f"The system prompt could not be made: {text.text}. Nothing was sent; the message was kept."
+            error = f"The system prompt function failed: {text.text}. Nothing was sent; the message was kept."
             return Ending("error", error=error)
         write_layer(self._agent.history.registry, SYSTEM_LAYER, str(text), OWNER)
         return None

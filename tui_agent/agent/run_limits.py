@@ -112,7 +112,7 @@ class RunLimits:
         return self._repetition.note(turn.answer, turn.calls.tool_results)
 
     def _ended_early(self, reason: RunReason, why: str) -> Ending:
-        note = f"(Ended {why}; run it on to continue.)"
+        note = f"(Ended {why}. Send a message to continue.)"
         text = self._tally.final_text
         return Ending(reason, text=f"{text}\n\n{note}" if text else note)
 

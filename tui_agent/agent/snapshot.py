@@ -74,7 +74,7 @@ class AgentLoopSnapshot(FrozenModel):
 def tool_warnings(before: Iterable[str], now: Iterable[str]) -> tuple[Warned, ...]:
     """Return warnings for tools that were removed or added since the snapshot was taken (S4-78)."""
     known, present = list(before), list(now)
-    gone, new = "is gone since this session was saved; calls of it fail", "is new since this session was saved"
+    gone, new = "was removed since this session was saved; calls of it fail", "was added since this session was saved"
     removed = [
         Warned(code="tool_removed", text=f"tool {name} {gone}", context={"tool": name})
         for name in known

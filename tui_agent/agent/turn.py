@@ -161,7 +161,7 @@ class Turn:
         if self.ending is not None:
             attempt.refuse_calls(self.ending.error or self.ending.text)
         elif answer.stop_reason == "max_tokens" and not answer.tool_calls:
-            text = "The answer was cut off at the model's output limit; ask it to go on."
+            text = "The answer was cut off at the model's output limit; ask the model to continue."
             self._publish(Warned(code="output_limit", text=text))
         await attempt.run_calls(cut=answer.stop_reason == "max_tokens")
 
@@ -201,8 +201,8 @@ class Turn:
 
     async def _discard_attempt(self, attempt: Attempt, problem: ProviderError, number: int, wait: float) -> None:
         """Discard this attempt, and publish that another follows."""
-        await attempt.discard_answer("the model's answer broke off and is asked for again")
-        self._agent.queue.requeue("the answer it was to follow was thrown away")
+        await attempt.discard_answer("the model's answer broke off and is requested again")
+        self._agent.queue.requeue("the answer before it was discarded")
         is_empty = isinstance(problem, EmptyAnswerError)
         self._publish(
             StepRetry(
@@ -292,12 +292,12 @@ def _ending_of(answer: AssistantMessage, detail: str) -> Ending | None:
     match answer.stop_reason:
         case "refusal":
             why = f" ({detail})" if detail else ""
-            error = f"The model declined to answer{why}. The conversation was kept; put the request in other words."
+            error = f"The model declined to answer{why}. The conversation was kept; rephrase the request."
             return Ending("error", error=error)
         case "model_context_window_exceeded":
             error = (
                 "The conversation no longer fits into the model's context window. It was kept; compact it or start a "
-                "new one."
+                "new session."
             )
             return Ending("error", error=error, error_kind="context_exceeded")
         case _:

@@ -133,7 +133,7 @@ async def test_send_now_runs_queued_messages_after_the_run() -> None:
     bridge = AgentBridge(agent, EventBus())
     bridge.submit("instead")
     bridge.send_now()
-    assert agent.asked == [("abort", "a person sent a message now")]
+    assert agent.asked == [("abort", "the user sent a message")]
 
     agent.running = False
     bridge.submit("what ran")
@@ -180,7 +180,7 @@ def test_interrupts_and_answers_reach_the_agent() -> None:
     bridge.stop()
     bridge.cancel()
 
-    assert agent.asked == ["stop", ("abort", "cancelled by a person")]
+    assert agent.asked == ["stop", ("abort", "cancelled by the user")]
     assert bridge.decide("known", ApprovalDecision(decision="approve"))
     assert not bridge.decide("unknown", ApprovalDecision(decision="deny"))
 
