@@ -1,4 +1,4 @@
-"""Stand-ins for the rooms the loop does not know: a policy, a guardrail, a place for checkpoints."""
+"""Fakes of a policy, a guardrail and a checkpoint store."""
 
 from dataclasses import dataclass, field
 

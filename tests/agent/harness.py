@@ -1,4 +1,4 @@
-"""An agent on a bench: a scripted model, small tools, every event written down, everything judged afterwards."""
+"""A test bench for an agent: a scripted model, small tools, and a check of all recorded events afterwards."""
 
 import asyncio
 from collections.abc import Collection, Iterable

@@ -114,7 +114,7 @@ async def test_it_has_no_tool_that_its_parent_has_not(bench: BenchMaker) -> None
     assert "cannot have tools that its parent lacks: fly" in b.results[1].text
 
 
-async def test_they_go_three_deep_and_no_deeper(bench: BenchMaker) -> None:
+async def test_sub_agents_nest_three_levels_deep_and_no_deeper(bench: BenchMaker) -> None:
     down = [reply(call("agent", task=f"floor {floor}")) for floor in (1, 2, 3)]
     b = made(bench, *down, "Bottom.", "Up.", "Up.", "Top.")
 
@@ -125,7 +125,7 @@ async def test_they_go_three_deep_and_no_deeper(bench: BenchMaker) -> None:
     assert max(envelope.origin.depth for envelope in b.envelopes) == 3
 
 
-async def test_at_the_bottom_a_program_is_refused_too(bench: BenchMaker) -> None:
+async def test_a_program_is_refused_at_the_deepest_level_too(bench: BenchMaker) -> None:
     b = bench(["never"], depth=3)
 
     with pytest.raises(ConfigurationError, match="nested at most 3 levels deep"):

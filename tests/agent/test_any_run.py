@@ -1,4 +1,4 @@
-"""Whatever the model says, whenever a person speaks or brakes, however calls are run: all is whole afterwards."""
+"""Any answers, messages, interrupts and strategies leave a complete conversation."""
 
 import asyncio
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""How long a person was waited for."""
+"""The time spent waiting for the user."""
 
 from tui_agent.agent.approval_wait_clock import ApprovalWaitClock
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved
@@ -12,7 +12,7 @@ def answered(request_id: str) -> ApprovalResolved:
     return ApprovalResolved(request_id=request_id, call_id="c", decision="approve", by="user")
 
 
-def test_questions_that_overlap_are_one_wait_and_those_of_sub_agents_count_above_too() -> None:
+def test_overlapping_requests_are_one_wait_and_those_of_sub_agents_count_for_the_parent() -> None:
     clock = {"now": 0.0}
     above = ApprovalWaitClock(now=lambda: clock["now"])
     first, second = (ApprovalWaitClock(above, now=lambda: clock["now"]) for _ in range(2))

@@ -1,4 +1,4 @@
-"""A call that the person makes (`!cmd`): the same pipeline, and what it gives for the model to read, or not."""
+"""Commands of the user (`!cmd`): the same pipeline, with a result that the model reads or not."""
 
 import asyncio
 
@@ -24,7 +24,7 @@ from .fakes import FakePolicy
 from .harness import BenchMaker, ScriptedTool
 
 
-async def test_what_it_gives_is_read_by_the_model_with_the_next_request(bench: BenchMaker) -> None:
+async def test_the_model_reads_the_result_with_the_next_request(bench: BenchMaker) -> None:
     b = bench(["I see."], ScriptedTool("bash"))
 
     result = await b.loop.run_command("bash", {"n": 7}, "!look 7")
@@ -38,7 +38,7 @@ async def test_what_it_gives_is_read_by_the_model_with_the_next_request(bench: B
     assert first.kind == "command"
 
 
-async def test_a_private_one_stays_with_the_person(bench: BenchMaker) -> None:
+async def test_a_private_command_is_not_shared_with_the_model(bench: BenchMaker) -> None:
     b = bench(["Hello."], ScriptedTool("bash"))
 
     await b.loop.run_command("bash", {}, "!!look", shared=False)
@@ -48,7 +48,7 @@ async def test_a_private_one_stays_with_the_person(bench: BenchMaker) -> None:
     assert [event.status for event in b.of(ToolEnded)] == ["ok"]
 
 
-async def test_its_events_are_those_of_a_run_with_one_call_and_no_answer(bench: BenchMaker) -> None:
+async def test_a_command_publishes_a_run_with_one_call_and_no_answer(bench: BenchMaker) -> None:
     b = bench((), ScriptedTool("bash"))
 
     await b.loop.run_command("bash", {}, "!look")
@@ -79,7 +79,7 @@ async def test_it_is_asked_about_like_any_call(bench: BenchMaker) -> None:
 
 
 @pytest.mark.parametrize("name", ["bash", "missing"])
-async def test_what_never_ran_tells_the_model_nothing(bench: BenchMaker, name: str) -> None:
+async def test_a_command_that_never_ran_is_not_shared(bench: BenchMaker, name: str) -> None:
     tool = ScriptedTool("bash")
     b = bench((), tool, policy=FakePolicy(PermissionMode.DENY))
 
@@ -91,7 +91,7 @@ async def test_what_never_ran_tells_the_model_nothing(bench: BenchMaker, name: s
     assert b.of(PermissionDecided) or name == "missing"
 
 
-async def test_hooks_hear_of_it(bench: BenchMaker) -> None:
+async def test_hooks_are_called_for_a_command(bench: BenchMaker) -> None:
     hooks = HookBus()
     hooks.add("before_tool", lambda question: DenyCall("not today"))
     tool = ScriptedTool("bash")
@@ -103,7 +103,7 @@ async def test_hooks_hear_of_it(bench: BenchMaker) -> None:
     assert tool.runs == []
 
 
-async def test_an_abort_ends_it_and_what_it_gave_is_kept(bench: BenchMaker) -> None:
+async def test_an_abort_ends_a_command_and_keeps_its_output(bench: BenchMaker) -> None:
     tool = ScriptedTool("bash").hold()
     b = bench((), tool, options=ExecutionOptions(grace=0))
     async with asyncio.TaskGroup() as group:
@@ -131,7 +131,7 @@ async def test_a_cancelled_task_leaves_nothing_open(bench: BenchMaker) -> None:
     assert not b.loop.running
 
 
-async def test_one_thing_at_a_time(bench: BenchMaker) -> None:
+async def test_runs_and_commands_exclude_each_other(bench: BenchMaker) -> None:
     tool = ScriptedTool("bash").hold()
     b = bench([reply(call("bash")), "Done."], tool)
     async with asyncio.TaskGroup() as group:
@@ -145,7 +145,7 @@ async def test_one_thing_at_a_time(bench: BenchMaker) -> None:
     assert len(b.of(RunEnded)) == 1
 
 
-async def test_a_message_that_comes_meanwhile_waits_for_the_next_run(bench: BenchMaker) -> None:
+async def test_a_message_during_a_command_is_queued_for_the_next_run(bench: BenchMaker) -> None:
     tool = ScriptedTool("bash").hold()
     b = bench(["Fine."], tool)
     async with asyncio.TaskGroup() as group:
@@ -160,7 +160,7 @@ async def test_a_message_that_comes_meanwhile_waits_for_the_next_run(bench: Benc
     assert [line.split(": ")[-1] for line in b.sent(0)] == ["!look\n\nbash", "Is it fine?"]
 
 
-async def test_filters_look_at_what_it_gives(bench: BenchMaker) -> None:
+async def test_filters_check_a_shared_result(bench: BenchMaker) -> None:
     class Refuser:
         name = "refuser"
 

@@ -42,7 +42,7 @@ def made(bench: BenchMaker, *steps: object, options: GuardOptions = DIGEST, **co
     return b
 
 
-async def test_a_run_that_fills_the_window_goes_on_with_a_shorter_conversation(bench: BenchMaker) -> None:
+async def test_a_run_that_fills_the_window_continues_with_a_compacted_conversation(bench: BenchMaker) -> None:
     b = made(bench, *looks(12, read=9_000), "Done.")
 
     report = await b.loop.run("Fix the tests")
@@ -61,7 +61,7 @@ async def test_a_run_that_fills_the_window_goes_on_with_a_shorter_conversation(b
     assert len(b.of(CompactionEnded)) == 1, "and not again at every step"
 
 
-async def test_the_model_sums_up_and_what_that_took_is_counted(bench: BenchMaker) -> None:
+async def test_the_usage_of_the_summary_is_counted(bench: BenchMaker) -> None:
     summary = reply("All files were read.", usage=Usage(input_tokens=500, output_tokens=20))
     b = made(bench, *looks(12, read=9_000), summary, "Done.", options=GuardOptions())
 
@@ -86,7 +86,7 @@ async def test_the_model_sums_up_and_what_that_took_is_counted(bench: BenchMaker
     ],
     ids=["error", "cut", "call", "call beside text", "blank"],
 )
-async def test_a_summary_that_cannot_be_used_gives_way_to_a_digest(bench: BenchMaker, bad: object) -> None:
+async def test_a_digest_replaces_an_unusable_summary(bench: BenchMaker, bad: object) -> None:
     b = made(bench, *looks(12, read=9_000), bad, "Done.", options=GuardOptions())
 
     report = await b.loop.run("Fix the tests")
@@ -95,7 +95,7 @@ async def test_a_summary_that_cannot_be_used_gives_way_to_a_digest(bench: BenchM
     assert [warning.code for warning in b.of(Warned)] == ["summary_failed"]
 
 
-async def test_a_server_that_finds_it_too_long_is_asked_once_more_with_less(bench: BenchMaker) -> None:
+async def test_a_request_that_is_too_long_is_sent_again_after_compaction(bench: BenchMaker) -> None:
     too_long = fail("context_exceeded", "prompt is too long", status=400)
     b = made(bench, *looks(12), too_long, "Done.")
 
@@ -116,7 +116,7 @@ async def test_too_long_twice_is_an_error_with_the_conversation_kept(bench: Benc
     assert len(b.of(CompactionEnded)) == 1
 
 
-async def test_too_long_where_nothing_can_be_taken_away_is_an_error(bench: BenchMaker) -> None:
+async def test_too_long_with_nothing_to_compact_is_an_error(bench: BenchMaker) -> None:
     b = made(bench, fail("context_exceeded", "prompt is too long", status=400), "unused")
 
     report = await b.loop.run("Fix the tests")
@@ -125,7 +125,7 @@ async def test_too_long_where_nothing_can_be_taken_away_is_an_error(bench: Bench
     assert [event.ok for event in b.of(CompactionEnded)] == [False]
 
 
-async def test_an_abort_ends_it_and_leaves_everything_as_it_was(bench: BenchMaker) -> None:
+async def test_an_abort_during_compaction_leaves_the_conversation_unchanged(bench: BenchMaker) -> None:
     reached = asyncio.Event()
     b = made(bench, *looks(12, read=9_000), reply(Wait(asyncio.Event(), reached)), options=GuardOptions())
 
@@ -141,7 +141,7 @@ async def test_an_abort_ends_it_and_leaves_everything_as_it_was(bench: BenchMake
     assert b.provider.closed_early == 1
 
 
-async def test_a_follow_up_that_waits_meanwhile_is_delivered_in_the_same_run(bench: BenchMaker) -> None:
+async def test_a_follow_up_queued_during_compaction_is_delivered_in_the_same_run(bench: BenchMaker) -> None:
     """Compaction does not end a run, and leaves the queue unchanged."""
     reached, go_on = asyncio.Event(), asyncio.Event()
     summary = reply("All was looked at.", Wait(go_on, reached))
@@ -158,7 +158,7 @@ async def test_a_follow_up_that_waits_meanwhile_is_delivered_in_the_same_run(ben
     assert b.texts[-3:] == ["assistant: Done.", "user: and this", "assistant: This, too."]
 
 
-async def test_a_person_can_ask_for_it_and_take_it_back(bench: BenchMaker) -> None:
+async def test_the_user_can_compact_and_undo_it(bench: BenchMaker) -> None:
     b = made(bench, *looks(12), "Done.", "Again.")
     await b.loop.run("Fix the tests")
     before = list(b.loop.history.messages())
@@ -177,7 +177,7 @@ async def test_a_person_can_ask_for_it_and_take_it_back(bench: BenchMaker) -> No
         b.loop.undo_compaction()
 
 
-async def test_what_a_person_wants_kept_is_told_to_the_model(bench: BenchMaker) -> None:
+async def test_the_focus_is_passed_to_the_model(bench: BenchMaker) -> None:
     b = made(bench, *looks(12), "Done.", "Short.", options=GuardOptions())
     await b.loop.run("Fix the tests")
 
@@ -186,7 +186,7 @@ async def test_what_a_person_wants_kept_is_told_to_the_model(bench: BenchMaker) 
     assert b.provider.requests[-1].messages[0].text.endswith("keep this above all: the file names")
 
 
-async def test_while_a_run_goes_on_nobody_condenses_by_hand(bench: BenchMaker) -> None:
+async def test_manual_compaction_is_refused_during_a_run(bench: BenchMaker) -> None:
     tool = ScriptedTool("slow").hold()
     b = bench([reply(call("slow")), "Done."], tool)
 
@@ -200,7 +200,7 @@ async def test_while_a_run_goes_on_nobody_condenses_by_hand(bench: BenchMaker) -
         tool.go_on.set()
 
 
-async def test_without_a_guard_the_conversation_stays_as_it_is(bench: BenchMaker) -> None:
+async def test_without_a_guard_the_conversation_is_never_compacted(bench: BenchMaker) -> None:
     b = bench(["Done."], guard=None)
     await b.loop.run("Go")
 
@@ -210,9 +210,7 @@ async def test_without_a_guard_the_conversation_stays_as_it_is(bench: BenchMaker
 
 @pytest.mark.parametrize("undone", [False, True])
 @pytest.mark.parametrize("target", [0.05, 0.4], ids=["condensed", "cut"])
-async def test_the_journal_gives_back_the_conversation_as_it_was_condensed(
-    bench: BenchMaker, undone: bool, target: float
-) -> None:
+async def test_the_journal_restores_the_compacted_conversation(bench: BenchMaker, undone: bool, target: float) -> None:
     b = made(bench, *looks(12), "Done.", "Again.", "More.", options=GuardOptions(target=target, strategy="digest"))
     b.loop.add_tool(ScriptedTool("other"))
     await b.loop.run("Fix the tests")

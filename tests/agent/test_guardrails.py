@@ -1,4 +1,4 @@
-"""Guardrails: asked in order, first trip wins, what fails does not pass (S4-67 … S4-70)."""
+"""Guardrails are called in order, the first tripwire decides, and failures do not pass (S4-67 … S4-70)."""
 
 import asyncio
 import contextlib

@@ -34,7 +34,7 @@ def no_secrets(text: str) -> InputVerdict:
     return InputVerdict("reject", "it holds a key") if "sk-" in text else InputVerdict()
 
 
-async def test_what_passes_is_said_as_it_is_and_notes_stand_behind_it(bench: BenchMaker) -> None:
+async def test_a_message_that_passes_is_unchanged_and_notes_follow_it(bench: BenchMaker) -> None:
     quiet = FakeFilter("quiet", lambda _: InputVerdict())
     first = FakeFilter("first", lambda _: InputVerdict("warn", "be careful"))
     second = FakeFilter("second", lambda _: InputVerdict("warn", "very careful"))
@@ -49,7 +49,7 @@ async def test_what_passes_is_said_as_it_is_and_notes_stand_behind_it(bench: Ben
     ]
 
 
-async def test_the_first_that_refuses_ends_the_run_before_anything_is_sent(bench: BenchMaker) -> None:
+async def test_the_first_rejection_ends_the_run_before_a_request_is_sent(bench: BenchMaker) -> None:
     later = FakeFilter("later", lambda _: InputVerdict())
     b = bench(["never"], input_filters=[FakeFilter("keys", no_secrets), later])
 
@@ -63,7 +63,7 @@ async def test_the_first_that_refuses_ends_the_run_before_anything_is_sent(bench
 
 
 @pytest.mark.parametrize("answer", [lambda _: 1 / 0, lambda _: "yes"], ids=["raises", "nonsense"])
-async def test_a_filter_that_fails_lets_nothing_pass(bench: BenchMaker, answer: Callable[[str], object]) -> None:
+async def test_a_failing_filter_rejects_the_message(bench: BenchMaker, answer: Callable[[str], object]) -> None:
     b = bench(["never"], input_filters=[FakeFilter("broken", answer)])
 
     assert (await b.loop.run("Go")).reason == "input_rejected"
@@ -71,7 +71,7 @@ async def test_a_filter_that_fails_lets_nothing_pass(bench: BenchMaker, answer: 
 
 
 @pytest.mark.parametrize(("how", "source"), [("steer", "steering"), ("follow_up", "follow_up")])
-async def test_what_is_said_meanwhile_is_looked_at_too_and_a_refused_word_is_dropped(
+async def test_messages_during_a_run_are_filtered_and_rejected_ones_dropped(
     bench: BenchMaker, how: str, source: str
 ) -> None:
     tool = ScriptedTool("look").hold()
@@ -92,7 +92,7 @@ async def test_what_is_said_meanwhile_is_looked_at_too_and_a_refused_word_is_dro
 
 
 @pytest.mark.parametrize("how", ["steer", "follow_up"])
-async def test_where_only_refused_words_wait_the_run_is_done(bench: BenchMaker, how: str) -> None:
+async def test_a_run_ends_when_only_rejected_messages_are_queued(bench: BenchMaker, how: str) -> None:
     b = bench([], input_filters=[FakeFilter("keys", no_secrets)])
 
     def speak(_: ModelRequest) -> Reply:
@@ -105,7 +105,7 @@ async def test_where_only_refused_words_wait_the_run_is_done(bench: BenchMaker, 
     assert (b.provider.left, b.loop.waiting_messages) == (1, ())
 
 
-async def test_an_abort_while_a_filter_thinks_leaves_the_message_waiting(bench: BenchMaker) -> None:
+async def test_an_abort_during_a_filter_leaves_the_message_queued(bench: BenchMaker) -> None:
     asked = asyncio.Event()
 
     class Slow(FakeFilter):

@@ -36,7 +36,7 @@ def looks(count: int, name: str = "look") -> list[Reply]:
     return [reply(f"Look {place}.", call(name)) for place in range(count)]
 
 
-async def test_a_budget_of_tokens_ends_the_run_behind_the_step_that_used_it_up(bench: BenchMaker) -> None:
+async def test_a_token_budget_ends_the_run_after_the_step_that_exceeded_it(bench: BenchMaker) -> None:
     tool = CountingTool("look")
     b = bench(looks(9), tool, budget=Budget(tokens=40))
 
@@ -48,7 +48,7 @@ async def test_a_budget_of_tokens_ends_the_run_behind_the_step_that_used_it_up(b
     assert (await b.loop.run("On")).step_count == 3, "each run has a budget of its own"
 
 
-async def test_a_budget_of_money_ends_the_run(bench: BenchMaker) -> None:
+async def test_a_cost_budget_ends_the_run(bench: BenchMaker) -> None:
     b = bench(looks(9), CountingTool("look"), budget=Budget(cost_usd=0.02))
     b.provider.model = ModelInfo("paid", input_price=1000.0, output_price=0.0)
 
@@ -59,7 +59,7 @@ async def test_a_budget_of_money_ends_the_run(bench: BenchMaker) -> None:
     assert "$0.02 of $0.02" in report.final_text
 
 
-def test_a_budget_of_time_does_not_count_what_a_person_took() -> None:
+def test_a_time_budget_excludes_the_time_spent_waiting_for_the_user() -> None:
     budget = Budget(seconds=0.05)
     now = [0.0]
     waits = ApprovalWaitClock(now=lambda: now[0])
@@ -71,25 +71,25 @@ def test_a_budget_of_time_does_not_count_what_a_person_took() -> None:
     assert budget.overrun(tally) is None
 
 
-async def test_what_costs_nobody_knows_is_not_counted(bench: BenchMaker) -> None:
+async def test_unknown_costs_are_not_counted(bench: BenchMaker) -> None:
     b = bench([*looks(2), "Done."], CountingTool("look"), budget=Budget(cost_usd=0.000001))
 
     assert (await b.loop.run("Go")).reason == "done"
 
 
 @pytest.mark.parametrize("wrong", [{"tokens": 0}, {"cost_usd": -1.0}, {"seconds": float("nan")}])
-def test_a_senseless_budget_is_refused(wrong: dict[str, float]) -> None:
+def test_an_invalid_budget_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigurationError, match="must be more than 0"):
         Budget(**wrong)  # pyright: ignore
 
 
 @pytest.mark.parametrize(("nudge", "stop"), [(1, 5), (3, 3), (4, 3), (0, 0)])
-def test_senseless_repetition_limits_are_refused(nudge: int, stop: int) -> None:
+def test_invalid_repetition_limits_are_refused(nudge: int, stop: int) -> None:
     with pytest.raises(ConfigurationError, match="1 < nudge_at < stop_at"):
         RepetitionLimits(nudge, stop)
 
 
-async def test_the_same_again_and_again_is_nudged_once_then_ended(bench: BenchMaker) -> None:
+async def test_repetition_is_nudged_once_then_ends_the_run(bench: BenchMaker) -> None:
     tool = ScriptedTool("look")
     b = bench(looks(20), tool)
 
@@ -106,7 +106,7 @@ async def test_the_same_again_and_again_is_nudged_once_then_ended(bench: BenchMa
     assert b.sent(3)[-1].startswith("user: You have now made the same calls")
 
 
-async def test_a_model_that_listens_to_the_nudge_goes_on(bench: BenchMaker) -> None:
+async def test_a_model_that_follows_the_nudge_continues(bench: BenchMaker) -> None:
     def listens(request: ModelRequest) -> Reply:
         last = request.messages[-1]
         nudged = isinstance(last, UserMessage) and "try another way" in last.text
@@ -117,14 +117,14 @@ async def test_a_model_that_listens_to_the_nudge_goes_on(bench: BenchMaker) -> N
     assert (await b.loop.run("Go")).reason == "done"
 
 
-async def test_calls_whose_results_change_are_no_circle(bench: BenchMaker) -> None:
+async def test_calls_with_changing_results_are_not_repetition(bench: BenchMaker) -> None:
     b = bench([*looks(12), "Done."], CountingTool("look"))
 
     assert (await b.loop.run("Go")).reason == "done"
     assert b.of(LoopDetected) == []
 
 
-async def test_a_circle_of_several_steps_is_one_too(bench: BenchMaker) -> None:
+async def test_a_pattern_of_several_steps_is_repetition_too(bench: BenchMaker) -> None:
     names = ["look", "change", "check"] * 8
     b = bench([reply(call(name)) for name in names], *(ScriptedTool(name) for name in ("look", "change", "check")))
 
@@ -134,7 +134,7 @@ async def test_a_circle_of_several_steps_is_one_too(bench: BenchMaker) -> None:
     assert [(event.action, event.count) for event in b.of(LoopDetected)] == [("nudge", 3), ("abort", 6)]
 
 
-async def test_what_a_person_says_begins_a_new_count(bench: BenchMaker) -> None:
+async def test_a_message_of_the_user_resets_the_count(bench: BenchMaker) -> None:
     b = bench([], ScriptedTool("look"))
 
     def steered(request: ModelRequest) -> Reply:
@@ -148,7 +148,7 @@ async def test_what_a_person_says_begins_a_new_count(bench: BenchMaker) -> None:
     assert b.of(LoopDetected) == []
 
 
-async def test_the_look_for_circles_can_be_left_out(bench: BenchMaker) -> None:
+async def test_repetition_limits_can_be_disabled(bench: BenchMaker) -> None:
     b = bench([*looks(9), "Done."], ScriptedTool("look"), repetition=None)
 
     assert (await b.loop.run("Go")).reason == "done"
@@ -174,7 +174,7 @@ def test_rounds_are_counted_for_the_shortest_pattern_that_repeats() -> None:
     ]
 
 
-async def test_a_call_with_effects_is_on_record_before_it_is_executed(bench: BenchMaker) -> None:
+async def test_a_call_with_effects_is_stored_before_it_is_executed(bench: BenchMaker) -> None:
     order: list[str] = []
     tool = ScriptedTool("change")
 

@@ -1,4 +1,4 @@
-"""Final answers that must fit a type: how the model is told, what fits, and the one turn that repairs."""
+"""Final answers of a type: the instructions, the check, and the one repair turn."""
 
 from dataclasses import dataclass
 from enum import Enum

@@ -1,4 +1,4 @@
-"""A run's report in words."""
+"""A run's report as text."""
 
 from tui_agent.agent.report_text import report_text
 from tui_agent.protocol.messages import Usage

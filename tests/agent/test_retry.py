@@ -37,12 +37,12 @@ def test_the_server_is_never_asked_earlier_than_it_said(attempt: int, retry_afte
     assert wait >= retry_after
 
 
-def test_a_server_that_asks_for_hours_is_not_waited_for() -> None:
+def test_a_retry_after_of_hours_ends_the_retries() -> None:
     assert RetryPolicy().wait_before(2, _failure(retry_after=3_600)) is None
 
 
 @pytest.mark.parametrize("wrong", [{"max_attempts": 0}, {"first_wait": -1}, {"longest_retry_after": -0.1}])
-def test_a_senseless_policy_is_refused(wrong: dict[str, int]) -> None:
+def test_an_invalid_policy_is_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ConfigurationError):
         RetryPolicy(**wrong)
 

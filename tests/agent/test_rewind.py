@@ -1,4 +1,4 @@
-"""An agent whose conversation is put back to what it was."""
+"""Rewinding the conversation of an agent."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ def told(to_seq: int, *, conversation: bool = True, says: str = "") -> SessionRe
     return SessionRewound(to_seq=to_seq, from_seq=to_seq + 1, text="x", conversation=conversation, notice=notice)
 
 
-async def test_the_next_run_goes_on_from_there(bench: BenchMaker) -> None:
+async def test_the_next_run_continues_from_the_rewound_conversation(bench: BenchMaker) -> None:
     b = bench(["one", "two", "three"])
     b.condenses = True
     await b.loop.run("first")
@@ -42,7 +42,7 @@ async def test_a_notice_is_the_newest_message(bench: BenchMaker) -> None:
     assert b.loop.history.messages()[-1].role == "user"
 
 
-async def test_it_is_refused_while_a_run_goes_on(bench: BenchMaker) -> None:
+async def test_rewind_is_refused_during_a_run(bench: BenchMaker) -> None:
     tool = ScriptedTool("look").hold()
     b = bench([reply(call("look")), "done"], tool)
     async with asyncio.TaskGroup() as tasks:
@@ -53,7 +53,7 @@ async def test_it_is_refused_while_a_run_goes_on(bench: BenchMaker) -> None:
         tool.go_on.set()
 
 
-async def test_a_shortening_from_before_is_not_taken_back_any_more(bench: BenchMaker) -> None:
+async def test_a_compaction_before_the_rewind_can_no_longer_be_undone(bench: BenchMaker) -> None:
     guard = ContextGuard()
     b = bench(["one"], guard=guard)
     await b.loop.run("first")

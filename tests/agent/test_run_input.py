@@ -1,4 +1,4 @@
-"""What a run may be started with, and what an agent may be told."""
+"""Valid and invalid inputs of a run and messages to an agent."""
 
 from typing import Any
 

@@ -115,7 +115,7 @@ CASES: dict[str, tuple[list[AgentEvent], str, str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_status_follows_from_what_was_told(case: str) -> None:
+def test_status_follows_from_the_events(case: str) -> None:
     events, status, detail = CASES[case]
 
     state = StatusState()
@@ -139,7 +139,7 @@ def test_any_sequence_of_events_has_a_status_and_is_idle_after_its_end(events: l
     assert status_of(fold_status(state, END)).status == "idle"
 
 
-def test_a_status_is_told_once_and_run_ended_stays_the_last_of_its_run() -> None:
+def test_a_status_is_published_once_and_run_ended_is_the_last_event_of_its_run() -> None:
     bus = ValidatingBus(whole=False)
     publisher = EventPublisher(bus, Origin(session_id="s", run_id="r"))
     told = bus.subscribe(merge=False)
@@ -159,7 +159,7 @@ def test_a_status_is_told_once_and_run_ended_stays_the_last_of_its_run() -> None
     ]
 
 
-def test_events_carry_where_the_agent_is() -> None:
+def test_events_carry_the_origin() -> None:
     bus = ValidatingBus(whole=False)
     publisher = EventPublisher(bus, Origin(session_id="s", agent_id="explorer"))
     told = bus.subscribe(merge=False)
@@ -175,7 +175,7 @@ def test_events_carry_where_the_agent_is() -> None:
     ]
 
 
-def test_what_has_no_bearing_on_it_leaves_the_state_as_it_is() -> None:
+def test_unrelated_events_leave_the_state_unchanged() -> None:
     state = StatusState(running=True)
 
     assert fold_status(state, MessageStarted(message_id="m", role="assistant")) is state

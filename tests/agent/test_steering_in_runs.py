@@ -310,7 +310,7 @@ async def test_a_steer_that_comes_while_others_are_on_their_way_lands_behind_the
     assert b.texts[-3:] == ["user: first", "user: second", "assistant: Fine."]
 
 
-async def test_messages_of_an_earlier_session_wait_again(bench: BenchMaker) -> None:
+async def test_messages_of_a_resumed_session_are_queued_again(bench: BenchMaker) -> None:
     b = bench(["Fine.", "Later."], waiting=(user_message("a", "steer"), user_message("b", "follow_up")))
 
     await b.loop.run()

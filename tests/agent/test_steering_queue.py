@@ -1,4 +1,4 @@
-"""Messages that wait are never merged, never lost, delivered once and in order (P18–P25)."""
+"""Queued messages are never merged or lost, and are delivered once and in order."""
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -120,7 +120,7 @@ class QueueAgainstLists(RuleBasedStateMachine):
 TestQueueAgainstLists = QueueAgainstLists.TestCase
 
 
-def test_events_tell_position_kind_text_and_the_message_itself() -> None:
+def test_events_contain_position_kind_text_and_the_message() -> None:
     events: list[AgentEvent] = []
     queue = SteeringQueue(events.append)
     queue.put(user_message("one"))
@@ -139,7 +139,7 @@ def test_events_tell_position_kind_text_and_the_message_itself() -> None:
     assert events[5] == SteeringRequeued(message_id=second.id, kind="steer", text="three", reason="the run was aborted")
 
 
-def test_messages_of_an_earlier_session_wait_again() -> None:
+def test_messages_of_a_resumed_session_are_queued_again() -> None:
     queue = SteeringQueue(lambda _: None)
     waiting = (user_message("a", "steer"), user_message("b", "follow_up"))
 

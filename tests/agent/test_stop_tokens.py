@@ -1,4 +1,4 @@
-"""One await ends when a token is set; everything else stays as it was."""
+"""A token ends one await and changes nothing else."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ async def _value() -> str:
     return "value"
 
 
-async def test_work_that_ends_gives_its_value_and_leaves_no_trace() -> None:
+async def test_finished_work_returns_its_value_and_leaves_no_callback() -> None:
     token = CancellationToken()
 
     assert await unless_cancelled(token, _value()) == "value"
@@ -23,7 +23,7 @@ async def test_work_that_ends_gives_its_value_and_leaves_no_trace() -> None:
     await asyncio.sleep(0)
 
 
-async def test_a_token_ends_the_wait_after_the_work_has_tidied_up() -> None:
+async def test_a_token_ends_the_wait_after_the_clean_up_of_the_work() -> None:
     token, tidied = CancellationToken(), asyncio.Event()
 
     async def work() -> None:
@@ -49,7 +49,7 @@ async def test_a_token_set_before_ends_the_work_at_its_first_wait() -> None:
     assert await _outcome(token, asyncio.Event().wait()) == "cancelled: already"
 
 
-async def test_a_parent_token_reaches_it() -> None:
+async def test_a_parent_token_ends_the_wait() -> None:
     parent = CancellationToken()
     token = parent.child()
 

@@ -49,7 +49,7 @@ async def test_a_guardrail_denies_a_call_or_withholds_its_result_and_a_tripwire_
 
 
 @pytest.mark.parametrize("kind", ["tool_input", "tool_output"])
-async def test_a_tripwire_behind_one_that_only_denies_ends_the_run_all_the_same(
+async def test_a_tripwire_behind_a_guardrail_that_only_denies_still_ends_the_run(
     bench: BenchMaker, kind: GuardrailKind
 ) -> None:
     rails = [FakeGuardrail("soft", SOFT, kind), FakeGuardrail("hard", TRIP, kind)]
@@ -62,7 +62,7 @@ async def test_a_tripwire_behind_one_that_only_denies_ends_the_run_all_the_same(
 
 
 @pytest.mark.parametrize("kind", ["tool_input", "tool_output"])
-async def test_what_passes_goes_on_and_nobody_else_is_asked(bench: BenchMaker, kind: GuardrailKind) -> None:
+async def test_a_call_that_passes_runs_without_further_questions(bench: BenchMaker, kind: GuardrailKind) -> None:
     look = ScriptedTool("look")
     rails = [FakeGuardrail(one, PASS, one) for one in ("input", "output", "tool_input", "tool_output")]
     b = bench([reply(call("look")), "Done."], look, guardrails=rails)
@@ -74,7 +74,7 @@ async def test_what_passes_goes_on_and_nobody_else_is_asked(bench: BenchMaker, k
     assert [{context.kind for context in rail.asked} for rail in rails] == [{rail.kind} for rail in rails]
 
 
-async def test_it_sees_the_call_as_it_would_run_the_conversation_and_the_result(bench: BenchMaker) -> None:
+async def test_a_guardrail_gets_the_effective_call_the_conversation_and_the_result(bench: BenchMaker) -> None:
     hooks = HookBus()
 
     @hooks.before_tool
@@ -103,7 +103,7 @@ async def test_it_sees_the_call_as_it_would_run_the_conversation_and_the_result(
     assert [message.role for message in context.messages] == ["user", "assistant", "user", "assistant"]
 
 
-async def test_one_that_fails_lets_no_call_pass_and_nobody_is_asked(bench: BenchMaker) -> None:
+async def test_a_failing_guardrail_stops_the_call_without_a_question(bench: BenchMaker) -> None:
     look = ScriptedTool("look")
     broken = FakeGuardrail("broken", ValueError("no model"), "tool_input")
     policy: Any = FakePolicy()
@@ -116,7 +116,7 @@ async def test_one_that_fails_lets_no_call_pass_and_nobody_is_asked(bench: Bench
     assert b.of(GuardrailTripped)[0].reason == "guardrail broken failed: no model"
 
 
-async def test_one_without_a_reason_is_named(bench: BenchMaker) -> None:
+async def test_a_guardrail_without_a_reason_is_named(bench: BenchMaker) -> None:
     b = bench(
         [reply(call("look")), "Done."],
         ScriptedTool("look"),
@@ -128,7 +128,7 @@ async def test_one_without_a_reason_is_named(bench: BenchMaker) -> None:
     assert b.of(GuardrailTripped)[0].reason == "guardrail mute did not pass"
 
 
-def test_a_guardrail_of_no_kind_is_refused_because_it_would_never_be_asked() -> None:
+def test_a_guardrail_of_an_unknown_kind_is_refused() -> None:
     class Misspelt:
         name = "mine"
         kind: Any = "tool-input"

@@ -1,4 +1,4 @@
-"""What an agent is made of refuses a value of the wrong kind at once, and names the field."""
+"""The configuration refuses values of the wrong kind at once and names the field."""
 
 import asyncio
 from dataclasses import fields, replace
