@@ -35,7 +35,7 @@ from tui_agent.agent import (
     RunReport,
     UserInput,
 )
-from tui_agent.agent.loop import restored_config
+from tui_agent.agent.checkpoints import restored_config
 from tui_agent.agent.loop_config import BeforeRequests, SystemText
 from tui_agent.agent.output_format import OutputT
 from tui_agent.agent.run_input import Trigger
@@ -204,7 +204,7 @@ class Agent(AgentLoop, Generic[OutputT]):
         )
         self._begin(config if snapshot is None else restored_config(snapshot, config), owns_provider=owns_provider)
         if snapshot is not None:
-            self._take_over(snapshot)
+            self._restore_state(snapshot)
 
     @classmethod
     def from_config(cls, config: AgentLoopConfig) -> Self:

@@ -111,7 +111,7 @@ async def test_it_has_no_tool_beyond_its_parents(bench: BenchMaker) -> None:
 
     assert [spec.name for spec in b.provider.requests[1].tools] == ["look"]
     assert [result.is_error for result in b.results] == [False, True]
-    assert "cannot have what its parent has not: fly" in b.results[1].text
+    assert "cannot have tools that its parent lacks: fly" in b.results[1].text
 
 
 async def test_sub_agents_nest_three_deep_and_no_deeper(bench: BenchMaker) -> None:
@@ -128,7 +128,7 @@ async def test_sub_agents_nest_three_deep_and_no_deeper(bench: BenchMaker) -> No
 async def test_at_the_deepest_level_a_library_call_is_refused_too(bench: BenchMaker) -> None:
     b = bench(["never"], depth=3)
 
-    with pytest.raises(ConfigurationError, match="at most 3 deep"):
+    with pytest.raises(ConfigurationError, match="nested at most 3 levels deep"):
         await delegate(b.loop, "deeper")
 
 
@@ -136,7 +136,7 @@ async def test_at_the_deepest_level_a_library_call_is_refused_too(bench: BenchMa
     ("steps", "text"),
     [
         ([fail("invalid_request", "no such model")], "did not finish (error: no such model)."),
-        ([reply("Half of it.", call("look", n=place)) for place in range(16)], "Its last words:\nHalf of it."),
+        ([reply("Half of it.", call("look", n=place)) for place in range(16)], "Its last text:\nHalf of it."),
         ([" ", " "], "did not finish (error: The model gave an empty answer"),
     ],
     ids=["error", "cap", "silence"],

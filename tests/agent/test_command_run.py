@@ -48,7 +48,7 @@ async def test_the_output_of_a_private_command_stays_with_the_user(bench: BenchM
     assert [event.status for event in b.of(ToolEnded)] == ["ok"]
 
 
-async def test_its_events_are_those_of_a_run_with_one_call_and_no_answer(bench: BenchMaker) -> None:
+async def test_a_command_publishes_a_run_with_one_call_and_no_answer(bench: BenchMaker) -> None:
     b = bench((), ScriptedTool("bash"))
 
     await b.loop.run_command("bash", {}, "!look")

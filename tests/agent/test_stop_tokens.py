@@ -49,7 +49,7 @@ async def test_a_token_that_is_already_set_ends_the_work_at_its_first_wait() -> 
     assert await _outcome(token, asyncio.Event().wait()) == "cancelled: already"
 
 
-async def test_a_parent_token_reaches_it() -> None:
+async def test_a_parent_token_ends_the_wait() -> None:
     parent = CancellationToken()
     token = parent.child()
 

@@ -221,7 +221,7 @@ async def test_a_rewind_is_refused_during_a_run(shop: Kept) -> None:
     class Busy:
         running = True
 
-        def go_back(self, *_: object) -> None:
+        def apply_rewind(self, *_: object) -> None:
             raise AssertionError
 
     busy = type(shop.rewinder)(

@@ -127,7 +127,7 @@ class Session:
             notice = user_message("It is as it was.", "notice") if "told" in what else None
             now = agent.bus.last_seq
             rewound = SessionRewound(to_seq=seq, from_seq=now, text="x", conversation=True, notice=notice)
-            agent.go_back(messages, rewound)
+            agent.apply_rewind(messages, rewound)
         self.told += self.heard.drain()
         self.past.append((self.told[-1].seq, tuple(self.agent.history.messages())))
 

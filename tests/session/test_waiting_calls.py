@@ -278,7 +278,7 @@ async def test_a_request_that_the_user_cancelled_is_not_repeated(desk: Desk) -> 
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(agent.run("do it"))
             await until_asked()(agent)
-            agent.abort("cancelled by a person")
+            agent.abort("cancelled by the user")
 
     assert desk.store.load(session.id).resumable_conversation is None
 

@@ -1,4 +1,4 @@
-"""A tour is recorded as a person takes it, and the same screen comes again from the file alone."""
+"""A recorded tour gives the same screens again from the file alone."""
 
 import asyncio
 import html
@@ -65,7 +65,7 @@ screenshots: Any = script("make_screenshots")
 
 
 class Taken:
-    """A tour that was taken: its file, and what stood on the screen at the moments it marks."""
+    """A recorded tour: its file, and the screen text at its marks."""
 
     def __init__(self, directory: Path) -> None:
         self.file = directory / "tour.jsonl"
@@ -111,7 +111,7 @@ def taken(tmp_path_factory: pytest.TempPathFactory) -> Taken:
 
 
 async def test_a_resumed_session_looks_the_same_once_its_past_is_read(tmp_path: Path) -> None:
-    """The glimpse of its end, shown while the engine comes, is no part of a recording: the whole past follows it."""
+    """The end of the session shown while the engine loads is not recorded; the whole past follows it."""
     past = past_of_runs(8)
     bus = EventBus()
     async with RecordingWriter(tmp_path / "r.jsonl") as sink:
@@ -148,7 +148,7 @@ async def test_a_resumed_session_looks_the_same_once_its_past_is_read(tmp_path: 
 
 
 def past_of_runs(count: int) -> list[Envelope]:
-    """What was told in an earlier life: runs with a call and an answer each."""
+    """Events of a resumed session: runs with a call and an answer each."""
     story = Story()
     for number in range(count):
         story.run(f"question {number}", f"r{number}").step(0)
@@ -170,12 +170,12 @@ async def test_a_recorded_stream_with_the_real_tools_makes_the_same_run(taken: T
             heard.close()
 
     before = [entry.value.event for entry in recording.entries if isinstance(entry.value, Envelope)]
-    assert what_was_said(told.result()) == what_was_said(before)
-    assert what_calls_gave(told.result()) == what_calls_gave(before)
+    assert messages_of(told.result()) == messages_of(before)
+    assert results_of(told.result()) == results_of(before)
 
 
 async def answering(loop: AgentLoop, heard: Subscription) -> list[AgentEvent]:
-    """Does what the person did; gives everything that was told."""
+    """Repeat what the user did; return all events."""
     told: list[AgentEvent] = []
     async for batch in heard.batches():
         for envelope in batch:
@@ -189,14 +189,14 @@ async def answering(loop: AgentLoop, heard: Subscription) -> list[AgentEvent]:
     return told
 
 
-def what_was_said(events: Iterable[AgentEvent]) -> list[tuple[str, str]]:
-    """Everything the model and the person said, in order."""
+def messages_of(events: Iterable[AgentEvent]) -> list[tuple[str, str]]:
+    """Messages of the model and the user, in order."""
     messages = [event.message for event in events if isinstance(event, MessageEnded)]
     return [(message.role, message.text) for message in messages if not isinstance(message, ToolResultMessage)]
 
 
-def what_calls_gave(events: Iterable[AgentEvent]) -> Counter[tuple[str, str, str]]:
-    """Name, end and result of every call; times are no part of it."""
+def results_of(events: Iterable[AgentEvent]) -> Counter[tuple[str, str, str]]:
+    """Name, status and result of every call, without times."""
     ended = [event for event in events if isinstance(event, ToolEnded)]
     return Counter((event.name, event.status, re.sub(r"\d+\.\d+s", "T", joined_text(event.content))) for event in ended)
 
@@ -213,7 +213,7 @@ def test_the_pictures_are_what_the_recordings_show() -> None:
 
 
 def words_of(svg: str) -> list[str]:
-    """The texts of a picture."""
+    """Return the texts of a picture."""
     return [html.unescape(text).replace("\xa0", " ") for text in re.findall(r"<text [^>]*>([^<]*)</text>", svg)]
 
 
@@ -236,7 +236,7 @@ def test_a_damaged_recording_plays_what_is_left(
 
 
 def text_at(recording: Recording, at: float) -> str:
-    """The screen at a moment, reached at once."""
+    """Return the screen at a moment, reached without stops."""
     stage = Stage(recording)
     assert stage.play_to(at)
     text = stage.text()

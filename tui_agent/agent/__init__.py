@@ -1,4 +1,4 @@
-"""Decides what next: the loop that asks the model, has its calls run, and listens to the person meanwhile."""
+"""The agent loop: it asks the model, runs its calls, and takes messages of the user meanwhile."""
 
 from tui_agent.context.breakdown import ContextBreakdown
 
@@ -17,7 +17,7 @@ from .agent_tool import AgentTool
 from .delegation import ChainResult, chain, consolidate, delegate
 from .guardrails import Guardrail, GuardrailContext, GuardrailDecision
 from .input_filters import InputFilter, InputVerdict
-from .limits import Budget, RepetitionLimits
+from .limit_settings import Budget, RepetitionLimits
 from .loop import AgentLoop
 from .loop_config import AgentLoopConfig, CheckpointStore
 from .output_format import OutputFormat, RunReport

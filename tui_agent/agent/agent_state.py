@@ -1,4 +1,4 @@
-"""What an agent has between its runs: the parts it is made of, its conversation, and what it has spent."""
+"""The state of an agent between its runs: its parts, its conversation, and its usage."""
 
 from dataclasses import dataclass, field
 
@@ -6,6 +6,7 @@ from tui_agent.context.history import ConversationHistory
 from tui_agent.execution import ApprovalGate, HookBus, ToolExecutor, ToolRegistry
 from tui_agent.protocol.bus import EventBus, listener_warning
 from tui_agent.protocol.envelope import Origin
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import ContextUsage, MessageEnded, MessageStarted, UsageUpdated
 from tui_agent.protocol.messages import (
     AssistantMessage,
@@ -15,22 +16,22 @@ from tui_agent.protocol.messages import (
     Usage,
     now_ms,
 )
-from tui_agent.protocol.permissions import PermissionChecker
+from tui_agent.protocol.permissions import GrantScope, PermissionChecker, PermissionDecision, PermissionMode
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.protocol.tool import Tool
 
-from .allow_all_policy import AllowAllPolicy
 from .approval_wait_clock import ApprovalWaitClock
 from .event_publisher import EventPublisher
+from .guardrails import tool_lanes
 from .loop_config import AgentLoopConfig
 from .run_report import added_cost
 from .steering_queue import SteeringQueue
-from .tool_limits import tool_lanes
 
 
 @dataclass(slots=True)
 class AgentState:
-    """One agent's parts and its memory. Shared by the loop, its runs and their turns; changed by nobody else."""
+    """One agent's parts and state, shared by the loop, its runs and their turns."""
 
     config: AgentLoopConfig
     provider: ModelProvider
@@ -42,21 +43,21 @@ class AgentState:
     queue: SteeringQueue
     executor: ToolExecutor
     usage: Usage
-    """Everything this conversation has used."""
+    """Tokens that this conversation has used."""
     cost: float | None
-    """Dollars; None where no price is known."""
+    """Dollars; None if no price is known."""
     reports: list[AgentRunReport] = field(default_factory=list[AgentRunReport])
     metadata: JsonObject = field(default_factory=dict[str, object])
     created_at: int = field(default_factory=now_ms)
 
     def add_message(self, message: Message) -> None:
-        """Tells a message that is complete from the start, and makes it part of the conversation."""
+        """Publish a complete message and append it to the conversation."""
         call_id = message.call_id if isinstance(message, ToolResultMessage) else None
         self.publisher.publish(MessageStarted(message_id=message.id, role=message.role, call_id=call_id))
         self.end_message(message)
 
     def end_message(self, message: Message, latency_ms: float | None = None) -> None:
-        """Makes a message that was begun part of the conversation, and tells that it is."""
+        """Append a message whose start was published to the conversation, and publish its end."""
         self.history.append(message, latency_ms=latency_ms)
         answer = message if isinstance(message, AssistantMessage) else None
         self.publisher.publish(
@@ -69,18 +70,18 @@ class AgentState:
         )
 
     async def flush_events(self) -> None:
-        """Returns once everything a request holds is on record, so that no outcome is told that could be lost (P82)."""
+        """Wait until everything that the next request contains is stored, so that the model never reads lost events."""
         if self.config.before_requests is not None:
             await self.config.before_requests()
 
     def spend(self, usage: Usage) -> float | None:
-        """Counts an answer's tokens, kept or not. Returns what it cost in dollars."""
+        """Count an answer's tokens, kept or not. Return its cost in dollars."""
         cost = self.provider.model.cost_of(usage)
         self.count(usage, cost)
         return cost
 
     def count(self, usage: Usage, cost: float | None) -> None:
-        """Adds to the sums; a sub-agent hands them on, and the root tells them (P64)."""
+        """Add to the sums. A sub-agent passes them to its parent; the root agent publishes them."""
         self.usage = self.usage + usage
         self.cost = added_cost(self.cost, cost)
         if self.config.on_spend is not None:
@@ -89,7 +90,7 @@ class AgentState:
             self.publisher.publish(UsageUpdated(delta=usage, total=self.usage, cost=self.cost))
 
     def publish_context_usage(self, answer: AssistantMessage | None = None) -> None:
-        """Tells how full the model's window is: as counted with `answer`, else as estimated."""
+        """Publish how full the context window is: as counted with `answer`, else as estimated."""
         counted = answer.usage if answer is not None and answer.usage.context_tokens > 0 else None
         tokens = counted.context_tokens + counted.output_tokens if counted else self.history.estimated_tokens()
         self.publisher.publish(
@@ -101,11 +102,48 @@ class AgentState:
         )
 
 
+class AllowAllPolicy:
+    """The permission checker of an agent without a policy: it allows all calls, for programs that are isolated."""
+
+    @property
+    def mode(self) -> PermissionMode:
+        """Always `allow`."""
+        return PermissionMode.ALLOW
+
+    def set_mode(self, mode: PermissionMode) -> None:
+        """Refuse every other mode: without a policy it would have no effect.
+
+        Raises:
+            ConfigurationError: `mode` is not `allow`.
+        """
+        if mode is not PermissionMode.ALLOW:
+            raise ConfigurationError(f"mode {mode} needs a permission policy, and this agent has none")
+
+    def floor(self, tool: Tool, arguments: JsonObject) -> PermissionDecision | None:
+        """Return None: nothing is refused in all modes."""
+        return None
+
+    def check(self, tool: Tool, arguments: JsonObject) -> PermissionDecision:
+        """Allow the call."""
+        return PermissionDecision(decision="allow", source="mode", reason="this agent has no permission policy")
+
+    def grant_rule(self, tool: Tool, arguments: JsonObject) -> str | None:
+        """Return None: no rule is needed."""
+        return None
+
+    def grant_choices(self, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
+        """Return no rules."""
+        return ()
+
+    def grant(self, rule: str, scope: GrantScope) -> None:
+        """Do nothing: every call is allowed anyway."""
+
+
 def make_agent(config: AgentLoopConfig) -> AgentState:
-    """Puts an agent together; tells nothing yet.
+    """Build the parts of an agent; publishes no events.
 
     Raises:
-        ConfigurationError: two tools have one name, or a guardrail is of no kind there is.
+        ConfigurationError: two tools have the same name, or a guardrail is of an unknown kind.
     """
     history = config.history
     if not isinstance(history, ConversationHistory):

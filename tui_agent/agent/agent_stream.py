@@ -1,4 +1,4 @@
-"""A run as an iterator: the event sequence of seed 004, for programs that have no use for a bus (S4-13, S4-46)."""
+"""A run as an iterator of events, for programs that do not need a bus (S4-13, S4-46)."""
 
 import asyncio
 import contextlib
@@ -32,7 +32,7 @@ ReportT = TypeVar("ReportT", bound=AgentRunReport, covariant=True, default=Agent
 
 @dataclass(frozen=True, slots=True)
 class StepStart:
-    """The model is about to be asked."""
+    """A request to the model is about to be sent."""
 
     step: int
 
@@ -53,7 +53,7 @@ class ThinkingPiece:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallStart:
-    """A call begins; comes before its end also where the call never executes."""
+    """A call begins. It precedes `ToolCallEnd` even if the call is never executed."""
 
     step: int
     call_id: str
@@ -63,7 +63,7 @@ class ToolCallStart:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallEnd:
-    """A call is over."""
+    """A call has ended."""
 
     step: int
     call_id: str
@@ -81,10 +81,10 @@ class StepEnd:
 
 @dataclass(frozen=True, slots=True)
 class Done(Generic[ReportT]):
-    """The run is over; always the last event."""
+    """The run has ended; always the last event."""
 
     response: AssistantMessage | None
-    """The last answer; None where there was none."""
+    """The last answer; None if there was none."""
     report: ReportT
 
 
@@ -167,7 +167,7 @@ class _Reader(Generic[ReportT]):
 
 
 class StreamedRun(Generic[ReportT]):
-    """The run behind an `AgentStream`, in a task of its own: it ends properly even if its reader stops (P31)."""
+    """The run behind an `AgentStream`, in a task of its own: it ends properly even if its reader stops."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class StreamedRun(Generic[ReportT]):
     ) -> None:
         """
         Args:
-            bus: where the run publishes its events.
+            bus: the bus on which the run publishes its events.
             run: runs the agent; a task awaits it once the first event is requested.
             agent_id: the agent whose events are read.
             run_id: the id the run will have; events of earlier runs are not read.
@@ -256,7 +256,7 @@ class StreamedRun(Generic[ReportT]):
             self._task.cancel()
 
     async def _next_events(self) -> Iterator[AgentStreamEvent[ReportT]]:
-        """What comes next; in the end the report, or the exception of the run."""
+        """Return the next events; at the end the report, or raise the exception of the run."""
         if self._tasks is None:
             # Entered by hand because the reader's code runs between two events. Its one task never raises, so that the
             # group has no reason to cancel the reader.
@@ -304,14 +304,14 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 @dataclass(slots=True)
 class _StreamFold:
-    """Makes the seed's events from ours."""
+    """Translates bus events into stream events."""
 
     answer: AssistantMessage | None = None
-    """The last one that was kept."""
+    """The last answer that was kept."""
     calls: dict[str, ToolCallStart] = field(default_factory=dict[str, ToolCallStart])
-    """Calls whose start was not told yet."""
+    """Calls whose start was not returned yet."""
     step: StepEnded | None = None
-    """The step whose calls still run."""
+    """The step whose calls are still running."""
 
     def apply(self, event: AgentEvent, step: int) -> list[_StepEvent]:
         match event:

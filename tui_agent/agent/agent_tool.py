@@ -1,4 +1,4 @@
-"""The tool `agent {task, context?, tools?}`: the model has a part of its work done by a sub-agent (interface §6)."""
+"""The tool `agent {task, context?, tools?}`, with which the model delegates work to a sub-agent."""
 
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.messages import JsonObject
@@ -40,14 +40,14 @@ AGENT_SPEC = ToolSpec(name="agent", description=DESCRIPTION, input_schema=SCHEMA
 
 
 class AgentTool(AgentBoundTool):
-    """Runs sub-agents of one agent. Its calls may run beside each other and have no time limit (C24)."""
+    """Runs sub-agents of one agent. Its calls may run at the same time and have no time limit."""
 
     ends_calls_of_its_own = True
 
     def __init__(self, parent: AgentLoop) -> None:
         """
         Args:
-            parent: for whom they work; it is given the tool by `add_tool`.
+            parent: the agent for which they work; add the tool to it with `add_tool`.
 
         Raises:
             ConfigurationError: `parent` is not an AgentLoop.
@@ -57,26 +57,26 @@ class AgentTool(AgentBoundTool):
         self._parent = parent
 
     def bound_to(self, agent: AgentLoop) -> "AgentTool":
-        """The tool for a sub-agent, so that it can have sub-agents of its own."""
+        """Return the tool for a sub-agent, so that it can have sub-agents of its own."""
         return AgentTool(agent)
 
     def is_concurrency_safe(self, arguments: JsonObject) -> bool:
-        """Sub-agents work side by side; what they touch, each asks for itself."""
+        """Return True: each call of a sub-agent is scheduled and judged on its own."""
         return True
 
     def timeout(self, arguments: JsonObject) -> Timeout:
-        """None: its steps and calls have their own limits."""
+        """Return None: steps and calls of a sub-agent have their own limits."""
         return None
 
     def summarise(self, arguments: JsonObject) -> str:
-        """The task's first line."""
+        """Return the first line of the task."""
         return str(arguments.get("task", "")).strip().partition("\n")[0]
 
     async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """Runs one sub-agent to its end; one that does not finish is an error with what it had until then (P62).
+        """Run a sub-agent to its end; if it does not finish, the result is an error with its text so far.
 
         Raises:
-            ToolError: there can be no such sub-agent.
+            ToolError: a sub-agent with these arguments is not possible.
         """
         try:
             report = await delegate(

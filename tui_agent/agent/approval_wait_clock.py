@@ -1,4 +1,4 @@
-"""How long a person was waited for: one clock an agent, which those above it read, too (P40, P63)."""
+"""The time an agent and its sub-agents spent waiting for the user."""
 
 import time
 from collections.abc import Callable
@@ -7,13 +7,13 @@ from tui_agent.protocol.events import AgentEvent, ApprovalRequested, ApprovalRes
 
 
 class ApprovalWaitClock:
-    """Adds up the time in which at least one question of an agent or its sub-agents was open."""
+    """Sums the time in which at least one approval request of an agent or its sub-agents was open."""
 
     def __init__(self, above: "ApprovalWaitClock | None" = None, *, now: Callable[[], float] = time.monotonic) -> None:
         """
         Args:
-            above: of the agent this one works for.
-            now: the time in seconds.
+            above: the clock of the parent agent.
+            now: returns the time in seconds.
         """
         self._above = above
         self._now = now
@@ -27,7 +27,7 @@ class ApprovalWaitClock:
         return (self._total + (self._now() - self._since if self._open else 0.0)) * 1000
 
     def note(self, event: AgentEvent) -> None:
-        """Takes the next event of the agent."""
+        """Take the next event of the agent."""
         if isinstance(event, ApprovalRequested):
             self._begin()
         elif isinstance(event, ApprovalResolved):

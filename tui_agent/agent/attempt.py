@@ -1,7 +1,7 @@
-"""One attempt at one answer of the model, with the calls of it in hand.
+"""One attempt to get one answer of the model, with its calls.
 
-What comes in is folded, told, and – where it may be – run at once. Afterwards the answer was kept with a result for
-each of its calls, or nothing of it is left; there is no third way.
+Stream events are folded and published as they arrive, and calls that may start early do. In the end either the answer
+is kept with a result for each of its calls, or all of it is discarded.
 """
 
 import time
@@ -20,25 +20,24 @@ from .response_accumulator import StepState, accumulate, build_message, build_pa
 from .stop_tokens import unless_cancelled
 
 Problem = ProviderError | OperationCancelledError
-"""Why there is no complete answer."""
+"""The reason why there is no complete answer."""
 
 _MAY_BE_EMPTY: frozenset[StopReason] = frozenset({"refusal", "model_context_window_exceeded"})
-"""Reasons to stop that are told as such, also where nothing was said."""
+"""Stop reasons that end a run with a message of their own, so that an empty answer is no failure."""
 
 
 class EmptyAnswerError(ProviderError):
-    """The model said nothing and asked for nothing; at most it thought (P17)."""
+    """The answer has no text and no call, at most reasoning."""
 
     def __init__(self) -> None:
         super().__init__(
-            "The model gave an empty answer, also when it was asked once more. The conversation was kept; send a "
-            "message to go on.",
+            "The model gave an empty answer twice. The conversation was kept; send a message to continue.",
             kind="bad_response",
         )
 
 
 class Attempt:
-    """Listen first; then `keep` and `run_calls`, or `discard_answer`; and `keep_partial` in any case."""
+    """One attempt. Call `listen`, then `keep` and `run_calls` or `discard_answer`, and `keep_partial` in any case."""
 
     def __init__(
         self,
@@ -49,20 +48,20 @@ class Attempt:
     ) -> None:
         """
         Args:
-            agent: who asks.
-            scheduler: takes the calls; opened and closed by the caller.
-            token: of this attempt alone; setting it ends stream and calls.
-            on_message_over: called once, as soon as the answer was kept, or it is sure that there will be none.
+            agent: the agent.
+            scheduler: runs the calls; the caller opens and closes it.
+            token: the token of this attempt alone; it ends stream and calls.
+            on_message_over: called once, when the answer was kept or discarded.
         """
         self.state = StepState(is_taken=agent.history.knows_call)
         self.answer: AssistantMessage | None = None
-        """What was kept."""
+        """The answer that was kept."""
         self.calls = ToolExecutionResult()
-        """What its calls came to."""
+        """The results of its calls."""
         self.model_ms = 0.0
-        """Milliseconds until the stream was over."""
+        """Milliseconds until the stream ended."""
         self.begun = False
-        """Whether anything of it was told; a failure before that is nothing to throw away (P13)."""
+        """True if any part of the answer was published, so that a failure has something to discard."""
         self._agent = agent
         self._scheduler = scheduler
         self._token = token
@@ -72,10 +71,10 @@ class Attempt:
         self._calls_are_over = False
 
     async def listen(self, request: ModelRequest) -> Problem | None:
-        """Follows the model's stream to its end; the connection is closed when this returns, and when it is cancelled.
+        """Read the model's stream to its end. The connection is closed when this returns or is cancelled.
 
         Returns:
-            None where the answer is complete and not empty; else why it is not.
+            None if the answer is complete and not empty; else the problem.
         """
         began = time.monotonic()
         try:
@@ -85,15 +84,15 @@ class Attempt:
         finally:
             self.model_ms = (time.monotonic() - began) * 1000
         if self.state.stop_reason is None:
-            return ProviderError("The model's answer ended without saying why; send again.", kind="stream_cut")
+            return ProviderError("The model's answer ended without a stop reason; send it again.", kind="stream_cut")
         if self.state.is_empty and self.state.stop_reason not in _MAY_BE_EMPTY:
             return EmptyAnswerError()
         return None
 
     def keep(self) -> AssistantMessage:
-        """Makes the complete answer part of the conversation, with every call of it submitted; returns it.
+        """Append the complete answer to the conversation, submit all of its calls, and return it.
 
-        One that says nothing and asks for nothing cannot be sent back and is only told as discarded.
+        An answer without text and calls cannot be sent back to the model; it is published as discarded.
         """
         late = finalize_unended_tool_calls(self.state)
         answer = build_message(self.state)
@@ -109,29 +108,28 @@ class Attempt:
         return answer
 
     def refuse_calls(self, reason: str) -> None:
-        """Takes the calls back; `run_calls` then only answers them."""
+        """Cancel the calls; `run_calls` then only gives them results."""
         self._token.cancel(reason)
 
     async def run_calls(self, *, cut: bool = False) -> None:
-        """Runs the calls that do not run already, and waits for all of them.
+        """Run the calls that have not started early, and wait for all of them.
 
         Args:
-            cut: the answer hit the output limit: its calls may be incomplete and do not run (C29).
+            cut: True if the answer hit the output limit: its calls may be incomplete and do not run.
         """
         self._calls_are_over = True
         self.calls = await self._scheduler.finish(cut=cut, answer=self.answer)
 
     async def discard_answer(self, reason: str) -> None:
-        """Nothing of this attempt stays but what its calls have begun to do: for the next attempt, if that asks for the
-        same."""
+        """Discard the answer. Calls that have started continue: the next attempt may make the same calls."""
         self._calls_are_over = True
         self._discard(reason)
         await self._scheduler.discard(reason)
 
     async def keep_partial(self, reason: str) -> None:
-        """Keeps what was said of an answer that was broken off, and answers the calls kept with it.
+        """Keep the usable part of an answer that broke off, and give its calls results.
 
-        Does nothing where the answer was kept and its calls were run, or all of it was thrown away.
+        Does nothing if the answer was kept and its calls were run, or if it was discarded.
         """
         if not self._message_is_over:
             partial = build_partial(self.state)

@@ -1,4 +1,4 @@
-"""A run that is one call of the person's own: no model is asked, and the call goes through the same pipeline as any."""
+"""A run of one call that the user made: the model is not asked, and the call passes the same pipeline as any other."""
 
 import time
 
@@ -22,19 +22,19 @@ NEVER_RAN = frozenset(
         *("skipped_user", "skipped_hook", "skipped_steering", "withheld"),
     )
 )
-"""Statuses of calls that gave nothing a model could learn from."""
+"""Statuses of calls that did not run, so that the model has nothing to learn from them."""
 
 
 class CommandRun:
-    """One call that a person made. `execute` it once; `abort` may come at any time."""
+    """One call that the user made. Call `execute` once; `abort` may be called at any time."""
 
     def __init__(self, agent: AgentState, call: ToolCall, said: str, *, shared: bool) -> None:
         """
         Args:
-            agent: whose tools, permissions and conversation they are.
-            call: what is called.
-            said: as the person typed it.
-            shared: whether what it gives becomes part of the conversation, for the model to read.
+            agent: the agent with the tools, permissions and conversation.
+            call: the call.
+            said: the command as the user typed it.
+            shared: True if the result becomes part of the conversation, for the model to read.
         """
         self.id = new_id("run")
         self._agent = agent
@@ -47,7 +47,7 @@ class CommandRun:
         self._waited_before = agent.publisher.waits.ms
 
     async def execute(self) -> ToolResultMessage:
-        """Runs the call to its end and returns what it gave; a failure of the tool is a result, not an exception."""
+        """Run the call to its end and return its result; a failure of the tool is a result, not an exception."""
         agent, reason = self._agent, "aborted"
         agent.publisher.move(run_id=self.id)
         started = RunStarted(
@@ -64,28 +64,28 @@ class CommandRun:
         return result
 
     def stop(self) -> None:
-        """There is no step after this one to keep from."""
+        """Do nothing: no step follows a command."""
 
     def abort(self, reason: str) -> None:
-        """Cancels the call; what it gave so far is kept."""
+        """Cancel the call; its output so far is kept."""
         if not self._stop_tokens.now.is_set():
             self._agent.publisher.publish(Noticed(code=ABORT_REQUESTED, text=f"The command ends now: {reason}."))
             self._stop_tokens.now.cancel(reason)
 
     def cancel_call(self, call_id: str, reason: str) -> bool:
-        """Cancels the call if it is this one."""
+        """Cancel the call if it has this id; False otherwise."""
         if call_id == self._call.id:
             self.abort(reason)
         return call_id == self._call.id
 
     def count(self, usage: Usage, cost: float | None) -> None:
-        """The agent has counted it; a run of one call has no sums of its own."""
+        """Do nothing: the agent counts the usage, and a run of one call has no sums of its own."""
 
     def overrun(self) -> str | None:
-        """A command has no limits."""
+        """Return None: a command has no limits."""
 
     def notify_steering(self) -> None:
-        """A message waits until the call is over."""
+        """Do nothing: messages stay queued until the call ends."""
 
     async def _run_call(self) -> ToolResultMessage:
         executor = self._agent.executor.publishing_to(_WithoutMessages(self._agent.publisher), agent=DECIDED_BY_USER)
@@ -96,8 +96,7 @@ class CommandRun:
         return done.tool_results[0]
 
     async def _share(self, result: ToolResultMessage) -> None:
-        """Makes what it gave part of the conversation, behind a conversation that is whole; what filters had no time
-        to look at does not pass."""
+        """Append the result to the repaired conversation; a message that filters had no time to check is dropped."""
         if self._report is not None and self._report.status in NEVER_RAN:
             return
         self._agent.history.repair()
@@ -124,12 +123,12 @@ class CommandRun:
 
 
 class _WithoutMessages:
-    """Tells everything but result messages: no message asked for this call, so none answers it."""
+    """Publishes all events but result messages: no message asked for this call, so none answers it."""
 
     def __init__(self, bus: Publisher) -> None:
         self._bus = bus
 
     def publish(self, event: AgentEvent) -> None:
-        """Tells one event, or does not."""
+        """Publish an event unless it belongs to a message."""
         if not isinstance(event, MessageStarted | MessageEnded):
             self._bus.publish(event)

@@ -1,7 +1,7 @@
-"""Agents that work for an agent: one with a task of its own, several in a row, several at once (S4-79 … S4-81).
+"""Sub-agents: one with a task of its own, several in a row, several at once (S4-79 … S4-81).
 
-All three stand outside the loop. A sub-agent never has more tools or rights than its parent, its calls are judged by
-the same policy, and its questions go to the same gate under its own name (P63, P64, P65).
+A sub-agent never has more tools or rights than its parent: the same policy judges its calls, and its approval requests
+go to the same gate under its own name.
 """
 
 import asyncio
@@ -26,50 +26,50 @@ from .loop import AgentLoop
 from .loop_config import DEFAULT_MAX_STEPS
 
 MAX_DEPTH = 3
-"""Deepest floor of sub-agents below the root (P65)."""
+"""Most levels of sub-agents below the root."""
 
 OWNER = "chain"
 
 ContextChoice = Literal["fork", "fresh"]
-"""`fork`: the sub-agent knows the conversation so far (S4-79); `fresh`: it knows its task alone (C49)."""
+"""`fork`: the sub-agent starts with the conversation so far (S4-79); `fresh`: with its task alone."""
 
 Link: TypeAlias = AgentLoop | Callable[[str], str | Awaitable[str]]
-"""One part of a chain: an agent, or a function of the text before."""
+"""One link of a chain: an agent, or a function of the previous text."""
 
 CONSOLIDATE_PROMPT = """\
-Several agents worked on parts of one request. Bring their results together into one answer: keep every fact that \
-matters, say where they disagree, name what failed. The results:
+Several agents worked on parts of one request. Combine their results into one answer: keep every fact that \
+matters, say where they disagree, and name what failed. The results:
 """
 
 ANOTHER_ROUND_PROMPT = """\
-You and others worked on this and on the tasks below. Look at what each of you found, your own included: correct \
-what is wrong, keep what holds, and give your whole result again. The results so far:
+You and other agents worked on this and on the tasks below. Review all results, your own included: correct \
+what is wrong, keep what is right, and give your complete result again. The results so far:
 """
 
 Judge: TypeAlias = Callable[[Sequence[AgentRunReport]], bool | Awaitable[bool]]
-"""Looks at what the sub-agents of a round found, in the order of their tasks."""
+"""Returns True if the results of a round, in the order of the tasks, are good enough."""
 
 
 class AgentBoundTool(Tool):
-    """A tool that works for one agent alone and so cannot be handed on to a sub-agent as it is."""
+    """A tool that belongs to one agent, so that a sub-agent needs one of its own."""
 
     @abstractmethod
     def bound_to(self, agent: AgentLoop) -> Tool:
-        """The same tool for another agent."""
+        """Return the same tool for another agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainResult:
-    """What a chain came to."""
+    """The results of a chain."""
 
     texts: tuple[str, ...]
-    """What each part gave, as far as it got."""
+    """The text of each link that finished."""
     failed: AgentRunReport | None = None
-    """The run of the agent at which it stopped; None: it got to its end."""
+    """The report of the agent that did not finish; None: the chain is complete."""
 
     @property
     def text(self) -> str:
-        """What the last part gave."""
+        """The text of the last link that finished."""
         return self.texts[-1] if self.texts else ""
 
 
@@ -84,16 +84,16 @@ async def delegate(
     max_steps: int | None = DEFAULT_MAX_STEPS,
     cancellation: CancellationToken | None = None,
 ) -> AgentRunReport:
-    """Has a sub-agent do a task and returns its report; a failure is a report that says so, not an exception (S4-79).
+    """Run a sub-agent on a task and return its report; a failure is reported, not raised (S4-79).
 
     Args:
-        parent: for whom it works.
-        task: what it is told.
-        context: what it knows beside the task.
+        parent: the agent for which it works.
+        task: its input.
+        context: the conversation it starts with.
         tools: names of the parent's tools it may use; None: all of them.
-        name: how it is called; part of its agent id.
-        call_id: the call it works for, where it was a call.
-        max_steps: most steps it may take; None: no cap.
+        name: the first part of its agent id.
+        call_id: the call that started it; empty if none did.
+        max_steps: most steps of its run; None: no cap.
         cancellation: aborts it.
 
     Raises:
@@ -121,10 +121,10 @@ async def delegate(
 
 
 async def chain(links: Sequence[Link], text: str) -> ChainResult:
-    """Runs agents and functions one after another; each is given what the one before gave (S4-80).
+    """Run agents and functions one after another; the output of each is the input of the next (S4-80).
 
-    An agent gets that text as its input and, from the second on, as its layer `agentloop.context`, too (C50). An agent
-    that does not come to its end stops the chain; what a function raises goes on to the caller.
+    From the second link on, an agent gets the text as its layer `agentloop.context`, too. An agent that does not finish
+    ends the chain. Exceptions of functions are not caught.
 
     Raises:
         ConfigurationError: a link is neither an AgentLoop nor a function, or `text` is not text; nothing was started.
@@ -135,7 +135,7 @@ async def chain(links: Sequence[Link], text: str) -> ChainResult:
     for link in links:
         if isinstance(link, AgentLoop):
             if texts:
-                write_layer(link.history.registry, CONTEXT_LAYER, f"The step before gave:\n\n{text}", OWNER)
+                write_layer(link.history.registry, CONTEXT_LAYER, f"Output of the previous step:\n\n{text}", OWNER)
             report = await link.run(text)
             if report.reason != "done":
                 return ChainResult(tuple(texts), report)
@@ -157,18 +157,18 @@ async def consolidate(
     judge: Judge | None = None,
     cancellation: CancellationToken | None = None,
 ) -> AgentRunReport:
-    """Has one sub-agent a task work at the same time and another bring their results together (S4-81).
+    """Run one sub-agent a task at the same time, and another that combines their results (S4-81).
 
-    Results are given in the order of the tasks; one that failed is given as such. Returns the report of the last.
+    The results are passed on in the order of the tasks, failed ones marked. Returns the report of the last sub-agent.
 
     Args:
-        parent: whose sub-agents they are.
-        tasks: one for each.
-        context: what they know of the conversation.
-        request: what the last one is told to do with the results.
-        rounds: how often they work; from the second time on each knows what all of them found before (C51).
-        judge: asked after each round but the last; whether that is enough. One that raises ends the whole.
-        cancellation: ends everything.
+        parent: the agent for which they work.
+        tasks: one task for each sub-agent.
+        context: the conversation they start with.
+        request: the instruction for the sub-agent that combines the results.
+        rounds: rounds of work; from the second on, each sub-agent gets the results of all.
+        judge: called after each round but the last; True ends the work early. Its exceptions are not caught.
+        cancellation: aborts all of them.
 
     Raises:
         ConfigurationError: see `delegate`, or `rounds` is less than 1; nothing was started.
@@ -181,7 +181,7 @@ async def consolidate(
     if parent.origin.depth >= MAX_DEPTH:
         raise _too_deep()
     if rounds < 1:
-        raise ConfigurationError(f"sub-agents cannot work for {rounds} rounds; it takes 1 or more")
+        raise ConfigurationError(f"rounds of sub-agents must be 1 or more, got {rounds}")
 
     async def work(words: Sequence[str]) -> list[AgentRunReport]:
         async with asyncio.TaskGroup() as group:
@@ -227,23 +227,23 @@ def _expect_link(name: str, value: object) -> None:
 
 
 def _found(tasks: Sequence[str], reports: Sequence[AgentRunReport]) -> list[str]:
-    """What came of each task."""
+    """Return each task with its result."""
     return [f"## {task}\n\n{outcome_text(report)}" for task, report in zip(tasks, reports, strict=True)]
 
 
 def _once_more(place: int, tasks: Sequence[str], reports: Sequence[AgentRunReport]) -> str:
-    """A task with what all of them found in the round before."""
+    """Return a task with the results of the previous round."""
     return "\n\n".join([tasks[place], ANOTHER_ROUND_PROMPT.strip(), *_found(tasks, reports)])
 
 
 def outcome_text(report: AgentRunReport) -> str:
-    """What a sub-agent gave, or why it gave nothing with what it had until then; never an empty success (P62)."""
+    """Return the text of a sub-agent; if it did not finish or is silent, the reason and its last text."""
     text = report.final_text.strip()
     if report.reason == "done" and text:
         return text
     why = f": {report.error}" if report.error else ""
-    said = f"\n\nIts last words:\n{text}" if text else ""
-    reason = report.reason if report.reason != "done" else "it said nothing"
+    said = f"\n\nIts last text:\n{text}" if text else ""
+    reason = report.reason if report.reason != "done" else "it gave no answer"
     return f"The sub-agent did not finish ({reason}{why}).{said}"
 
 
@@ -262,7 +262,7 @@ def _made(
     chosen = own if tools is None else [tool for tool in own if tool.name in tools]
     unknown = set(tools or ()) - {tool.name for tool in chosen}
     if unknown:
-        raise ConfigurationError(f"a sub-agent cannot have what its parent has not: {', '.join(sorted(unknown))}")
+        raise ConfigurationError(f"a sub-agent cannot have tools that its parent lacks: {', '.join(sorted(unknown))}")
     plain = tuple(tool for tool in chosen if not isinstance(tool, AgentBoundTool))
     config = replace(config, tools=plain, max_steps=max_steps)
     if context == "fork":
@@ -286,4 +286,4 @@ def _made(
 
 
 def _too_deep() -> ConfigurationError:
-    return ConfigurationError(f"sub-agents may stand at most {MAX_DEPTH} deep; do this part yourself")
+    return ConfigurationError(f"sub-agents can be nested at most {MAX_DEPTH} levels deep; do this part yourself")

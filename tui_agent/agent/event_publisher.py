@@ -1,4 +1,4 @@
-"""Tells the agent's events with the place they come from, and the status that follows from them."""
+"""Publishes the agent's events with their origin, and the status that follows from them."""
 
 from dataclasses import replace
 
@@ -11,26 +11,26 @@ from .status import StatusState, fold_status, status_of
 
 
 class EventPublisher:
-    """The agent's one publisher, also for the calls it runs: so that no event can miss the status."""
+    """The only publisher of an agent and its calls, so that every event updates the status."""
 
     def __init__(self, bus: EventBus, origin: Origin, waits: ApprovalWaitClock | None = None) -> None:
         self.bus = bus
         self.origin = origin
-        """Where the agent is now; goes with each event."""
+        """The current run and step of the agent; part of each event."""
         self.waits = waits or ApprovalWaitClock()
-        """How long a person was waited for."""
+        """The time spent waiting for the user."""
         self._state = StatusState()
         self._status = status_of(self._state)
 
     def move(self, *, run_id: str | None, turn: int | None = None, step: int | None = None) -> None:
-        """The agent is somewhere else from here on."""
+        """Set the origin of the following events."""
         self.origin = replace(self.origin, run_id=run_id, turn=turn, step=step)
 
     def publish(self, event: AgentEvent) -> None:
-        """Tells one event, then the status if it changed.
+        """Publish an event, then the status if it changed.
 
-        `run.ended` is the last event of its run: the status comes before it, and whatever somebody says in answer to it
-        belongs to no run.
+        `run.ended` is the last event of its run: the status comes before it, and events published in response to it
+        belong to no run.
         """
         self.waits.note(event)
         origin, before = self.origin, self._state

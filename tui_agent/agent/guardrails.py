@@ -1,14 +1,16 @@
-"""Checks that may end a run: on what goes to the model, on what comes back, and on calls (S4-67 … S4-70, C38)."""
+"""Guardrails: checks of requests, answers, calls and results that may end a run (S4-67 … S4-70)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, get_args, overload
 
+from tui_agent.context.history import ConversationHistory
+from tui_agent.execution import GuardrailTrip
 from tui_agent.execution.untrusted_calls import Crash, asked, copy_of, kind_of
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import AgentEvent, GuardrailTripped
-from tui_agent.protocol.messages import AssistantMessage, Message, ToolCall
-from tui_agent.protocol.tool import ToolResult
+from tui_agent.protocol.messages import AssistantMessage, JsonObject, Message, ToolCall
+from tui_agent.protocol.tool import Tool, ToolResult
 from tui_agent.protocol.value_checks import (
     expect_choice,
     expect_flag,
@@ -18,25 +20,27 @@ from tui_agent.protocol.value_checks import (
     shown_value,
 )
 
+from .event_publisher import EventPublisher
+
 Severity = Literal["low", "medium", "high", "critical"]
 GuardrailKind = Literal["input", "output", "tool_input", "tool_output"]
 
 
 @dataclass(frozen=True, slots=True)
 class GuardrailContext:
-    """What a guardrail looks at."""
+    """The data that a guardrail checks."""
 
     kind: GuardrailKind
     messages: Sequence[Message]
     """The conversation; for `output`, the answer is its last message."""
     system: str
     answer: AssistantMessage | None
-    """What the model said, for `output`."""
+    """The answer, for `output`."""
     step: int
     call: ToolCall | None = None
     """For `tool_input` and `tool_output`: the call, with the arguments in effect."""
     result: ToolResult | None = None
-    """What the call gave, for `tool_output`."""
+    """The result of the call, for `tool_output`."""
 
 
 @refuse_unknown_fields
@@ -62,21 +66,21 @@ class GuardrailDecision:
 
 
 class Guardrail(Protocol):
-    """One check. Those of a kind are asked in the order they were given."""
+    """One check. Guardrails of a kind are called in the order of the configuration."""
 
     @property
     def name(self) -> str:
-        """What events call it."""
+        """Its name in events."""
         ...
 
     @property
     def kind(self) -> GuardrailKind:
         """`input`: before each request; `output`: after each answer, before its calls are awaited (S4-68);
-        `tool_input`: before a call is judged; `tool_output`: before anybody sees its result (C38)."""
+        `tool_input`: before a call is judged; `tool_output`: before its result is shown to anyone."""
         ...
 
     async def check(self, context: GuardrailContext) -> GuardrailDecision:
-        """Judges. One that raises counts as tripped: what could not be checked does not pass."""
+        """Check the context. An exception counts as a tripwire: data that could not be checked does not pass."""
         ...
 
 
@@ -100,7 +104,7 @@ def expect_guardrail(name: str, guardrail: Guardrail) -> None:
 
 
 class _Copies(Sequence[Message]):
-    """A conversation that may be written into; copied as it is read, because few read all of it."""
+    """A conversation that a guardrail may modify; messages are copied when they are read, because few are."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
         self._messages = messages
@@ -123,7 +127,7 @@ class _Copies(Sequence[Message]):
 async def first_trip(
     guardrails: Iterable[Guardrail], context: GuardrailContext, publish: Callable[[AgentEvent], None]
 ) -> str | None:
-    """Asks the guardrails of the context's kind; the reason of the first that trips, after which none is asked."""
+    """Call the guardrails of the context's kind in order; return the reason of the first tripwire, if any."""
     for guardrail in guardrails:
         if guardrail.kind != context.kind:
             continue
@@ -145,7 +149,7 @@ async def first_trip(
 
 
 async def decision_of(guardrail: Guardrail, context: GuardrailContext) -> GuardrailDecision:
-    """A guardrail's answer; one that does not pass has a reason, and one that fails does not pass."""
+    """Return a guardrail's decision. A failure is a tripwire, and a decision that does not pass has a reason."""
     own = replace(
         context,
         messages=_Copies(context.messages),
@@ -159,7 +163,68 @@ async def decision_of(guardrail: Guardrail, context: GuardrailContext) -> Guardr
         return replace(answer, reason=f"guardrail {guardrail.name} did not pass") if no_word else answer
     why = f"answered a {type(answer).__name__}"
     if isinstance(answer, Crash):
-        # Its own words may hold what a result must not show.
+        # The text of the exception may contain the result that must be withheld.
         why = f"failed: {kind_of(answer) if context.kind == 'tool_output' else answer.text}"
     reason = f"guardrail {guardrail.name} {why}"
     return GuardrailDecision(passed=False, tripwire=True, reason=reason, severity="critical")
+
+
+class AgentToolGuardrails:
+    """Checks an agent's calls with its guardrails. One that does not pass denies the call or withholds the result; a
+    tripwire also ends the run, and no later guardrail is called (S4-69)."""
+
+    def __init__(
+        self, guardrails: Sequence[Guardrail], history: ConversationHistory, publisher: EventPublisher
+    ) -> None:
+        self._guardrails = guardrails
+        self._history = history
+        self._publisher = publisher
+        self.looks_at_results = any(guardrail.kind == "tool_output" for guardrail in guardrails)
+
+    async def check_input(self, call: ToolCall, tool: Tool, arguments: JsonObject) -> GuardrailTrip | None:
+        """Check a call, with the arguments in effect."""
+        return await self._first_trip("tool_input", call.model_copy(update={"arguments": arguments}), None)
+
+    async def check_output(self, call: ToolCall, result: ToolResult) -> GuardrailTrip | None:
+        """Check the result of a call."""
+        return await self._first_trip("tool_output", call, result)
+
+    async def _first_trip(self, kind: GuardrailKind, call: ToolCall, result: ToolResult | None) -> GuardrailTrip | None:
+        context = GuardrailContext(
+            kind,
+            self._history.messages(),
+            self._history.system,
+            answer=None,
+            step=self._publisher.origin.step or 0,
+            call=call,
+            result=result,
+        )
+        verdict: GuardrailTrip | None = None
+        for guardrail in self._guardrails:
+            if guardrail.kind != kind:
+                continue
+            decision = await decision_of(guardrail, context)
+            if decision.passed:
+                continue
+            trip = GuardrailTrip(guardrail.name, decision.reason, decision.severity, halts=decision.tripwire)
+            if verdict is not None:
+                # The caller publishes the verdict itself, so only the other trip is published here.
+                self._publish(verdict if trip.halts else trip, kind)
+            if trip.halts:
+                return trip
+            verdict = verdict or trip
+        return verdict
+
+    def _publish(self, trip: GuardrailTrip, lane: GuardrailKind) -> None:
+        told = GuardrailTripped(
+            name=trip.name, lane=lane, severity=trip.severity, reason=trip.reason, halted=trip.halts
+        )
+        self._publisher.publish(told)
+
+
+def tool_lanes(
+    guardrails: Sequence[Guardrail], history: ConversationHistory, publisher: EventPublisher
+) -> AgentToolGuardrails | None:
+    """Return the guardrails for calls and results; None if the agent has none."""
+    asked = tuple(guardrail for guardrail in guardrails if guardrail.kind in ("tool_input", "tool_output"))
+    return AgentToolGuardrails(asked, history, publisher) if asked else None

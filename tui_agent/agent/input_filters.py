@@ -1,4 +1,4 @@
-"""Looks at what a person says before it is part of the conversation (C38): lets it pass, adds a note, or refuses it."""
+"""Input filters: they pass, annotate or reject a message of the user before it joins the conversation."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from tui_agent.protocol.value_checks import expect_choice, expect_kind, refuse_u
 @refuse_unknown_fields
 @dataclass(frozen=True, slots=True)
 class InputVerdict:
-    """A filter's answer.
+    """The verdict of a filter.
 
     Raises:
         ConfigurationError: a field is unknown or of the wrong kind: an action such as "block" would let all pass.
     """
 
     action: Literal["pass", "warn", "reject"] = "pass"
-    """`warn`: the model reads `text` behind the message; `reject`: the message is not sent."""
+    """`warn`: `text` is appended to the message for the model; `reject`: the message is not sent."""
     text: str = ""
-    """The note, or why it is refused."""
+    """The note, or the reason for the rejection."""
 
     def __post_init__(self) -> None:
         expect_choice("InputVerdict.action", self.action, ("pass", "warn", "reject"))
@@ -30,22 +30,22 @@ class InputVerdict:
 
 
 class InputFilter(Protocol):
-    """One filter; those of an agent are asked in the order they were given."""
+    """One filter; an agent calls its filters in the order of the configuration."""
 
     @property
     def name(self) -> str:
-        """What events call it."""
+        """Its name in events."""
         ...
 
     def check(self, message: UserMessage) -> InputVerdict | Awaitable[InputVerdict]:
-        """Judges one message. One that raises refuses: what could not be looked at does not pass."""
+        """Check one message. An exception rejects it: a message that could not be checked does not pass."""
         ...
 
 
 async def filtered(
     filters: Sequence[InputFilter], message: UserMessage, source: InputSource, publish: Callable[[AgentEvent], None]
 ) -> UserMessage | str:
-    """The message with the notes of all filters, or why the first that refuses it does; later ones are not asked."""
+    """Return the message with the notes of all filters, or the reason of the first filter that rejects it."""
     notes: list[TextBlock] = []
     for input_filter in filters:
         verdict = await asked(input_filter.check, message, timeout=None)

@@ -1,63 +1,82 @@
-"""The agent: one conversation with a model, its tools, and a person who may say something at any time (seed 004).
+"""The agent: one conversation with a model, its tools, and a user who may send a message at any time.
 
-`run` handles one input; everything else may be called while it goes on. All of it happens on one event loop.
+`run` handles one input; everything else may be called while it runs. All of it happens on one event loop.
 """
 
-from collections.abc import Generator, Sequence
+import asyncio
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import NoneType
-from typing import Self
+from typing import Literal, Self
 
+from tui_agent.context.breakdown import ContextBreakdown, measure_context
 from tui_agent.context.guard import Compaction
 from tui_agent.context.history import ConversationHistory
-from tui_agent.context.layers import CONTEXT_LAYER, OUTPUT_LAYER, SYSTEM_LAYER, layer_text, write_layer
-from tui_agent.execution import ToolLike
+from tui_agent.context.layers import CONTEXT_LAYER, OUTPUT_LAYER, SYSTEM_LAYER, write_layer
+from tui_agent.execution import ApprovalGate, ExecutionOptions, ToolLike
+from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
-from tui_agent.protocol.events import (
-    AgentCreated,
-    CheckpointRestored,
-    CheckpointSaved,
-    Warned,
-)
+from tui_agent.protocol.events import AgentCreated, AgentDestroyed, PermissionModeChanged, SessionRewound, Warned
 from tui_agent.protocol.messages import (
     JsonObject,
+    Message,
     ToolCall,
     ToolResultMessage,
     Usage,
+    UserKind,
+    UserMessage,
     new_id,
-    now_ms,
 )
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.protocol.permissions import (
+    ApprovalDecision,
+    ApprovalRequest,
+    PermissionChecker,
+    PermissionMode,
+    as_permission_mode,
+)
+from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.value_checks import expect_items, expect_kind
 
-from .agent_controls import AgentControls
 from .agent_state import AgentState, make_agent
 from .agent_stream import AgentStream, StreamedRun
+from .checkpoints import restore_state, restored_config, save_checkpoint, take_snapshot
 from .command_run import CommandRun
-from .conversation_controls import ConversationControls
-from .loop_config import AgentLoopConfig
+from .conversation_editor import ConversationEditor
+from .loop_config import AgentLoopConfig, expect_provider
 from .run import OWNER, AgentRun
-from .run_input import Trigger, UserInput, as_messages
-from .snapshot import AgentLoopSnapshot, OpenCall, tool_warnings
+from .run_input import Trigger, UserInput, as_messages, as_user_message
+from .snapshot import AgentLoopSnapshot, OpenCall
+from .sub_agents import SubAgents
 from .system_prompt import environment_text
 
+_FINALISER_TURNS = 8
+"""Turns of the event loop that finalise async generators which were left, each nested in the next."""
 
-class AgentLoop(AgentControls, ConversationControls):
-    """One agent. It handles one input at a time and remembers everything between runs."""
+
+class AgentLoop:
+    """One agent. It handles one input at a time and remembers everything between runs.
+
+    Every command returns at once unless it is a coroutine function; its effects are published as events.
+    """
 
     def __init__(self, config: AgentLoopConfig) -> None:
-        """Puts the agent together and tells `agent.created` (S4-33).
+        """Build the agent and publish `agent.created` (S4-33).
 
         Raises:
             ConfigurationError: two tools have the same name, or `config` is not an AgentLoopConfig.
         """
         expect_kind("the configuration of AgentLoop", config, AgentLoopConfig, "an AgentLoopConfig(provider=…)")
-        agent = make_agent(config)
-        super().__init__(agent, config.open_calls)
+        self._agent = agent = make_agent(config)
+        self._editor = ConversationEditor(agent)
+        self._sub_agents: SubAgents[AgentLoop] = SubAgents()
+        self._run: AgentRun | CommandRun | None = None
+        self._open_calls: dict[str, OpenCall] = {call.call_id: call for call in config.open_calls}
+        self._streams: set[StreamedRun] = set()
         _write_own_layers(agent)
         if config.checkpoint is not None:
             agent.gate.on_request = self._save_checkpoint
@@ -70,6 +89,74 @@ class AgentLoop(AgentControls, ConversationControls):
             done = (Compaction(one.strategy, 0, 0, one.cut, one.removed, one.replacement) for one in config.compactions)
             config.guard.remember(agent.history, done)
 
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    @property
+    def running(self) -> bool:
+        """True while a run or a command of the user is in progress."""
+        return self._run is not None
+
+    @property
+    def config(self) -> AgentLoopConfig:
+        """The configuration. Limits changed in it (`max_steps`, `budget`, `max_tokens`) hold from the next step on."""
+        return self._agent.config
+
+    @property
+    def history(self) -> ConversationHistory:
+        """The conversation; its id is the agent's (S4-33). Its `registry` takes layers from any caller (S4-83)."""
+        return self._agent.history
+
+    @property
+    def policy(self) -> PermissionChecker:
+        """The policy that judges calls."""
+        return self._agent.policy
+
+    @property
+    def gate(self) -> ApprovalGate:
+        """The gate at which calls wait for the user's answer."""
+        return self._agent.gate
+
+    @property
+    def bus(self) -> EventBus:
+        """The bus on which the agent publishes its events."""
+        return self._agent.publisher.bus
+
+    @property
+    def origin(self) -> Origin:
+        """The origin of the next event: agent id and depth, and the run and step in progress."""
+        return self._agent.publisher.origin
+
+    @property
+    def provider(self) -> ModelProvider:
+        """The model provider; another one is used from the next request on."""
+        return self._agent.provider
+
+    @provider.setter
+    def provider(self, provider: ModelProvider) -> None:
+        expect_provider("AgentLoop.provider", provider)
+        self._agent.provider = provider
+
+    @property
+    def reports(self) -> tuple[AgentRunReport, ...]:
+        """One report a run, oldest first (S4-43)."""
+        return tuple(self._agent.reports)
+
+    @property
+    def waiting_messages(self) -> tuple[UserMessage, ...]:
+        """Steering messages and follow-ups that are not delivered yet, in order of delivery."""
+        return self._agent.queue.waiting
+
+    @property
+    def pending_calls(self) -> tuple[ApprovalRequest, ...]:
+        """Calls that wait for approval, now or since the snapshot from which this agent was restored."""
+        waiting = (call.request for call in self._open_calls.values() if call.request is not None)
+        return (*waiting, *self._agent.gate.pending)
+
+    @property
+    def children(self) -> Mapping[str, "AgentLoop"]:
+        """The running sub-agents by their agent id; they can be steered and aborted like any agent."""
+        return self._sub_agents.by_id
+
     # --- running ------------------------------------------------------------------------------------------------------
 
     async def run(
@@ -81,29 +168,27 @@ class AgentLoop(AgentControls, ConversationControls):
         cancellation: CancellationToken | None = None,
         run_id: str | None = None,
     ) -> AgentRunReport:
-        """Handles one input to its end. What the model does wrong is told and reported, not raised.
+        """Handle one input to its end. Mistakes of the model are published and reported, not raised.
 
         Args:
-            user_input: what is said; None: go on with what waits, or where the last run ended, which may be with calls
-                that waited for a person.
-            trigger: why it runs; told in `run.started`.
-            tools: tools or functions for this run alone, beside the agent's own (S4-41).
-            cancellation: a token that aborts this run alone, beside the config's (C34).
-            run_id: the run's id, where somebody must know it before; a fresh one where None.
+            user_input: the input; None: continue with queued messages, or where the last run ended, calls that waited
+                for approval included.
+            trigger: the reason of the run, for `run.started`.
+            tools: tools or functions for this run alone, in addition to the agent's own (S4-41).
+            cancellation: a token that aborts this run alone, in addition to the config's.
+            run_id: the run's id, for callers that must know it in advance; None: a new one.
 
         Raises:
-            AlreadyRunningError: a run goes on (S4-34); `steer` is what is wanted then.
-            ConfigurationError: there is nothing to say, an argument is of the wrong kind, or one of `tools` has a name
-                that is taken.
-            asyncio.CancelledError: the task was cancelled; the conversation is whole and `run.ended` was told.
+            AlreadyRunningError: a run is in progress (S4-34); `steer` sends it a message.
+            ConfigurationError: there is no input and nothing to continue, an argument is of the wrong kind, or one of
+                `tools` has a name that is taken.
+            asyncio.CancelledError: the task was cancelled; the conversation is complete and `run.ended` was published.
         """
-        await self._wait_for_abandoned_streams()
-        if self._run is not None:
-            raise AlreadyRunningError
+        await self._expect_idle()
         expect_kind("run(cancellation=…)", cancellation, (CancellationToken, NoneType), "a CancellationToken or None")
         messages, open_calls = as_messages(user_input), self._open_calls
         if not messages and not self._agent.history.length and not self._agent.queue.waiting:
-            raise ConfigurationError("there is nothing to run: no input, no message that waits, no conversation")
+            raise ConfigurationError("there is nothing to run: no input, no queued message, no conversation")
         trigger = trigger or ("prompt" if messages else "resume" if open_calls else "continue")
         with self._with_extra_tools(tools):
             self._run = AgentRun(
@@ -118,20 +203,20 @@ class AgentLoop(AgentControls, ConversationControls):
     async def run_command(
         self, tool: str, arguments: JsonObject, said: str, *, shared: bool = True
     ) -> ToolResultMessage:
-        """Calls a tool for the person: judged, asked about and told like every call; the model is not asked.
+        """Call a tool for the user. The call is judged and published like every other; the model is not asked.
 
         Args:
-            tool: its name; a tool that is not there is answered as not found.
-            arguments: what it is given.
-            said: the command as the person typed it.
-            shared: whether the model reads what it gave, from its next request on; False: it stays with the person.
+            tool: the tool's name; an unknown one gives a result that says so.
+            arguments: the arguments of the call.
+            said: the command as the user typed it.
+            shared: True if the model reads the result with its next request; False: only the user sees it.
 
         Raises:
-            AlreadyRunningError: a run goes on, or calls that waited for a person must be answered first.
-            asyncio.CancelledError: the task was cancelled; the call was answered and `run.ended` was told.
+            AlreadyRunningError: a run is in progress, or calls that wait for approval must be answered first.
+            asyncio.CancelledError: the task was cancelled; the call has a result and `run.ended` was published.
         """
-        await self._wait_for_abandoned_streams()
-        if self._run is not None or self._open_calls:
+        await self._expect_idle()
+        if self._open_calls:
             raise AlreadyRunningError
         call = ToolCall(id=new_id("call"), name=tool, arguments=arguments)
         self._run = run = CommandRun(self._agent, call, said, shared=shared)
@@ -141,7 +226,7 @@ class AgentLoop(AgentControls, ConversationControls):
             self._run = None
 
     def stream(self, user_input: UserInput = None) -> AgentStream:
-        """The same as `run`, read event by event: `async for event in loop.stream("…")` (S4-46).
+        """Run like `run`, read event by event: `async for event in loop.stream("…")` (S4-46).
 
         The run starts when the first event is requested; its exceptions are raised there. Leaving the loop aborts the
         run; see `AgentStream`.
@@ -157,73 +242,20 @@ class AgentLoop(AgentControls, ConversationControls):
             )
         )
 
-    # --- keeping and taking up again ----------------------------------------------------------------------------------
-
-    def dump(self) -> AgentLoopSnapshot:
-        """Everything needed to take this agent up again elsewhere, also in the middle of a run (S4-76)."""
-        agent = self._agent
-        own = agent.config.agent_id
-        return AgentLoopSnapshot(
-            system=layer_text(agent.history.registry, SYSTEM_LAYER),
-            context=layer_text(agent.history.registry, CONTEXT_LAYER),
-            history=agent.history.export(),
-            tool_names=agent.tools.names,
-            reports=tuple(agent.reports),
-            metadata=dict(agent.metadata),
-            created_at=agent.created_at,
-            saved_at=now_ms(),
-            pending_tool_calls=tuple(request for request in self.pending_calls if request.agent == own),
-            waiting_messages=agent.queue.waiting,
-            usage=agent.usage,
-            cost=agent.cost,
-        )
-
-    @classmethod
-    def restore(cls, snapshot: AgentLoopSnapshot, config: AgentLoopConfig) -> Self:
-        """Takes an agent up again (S4-77). What the snapshot knows replaces the config's; a system function stays.
-
-        Tells `warning`s with the codes `tool_removed` and `tool_added` where its tools are not the same (S4-78).
-
-        Raises:
-            ConfigurationError: an argument is of the wrong kind.
-        """
-        loop = cls.from_config(restored_config(snapshot, config))
-        loop._take_over(snapshot)
-        return loop
-
-    @classmethod
-    def from_config(cls, config: AgentLoopConfig) -> Self:
-        """Return an agent with this configuration."""
-        return cls(config)
-
-    def _take_over(self, snapshot: AgentLoopSnapshot) -> None:
-        """Restore the parts of a snapshot that a configuration lacks, and report tools that were added or removed."""
-        agent = self._agent
-        agent.reports.extend(snapshot.reports)
-        agent.metadata.update(snapshot.metadata)
-        agent.created_at = snapshot.created_at
-        pending = (OpenCall(request.call_id, "not_started", request=request) for request in snapshot.pending_tool_calls)
-        self._open_calls = {call.call_id: call for call in pending}
-        for warning in tool_warnings(snapshot.tool_names, agent.tools.names):
-            agent.publisher.publish(warning)
-        agent.publisher.publish(CheckpointRestored(key=self._checkpoint_key, pending=tuple(self._open_calls)))
-
     async def resume_with_approval(self, call_id: str, decision: ApprovalDecision) -> AgentRunReport | None:
-        """Answers a call that waited for a person when the snapshot was taken, and goes on from there (S4-74).
+        """Answer a call that waited for approval when the snapshot was taken, and continue from there (S4-74).
 
-        The call itself is executed, bound to what was asked: if its tool or target changed, the question comes again
-        (C43). Other calls that waited ask again; calls whose outcome nobody knows are answered as such, not repeated.
+        The approval holds for the call as it was shown: if its tool or target has changed since, the agent asks again.
+        Other calls that waited ask again; calls with an unknown outcome get a result that says so and are not repeated.
 
         Returns:
-            The report of the run; None for a call that does not wait here, which only gives a warning (S4-75).
+            The report of the run; None, and a warning, for a call that does not wait here (S4-75).
 
         Raises:
-            AlreadyRunningError: a run goes on.
+            AlreadyRunningError: a run is in progress.
             ConfigurationError: `decision` is not an ApprovalDecision.
         """
-        await self._wait_for_abandoned_streams()
-        if self._run is not None:
-            raise AlreadyRunningError
+        await self._expect_idle()
         expect_kind("the decision", decision, ApprovalDecision, "an ApprovalDecision(decision=…)")
         waiting = self._open_calls.get(call_id)
         if waiting is None or waiting.request is None:
@@ -233,12 +265,222 @@ class AgentLoop(AgentControls, ConversationControls):
         self._agent.gate.prefeed(call_id, decision, waiting.request.digest)
         return await self.run()
 
+    # --- messages -----------------------------------------------------------------------------------------------------
+
+    def steer(self, message: str | UserMessage) -> UserMessage:
+        """Queue a message for the next boundary of the run, or for the start of the next run. Return it as queued.
+
+        Raises:
+            ConfigurationError: it is empty, or neither text nor a UserMessage.
+        """
+        queued = self._queue(message, "steer")
+        if self._run is not None:
+            self._run.notify_steering()
+        return queued
+
+    def follow_up(self, message: str | UserMessage) -> UserMessage:
+        """Queue a message for a turn of its own, at the time the run would end. Return it as queued.
+
+        Raises:
+            ConfigurationError: it is empty, or neither text nor a UserMessage.
+        """
+        return self._queue(message, "follow_up")
+
+    def edit_message(self, message_id: str, text: str) -> UserMessage | None:
+        """Replace the text of a queued message, which gets a new id; None if it is no longer queued.
+
+        Raises:
+            ConfigurationError: `text` is not text.
+        """
+        expect_kind("the text of a message", text, str, "text")
+        return self._agent.queue.edit(message_id, text)
+
+    def drop_message(self, message_id: str) -> UserMessage | None:
+        """Remove a message from the queue of this agent or of a sub-agent; None if it is no longer queued."""
+        return self._agent.queue.drop(message_id) or self._sub_agents.drop_message(message_id)
+
+    def steer_child(self, name: str, message: str | UserMessage) -> UserMessage | None:
+        """Steer a running sub-agent, at any depth. If it ends before it reads the message, this agent gets it.
+
+        Args:
+            name: its agent id, or the part before the last `-`: then the oldest of several.
+            message: the message.
+
+        Returns:
+            The message as queued; None if no sub-agent of that name is running.
+
+        Raises:
+            ConfigurationError: the message is empty.
+        """
+        return self._sub_agents.steer(name, message)
+
+    # --- interrupting -------------------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """End the run after this step; does nothing without a run."""
+        if self._run is not None:
+            self._run.stop()
+
+    def abort(self, reason: str = "aborted") -> None:
+        """End the run and those of its sub-agents now: the stream is closed and the calls are cancelled.
+
+        The text so far is kept, every call gets a result, and queued messages stay queued.
+        """
+        if self._run is not None:
+            self._run.abort(reason)
+        self._sub_agents.abort(reason)
+
+    def cancel_call(self, call_id: str, reason: str) -> bool:
+        """Cancel one call of this agent or of a sub-agent. The run continues, and the model reads the reason.
+
+        Returns:
+            False if the call has ended or is unknown.
+        """
+        own = self._run is not None and self._run.cancel_call(call_id, reason)
+        return own or self._sub_agents.cancel_call(call_id, reason)
+
+    def destroy(self, reason: str = "closed") -> None:
+        """Abort the run and publish `agent.destroyed` (S4-90). The provider is not closed; it belongs to the caller."""
+        self.abort(reason)
+        self._agent.publisher.publish(AgentDestroyed(reason=reason))
+
+    # --- settings -----------------------------------------------------------------------------------------------------
+
+    def set_mode(self, mode: PermissionMode | str, by: str = "user") -> None:
+        """Change the permission mode at once, also for calls that wait for approval.
+
+        Args:
+            mode: a `PermissionMode`, or its text, such as `"plan"`.
+            by: who changes it, for the event.
+
+        Raises:
+            ConfigurationError: no mode has this name, or this agent has no permission policy.
+        """
+        mode = as_permission_mode("permission mode", mode)
+        old = self._agent.policy.mode
+        if mode is not old:
+            self._agent.policy.set_mode(mode)
+            self._agent.publisher.publish(PermissionModeChanged(old=old, new=mode, by=by))
+            self._agent.gate.reconsider()
+
+    def resolve_approval(
+        self, request_id: str, decision: ApprovalDecision, by: Literal["user", "nobody"] = "user"
+    ) -> bool:
+        """Answer an approval request.
+
+        Args:
+            request_id: the id of the request.
+            decision: the answer.
+            by: `nobody` if the request is denied because no one can answer it any more.
+
+        Returns:
+            True only for the first answer to an open request.
+
+        Raises:
+            ConfigurationError: `decision` is not an ApprovalDecision.
+        """
+        expect_kind("the decision", decision, ApprovalDecision, "an ApprovalDecision(decision=…)")
+        return self._agent.gate.resolve(request_id, decision, by)
+
+    def set_options(self, options: ExecutionOptions) -> None:
+        """Change the execution options from the next response on; calls in progress may end as they began.
+
+        Raises:
+            ConfigurationError: `options` is not an ExecutionOptions.
+        """
+        expect_kind("the options", options, ExecutionOptions, "ExecutionOptions")
+        self._agent.config.options = options
+        self._agent.executor.set_options(options)
+
+    def add_tool(self, tool: ToolLike) -> None:
+        """Give the agent another tool, or a function as one, from the next request on (S4-82).
+
+        Raises:
+            ConfigurationError: `tool` is not a tool, or the agent already has one of that name.
+        """
+        self._agent.tools.add(tool)
+
+    # --- the conversation between runs --------------------------------------------------------------------------------
+
+    def context_breakdown(self) -> ContextBreakdown:
+        """Return the parts that fill the model's context window: layers, tools, messages, and calls with results."""
+        return measure_context(self._agent.history, self._agent.tools.specs)
+
+    async def compact(self, focus: str = "") -> bool:
+        """Compact the conversation now, if possible to half its size. False if that failed: see `compaction.ended`.
+
+        Args:
+            focus: what the summary must keep.
+
+        Raises:
+            AlreadyRunningError: a run is in progress.
+            ConfigurationError: this agent has no context guard.
+        """
+        await self._expect_idle()
+        return await self._editor.compact(focus, repair=not self._open_calls)
+
+    def undo_compaction(self) -> None:
+        """Undo the last compaction; later messages stay.
+
+        Raises:
+            AlreadyRunningError: a run is in progress.
+            CompactionError: there is no compaction, or it can no longer be undone.
+            ConfigurationError: this agent has no context guard.
+        """
+        self._refuse_while_running()
+        self._editor.undo_compaction()
+
+    def apply_rewind(self, messages: Sequence[Message], event: SessionRewound) -> None:
+        """Restore the conversation as far as `event` says, append its notice, and publish it.
+
+        Args:
+            messages: the conversation right after the event to which the session is rewound.
+            event: the event to publish; the journal folds to the same conversation.
+
+        Raises:
+            AlreadyRunningError: a run is in progress.
+        """
+        self._refuse_while_running()
+        if event.conversation:
+            self._open_calls = {}
+        self._editor.apply_rewind(messages, event)
+
+    # --- snapshots ----------------------------------------------------------------------------------------------------
+
+    def dump(self) -> AgentLoopSnapshot:
+        """Return everything needed to restore this agent elsewhere, also in the middle of a run (S4-76)."""
+        return take_snapshot(self._agent, self.pending_calls)
+
+    @classmethod
+    def restore(cls, snapshot: AgentLoopSnapshot, config: AgentLoopConfig) -> Self:
+        """Return the agent of a snapshot (S4-77), whose values replace the config's; a system function stays.
+
+        Publishes a `warning` with the code `tool_removed` or `tool_added` for each tool that differs (S4-78).
+
+        Raises:
+            ConfigurationError: an argument is of the wrong kind.
+        """
+        loop = cls.from_config(restored_config(snapshot, config))
+        loop._restore_state(snapshot)
+        return loop
+
+    @classmethod
+    def from_config(cls, config: AgentLoopConfig) -> Self:
+        """Return an agent with this configuration."""
+        return cls(config)
+
+    def _restore_state(self, snapshot: AgentLoopSnapshot) -> None:
+        self._open_calls = restore_state(self._agent, snapshot)
+
+    async def _save_checkpoint(self, request: ApprovalRequest) -> None:
+        await save_checkpoint(self._agent, self.dump())
+
     # --- sub-agents ---------------------------------------------------------------------------------------------------
 
     def child_config(self, agent_id: str, call_id: str | None) -> AgentLoopConfig:
-        """The configuration of a sub-agent: the same model, tools, permissions, gate and bus, one floor deeper.
+        """Return the configuration of a sub-agent: the same model, tools, permissions, gate and bus, one level deeper.
 
-        What it uses counts here, too. Its conversation, its system prompt and its limits are the caller's to choose.
+        Its usage counts here, too. The caller chooses its conversation, its system prompt and its limits.
         """
         agent, config = self._agent, self._agent.config
         return replace(
@@ -266,74 +508,69 @@ class AgentLoop(AgentControls, ConversationControls):
 
     @contextmanager
     def running_child(self, child: "AgentLoop") -> Generator[None]:
-        """Has `child` among `children` for as long as the context is open; then it is told to be gone, and what it was
-        told and did not read is this agent's to read."""
+        """Keep `child` among `children` while the context is open; then destroy it, and queue its unread messages."""
         agent_id = child.origin.agent_id
-        self._children[agent_id] = child
+        self._sub_agents.by_id[agent_id] = child
         try:
             yield
         finally:
-            del self._children[agent_id]
+            del self._sub_agents.by_id[agent_id]
             for message in child.waiting_messages:
                 child.drop_message(message.id)
                 self.steer(message.model_copy(update={"id": new_id("msg")}))
             child.destroy("done")
 
-    @contextmanager
-    def _with_extra_tools(self, tools: Sequence[ToolLike]) -> Generator[None]:
-        """Has more tools for as long as the context is open."""
-        registry = self._agent.tools
-        with ExitStack() as taken_back:
-            for tool in expect_items("run(tools=…)", tools, None, "a list of tools and functions"):
-                taken_back.callback(registry.remove, registry.add(tool).name)
-            yield
-
     def _count(self, usage: Usage, cost: float | None) -> None:
-        """What a sub-agent used is this agent's and its run's as well."""
+        """Add the usage of a sub-agent to this agent's and its run's."""
         self._agent.count(usage, cost)
         if self._run is not None:
             self._run.count(usage, cost)
 
     def _overrun(self) -> str | None:
-        """Which limit of this agent's run is reached while its sub-agents work."""
+        """Return the budget that this agent's run has used up; its sub-agents end, too."""
         return self._run.overrun() if self._run is not None else None
 
-    @property
-    def _checkpoint_key(self) -> str:
-        return f"agent-loop:{self._agent.history.id}"
+    # --- inside -------------------------------------------------------------------------------------------------------
 
-    async def _save_checkpoint(self, request: ApprovalRequest) -> None:
-        """Stores the agent's state while a call waits for a person (S4-71)."""
-        store = self._agent.config.checkpoint
-        if store is not None:
-            snapshot = self.dump()
-            await store.set(self._checkpoint_key, snapshot)
-            pending = tuple(waiting.call_id for waiting in snapshot.pending_tool_calls)
-            self._agent.publisher.publish(CheckpointSaved(key=self._checkpoint_key, pending=pending))
+    def _queue(self, message: str | UserMessage, kind: UserKind) -> UserMessage:
+        return self._agent.queue.put(as_user_message(message).model_copy(update={"kind": kind}))
+
+    async def _expect_idle(self) -> None:
+        await _wait_for_abandoned(self._streams)
+        self._refuse_while_running()
+
+    def _refuse_while_running(self) -> None:
+        if self._run is not None:
+            raise AlreadyRunningError
+
+    @contextmanager
+    def _with_extra_tools(self, tools: Sequence[ToolLike]) -> Generator[None]:
+        """Add tools while the context is open."""
+        registry = self._agent.tools
+        with ExitStack() as added:
+            for tool in expect_items("run(tools=…)", tools, None, "a list of tools and functions"):
+                added.callback(registry.remove, registry.add(tool).name)
+            yield
 
 
-def restored_config(snapshot: AgentLoopSnapshot, config: AgentLoopConfig) -> AgentLoopConfig:
-    """Return a configuration with the conversation of a snapshot, whose values replace those of `config`.
+async def _wait_for_abandoned(streams: Iterable[StreamedRun]) -> None:
+    """Wait for runs whose readers have left them, so that the next run finds everything complete.
 
-    Raises:
-        ConfigurationError: an argument is of the wrong kind.
+    If a reader is inside an async generator that was left, the event loop drops it only a few turns later, when it
+    finalises the generator. While a streamed run is at work, this function waits for these turns.
     """
-    expect_kind("the snapshot of AgentLoop.restore", snapshot, AgentLoopSnapshot, "an AgentLoopSnapshot")
-    expect_kind("the configuration of AgentLoop.restore", config, AgentLoopConfig, "an AgentLoopConfig")
-    return replace(
-        config,
-        system=snapshot.system if isinstance(config.system, str) else config.system,
-        context=snapshot.context,
-        workspace=None,
-        history=ConversationHistory.restore(snapshot.history),
-        waiting=snapshot.waiting_messages,
-        usage=snapshot.usage,
-        cost=snapshot.cost,
-    )
+    task = asyncio.current_task()
+    for _ in range(_FINALISER_TURNS):
+        others = [stream for stream in streams if not stream.runs_in(task)]
+        if not others:
+            return
+        for stream in others:
+            await stream.wait_for_cleanup()
+        await asyncio.sleep(0)
 
 
 def _write_own_layers(agent: AgentState) -> None:
-    """Write the loop's own layers (S4-31); a system function is asked when a run starts."""
+    """Write the loop's own layers (S4-31); a system function is called when a run starts."""
     config, registry = agent.config, agent.history.registry
     if isinstance(config.system, str):
         write_layer(registry, SYSTEM_LAYER, config.system, OWNER)

@@ -1,4 +1,4 @@
-"""Everything an agent is made of (S4-15). Only the provider is needed; the rest has defaults that do no harm."""
+"""The configuration of an agent (S4-15). Only the provider is required; the defaults of the rest are safe."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -32,27 +32,27 @@ from tui_agent.protocol.value_checks import (
 from .approval_wait_clock import ApprovalWaitClock
 from .guardrails import Guardrail, expect_guardrail
 from .input_filters import InputFilter
-from .limits import Budget, RepetitionLimits
+from .limit_settings import Budget, RepetitionLimits
 from .output_format import OutputFormat
 from .retry import RetryPolicy
 from .snapshot import AgentLoopSnapshot, OpenCall, PastCompaction
 from .system_prompt import DEFAULT_SYSTEM
 
 SystemText: TypeAlias = str | Callable[[], str | Awaitable[str]]
-"""A text, or a function asked for it at the start of each run (S4-36)."""
+"""A text, or a function that returns it, called at the start of each run (S4-36)."""
 
 BeforeRequests: TypeAlias = Callable[[], Awaitable[None]]
-"""Awaited before a request leaves; what it raises ends the run."""
+"""Awaited before each request is sent; its exceptions end the run."""
 
 DEFAULT_MAX_STEPS = 16
-"""What a cap that is not positive means (S4-45, C35)."""
+"""The cap that replaces one of 0 or less (S4-45)."""
 
 
 class CheckpointStore(Protocol):
-    """Where an agent's state is put before a person is asked, so that the question survives the process (S4-71)."""
+    """Stores an agent's state before it asks the user, so that the question survives the process (S4-71)."""
 
     async def set(self, key: str, snapshot: AgentLoopSnapshot) -> None:
-        """Stores a snapshot under `agent-loop:<id>`, in place of the one before."""
+        """Store a snapshot under `agent-loop:<id>`, replacing the previous one."""
         ...
 
 
@@ -66,64 +66,64 @@ class AgentLoopConfig:
     """
 
     provider: ModelProvider
-    """Who is asked; holds the credentials, which the loop never sees (S4-7)."""
+    """The model provider; it holds the credentials, which the loop never sees (S4-7)."""
     tools: Sequence[ToolLike] = ()
-    """Tools, or functions, of which `function_tool` makes tools."""
+    """Tools, or functions, which `function_tool` turns into tools."""
     system: SystemText = DEFAULT_SYSTEM
-    """Who the agent is: the layer `agentloop.system`. An empty text means no such layer."""
+    """The system prompt: the layer `agentloop.system`. An empty text means no such layer."""
     context: str = ""
-    """What holds for this task only: the layer `agentloop.context`."""
+    """Instructions for this task only: the layer `agentloop.context`."""
     layers: Sequence[ContextLayer] = ()
     """More layers of the system prompt, such as those of `load_instructions`."""
     workspace: Path | str | None = None
-    """Where the agent works; told to the model."""
+    """The directory in which the agent works; the model is told."""
     bus: EventBus | None = None
-    """Where everything is told; None: a bus of its own."""
+    """The bus for events; None: a bus of its own."""
     policy: PermissionChecker | None = None
-    """Judges calls; None: nothing is refused but what tools and hooks refuse themselves."""
+    """Judges calls; None: only tools and hooks refuse calls."""
     gate: ApprovalGate | None = None
-    """Where a call waits for a person; None: one at which nobody answers, so that what would be asked is denied."""
+    """The gate at which calls wait for approval; None: one that no one answers, so that such calls are denied."""
     hooks: HookBus | None = None
     options: ExecutionOptions = field(default_factory=ExecutionOptions)
     history: ConversationHistory | Sequence[Message] = ()
-    """The conversation so far; repaired at the start of the first run if it has to be."""
+    """The conversation so far; repaired at the start of the first run if necessary."""
     open_calls: Sequence[OpenCall] = ()
-    """What is known of the calls at its end that have no result. A run without input takes them up: what finished is
-    answered with what it gave, what had not started is judged, asked about and run, and nothing is done twice (C43)."""
+    """The known facts about calls without results at the end of `history`. A run without input resumes them: a finished
+    call gets its result, one that had not started is judged, asked about and run, and no call runs twice."""
     compactions: Sequence[PastCompaction] = ()
-    """What made this conversation shorter before and was not taken back, oldest first."""
+    """Earlier compactions of this conversation that were not undone, oldest first."""
     waiting: Sequence[UserMessage] = ()
-    """Steering and follow-ups that were not delivered when the session ended; they wait again."""
+    """Steering messages and follow-ups that were queued when the session ended; they are queued again."""
     input_filters: Sequence[InputFilter] = ()
-    """Look at what a person says before it is part of the conversation (C38)."""
+    """Check messages of the user before they become part of the conversation."""
     guardrails: Sequence[Guardrail] = ()
-    """Look at what goes to the model, at what comes back, and at each call and its result, each kind in this order."""
+    """Check requests, answers, calls and results; guardrails of one kind are called in this order."""
     output: OutputFormat[object] | None = None
     """The type that final answers must fit; None: any text. An answer that does not fit is sent back once, then the run
     fails."""
     max_steps: int | None = None
-    """Most steps of one run, checked after each (C35); None: no cap; 0 and less: `DEFAULT_MAX_STEPS`."""
+    """Most steps of one run, checked after each; None: no cap; 0 and less: `DEFAULT_MAX_STEPS`."""
     guard: ContextGuard | None = field(default_factory=ContextGuard)
-    """Makes the conversation shorter before it no longer fits into the model's window (S4-91); None: nobody does."""
+    """Compacts the conversation before it exceeds the model's context window (S4-91); None: it is never compacted."""
     budget: Budget = field(default_factory=Budget)
-    """What one run may use."""
+    """The budget of one run."""
     repetition: RepetitionLimits | None = field(default_factory=RepetitionLimits)
-    """When a run that goes round in circles is nudged, and when it ends; None: never."""
+    """When a run that repeats itself is nudged, and when it ends; None: never."""
     max_tokens: int | None = None
     """Longest answer in tokens; None: the provider's own."""
     temperature: float | None = None
     thinking_tokens: int | None = None
     """Budget for reasoning in tokens; None: the model's own default."""
     cache: bool = True
-    """Whether the provider may keep the beginning of a request for the next one."""
+    """True if the provider may cache the beginning of a request for the next one."""
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     checkpoint: CheckpointStore | None = None
     cancellation: CancellationToken | None = None
-    """A caller's token: setting it aborts what runs (C34)."""
+    """A caller's token that aborts the run."""
     before_effects: BeforeEffects | None = None
-    """Awaited before a call that may change something is executed: the moment to have it on record (P82)."""
+    """Awaited before a call that may change something is executed: the moment to store that it starts."""
     before_requests: BeforeRequests | None = None
-    """Awaited before each request leaves: the moment to have on record what the model is told (P82)."""
+    """Awaited before each request is sent: the moment to store what the model is told."""
     session_id: str = ""
     agent_id: str = "main"
     parent_call_id: str | None = None
@@ -132,13 +132,13 @@ class AgentLoopConfig:
     usage: Usage = field(default_factory=Usage)
     """Tokens this conversation has used before."""
     cost: float | None = None
-    """Dollars it has cost before; None where that is not known."""
+    """Dollars it has cost before; None if unknown."""
     on_spend: Callable[[Usage, float | None], None] | None = None
-    """Takes what each answer used and cost, in place of `usage.updated`: a sub-agent's parent does."""
+    """Called with the usage and cost of each answer in place of `usage.updated`; set by a sub-agent's parent."""
     parent_overrun: Callable[[], str | None] | None = None
-    """Which limit is reached of the agent this one works for, in words; asked together with its own budget."""
+    """Returns the limit that the parent agent has reached, as text; checked together with the own budget."""
     parent_wait_clock: ApprovalWaitClock | None = None
-    """How long a person was waited for in the agent this one works for."""
+    """The approval wait clock of the parent agent."""
 
     def __post_init__(self) -> None:
         self._check_parts()

@@ -1,4 +1,4 @@
-"""How what is said becomes part of the conversation: after the filters looked at it, in order, each message once."""
+"""Delivery of messages into the conversation: after the input filters, in order, each message once."""
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import InputSource
@@ -10,22 +10,22 @@ from .stop_tokens import unless_cancelled
 
 
 class MessageDelivery:
-    """One run's way into the conversation."""
+    """Delivers the messages of one run."""
 
     def __init__(self, agent: AgentState, now: CancellationToken) -> None:
         """
         Args:
-            agent: whose conversation it is.
-            now: ends a filter that is being asked.
+            agent: the agent with the conversation.
+            now: cancels a filter that is running.
         """
         self._agent = agent
         self._now = now
 
     async def apply_input_filters(self, message: Message, source: InputSource) -> Message | str:
-        """The message as it may become part of the conversation, or why it may not (C38).
+        """Return the message as the filters allow it, or the reason for its rejection.
 
         Raises:
-            OperationCancelledError: the run is to end; the filters did not look at all of it.
+            OperationCancelledError: the run must end; not all filters have checked the message.
         """
         filters = self._agent.config.input_filters
         if not filters or not isinstance(message, UserMessage):
@@ -33,7 +33,7 @@ class MessageDelivery:
         return await unless_cancelled(self._now, filtered(filters, message, source, self._agent.publisher.publish))
 
     async def deliver(self, boundary: str) -> bool:
-        """Adds the waiting messages that were taken, while calls ran or just now; whether there was anything."""
+        """Append the queued messages that were taken; False if there were none or all were rejected."""
         queue, delivered = self._agent.queue, False
         for message in queue.taken:
             allowed = await self.apply_input_filters(

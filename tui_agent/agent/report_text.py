@@ -1,4 +1,4 @@
-"""A run's report in words: what `sessions show --report` and the screen draw (S4-10 … S4-12)."""
+"""A run's report as text, for `sessions show --report` and the screen (S4-10 … S4-12)."""
 
 import json
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ from tui_agent.protocol.reports import AgentRunReport, MetricValue, StepReport, 
 
 
 def report_text(report: AgentRunReport) -> str:
-    """The whole report, a line for each step and call; every text in it may hold anything and is not made safe here."""
+    """Return the report, a line for each step and call. Its texts are not sanitised."""
     lines = [
         f"run {report.id} · {report.model} · {report.reason}" + (f": {report.error}" if report.error else ""),
         f"  from {_moment(report.started_at)} to {_moment(report.completed_at)}",

@@ -1,6 +1,6 @@
 """The pure fold of a provider's stream into one assistant message (S4-14, S4-47 … S4-55).
 
-`StepState` is fresh for each attempt and holds everything there is to know of it; nothing leaks into the next (S4-86).
+Each attempt has a new `StepState` with all of its data, so that nothing leaks into the next attempt (S4-86).
 """
 
 from collections.abc import Callable
@@ -39,20 +39,20 @@ from tui_agent.protocol.value_checks import shown_value
 
 @dataclass(slots=True)
 class GrowingText:
-    """Text as it comes, in whole characters: half of one cannot be kept or sent."""
+    """Streamed text in whole characters: half a surrogate pair can be neither stored nor sent."""
 
     block: int
     half: str = ""
-    """The first half of a character whose other half may come with the next piece."""
+    """The first half of a character; the other half may come with the next piece."""
     pieces: list[str] = field(default_factory=list[str])
 
     @property
     def text(self) -> str:
-        """All of it; a half that stays alone is replaced."""
+        """The whole text; a half without its other half is replaced."""
         return "".join((*self.pieces, replace_lone_surrogates(self.half)))
 
     def add(self, piece: str) -> str:
-        """Takes a piece and returns what there is to show."""
+        """Add a piece and return the text to show."""
         piece = self.half + piece
         self.half = piece[-1:] if "\ud800" <= piece[-1:] <= "\udbff" else ""
         shown = replace_lone_surrogates(piece.removesuffix(self.half))
@@ -62,22 +62,22 @@ class GrowingText:
 
 @dataclass(slots=True)
 class OpenText(GrowingText):
-    """A text block as it grows."""
+    """A text block that is being streamed."""
 
 
 @dataclass(slots=True)
 class OpenThinking(GrowingText):
-    """A reasoning block as it grows."""
+    """A reasoning block that is being streamed."""
 
     finished: ThinkingBlock | None = None
 
 
 @dataclass(slots=True)
 class OpenCall:
-    """A call as its arguments come in."""
+    """A call whose arguments are being streamed."""
 
     call_id: str
-    """The id used from here on: the provider's, unless that cannot tell calls apart."""
+    """The id that the engine uses: the provider's, or a new one if the provider's is missing or not unique."""
     provider_id: str
     name: str
     fragments: list[str] = field(default_factory=list[str])
@@ -93,43 +93,43 @@ def _no_id_is_taken(_: str) -> bool:
 
 @dataclass(slots=True)
 class StepState:
-    """One attempt at one answer, as far as it came in."""
+    """The part of one answer that has arrived in one attempt."""
 
     is_taken: Callable[[str], bool] = _no_id_is_taken
-    """Whether a call id was used in this conversation before; some servers count from zero in each answer."""
+    """Tests if the conversation has used a call id before; some servers count from zero in each answer."""
     message_id: str = field(default_factory=lambda: new_id("msg"))
     model: str = ""
     usage: Usage = field(default_factory=Usage)
     stop_reason: StopReason | None = None
-    """None until the model ended by itself."""
+    """None until the model reports why it stopped."""
     detail: str = ""
     blocks: list[OpenBlock] = field(default_factory=list[OpenBlock])
-    """In the order they began."""
+    """Blocks in the order they began."""
 
     @property
     def text(self) -> str:
-        """All text so far."""
+        """The text so far."""
         return "".join(block.text for block in self.blocks if isinstance(block, OpenText))
 
     @property
     def calls(self) -> list[OpenCall]:
-        """All calls so far, finished or not, in order."""
+        """The calls so far, finished or not, in order."""
         return [block for block in self.blocks if isinstance(block, OpenCall)]
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to show and nothing to do: no text and no call (P17)."""
+        """True if the answer has neither text nor calls."""
         return not self.text.strip() and not self.calls
 
 
 def accumulate(state: StepState, event: StreamEvent) -> MessageDelta | ToolCall | None:
-    """Takes one event of the stream into the state.
+    """Fold one event of the stream into the state.
 
     Returns:
-        What there is to show, or a call whose block is complete, or neither. A call comes exactly once (P10).
+        A delta to show, a call whose block is complete, or None. Each call is returned exactly once.
 
     Raises:
-        ProviderError: it is not an event of the stream, or a field is of the wrong kind; asking again would not help.
+        ProviderError: it is not an event of a stream, or a field is of the wrong kind; it is not retried.
     """
     _refuse_wrong_kinds(event)
     match event:
@@ -168,7 +168,7 @@ _KINDS: dict[type, tuple[tuple[str, type], ...]] = {
     UsageReported: (("usage", Usage),),
     StreamEnded: (("stop_reason", str), ("detail", str)),
 }
-"""The fields of each event of a stream, which any program may have made."""
+"""Types of the fields of each stream event; a provider may be any program, so they are checked."""
 
 _STOP_REASONS: tuple[str, ...] = get_args(StopReason)
 
@@ -198,7 +198,7 @@ def _broken_stream(why: str) -> ProviderError:
 
 
 def finalize_unended_tool_calls(state: StepState) -> tuple[ToolCall, ...]:
-    """Ends the calls whose end never came, once the stream is over, and returns them in order (S4-54)."""
+    """Finish the calls whose end never arrived, once the stream has ended, and return them in order (S4-54)."""
     ended: list[ToolCall] = []
     for call in state.calls:
         if call.finished is None:
@@ -208,7 +208,7 @@ def finalize_unended_tool_calls(state: StepState) -> tuple[ToolCall, ...]:
 
 
 def build_message(state: StepState) -> AssistantMessage:
-    """The complete answer (S4-55). Calls of one that was cut off are marked so that they never run."""
+    """Return the complete answer (S4-55). Calls of a truncated answer are marked so that they never run."""
     stop_reason = state.stop_reason or "other"
     content: list[AssistantBlock] = []
     for block in state.blocks:
@@ -223,9 +223,9 @@ def build_message(state: StepState) -> AssistantMessage:
 
 
 def build_partial(state: StepState) -> AssistantMessage | None:
-    """What is worth keeping of an answer that was broken off: text, finished calls, and signed reasoning with them.
+    """Return the usable part of an answer that broke off: text, finished calls, and signed reasoning with them.
 
-    None where nothing of it could be shown or sent back.
+    None if no part of it can be shown or sent back.
     """
     content: list[AssistantBlock] = []
     for block in state.blocks:
@@ -277,7 +277,7 @@ def _add_fragment(state: StepState, event: ToolCallDelta) -> MessageDelta | None
 
 
 def _end_call(state: StepState, ended: ToolCall) -> ToolCall | None:
-    """Ends the call of that id, else the first that is open (S4-51); a second end of the same call is nothing."""
+    """Finish the call with that id, else the first open one (S4-51); ignore a second end of the same call."""
     unfinished = [call for call in state.calls if call.finished is None]
     named = [call for call in unfinished if call.provider_id == ended.id]
     if not named and ended.id and any(call.provider_id == ended.id for call in state.calls):
@@ -290,13 +290,13 @@ def _end_call(state: StepState, ended: ToolCall) -> ToolCall | None:
 
 
 def _whole_thinking(thinking: ThinkingBlock) -> ThinkingBlock:
-    """Reasoning as it came, so that its signature holds, unless nobody could send that back."""
+    """Return reasoning unchanged, so that its signature stays valid, except for text that cannot be encoded."""
     texts = {name: replace_lone_surrogates(text) for name, text in thinking if isinstance(text, str)}
     return thinking.model_copy(update=texts)
 
 
 def _built(block: OpenBlock) -> AssistantBlock | None:
-    """The finished form of a block; None where there is nothing to it, or it is an open call."""
+    """Return the finished block; None if it is empty or an open call."""
     match block:
         case OpenText(text=text):
             return TextBlock(text=text) if text.strip() else None

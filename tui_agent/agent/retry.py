@@ -1,7 +1,7 @@
-"""Which failures of the model are worth another attempt, and after how long.
+"""The schedule of attempts after failures of the model.
 
-Retries are the loop's own so that a person sees each one and can end the wait. The schedule has no chance in it: the
-same failures give the same waits.
+The loop retries itself, so that the user sees each retry and can end the wait. The schedule is not random: the same
+failures give the same waits.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class RetryPolicy:
     first_wait: float = 0.5
     longest_wait: float = 30.0
     longest_retry_after: float = 120.0
-    """A server that asks for more patience than this gets its error shown instead."""
+    """If a server asks for a longer wait, its error is shown instead."""
 
     def __post_init__(self) -> None:
         expect_whole("RetryPolicy.max_attempts", self.max_attempts, 1)
@@ -34,7 +34,7 @@ class RetryPolicy:
     def wait_before(self, attempt: int, failure: ProviderError) -> float | None:
         """Seconds to wait before attempt number `attempt` (from 2) after `failure`; None: do not try again.
 
-        What was refused as such is never sent again; what the server asks for with `retry-after` is kept to.
+        A request that the server refused is never sent again. A `retry-after` of the server is respected.
         """
         if not failure.retryable or attempt > self.max_attempts:
             return None

@@ -1,4 +1,4 @@
-"""One run: a person's input handled to its end (engine §4). Read `execute` from top to bottom."""
+"""One run: one user input handled to its end. Read `execute` from top to bottom."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -24,11 +24,11 @@ from .stop_tokens import StopTokens, unless_cancelled
 from .turn import Turn, TurnPosition
 
 OWNER = "agent-loop"
-"""Owner of the layers the loop writes (S4-33)."""
+"""Owner of the layers that the loop writes (S4-33)."""
 
 
 class AgentRun:
-    """One run of one agent. `execute` it once; `stop` and `abort` may come at any time from anywhere."""
+    """One run of one agent. Call `execute` once; `stop` and `abort` may be called at any time."""
 
     def __init__(
         self,
@@ -42,12 +42,12 @@ class AgentRun:
     ) -> None:
         """
         Args:
-            agent: whose run it is.
-            messages: the input; none: go on with what is there.
-            trigger: why it runs.
-            open_calls: what is known of the calls at the end of the conversation, which are taken up first.
-            cancellation: a caller's token for this run alone; the agent's own counts as well.
-            run_id: its id, where somebody had to know it before.
+            agent: the agent.
+            messages: the input; none: continue the conversation.
+            trigger: the reason of the run.
+            open_calls: the known facts about calls without results at the end of the conversation; they come first.
+            cancellation: a caller's token for this run alone, in addition to the agent's own.
+            run_id: the run's id; None: a new one.
         """
         self.id = run_id or new_id("run")
         self._agent = agent
@@ -66,9 +66,9 @@ class AgentRun:
         self._is_repaired = False
 
     async def execute(self) -> AgentRunReport:
-        """Handles the input to its end and returns the report; a failure of the model is an ending, not an exception.
+        """Handle the input to its end and return the report; a failure of the model is an ending, not an exception.
 
-        Cancelling the task ends the run like an abort, and the cancellation goes on.
+        Cancelling the task ends the run like an abort, and the cancellation is raised again.
         """
         self._begin()
         try:
@@ -85,40 +85,40 @@ class AgentRun:
             self._end()
         return self._agent.reports[-1]
 
-    # --- the brakes ---------------------------------------------------------------------------------------------------
+    # --- interrupting -------------------------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Ends the run after this step; what the model says and calls in it is finished."""
+        """End the run after this step; its response and its calls are completed."""
         if not self._stop_tokens.soon.is_set():
             self._publish(Noticed(code=STOP_REQUESTED, text="The run ends after this step."))
             self._stop_tokens.soon.cancel("stopped")
 
     def abort(self, reason: str) -> None:
-        """Ends the run now: the stream is closed, the calls are cancelled, and every one of them gets its answer."""
+        """End the run now: the stream is closed, the calls are cancelled, and each of them gets a result."""
         if not self._stop_tokens.now.is_set():
             self._publish(Noticed(code=ABORT_REQUESTED, text=f"The run ends now: {reason}."))
             self._stop_tokens.now.cancel(reason)
 
     def cancel_call(self, call_id: str, reason: str) -> bool:
-        """Takes one call back; the run goes on. False: it is over, or unknown."""
+        """Cancel one call; the run continues. False if the call has ended or is unknown."""
         return self._active_scheduler is not None and self._active_scheduler.cancel_call(call_id, reason)
 
     def count(self, usage: Usage, cost: float | None) -> None:
-        """Adds what a sub-agent used to the sums of this run."""
+        """Add the usage of a sub-agent to that of this run."""
         self._tally.spend(usage, cost)
 
     def overrun(self) -> str | None:
-        """Which budget is used up, of this run or of one it works for; None while there is something left of each."""
+        """Return the budget that is used up, of this run or of a parent's; None while none is."""
         return self._limits.overrun()
 
     def notify_steering(self) -> None:
-        """A message waits: the calls in hand may give way to it at once."""
+        """Report a queued steering message, so that calls that have not started can be skipped at once."""
         if self._active_scheduler is not None:
             self._active_scheduler.notify_steering()
 
     @property
     def _active_scheduler(self) -> ToolScheduler | None:
-        """The calls that may run now."""
+        """The scheduler of the calls in progress."""
         return self._turn.scheduler if self._turn is not None else self._taken_up
 
     # --- the beginning ------------------------------------------------------------------------------------------------
@@ -135,9 +135,11 @@ class AgentRun:
         )
 
     async def _resume_calls(self) -> Ending | None:
-        """Answers the calls that were open when the process ended, in order: what had not started is judged anew and
-        run (C43), what finished is answered with what it gave, and the rest is not repeated (P82). Where the person
-        says something else instead, nothing is run."""
+        """Give the calls that were open when the process ended their results, in order.
+
+        A call that had not started is judged again and run, unless there is new input. A finished call gets its stored
+        result. A call with an unknown outcome is not repeated, because it may have had its effect already.
+        """
         history, known = self._agent.history, self._open_calls
         if not known:
             return None
@@ -160,7 +162,7 @@ class AgentRun:
         return self._ended_by(done)
 
     async def _add_input(self) -> Ending | None:
-        """What waited comes first, then the input; both stand behind a conversation that is whole."""
+        """Append queued messages, then the input, to the repaired conversation."""
         self._repair("the last run of this conversation broke off")
         queue = self._agent.queue
         messages = [await self._delivery.apply_input_filters(message, "prompt") for message in self._messages]
@@ -177,39 +179,39 @@ class AgentRun:
             queue.take_follow_up()
             if not await self._delivery.deliver("at the start"):
                 self._agent.add_message(user_message(CONTINUE_TEXT, "notice"))
-        self._repair("the messages it was started with are no whole conversation")
+        self._repair("its input is not a complete conversation")
         return None
 
     async def _refresh_system(self) -> Ending | None:
-        """Asks a system text that is a function; the layer changes only if its text did (S4-36)."""
+        """Call a system text that is a function; the layer changes only if the text did (S4-36)."""
         system = self._agent.config.system
         if isinstance(system, str):
             return None
         text = await unless_cancelled(self._stop_tokens.now, asked(system, timeout=None))
         if isinstance(text, Crash):
-            error = f"The system prompt could not be made: {text.text}. Nothing was sent; the message was kept."
+            error = f"The system prompt function failed: {text.text}. Nothing was sent; the message was kept."
             return Ending("error", error=error)
         write_layer(self._agent.history.registry, SYSTEM_LAYER, str(text), OWNER)
         return None
 
-    # --- from turn to turn --------------------------------------------------------------------------------------------
+    # --- between turns ------------------------------------------------------------------------------------------------
 
     async def _ending_after(self, turn: Turn) -> Ending | None:
-        """Why the run is over after this turn; None: `_next` is the turn that follows."""
+        """Return why the run ends after this turn; None: `_next` is the turn that follows."""
         answer, calls = turn.answer, turn.calls
         ending = self._ended_by(calls)
         if ending is not None:
             return ending
-        goes_on = bool(calls.tool_results) or (answer is not None and answer.stop_reason == "pause_turn")
-        if not goes_on and not self._agent.queue.waiting:
+        continues = bool(calls.tool_results) or (answer is not None and answer.stop_reason == "pause_turn")
+        if not continues and not self._agent.queue.waiting:
             return self._finish(turn)
         ending = self._limits.reached(turn, self._next.index + 1)
         if ending is not None:
             return ending
-        trigger = await self._deliver_waiting_messages(turn, goes_on=goes_on)
+        trigger = await self._deliver_waiting_messages(turn, continues=continues)
         if not trigger:
             return self._finish(turn)
-        self._next = TurnPosition(self._next.index + 1, trigger, "tool_followup" if goes_on else "initial")
+        self._next = TurnPosition(self._next.index + 1, trigger, "tool_followup" if continues else "initial")
         return None
 
     def _finish(self, turn: Turn) -> Ending | None:
@@ -229,7 +231,7 @@ class AgentRun:
         return ending
 
     def _ended_by(self, calls: ToolExecutionResult) -> Ending | None:
-        """Why the run is over now that these calls are: somebody ended it meanwhile, or they ask for its end."""
+        """Return why the run ends after these calls: it was stopped, or a call demands it."""
         if self._stop_tokens.soon.is_set():
             return self._stop_ending()
         if calls.halted == "guardrail":
@@ -238,21 +240,21 @@ class AgentRun:
             return Ending(calls.halted, error=calls.halted_why)
         return Ending("done") if calls.terminate else None
 
-    async def _deliver_waiting_messages(self, turn: Turn, *, goes_on: bool) -> str:
-        """Steers go behind the results, follow-ups where the run would end.
+    async def _deliver_waiting_messages(self, turn: Turn, *, continues: bool) -> str:
+        """Deliver steering messages after the results, and follow-ups where the run would end.
 
         Returns:
-            What the next turn answers; empty where nothing was left to answer, because filters refused it.
+            The trigger of the next turn; empty if there is none, because filters refused every message.
         """
         queue, boundary = self._agent.queue, f"after step {self._next.index + 1}"
         self._limits.nudge()
         queue.take_steers()
         if await self._delivery.deliver(boundary):
             return "steer"
-        while not goes_on and queue.take_follow_up():
+        while not continues and queue.take_follow_up():
             if await self._delivery.deliver(boundary):
                 return "follow_up"
-        if not goes_on:
+        if not continues:
             return ""
         return "tools" if turn.calls.tool_results else "pause"
 
@@ -264,7 +266,7 @@ class AgentRun:
     # --- the end ------------------------------------------------------------------------------------------------------
 
     def _end(self) -> None:
-        """Whatever led here: the conversation is whole, nothing is lost, and `run.ended` is the run's last word."""
+        """Repair the conversation, requeue undelivered messages, and publish `run.ended` as the run's last event."""
         ending = self._ending or _broken_off_ending()
         self._turn = None
         self._agent.queue.requeue(f"the run ended first ({ending.reason})")
@@ -293,7 +295,7 @@ class AgentRun:
         )
 
     def _repair(self, why: str) -> None:
-        """Makes the conversation one that a model accepts; says so where anything had to be done (P01, P04)."""
+        """Make the conversation one that a model accepts; publish a warning if anything had to be changed."""
         repaired = self._agent.history.repair()
         if repaired.changed:
             text = f"The conversation was repaired because {why}: {repaired}."
@@ -302,7 +304,7 @@ class AgentRun:
 
 
 def _broken_off_ending() -> Ending:
-    """The ending of a run that an exception leads out of."""
+    """Return the ending of a run that ends with an exception."""
     error = sys.exception()
     if isinstance(error, Exception):
         text = f"Internal error: {type(error).__name__}: {error}. The conversation was kept."

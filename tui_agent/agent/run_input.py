@@ -1,4 +1,4 @@
-"""What a run may be started with, and the messages it becomes (S4-38)."""
+"""The input of a run, and the messages made from it (S4-38)."""
 
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, TypeGuard
@@ -18,18 +18,18 @@ from tui_agent.protocol.messages import (
 from tui_agent.protocol.value_checks import expect_items, expect_kind
 
 UserInput: TypeAlias = str | UserMessage | Sequence[str | UserBlock | Message] | None
-"""Text, a message, a list of texts and blocks of one message, or a list of whole messages; None: continue with
-what is there."""
+"""Text, a message, a list of texts and blocks of one message, or a list of whole messages; None: continue the
+conversation."""
 
 Trigger = Literal["prompt", "continue", "resume", "follow_up", "subagent", "schedule", "command"]
-"""Why a run was started."""
+"""The reason why a run was started."""
 
 CONTINUE_TEXT = "Please go on."
-"""Said for the person when a run is to continue where nothing else was said."""
+"""Sent on behalf of the user when a run continues without input."""
 
 
 def as_messages(user_input: UserInput) -> tuple[Message, ...]:
-    """The messages an input stands for; none for None.
+    """Return the messages of an input; none for None.
 
     Raises:
         ConfigurationError: it is empty, mixes blocks and messages, or is something else.
@@ -51,10 +51,10 @@ def as_messages(user_input: UserInput) -> tuple[Message, ...]:
 
 
 def as_user_message(said: str | UserMessage) -> UserMessage:
-    """What a person said, as a message; halves of characters, which nobody could keep or send, are replaced.
+    """Return the user's input as a message; lone surrogates, which cannot be stored or sent, are replaced.
 
     Raises:
-        ConfigurationError: it is empty, or something else.
+        ConfigurationError: it is empty or of another type.
     """
     expect_kind("a message", said, (str, UserMessage), "text or a UserMessage")
     message = _whole(user_message(said) if isinstance(said, str) else said)
@@ -64,7 +64,7 @@ def as_user_message(said: str | UserMessage) -> UserMessage:
 
 
 def text_of(messages: Sequence[Message]) -> str:
-    """What a person said in them, for the journal and the report."""
+    """Return the user's text in these messages, for the journal and the report."""
     return "\n".join(message.text for message in messages if isinstance(message, UserMessage))
 
 

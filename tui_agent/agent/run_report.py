@@ -1,4 +1,4 @@
-"""Adds up what a run used and took, and makes its report (S4-10, S4-11, S4-12)."""
+"""The usage and duration of a run, and its report (S4-10, S4-11, S4-12)."""
 
 import time
 from dataclasses import dataclass, field
@@ -11,18 +11,18 @@ from .approval_wait_clock import ApprovalWaitClock
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Why a run ended, and what is to be said about it."""
+    """The reason why a run ended, and its message."""
 
     reason: RunReason
     text: str = ""
-    """Shown as the run's final text in place of the last answer, where it is not empty."""
+    """Replaces the last answer as the run's final text if it is not empty."""
     error: str | None = None
     error_kind: str | None = None
 
 
 @dataclass(slots=True)
 class RunTally:
-    """One run's sums, as it goes along."""
+    """The sums of one run so far."""
 
     run_id: str
     model: str
@@ -33,16 +33,16 @@ class RunTally:
     taken_up: tuple[ToolCallReport, ...] = ()
     steps: list[StepReport] = field(default_factory=list[StepReport])
     usage: Usage = field(default_factory=Usage)
-    """Everything that was paid for, answers that were thrown away included."""
+    """All usage, including that of discarded answers."""
     cost: float | None = None
-    """Dollars; None as long as no price is known."""
+    """Dollars; None if no price is known."""
     model_ms: float = 0.0
     tool_ms: float = 0.0
     final_text: str = ""
     _waited_before: float = 0.0
 
     def spend(self, usage: Usage, cost: float | None) -> None:
-        """Counts one answer's tokens, kept or not."""
+        """Count one answer's tokens, kept or not."""
         self.usage = self.usage + usage
         self.cost = added_cost(self.cost, cost)
 
@@ -50,24 +50,24 @@ class RunTally:
         self._waited_before = self.waits.ms
 
     def add_resumed_calls(self, calls: tuple[ToolCallReport, ...]) -> None:
-        """Counts calls of an earlier run's answer."""
+        """Count calls of an earlier run that this run resumed."""
         self.taken_up = calls
         self.tool_ms += sum(call.latency_ms for call in calls)
 
     def add_step(self, step: StepReport) -> None:
-        """Counts a step that is over."""
+        """Count a step that has ended."""
         self.steps.append(step)
         self.model_ms += step.llm_latency_ms
         self.tool_ms += step.tool_total_ms
 
     @property
     def tool_calls(self) -> int:
-        """Calls so far, those that were taken up included."""
+        """Number of calls so far, including resumed ones."""
         return len(self.taken_up) + sum(len(step.tool_calls) for step in self.steps)
 
     @property
     def approval_ms(self) -> float:
-        """Milliseconds of it in which a person was waited for, by sub-agents, too."""
+        """Milliseconds spent waiting for the user, by sub-agents, too."""
         return self.waits.ms - self._waited_before
 
     @property
@@ -76,7 +76,7 @@ class RunTally:
         return (time.monotonic() - self.started_mono) * 1000
 
     def report(self, ending: Ending) -> AgentRunReport:
-        """The report of the whole run."""
+        """Return the report of the run."""
         return AgentRunReport(
             id=self.run_id,
             model=self.model,
@@ -101,7 +101,7 @@ class RunTally:
 
 
 def added_cost(total: float | None, cost: float | None) -> float | None:
-    """The sum of two costs of which either may be unknown; unknown only if both are."""
+    """Return the sum of two costs, either of which may be unknown (None); None only if both are."""
     if total is None or cost is None:
         return cost if total is None else total
     return total + cost

@@ -1,6 +1,6 @@
-"""What is kept of an agent to take it up again in another process (S4-6, S4-76).
+"""The snapshot of an agent, from which another process can restore it (S4-6, S4-76).
 
-Sessions keep it, too, which is why nothing here knows the loop.
+Sessions store it, too, so this module must not import the loop.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from tui_agent.protocol.tool import ToolResult
 SNAPSHOT_VERSION = 1
 
 Fate = Literal["not_started", "outcome_unknown", "finished"]
-"""What is known of a call whose run broke off."""
+"""The known state of a call whose run broke off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +29,20 @@ class OpenCall:
     call_id: str
     fate: Fate
     result: ToolResult | None = None
-    """What it gave, where it had finished."""
+    """Its result if it had finished."""
     request: ApprovalRequest | None = None
-    """The question about it, where it waited for a person."""
+    """Its approval request if it waited for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class PastCompaction:
-    """A compaction of an earlier process, with what it took away: it can still be taken back."""
+    """A compaction of an earlier process with the messages it removed, so that it can still be undone."""
 
     strategy: str
     removed: tuple[Message, ...]
     replacement: UserMessage | None
     cut: tuple[tuple[ToolResultMessage, ToolResultMessage], ...]
-    """Results that were cut: as they were, and as they are."""
+    """Results that were shortened: before and after."""
 
 
 class AgentLoopSnapshot(FrozenModel):
@@ -50,31 +50,31 @@ class AgentLoopSnapshot(FrozenModel):
 
     version: Literal[1] = SNAPSHOT_VERSION
     system: str
-    """Text of the layer `agentloop.system`."""
+    """The text of the layer `agentloop.system`."""
     context: str
-    """Text of the layer `agentloop.context`."""
+    """The text of the layer `agentloop.context`."""
     history: HistorySnapshot
     """Messages and every layer; the calls of the last message may be without results."""
     tool_names: tuple[str, ...]
     reports: tuple[AgentRunReport, ...] = ()
     metadata: JsonObject = Field(default_factory=dict)
     created_at: int
-    """When the agent was made; milliseconds since the epoch."""
+    """Creation time of the agent; milliseconds since the epoch."""
     saved_at: int
     pending_tool_calls: tuple[ApprovalRequest, ...] = ()
-    """Calls that waited for a person."""
+    """Calls that waited for approval."""
     waiting_messages: tuple[UserMessage, ...] = ()
-    """Messages that were not delivered yet, in order (P22)."""
+    """Queued messages, in order."""
     usage: Usage = Usage()
-    """Everything spent so far."""
+    """All usage so far."""
     cost: float | None = None
-    """Dollars; None where no price is known."""
+    """Dollars; None if no price is known."""
 
 
 def tool_warnings(before: Iterable[str], now: Iterable[str]) -> tuple[Warned, ...]:
-    """Warnings for tools that are gone, and for tools that are new, since the snapshot was taken (S4-78)."""
+    """Return warnings for tools that were removed or added since the snapshot was taken (S4-78)."""
     known, present = list(before), list(now)
-    gone, new = "is gone since this session was saved; calls of it fail", "is new since this session was saved"
+    gone, new = "was removed since this session was saved; calls of it fail", "was added since this session was saved"
     removed = [
         Warned(code="tool_removed", text=f"tool {name} {gone}", context={"tool": name})
         for name in known

@@ -1,4 +1,4 @@
-"""What the agent does now: one word, folded from the events and from nothing else.
+"""The status of the agent, folded from its events alone.
 
 The status bar, the terminal's title and the headless stream all read the same `status.changed`.
 """
@@ -36,30 +36,30 @@ ABORT_REQUESTED = "abort_requested"
 """Code of the notice that the run ends now."""
 
 AFTER_STEP = "after this step"
-"""Detail of the status while a run that stops still waits for what runs."""
+"""Detail of the status while a stopped run completes its step."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatusState:
-    """Everything the status follows from."""
+    """The facts that determine the status."""
 
     running: bool = False
     streaming: bool = False
-    """The model's answer comes in as something to be read, not only as reasoning."""
+    """True while the model's answer streams in, not only its reasoning."""
     stopping: bool = False
     finishes_step: bool = False
-    """What runs is waited for before it stops."""
+    """True if the run completes its step before it stops."""
     compacting: bool = False
     retrying: str = ""
-    """How far along the retries are; empty while there is none."""
+    """The attempt and the wait before it; empty while there is no retry."""
     calls: dict[str, str] = field(default_factory=dict[str, str])
-    """Tool names of the calls that are not over, by call id."""
+    """Tool names of the calls that have not ended, by call id."""
     approvals: frozenset[str] = frozenset()
     questions: frozenset[str] = frozenset()
 
 
 def fold_status(state: StatusState, event: AgentEvent) -> StatusState:
-    """The state after one more event; the same object if the event has no bearing on it."""
+    """Return the state after one more event; the same object if the event does not change it."""
     match event:
         case MessageDelta(kind=kind):
             return state if state.streaming or kind == "thinking" else replace(state, streaming=True, retrying="")
@@ -94,7 +94,7 @@ def fold_status(state: StatusState, event: AgentEvent) -> StatusState:
 
 
 def status_of(state: StatusState) -> StatusChanged:
-    """The one word, and a detail such as the tools that run; what needs a person comes before what does not."""
+    """Return the status with a detail such as the running tools. A status that needs the user comes first."""
     status, detail = _name(state)
     return StatusChanged(status=status, detail=detail)
 

@@ -1,7 +1,8 @@
-"""Messages a person sends while the agent works, until the moment they are part of the conversation.
+"""The queue of messages that the user sends while the agent works, until they are part of the conversation.
 
-Steers are delivered at the next boundary of a run, follow-ups once it would end. Messages are never merged and never
-lost: what is taken keeps its place here until it is committed (P22), and can be taken back or edited until then.
+Steering messages are delivered at the next boundary of a run, follow-ups when it would end. Messages are never merged
+and never lost: a message that was taken keeps its place here until it is committed, and can be edited or dropped until
+then.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,7 +20,7 @@ from tui_agent.protocol.messages import TextBlock, UserKind, UserMessage, new_id
 
 
 class SteeringQueue:
-    """Two queues, first in first out; each message ends exactly once, as delivered or as dropped."""
+    """Two first-in-first-out queues. Each message leaves exactly once, delivered or dropped."""
 
     def __init__(self, publish: Callable[[AgentEvent], None]) -> None:
         self._publish = publish
@@ -29,16 +30,16 @@ class SteeringQueue:
 
     @property
     def waiting(self) -> tuple[UserMessage, ...]:
-        """Every message that is not part of the conversation yet, in the order they will be delivered."""
+        """All messages that are not part of the conversation yet, in order of delivery."""
         return (*self._steers, *self._follow_ups)
 
     @property
     def taken(self) -> tuple[UserMessage, ...]:
-        """Those of them that were taken, to be committed now."""
+        """The waiting messages that were taken and must be committed next."""
         return tuple(message for message in self.waiting if message.id in self._taken)
 
     def put(self, message: UserMessage) -> UserMessage:
-        """Queues a message at the end of its kind's queue; whatever is not a follow-up steers. Returns it."""
+        """Append a message to the queue of its kind and return it; every kind but a follow-up steers."""
         kind: UserKind = "follow_up" if message.kind == "follow_up" else "steer"
         if message.kind not in ("steer", "follow_up", "notice"):
             message = message.model_copy(update={"kind": kind})
@@ -48,7 +49,7 @@ class SteeringQueue:
         return message
 
     def drop(self, message_id: str, reason: str = "taken back") -> UserMessage | None:
-        """Takes a waiting message out again; None if it is unknown or already part of the conversation."""
+        """Remove a waiting message and return it; None if it is unknown or already part of the conversation."""
         for queue in (self._steers, self._follow_ups):
             for message in queue:
                 if message.id == message_id:
@@ -59,7 +60,7 @@ class SteeringQueue:
         return None
 
     def edit(self, message_id: str, text: str) -> UserMessage | None:
-        """Puts another text in the place of a waiting message, under a new id; None if it is no longer waiting."""
+        """Replace the text of a waiting message, which gets a new id; None if it no longer waits."""
         for queue in (self._steers, self._follow_ups):
             for position, message in enumerate(queue):
                 if message.id == message_id:
@@ -75,15 +76,15 @@ class SteeringQueue:
         return None
 
     def take_steers(self) -> tuple[UserMessage, ...]:
-        """All steers that were not taken yet; one owner polls, so that none is delivered twice (C8)."""
+        """Take all steering messages that were not taken yet. Only one owner polls, so none is delivered twice."""
         return self._take(message for message in self._steers if message.id not in self._taken)
 
     def take_follow_up(self) -> tuple[UserMessage, ...]:
-        """The next follow-up, alone: each is a turn of its own."""
+        """Take the next follow-up, alone: each is a turn of its own."""
         return self._take(islice((message for message in self._follow_ups if message.id not in self._taken), 1))
 
     def commit(self, message: UserMessage, boundary: str) -> None:
-        """A taken message is part of the conversation now."""
+        """Remove a taken message, which is part of the conversation now, and publish its delivery."""
         self._queue_of(message).remove(message)
         self._taken.remove(message.id)
         self._publish(
@@ -91,7 +92,7 @@ class SteeringQueue:
         )
 
     def requeue(self, reason: str) -> None:
-        """Nothing is taken any more: what was not committed waits on, in its place."""
+        """Return taken messages that were not committed to the queue, in their old places."""
         taken = self.taken
         self._taken.clear()
         for message in taken:
@@ -100,7 +101,7 @@ class SteeringQueue:
             )
 
     def restore(self, messages: Iterable[UserMessage]) -> None:
-        """Queues the messages that waited when a session ended."""
+        """Queue the messages that waited when the session ended."""
         for message in messages:
             self.put(message)
 

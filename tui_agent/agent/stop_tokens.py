@@ -1,4 +1,4 @@
-"""The two ways to end a run, and how an await notices the harder one, without a task of its own that watches."""
+"""The tokens that end a run, and an await that a token can end without a task that watches it."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -14,16 +14,16 @@ _AT_ONCE = 0.0
 
 @dataclass(frozen=True, slots=True)
 class StopTokens:
-    """One run's brakes (C33, P33). Fresh for each run: an old one never stops a new run (P27)."""
+    """The tokens that end one run. New for each run, so that an old one never stops a later run."""
 
     now: CancellationToken
-    """Set by an abort: the stream and the calls end."""
+    """Set by an abort: the stream and the calls end now."""
     soon: CancellationToken
-    """A child of `now`, set by a stop: the run ends after this step, and nothing is waited for in between."""
+    """A child of `now`, set by a stop: the run ends after this step, and waits between attempts end at once."""
 
     @classmethod
     def linked_to(cls, *callers: CancellationToken | None) -> "StopTokens":
-        """StopTokens that the callers' tokens, where there are any, can pull, too (C34)."""
+        """Return new tokens that the callers' tokens set, too."""
         now = CancellationToken()
         for caller in callers:
             if caller is not None:
@@ -32,10 +32,11 @@ class StopTokens:
 
 
 async def unless_cancelled(token: CancellationToken, work: Awaitable[_T]) -> _T:
-    """Awaits `work`; cancels it as soon as `token` is set and waits until it has tidied up.
+    """Await `work`; as soon as `token` is set, cancel it and wait for its clean-up.
 
     Raises:
-        OperationCancelledError: the token was set; with its reason. Cancellation from outside stays what it is.
+        OperationCancelledError: the token was set; with its reason.
+        asyncio.CancelledError: the task was cancelled from outside.
     """
     try:
         async with asyncio.timeout(None) as limit:

@@ -1,6 +1,6 @@
-"""One turn: the model is asked, answers, and the calls of its answer are run (engine §4, steps 2 and 3).
+"""One turn: a request to the model, its answer, and the calls of the answer.
 
-Whatever happens on the way – a failure, an abort, a cancellation – the conversation afterwards is one a model accepts.
+After a failure, an abort or a cancellation, too, the conversation is one that a model accepts.
 """
 
 import asyncio
@@ -27,34 +27,34 @@ from .stop_tokens import StopTokens, unless_cancelled
 
 @dataclass(frozen=True, slots=True)
 class TurnPosition:
-    """Which turn of a run it is."""
+    """The position of a turn in its run."""
 
     index: int
-    """From 0, in the run."""
+    """From 0."""
     trigger: str
-    """What it answers: `prompt`, `tools`, `steer`, `follow_up`, …"""
+    """The reason of the turn: `prompt`, `tools`, `steer`, `follow_up`, …"""
     kind: Literal["initial", "tool_followup"]
 
 
 class Turn:
-    """One model response and its calls. `take` it once; then `answer`, `calls` and `ending` say what came of it."""
+    """One model response and its calls. Call `take` once; then read `answer`, `calls` and `ending`."""
 
     def __init__(self, agent: AgentState, tally: RunTally, place: TurnPosition, stop_tokens: StopTokens) -> None:
         """
         Args:
-            agent: who takes it.
-            tally: the sums of the run.
-            place: which turn of the run it is.
-            stop_tokens: what ends the run.
+            agent: the agent.
+            tally: counts the usage of the run.
+            place: the position in the run.
+            stop_tokens: end the run.
         """
         self.answer: AssistantMessage | None = None
-        """What became part of the conversation; a part of an answer where it was broken off."""
+        """The answer in the conversation, in part if it broke off; None without one."""
         self.calls = ToolExecutionResult()
-        """What its calls came to."""
+        """The results of the calls."""
         self.ending: Ending | None = None
-        """Why the run must end now, if it must."""
+        """The reason to end the run now; None: it may continue."""
         self.scheduler: ToolScheduler | None = None
-        """Holds the calls while there are any."""
+        """The scheduler of the calls; None before the first request."""
         self._agent = agent
         self._publish = agent.publisher.publish
         self._tally = tally
@@ -67,10 +67,10 @@ class Turn:
         self._step_is_open = False
 
     async def take(self) -> None:
-        """Asks the model until it has answered or cannot, and runs its calls.
+        """Ask the model until it answers or finally fails, and run its calls.
 
         Raises:
-            OperationCancelledError: the run is to end, and there was nothing in hand that had to be left whole.
+            OperationCancelledError: the run must end, and nothing had to be completed first.
         """
         place = self._place
         self._publish(TurnStarted(index=place.index, trigger=place.trigger))
@@ -87,7 +87,7 @@ class Turn:
     # --- the model ----------------------------------------------------------------------------------------------------
 
     async def _ask(self) -> None:
-        """Attempt after attempt, with a wait between them that a person can end."""
+        """Make attempts until one succeeds or no other follows; the user can end the wait between them."""
         async with EarlyExecutions(self._stop_tokens.now) as early:
             for attempt in itertools.count(1):
                 wait = await self._attempt(attempt, early)
@@ -96,7 +96,7 @@ class Turn:
                 await unless_cancelled(self._stop_tokens.soon, asyncio.sleep(wait))
 
     async def _attempt(self, number: int, early: EarlyExecutions) -> float | None:
-        """One attempt. Returns the seconds until the next; None: there is an answer, or there will be none."""
+        """Make one attempt. Return the seconds until the next; None: there is an answer, or there will be none."""
         token = self._stop_tokens.now.child()
         async with self._make_scheduler(token, early, number) as scheduler:
             self.scheduler = scheduler
@@ -114,7 +114,7 @@ class Turn:
                 self.calls = attempt.calls
 
     def _make_scheduler(self, token: CancellationToken, early: EarlyExecutions, attempt: int) -> ToolScheduler:
-        """A scheduler whose results become part of the conversation as they are told."""
+        """Return a scheduler whose results are appended to the conversation as they are published."""
         queue, history = self._agent.queue, self._agent.history
 
         async def take_steers() -> tuple[UserMessage, ...]:
@@ -134,7 +134,7 @@ class Turn:
         )
 
     def _request(self) -> ModelRequest:
-        """Everything the model is to know, as it is now (S4-41)."""
+        """Return the request with the current conversation, system prompt and tools (S4-41)."""
         agent, config = self._agent, self._agent.config
         request = ModelRequest(
             messages=agent.history.messages(),
@@ -153,7 +153,7 @@ class Turn:
     # --- an answer ----------------------------------------------------------------------------------------------------
 
     async def _settle(self, attempt: Attempt) -> None:
-        """Keeps a complete answer, has it judged, and runs its calls (S4-40)."""
+        """Keep a complete answer, check it, and run its calls (S4-40)."""
         answer = attempt.keep()
         self.ending = _ending_of(answer, attempt.state.detail)
         if self.ending is None:
@@ -161,12 +161,12 @@ class Turn:
         if self.ending is not None:
             attempt.refuse_calls(self.ending.error or self.ending.text)
         elif answer.stop_reason == "max_tokens" and not answer.tool_calls:
-            text = "The answer was cut off at the model's output limit; ask it to go on."
+            text = "The answer was cut off at the model's output limit; ask the model to continue."
             self._publish(Warned(code="output_limit", text=text))
         await attempt.run_calls(cut=answer.stop_reason == "max_tokens")
 
     async def _passes(self, kind: GuardrailKind, answer: AssistantMessage | None = None) -> bool:
-        """Whether no guardrail trips; otherwise `ending` says which did."""
+        """True if no guardrail trips; otherwise `ending` has the reason."""
         agent = self._agent
         if not any(guardrail.kind == kind for guardrail in agent.config.guardrails):
             return True
@@ -181,7 +181,7 @@ class Turn:
     # --- no answer ----------------------------------------------------------------------------------------------------
 
     async def _wait_after(self, problem: Problem, number: int) -> float | None:
-        """Seconds to wait before the next attempt; None: this was the last one, and `ending` says why."""
+        """Return the seconds to wait before the next attempt; None: this was the last, and `ending` has the reason."""
         if self._stop_tokens.now.is_set() or not isinstance(problem, ProviderError):
             self.ending = Ending("aborted", error=self._stop_tokens.now.reason)
             return None
@@ -200,9 +200,9 @@ class Turn:
         return wait
 
     async def _discard_attempt(self, attempt: Attempt, problem: ProviderError, number: int, wait: float) -> None:
-        """Nothing of this attempt stays, and a person sees that there will be another."""
-        await attempt.discard_answer("the model's answer broke off and is asked for again")
-        self._agent.queue.requeue("the answer it was to follow was thrown away")
+        """Discard this attempt, and publish that another follows."""
+        await attempt.discard_answer("the model's answer broke off and is requested again")
+        self._agent.queue.requeue("the answer before it was discarded")
         is_empty = isinstance(problem, EmptyAnswerError)
         self._publish(
             StepRetry(
@@ -217,17 +217,17 @@ class Turn:
         )
 
     async def _compact_history(self, *, forced: bool = False) -> bool:
-        """Has the conversation made shorter, once a turn at most; never between calls and their results."""
+        """Compact the conversation, at most once a turn and never between calls and their results."""
         guard, self._has_compacted = self._agent.config.guard, True
         if guard is None:
             return False
         making = compact_conversation(self._agent, guard, self._spend, trigger="automatic", forced=forced)
         return await unless_cancelled(self._stop_tokens.now, making)
 
-    # --- the books ----------------------------------------------------------------------------------------------------
+    # --- usage and reports --------------------------------------------------------------------------------------------
 
     def _record_attempt(self, attempt: Attempt) -> None:
-        """An answer was kept or given up: counts what it took; with an answer the step is over (S4-40)."""
+        """Count the usage of an attempt; if it gave an answer, the step ends (S4-40)."""
         self._model_ms += attempt.model_ms
         self._usage = self._usage + attempt.state.usage
         if attempt.state.usage != Usage():
@@ -256,7 +256,7 @@ class Turn:
             )
 
     def _close(self) -> None:
-        """Ends what was begun and counts the turn; also when it is cancelled."""
+        """End the step, report the turn and publish its end; also when it is cancelled."""
         self._end_step()
         results = self.scheduler.tool_results if self.scheduler else ()
         self._tally.add_step(
@@ -283,21 +283,21 @@ class Turn:
         return self.answer.stop_reason if self.answer else self._why()
 
     def _why(self) -> str:
-        """Why there is no answer, in a word or in the words of whoever pulled the stop_tokens."""
+        """Return why there is no answer: the reason of the abort, else one word."""
         return self._stop_tokens.now.reason or (self.ending.reason if self.ending else "cancelled")
 
 
 def _ending_of(answer: AssistantMessage, detail: str) -> Ending | None:
-    """Why a run cannot go on after this answer, if it cannot."""
+    """Return why a run must end after this answer; None if it may continue."""
     match answer.stop_reason:
         case "refusal":
             why = f" ({detail})" if detail else ""
-            error = f"The model declined to answer{why}. The conversation was kept; put the request in other words."
+            error = f"The model declined to answer{why}. The conversation was kept; rephrase the request."
             return Ending("error", error=error)
         case "model_context_window_exceeded":
             error = (
                 "The conversation no longer fits into the model's context window. It was kept; compact it or start a "
-                "new one."
+                "new session."
             )
             return Ending("error", error=error, error_kind="context_exceeded")
         case _:

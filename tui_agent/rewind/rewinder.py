@@ -37,7 +37,7 @@ class Agent(Protocol):
         """True during a run."""
         ...
 
-    def go_back(self, messages: Sequence[Message], told: SessionRewound) -> None:
+    def apply_rewind(self, messages: Sequence[Message], event: SessionRewound) -> None:
         """Replace the conversation and publish the event."""
         ...
 
@@ -121,9 +121,9 @@ class Rewinder:
                     failed.append(f"{step.shown}: {error}")
         except asyncio.CancelledError:
             rest = [step.shown for step in chosen if step.shown not in done]
-            self.agent.go_back((), _rewound(plan, "files", from_seq, done, [*passed_over, *rest]))
+            self.agent.apply_rewind((), _rewound(plan, "files", from_seq, done, [*passed_over, *rest]))
             raise
-        self.agent.go_back(messages, _rewound(plan, scope, from_seq, done, [*passed_over, *failed]))
+        self.agent.apply_rewind(messages, _rewound(plan, scope, from_seq, done, [*passed_over, *failed]))
         return RewindOutcome(tuple(done), tuple(passed_over), tuple(failed), plan.draft if scope != "files" else "")
 
     async def _announce(self, plan: RewindPlan, chosen: Sequence[FileStep]) -> None:

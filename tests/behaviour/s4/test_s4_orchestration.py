@@ -44,7 +44,7 @@ async def test_s4_80_each_agent_of_a_chain_sees_the_previous_output_in_its_conte
     assert (result.text, result.failed) == ("The final text.!", None)
     assert first.sent(0) == ["user: Write"]
     assert second.sent(0) == ["user: A DRAFT."]
-    assert second.provider.requests[0].system[-1].text == "The step before gave:\n\nA DRAFT."
+    assert second.provider.requests[0].system[-1].text == "Output of the previous step:\n\nA DRAFT."
 
 
 async def test_s4_80_a_failing_agent_stops_the_chain(bench: BenchMaker) -> None:
@@ -125,7 +125,7 @@ async def test_s4_81_without_a_judge_all_rounds_run(bench: BenchMaker) -> None:
 async def test_s4_81_zero_rounds_are_refused_before_anything_starts(bench: BenchMaker, rounds: int) -> None:
     b = bench([])
 
-    with pytest.raises(ConfigurationError, match=f"{rounds} rounds"):
+    with pytest.raises(ConfigurationError, match=f"1 or more, got {rounds}"):
         await consolidate(b.loop, ["only"], rounds=rounds)
 
     assert b.of(SubagentStarted) == []

@@ -1,4 +1,4 @@
-"""The one door: words in, events out, nothing lost on the way."""
+"""The bridge passes text to the agent and events to the screen, and loses none."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ class Unready(ScriptedProvider):
 
 
 def told(bus: EventBus) -> list[str]:
-    """What was told so far, in words."""
+    """Texts of the events published so far."""
     with bus.subscribe(since=0) as subscription:
         return [getattr(envelope.event, "text", envelope.type) for envelope in subscription.drain()]
 
@@ -43,7 +43,7 @@ async def serving(bridge: AgentBridge) -> AsyncIterator[None]:
 
 
 async def turns(number: int = 20) -> None:
-    """Lets everybody else have their turn."""
+    """Let the other tasks run."""
     for _ in range(number):
         await asyncio.sleep(0)
 
@@ -62,7 +62,7 @@ async def test_prompts_run_one_after_another() -> None:
     assert not bridge.running
 
 
-def test_words_for_a_running_agent_wait_with_it() -> None:
+def test_messages_to_a_running_agent_are_queued() -> None:
     agent = FakeAgent(running=True)
     bridge = AgentBridge(agent, EventBus())
 
@@ -85,7 +85,7 @@ async def test_a_prompt_that_meets_a_running_agent_steers_it() -> None:
     assert [message.text for message in agent.waiting_messages] == ["words"]
 
 
-async def test_calls_that_waited_when_the_program_ended_come_before_the_first_prompt() -> None:
+async def test_calls_that_waited_for_approval_when_the_program_ended_come_before_the_first_prompt() -> None:
     agent = FakeAgent()
     agent.pending_calls = [ApprovalRequest(call_id="c1", digest="d", tool="write", args={})]
     bridge = AgentBridge(agent, EventBus())
@@ -97,7 +97,7 @@ async def test_calls_that_waited_when_the_program_ended_come_before_the_first_pr
     assert agent.asked == [("run", None), ("run", "one")]
 
 
-async def test_a_refused_run_is_told_and_the_next_one_served() -> None:
+async def test_a_refused_run_is_reported_and_the_next_one_served() -> None:
     agent, bus = FakeAgent(), EventBus()
     agent.refusal = ConfigurationError("there is nothing to say")
     bridge = AgentBridge(agent, bus)
@@ -128,12 +128,12 @@ async def test_a_cancelled_run_does_not_end_the_service() -> None:
     assert agent.asked == [("run", "one"), ("run", "two")]
 
 
-async def test_sending_now_runs_what_waits_when_the_run_is_over() -> None:
+async def test_send_now_runs_queued_messages_after_the_run() -> None:
     agent = FakeAgent(running=True)
     bridge = AgentBridge(agent, EventBus())
     bridge.submit("instead")
     bridge.send_now()
-    assert agent.asked == [("abort", "a person sent a message now")]
+    assert agent.asked == [("abort", "the user sent a message")]
 
     agent.running = False
     bridge.submit("what ran")
@@ -143,7 +143,7 @@ async def test_sending_now_runs_what_waits_when_the_run_is_over() -> None:
     assert agent.asked[1:] == [("run", "what ran"), ("run", None)]
 
 
-async def test_sending_now_with_nothing_waiting_and_nothing_running_does_nothing() -> None:
+async def test_send_now_without_a_run_and_messages_does_nothing() -> None:
     agent = FakeAgent()
     bridge = AgentBridge(agent, EventBus())
 
@@ -152,7 +152,7 @@ async def test_sending_now_with_nothing_waiting_and_nothing_running_does_nothing
     assert not bridge.running
 
 
-def test_a_waiting_message_is_taken_back_with_its_text() -> None:
+def test_a_queued_message_is_recalled_with_its_text() -> None:
     agent = FakeAgent(running=True)
     bridge = AgentBridge(agent, EventBus())
     bridge.submit("one")
@@ -163,7 +163,7 @@ def test_a_waiting_message_is_taken_back_with_its_text() -> None:
 
 
 @pytest.mark.parametrize("kind", ["steer", "follow_up"])
-def test_a_message_of_an_earlier_life_waits_without_a_run(kind: str) -> None:
+def test_a_message_of_a_resumed_session_is_queued_without_a_run(kind: str) -> None:
     agent = FakeAgent()
     bridge = AgentBridge(agent, EventBus())
 
@@ -173,19 +173,19 @@ def test_a_message_of_an_earlier_life_waits_without_a_run(kind: str) -> None:
     assert not bridge.running
 
 
-def test_brakes_and_answers_reach_the_agent() -> None:
+def test_interrupts_and_answers_reach_the_agent() -> None:
     agent = FakeAgent(running=True)
     bridge = AgentBridge(agent, EventBus())
 
     bridge.stop()
     bridge.cancel()
 
-    assert agent.asked == ["stop", ("abort", "cancelled by a person")]
+    assert agent.asked == ["stop", ("abort", "cancelled by the user")]
     assert bridge.decide("known", ApprovalDecision(decision="approve"))
     assert not bridge.decide("unknown", ApprovalDecision(decision="deny"))
 
 
-def test_the_cycle_of_modes_leaves_out_those_that_are_dangerous() -> None:
+def test_the_mode_cycle_leaves_out_dangerous_modes() -> None:
     bridge = AgentBridge(FakeAgent(mode=PermissionMode.ALLOW), EventBus())
 
     modes: list[PermissionMode] = []
@@ -196,7 +196,7 @@ def test_the_cycle_of_modes_leaves_out_those_that_are_dangerous() -> None:
     assert modes == ["ask", "accept_edits", "plan", "ask"]
 
 
-def test_a_mode_the_agent_cannot_keep_to_is_told() -> None:
+def test_a_mode_that_the_agent_refuses_is_reported() -> None:
     agent, bus = FakeAgent(), EventBus()
     agent.refusal = ConfigurationError("this agent has no policy")
 
@@ -214,7 +214,7 @@ async def test_a_provider_that_is_not_ready_is_a_warning() -> None:
     assert told(bus) == ["there is no key"]
 
 
-def test_a_crash_is_told_in_words() -> None:
+def test_a_crash_is_reported() -> None:
     bus = EventBus()
 
     AgentBridge(FakeAgent(), bus).report_crash(RuntimeError("boom"))
@@ -240,7 +240,7 @@ async def test_the_past_comes_before_the_present() -> None:
     assert seen == [*(envelope.type for envelope in drop_superseded(working().envelopes)), "notice"]
 
 
-async def test_while_a_batch_is_not_shown_the_next_ones_gather() -> None:
+async def test_while_a_batch_is_not_shown_the_next_ones_are_merged() -> None:
     bus = EventBus()
     batches: list[AgentEvents] = []
 
@@ -268,7 +268,7 @@ async def test_while_a_batch_is_not_shown_the_next_ones_gather() -> None:
     assert first.delta == "abc"
 
 
-async def test_what_is_asked_of_an_agent_that_is_not_there_yet_waits_for_it_or_is_refused() -> None:
+async def test_commands_to_a_pending_agent_are_deferred_or_refused() -> None:
     bridge, agent, bus = AgentBridge.for_pending_agent(PermissionMode.ASK), FakeAgent(), EventBus()
 
     assert bridge.agent_pending
@@ -294,12 +294,12 @@ async def test_what_is_asked_of_an_agent_that_is_not_there_yet_waits_for_it_or_i
     assert agent.asked == [
         ("mode", PermissionMode.ACCEPT_EDITS, "user"),
         ("command", "bash", {"command": "ls"}, "!ls", True),
-        ("run", None),  # What was to be sent now,
-        ("run", None),  # and what was said while the command ran.
+        ("run", None),  # The message to send now,
+        ("run", None),  # and the message sent while the command ran.
     ]
 
 
-async def test_what_is_said_behind_a_prompt_before_the_agent_is_there_waits_with_it_as_it_would_behind_a_run() -> None:
+async def test_messages_behind_a_prompt_to_a_pending_agent_are_queued_as_behind_a_run() -> None:
     bridge, agent = AgentBridge.for_pending_agent(PermissionMode.ASK), FakeAgent()
     bridge.submit("first")
     bridge.submit("and this")
@@ -318,10 +318,10 @@ async def test_what_is_said_behind_a_prompt_before_the_agent_is_there_waits_with
     assert bridge.unsent == ()
 
 
-# --- a person's own commands ------------------------------------------------------------------------------------------
+# --- commands of the user ---------------------------------------------------------------------------------------------
 
 
-async def test_a_shell_command_is_a_call_of_bash_in_the_words_of_the_person() -> None:
+async def test_a_shell_command_is_a_bash_call_with_the_typed_text() -> None:
     agent = FakeAgent()
     bridge = AgentBridge(agent, EventBus())
     assert bridge.run_shell("ls -l", "!ls -l", shared=True)
@@ -332,7 +332,7 @@ async def test_a_shell_command_is_a_call_of_bash_in_the_words_of_the_person() ->
     assert agent.asked == [("command", "bash", {"command": "ls -l"}, "!ls -l", True)]
 
 
-async def test_while_the_agent_works_no_shell_command_begins() -> None:
+async def test_a_shell_command_is_refused_while_the_agent_works() -> None:
     agent = FakeAgent(running=True)
     bridge = AgentBridge(agent, EventBus())
 
@@ -341,7 +341,7 @@ async def test_while_the_agent_works_no_shell_command_begins() -> None:
 
 
 @pytest.mark.parametrize("cancelled", [False, True])
-async def test_what_waits_when_a_command_is_over_is_sent_unless_it_was_cancelled(cancelled: bool) -> None:
+async def test_messages_queued_during_a_command_are_sent_unless_it_was_cancelled(cancelled: bool) -> None:
     class Busy(FakeAgent):
         async def run_command(self, tool: str, arguments: JsonObject, said: str, *, shared: bool) -> object:
             self.running = True

@@ -1,4 +1,4 @@
-"""What comes from the terminal is plain data and back the same; damaged data is nothing."""
+"""Terminal input survives the round trip through plain data; damaged data is ignored."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ EVENTS = [
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
-def test_it_comes_back_as_it_was(event: Event) -> None:
+def test_an_event_survives_the_round_trip(event: Event) -> None:
     data = encode_input(event)
 
     assert data is not None
@@ -41,7 +41,7 @@ def test_it_comes_back_as_it_was(event: Event) -> None:
     assert (type(again), encode_input(again)) == (type(event), data)
 
 
-def test_other_events_are_no_input() -> None:
+def test_other_events_are_not_input() -> None:
     assert encode_input(Event()) is None
 
 

@@ -1,4 +1,4 @@
-"""What is left out of a long past is not missed: every part of the screen ends up the same."""
+"""Without superseded events, every part of the screen ends up the same."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class Screen:
 
     @property
     def rows(self) -> list[tuple[object, ...]]:
-        """Everything that is drawn."""
+        """All drawn rows."""
         return [(type(part), part.gap, part.call_ids, part.layout(60)) for part in self.transcript.parts]
 
 

@@ -1,4 +1,4 @@
-"""The loop of a replay: time leaps from timer to timer, and stands still for nobody."""
+"""The event loop of a replay: its clock leaps from timer to timer and never stands still."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ async def watch_the_clock(loop: ReplayLoop, until: float) -> None:
         await asyncio.sleep(0)
 
 
-def test_whoever_only_looks_at_the_clock_sees_it_go_on() -> None:
+def test_code_that_polls_the_clock_makes_progress() -> None:
     loop = ReplayLoop(100.0)
     watcher = asyncio.Task(watch_the_clock(loop, 100.05), loop=loop)
 

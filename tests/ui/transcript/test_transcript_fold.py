@@ -392,13 +392,13 @@ def test_the_end_says_why_where_it_was_not_done(reason: str, words: str) -> None
 
 
 def test_what_a_person_did_is_told_once_and_is_no_error() -> None:
-    noticed = Noticed(code="abort_requested", text="The run ends now: cancelled by a person.")
-    end = RunEnded(reason="aborted", error="cancelled by a person")
+    noticed = Noticed(code="abort_requested", text="The run ends now: cancelled by the user.")
+    end = RunEnded(reason="aborted", error="cancelled by the user")
 
     rows = body([noticed, end], 80)
 
-    assert [row for row in rows if "by a person" in row] == ["· The run ends now: cancelled by a person."]
-    assert body([end], 80)[0] == "✖ cancelled by a person"
+    assert [row for row in rows if "by the user" in row] == ["· The run ends now: cancelled by the user."]
+    assert body([end], 80)[0] == "✖ cancelled by the user"
 
 
 def test_an_error_is_told_once() -> None:

@@ -291,7 +291,7 @@ class AgentBridge:
             self._deferred.append(self.send_now)
         elif self._agent.running:
             self._send_when_over = True
-            self._agent.abort("a person sent a message now")
+            self._agent.abort("the user sent a message")
         else:
             self._run_queued()
 
@@ -306,7 +306,7 @@ class AgentBridge:
         """End the run or compaction now. The conversation stays complete, and queued messages stay queued."""
         self._send_when_over = False
         if self._agent is not None and self._agent.running:
-            self._agent.abort("cancelled by a person")
+            self._agent.abort("cancelled by the user")
         elif self._compaction is not None:
             self._compaction.cancel()
 

@@ -1,4 +1,4 @@
-"""What comes from the terminal, as plain data and back: keys, pastes, the mouse, the window's size and focus."""
+"""Terminal input as plain data and back: keys, pastes, mouse, window size and focus."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -38,7 +38,7 @@ _MOUSE: dict[str, type[MouseEvent]] = {
 }
 _MOUSE_NAMES = {kind: name for name, kind in _MOUSE.items()}
 _FARTHEST = 10_000
-"""Cells; a position further away is damaged."""
+"""Cells; a larger coordinate is treated as damaged."""
 
 
 def input_recorder(sink: "RecordingSink") -> Callable[[Event], None]:
@@ -53,7 +53,7 @@ def input_recorder(sink: "RecordingSink") -> Callable[[Event], None]:
 
 
 def encode_input(event: Event) -> JsonObject | None:
-    """An event that came from the terminal; None for any other."""
+    """Return an input event as plain data; None for any other event."""
     match event:
         case Key(key=key, character=character):
             return {"kind": "key", "key": key, "character": character}
@@ -80,7 +80,7 @@ def encode_input(event: Event) -> JsonObject | None:
 
 
 def decode_input(data: JsonObject) -> Event | None:
-    """The event again; None where the data is damaged."""
+    """Return the event of plain data; None if the data is damaged."""
     match data:
         case {"kind": "key", "key": str(key), "character": str() | None as character} if key:
             return Key(key, character)

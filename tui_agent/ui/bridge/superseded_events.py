@@ -1,4 +1,4 @@
-"""The past of a session without what nobody sees any more: a long session is back sooner, and looks the same."""
+"""Removal of past events that no longer affect the screen, so that a long session is restored sooner."""
 
 from collections.abc import Sequence
 
@@ -14,11 +14,11 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import FrozenModel
 
 LAST_COUNTS: frozenset[type[FrozenModel]] = frozenset((StatusChanged, ContextUsage, RequestBuilt))
-"""Of these, the newest that the root agent told replaces all others."""
+"""Events of which only the newest one of the root agent counts."""
 
 
 def drop_superseded(past: Sequence[Envelope]) -> list[Envelope]:
-    """The events that a later one does not replace, in order: calls being written, and states that were left again."""
+    """Return the events without streamed arguments of complete calls and without superseded states, in order."""
     kept: list[Envelope] = []
     known: set[type[FrozenModel]] = set()
     complete: set[str] = set()

@@ -1,4 +1,4 @@
-"""`--replay`: a recording in a window of its own, and how players are made."""
+"""`--replay`: the app that plays one recording, and the factory of player screens."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,14 +22,14 @@ def player_of(
     themes_dirs: Sequence[Path] = (),
     log_file: Path | None = None,
 ) -> PlayerScreen:
-    """The screen that plays a recording.
+    """Return the screen that plays a recording.
 
     Args:
-        recording: what is played.
-        surroundings: what the terminal asks for.
-        theme: instead of the recorded one.
-        themes_dirs: more folders of theme files.
-        log_file: where faults of the recorded screen are written down; not given: they are raised.
+        recording: the recording.
+        surroundings: colours and motion that the terminal asks for.
+        theme: replaces the recorded theme.
+        themes_dirs: additional folders of theme files.
+        log_file: log for failures of the recorded screen; None: they are raised.
     """
 
     def open_stage(size: Size | None) -> Stage:
@@ -41,7 +41,7 @@ def player_of(
 
 
 class PlayerApp(BaseApp[None]):
-    """Plays one recording and ends."""
+    """Plays one recording and exits."""
 
     CSS = """
     ToastRack {
@@ -68,5 +68,5 @@ class PlayerApp(BaseApp[None]):
             self._filters.append(NoColor())
 
     def on_mount(self) -> None:
-        """Begins; the end of the player is the end."""
+        """Show the player; the app exits when it closes."""
         self.push_screen(self.player, lambda _: self.exit())

@@ -1,4 +1,4 @@
-"""Watching a recording: its picture, and a row that tells where it is and takes it elsewhere."""
+"""The screen that plays a recording: its picture, and a row that shows the position and seeks."""
 
 import time
 from bisect import bisect_left, bisect_right
@@ -22,45 +22,45 @@ from .scrubber_row import PlayState
 from .stage_view import StageView
 
 FRAME = 1 / 20
-"""Seconds between two looks."""
+"""Seconds between two updates."""
 SLICE = 0.03
-"""Seconds that are spent at once on getting to a moment; keys are answered in between."""
+"""Seconds spent at a time on seeking a moment; keys are handled in between."""
 YIELD_SECONDS = 0.005
-"""Seconds for everything else, between two times of that."""
+"""Seconds left for everything else between two such slices."""
 JUMP = 5.0
-"""Seconds that one key goes back or on."""
+"""Seconds that one key press moves back or forward."""
 SPEEDS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 
 Size = tuple[int, int]
 
 
 class RecordingPlayer(Protocol):
-    """A stage on which a recording is played forward."""
+    """A stage that plays a recording forward."""
 
     @property
     def now(self) -> float:
-        """Seconds that were played."""
+        """Seconds played so far."""
         ...
 
     def play_to(self, at: float, seconds: float = ...) -> bool:
-        """Plays up to a moment, for some seconds at most; False where those were not enough."""
+        """Play up to a moment, for some seconds at most; False if those were not enough."""
         ...
 
     def strips(self) -> list[Strip]:
-        """What is to be seen."""
+        """Return the lines of the screen."""
         ...
 
     def close(self) -> None:
-        """Ends it."""
+        """Close the stage."""
         ...
 
 
 OpenStage = Callable[[Size | None], RecordingPlayer]
-"""Makes a stage at the beginning, of that many columns and rows; None: as recorded."""
+"""Makes a stage at the start of the recording with these columns and rows; None: the recorded size."""
 
 
 class PlayerScreen(Screen[None]):
-    """Plays one recording. The keys are the player's; those that were recorded go to the recorded screen."""
+    """Plays one recording. Pressed keys control the player; recorded ones go to the recorded screen."""
 
     app = getters.app(any_app)
     AUTO_FOCUS = ""
@@ -92,78 +92,78 @@ class PlayerScreen(Screen[None]):
 
     @property
     def state(self) -> PlayState:
-        """Where it is."""
+        """The position and speed."""
         looking = self._stage is None or self._stage.now < self._at - 1e-6
         return PlayState(self._at, self._recording.length, self._speed, self._playing, looking)
 
     def compose(self) -> ComposeResult:
-        """The picture, and the row over its lower end where there is no other place for it."""
+        """Yield the picture, and the row, which covers the picture's last line if the window has no room below."""
         yield self.picture
         yield self.scrubber
 
     def on_mount(self) -> None:
-        """Begins to play."""
+        """Start to play."""
         for notice in self._recording.notices:
             self.notify(notice, severity="warning", markup=False)
         self.set_interval(FRAME, self._tick)
 
     def on_resize(self, event: Resize) -> None:
-        """The picture may fit now, or no longer."""
+        """Check again if the recorded size fits the window."""
         self._window = None
 
     def on_unmount(self) -> None:
-        """Ends the stage."""
+        """Close the stage."""
         self._close_stage()
 
     # --- keys ---------------------------------------------------------------------------------------------------------
 
     def action_play_or_pause(self) -> None:
-        """Pauses or goes on; at the end, from the beginning."""
+        """Pause or resume; at the end, start again."""
         if not self._playing and self._at >= self._recording.length:
             self._at = 0.0
         self._playing = not self._playing
         self._show_state()
 
     def action_back(self) -> None:
-        """A little back."""
+        """Seek a little back."""
         self.seek(self._at - JUMP)
 
     def action_forward(self) -> None:
-        """A little on."""
+        """Seek a little forward."""
         self.seek(self._at + JUMP)
 
     def action_step_back(self) -> None:
-        """To what happened before, and stays there."""
+        """Pause at the previous event or input."""
         place = bisect_left(self._moments, self._at) - 1
         self._step_to(self._moments[place] if place >= 0 else 0.0)
 
     def action_step_forward(self) -> None:
-        """To what happens next, and stays there."""
+        """Pause at the next event or input."""
         place = bisect_right(self._moments, self._at)
         self._step_to(self._moments[place] if place < len(self._moments) else self._recording.length)
 
     def action_slower(self) -> None:
-        """Half the speed."""
+        """Halve the speed."""
         self._change_speed(-1)
 
     def action_faster(self) -> None:
-        """Twice the speed."""
+        """Double the speed."""
         self._change_speed(+1)
 
     def action_first(self) -> None:
-        """To the beginning."""
+        """Seek the start."""
         self.seek(0.0)
 
     def action_last(self) -> None:
-        """To the end."""
+        """Seek the end."""
         self.seek(self._recording.length)
 
     def action_hide(self) -> None:
-        """Hides the row, or shows it."""
+        """Hide or show the row."""
         self.scrubber.display = not self.scrubber.display
 
     def action_close(self) -> None:
-        """Leaves."""
+        """Close the player."""
         self.dismiss()
 
     @on(Scrubber.Sought)
@@ -171,7 +171,7 @@ class PlayerScreen(Screen[None]):
         self.seek(event.at)
 
     def seek(self, at: float) -> None:
-        """To another moment; goes on from there as before."""
+        """Move to another moment; playing or paused as before."""
         self._at = min(max(0.0, at), self._recording.length)
         self._catch_up()
 
@@ -187,7 +187,7 @@ class PlayerScreen(Screen[None]):
     # --- playing ------------------------------------------------------------------------------------------------------
 
     def _tick(self) -> None:
-        """Goes on by the time that passed; time in which it was not where it should be does not count."""
+        """Advance by the time that has passed, unless the player is still seeking."""
         now = self._clock()
         passed, self._last_tick = now - self._last_tick, now
         if not self._is_in_order():
@@ -198,7 +198,7 @@ class PlayerScreen(Screen[None]):
         self._catch_up()
 
     def _is_in_order(self) -> bool:
-        """Whether the stage is of the right size; it is made anew once the window was the same for two looks."""
+        """True if the stage has the right size. It is made anew once the window kept its size for two updates."""
         window = (self.app.size.width, self.app.size.height)
         if window != self._window:
             self._window = window
@@ -215,7 +215,7 @@ class PlayerScreen(Screen[None]):
         return True
 
     def _catch_up(self) -> None:
-        """Gets as far as it can in a moment; a moment further back is reached from the beginning."""
+        """Play towards the position for one slice; to get to an earlier moment, start again."""
         if self._window is None:
             return
         if self._stage is not None and self._stage.now > self._at + 1e-6:

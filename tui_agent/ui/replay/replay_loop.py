@@ -1,7 +1,7 @@
-"""An event loop on a clock of its own: time passes in it only when it is told to, and then at once.
+"""An event loop with a clock of its own, which advances only on request, and then without waiting.
 
-Whatever a screen does by timers happens at its moment of the recording, in its order, however fast or slowly that is
-watched. The loop runs in slices, inside a handler of the loop that the program itself runs on.
+The timers of a replayed screen fire at their moments of the recording and in order, at any playback speed. The loop
+runs in slices, inside a handler of the program's own event loop.
 """
 
 import asyncio
@@ -16,31 +16,31 @@ from textual import _time as textual_time
 from textual import notifications
 
 Swap: TypeAlias = tuple[Any, str, Any]
-"""Owner, name and value of an attribute."""
+"""Owner, name and value of an attribute that is replaced while the loop runs."""
 
 
 _ROUNDING = 1e-7
-"""Seconds; sums of times are not exact."""
+"""Seconds of tolerance: sums of floats are not exact."""
 
 _MAX_ROUNDS = 20_000
-"""Rounds of the loop at one time; whoever asks the clock for longer waits for it to go on."""
+"""Rounds of the loop without time passing; after that, code may be polling the clock, so the clock creeps on."""
 
 _CREEP = 0.001
-"""Seconds that each further round takes."""
+"""Seconds that the clock advances with each further round."""
 
 
 class _LeapingSelector(selectors.DefaultSelector):
-    """Waits for nothing: where nothing is ready, time leaps to the next timer, or the slice is over."""
+    """Never waits: if nothing is ready, the clock leaps to the next timer, or the slice ends."""
 
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
         self.limit = 0.0
-        """How far time may leap."""
+        """The time that the clock must not pass."""
         self.deadline = float("inf")
-        """When, on the clock of the machine, the slice is over wherever time stands."""
+        """The moment on the machine's clock at which the slice ends in any case."""
         self.idle = False
-        """Whether there is nothing left to do before the limit."""
+        """True if there is nothing left to do before the limit."""
         self._rounds = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
@@ -59,7 +59,7 @@ class _LeapingSelector(selectors.DefaultSelector):
         raise _SliceOver
 
     def _creep(self) -> None:
-        """Time never stands still for good, as it would for somebody who does nothing but look at the clock."""
+        """Advance the clock a little, so that code that polls it makes progress."""
         if self.now >= self.limit:
             self.idle = True
             raise _SliceOver
@@ -69,22 +69,22 @@ class _LeapingSelector(selectors.DefaultSelector):
 
 
 class _SliceOver(Exception):
-    """Leaves the loop between two of its rounds."""
+    """Ends a slice between two rounds of the loop."""
 
 
 class ReplayLoop(asyncio.SelectorEventLoop):
-    """The loop of one replayed screen."""
+    """The event loop of one replayed screen."""
 
     def __init__(self, start: float, instead: Sequence[Swap] = ()) -> None:
-        """Makes a loop.
+        """Make a loop.
 
         Args:
-            start: what its clock shows, in seconds.
-            instead: what else is another thing while it runs.
+            start: the initial time of its clock, in seconds.
+            instead: further attributes to replace while it runs.
         """
         self._leaps = _LeapingSelector()
         self._leaps.now = start
-        # What Textual takes from modules, while this loop runs; it differs from what the program around it takes.
+        # Module attributes that Textual reads. The program around the loop needs the original values.
         self._globals: tuple[Swap, ...] = (
             *instead,
             (textual_time, "get_time", self.time),
@@ -95,18 +95,18 @@ class ReplayLoop(asyncio.SelectorEventLoop):
         super().__init__(self._leaps)
 
     def time(self) -> float:
-        """Seconds on its own clock."""
+        """Return the seconds on its own clock."""
         return self._leaps.now
 
     def run_slice(self, until: float, seconds: float = float("inf")) -> bool:
-        """Lets time pass, and everything happen that happens in it; afterwards nothing is left to do at that time.
+        """Advance the clock and run everything that is due, that moment included.
 
         Args:
             until: the time to stop at.
-            seconds: of the machine's time; where they are not enough, time stops earlier.
+            seconds: limit of the machine's time; when it is used up, the clock stops earlier.
 
         Returns:
-            Whether the time was reached.
+            True if the time was reached.
         """
         leaps = self._leaps
         leaps.limit, leaps.deadline, leaps.idle = until, time.perf_counter() + seconds, False
@@ -116,8 +116,8 @@ class ReplayLoop(asyncio.SelectorEventLoop):
 
     @contextmanager
     def _inside(self) -> Generator[None]:
-        """This loop instead of the one around it."""
-        # For whoever makes event loops, says asyncio; it takes them for private all the same.
+        """Replace the running loop and the attributes while the context is open."""
+        # asyncio documents these two functions for authors of event loops, but type checkers see private names.
         events: Any = asyncio.events
         outer_loop = events._get_running_loop()
         outer = [getattr(owner, name) for owner, name, _ in self._globals]

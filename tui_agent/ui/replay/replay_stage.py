@@ -1,7 +1,7 @@
-"""A recording on its stage: the same app without a terminal, on the recording's own clock.
+"""The stage of a recording: the same app without a terminal, on the recording's own clock.
 
-What it shows at a moment follows from the recording alone. Going forward plays everything up to there, at once; going
-back means a new stage.
+The screen at a moment depends on the recording alone. Moving forward plays everything up to that moment without
+waiting; moving back needs a new stage.
 """
 
 import asyncio
@@ -34,49 +34,49 @@ from .replay_loop import ReplayLoop
 T = TypeVar("T")
 
 LAST_FRAME = 2.0
-"""Seconds before a moment from which everything is drawn: longer than between two looks of any clock on the screen."""
+"""Seconds before a moment in which everything is drawn: longer than the interval of any clock on the screen."""
 
 
 class StageApp(TuiAgentApp):
-    """The app as it was recorded: it shows, and does nothing to the world."""
+    """The recorded app: it draws, and has no effect outside."""
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        """The recorded person left; what they saw last stays."""
+        """Do nothing: when the recorded user quit, the last screen stays."""
 
     def leave_stage(self) -> None:
-        """Ends the app."""
+        """End the app."""
         App[None].exit(self)
 
     @property
     def shows_chat(self) -> bool:
-        """Whether nothing lies over the chat."""
+        """True if no other screen covers the chat."""
         return self.screen is self.chat
 
     def take_size(self, width: int, height: int) -> None:
-        """The window is that large from now on."""
+        """Set the size of the window."""
         driver: Any = self._driver
         driver._size = (width, height)
 
     def strips(self) -> list[Strip]:
-        """What it shows, line by line, without what a click on it would do."""
-        # Textual gives a screen away only as a picture.
+        """Return the lines of the screen without click actions."""
+        # Textual has no public way to read a screen but as a picture.
         app: Any = self
         drawn: Any = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
         return [_plain(row) for row in drawn.strips]
 
     def open_url(self, url: str, *, new_tab: bool = True) -> None:
-        """Nothing is opened."""
+        """Do nothing."""
 
     async def _watch_themes(self) -> None:
         """Read all themes once."""
         self.themes.read_now()
 
     def watch_recording(self, path: str) -> None:
-        """What was watched then is no part of the recording."""
+        """Do nothing: a recording does not contain other recordings that the user watched."""
 
 
 class Stage:
-    """One app that plays a recording forward. To be closed."""
+    """One app that plays a recording forward. The caller closes it."""
 
     def __init__(
         self,
@@ -88,16 +88,15 @@ class Stage:
         surroundings: TerminalEnvironment | None = None,
         log_file: Path | None = None,
     ) -> None:
-        """Raises the curtain at the recording's beginning.
+        """Start the app at the beginning of the recording.
 
         Args:
-            recording: what is played.
-            size: columns and rows, whatever the recorded window was; what was pointed at with the mouse is left out
-                then. None: as recorded.
-            theme: instead of the recorded one.
-            themes_dirs: more folders of theme files.
-            surroundings: what the terminal that shows it asks for; its clock is not used.
-            log_file: where log records go; without it a fault of the screen is raised.
+            recording: the recording.
+            size: columns and rows that replace the recorded ones; recorded mouse events are left out then.
+            theme: replaces the recorded theme.
+            themes_dirs: additional folders of theme files.
+            surroundings: colours and motion that the viewer's terminal asks for; its clock is not used.
+            log_file: log for failures of the screen; None: they are raised.
         """
         head = recording.head
         wishes = surroundings or TerminalEnvironment()
@@ -134,23 +133,23 @@ class Stage:
 
     @property
     def now(self) -> float:
-        """Seconds of the recording that were played."""
+        """Seconds of the recording played so far."""
         return self._loop.time() - self._start
 
     @property
     def size(self) -> tuple[int, int]:
-        """Columns and rows of its window now."""
+        """Columns and rows of the window at this moment."""
         return self._app.size.width, self._app.size.height
 
     def play_to(self, at: float, seconds: float = float("inf")) -> bool:
-        """Plays up to a moment, that one included.
+        """Play up to a moment, that one included.
 
         Args:
-            at: seconds since the beginning.
-            seconds: of the machine's time after which it stops, wherever it is.
+            at: seconds since the start.
+            seconds: limit of the machine's time.
 
         Returns:
-            Whether it got there.
+            True if the moment was reached.
 
         Raises:
             Exception: the screen failed.
@@ -166,19 +165,19 @@ class Stage:
         return reached
 
     def strips(self) -> list[Strip]:
-        """The screen, line by line, without what a click on it would do."""
+        """Return the lines of the screen without click actions."""
         return self._inside(self._app.strips)
 
     def text(self) -> str:
-        """The screen's text."""
+        """Return the text of the screen."""
         return "\n".join(strip.text.rstrip() for strip in self.strips())
 
     def picture(self, title: str) -> str:
-        """The screen as SVG."""
+        """Return the screen as SVG."""
         return self._inside(lambda: self._app.export_screenshot(title=title))
 
     def close(self) -> None:
-        """Ends the app and its loop."""
+        """End the app and close its loop."""
         self._inside(self._app.leave_stage)
         self._loop.run_slice(self._loop.time())
         for task in asyncio.all_tasks(self._loop):
@@ -189,11 +188,11 @@ class Stage:
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _inside(self, do: Callable[[], T]) -> T:
-        """Does something where the app is the one that Textual asks for."""
+        """Call `do` in the context in which this app is Textual's active app."""
         return self._context.run(do)
 
     def _fast_forward(self, at: float, seconds: float) -> bool:
-        """Plays without drawing what nobody sees."""
+        """Play without drawing frames that are not shown."""
         self._hurries = True
         try:
             return self._loop.run_slice(self._start + at, seconds)
@@ -201,7 +200,7 @@ class Stage:
             self._hurries = False
 
     def _drawing(self, draw: Callable[..., object]) -> Callable[..., object]:
-        """Draws, unless it hurries. Over the chat, what was drawn counts as read, and is always drawn."""
+        """Wrap the drawing function. While fast-forwarding it draws dialogs only: once drawn, they count as read."""
 
         def render_update(compositor: object, **options: object) -> object:
             return None if self._hurries and self._app.shows_chat else draw(compositor, **options)
@@ -212,12 +211,12 @@ class Stage:
         return asyncio.Task(work, loop=self._loop, context=self._context)
 
     async def _play(self) -> None:
-        """Hands everything over at its moment."""
+        """Hand over everything at its moment."""
         for move in self._moves:
             wait = self._start + move.at - self._loop.time()
             if wait > 0:
                 await asyncio.sleep(wait)
-            for note in move.told:
+            for note in move.notes:
                 self._exchange.receive(note)
             self._bridge.show_status(self._exchange.status)
             if move.events:
@@ -227,7 +226,7 @@ class Stage:
                 self._take(move.input)
 
     def _take(self, data: JsonObject) -> None:
-        """Something came from the terminal."""
+        """Post an input event of the terminal."""
         event = decode_input(data)
         if event is None:
             return
@@ -238,47 +237,47 @@ class Stage:
 
 @dataclass(slots=True)
 class _Moment:
-    """What happens at one moment."""
+    """Everything that happens at one moment."""
 
     at: float
     events: list[Envelope] = field(default_factory=list[Envelope])
     past: bool = False
-    """Whether they are of an earlier life of the session."""
+    """True if the events belong to the past of a resumed session."""
     input: JsonObject | None = None
-    told: list[JsonObject] = field(default_factory=list[JsonObject])
-    """What the screen was told because of it when it asked."""
+    notes: list[JsonObject] = field(default_factory=list[JsonObject])
+    """The agent's status, and answers that hold from this moment on."""
 
 
 def _moments_of(entries: Iterable[RecordingEntry]) -> list[_Moment]:
-    """Events that were handed over together, together; answers with what made the screen ask."""
+    """Group events that were handed over together, and answers with the event or input that caused the query."""
     moves = [_Moment(0.0)]
     asked = moves[0]
     for entry in entries:
         last = moves[-1]
         if entry.kind == "answer" and entry.data.get("door") == STATUS:
-            moves.append(_Moment(entry.at, told=[entry.data]))
+            moves.append(_Moment(entry.at, notes=[entry.data]))
             continue
         if isinstance(entry.value, Envelope):
             past = entry.kind == "past"
-            if last.at != entry.at or last.past != past or last.input is not None or last.told:
+            if last.at != entry.at or last.past != past or last.input is not None or last.notes:
                 moves.append(last := _Moment(entry.at, past=past))
             last.events.append(entry.value)
         elif entry.kind == "input":
             moves.append(_Moment(entry.at, input=entry.value))
         elif entry.kind == "answer":
-            asked.told.append(entry.value)
+            asked.notes.append(entry.value)
             continue
         asked = moves[-1]
     return moves
 
 
 def _is_of_window(data: JsonObject) -> bool:
-    """Whether it means something only in the recorded window."""
+    """True if the input makes sense in the recorded window only."""
     return data.get("kind") in ("mouse", "resize")
 
 
 def _plain(row: Iterable[Strip]) -> Strip:
-    """A row in one piece, without what a click on it would do."""
+    """Join a row to one strip without click actions."""
     return Strip(
         Segment(text, style.clear_meta_and_links() if style is not None else None)
         for strip in row

@@ -1,4 +1,4 @@
-"""The row under a recording: shows where it is; a click or a drag goes elsewhere."""
+"""The row below a recording: it shows the position; clicking or dragging seeks."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,7 +13,7 @@ from .scrubber_row import PlayState, scrubber_row
 
 
 class Scrubber(Widget):
-    """One line, drawn anew whenever something of it changed."""
+    """One line, redrawn when its content changes."""
 
     DEFAULT_CSS = """
     Scrubber {
@@ -30,26 +30,26 @@ class Scrubber(Widget):
 
     @dataclass
     class Sought(Message):
-        """A person wants another moment."""
+        """The user seeks another moment."""
 
         at: float
-        """Seconds."""
+        """Seconds since the start."""
 
     def __init__(self, length: float, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.state = PlayState(0.0, length)
-        """What it shows."""
+        """The state on display."""
         self._held = False
 
     def show(self, state: PlayState) -> None:
-        """Shows something else."""
+        """Show another state."""
         changed = scrubber_row(self.state, self.size.width) != scrubber_row(state, self.size.width)
         self.state = state
         if changed:
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """The line."""
+        """Return the line."""
         width, base = self.size.width, self.rich_style
         row = scrubber_row(self.state, width)
         segments = [
@@ -60,18 +60,18 @@ class Scrubber(Widget):
         return Strip(segments).adjust_cell_length(width, base)
 
     def on_mouse_down(self, event: MouseDown) -> None:
-        """Goes there, and follows the mouse until it is let go."""
+        """Seek to this position, and follow the mouse until the button is released."""
         self._held = True
         self.capture_mouse()
         self._seek(event.x)
 
     def on_mouse_move(self, event: MouseMove) -> None:
-        """Goes where it is dragged."""
+        """Seek to the position of the drag."""
         if self._held:
             self._seek(event.x)
 
     def on_mouse_up(self, event: MouseUp) -> None:
-        """Stays there."""
+        """Stop following the mouse."""
         self._held = False
         self.release_mouse()
 

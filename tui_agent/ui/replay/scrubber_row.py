@@ -1,4 +1,4 @@
-"""The one row under a recording: where it is, how fast it goes, and the keys. Pure."""
+"""The content of the row below a recording: position, speed and keys. Pure."""
 
 from dataclasses import dataclass
 
@@ -12,20 +12,21 @@ MAX_BAR = 60
 
 @dataclass(frozen=True, slots=True)
 class PlayState:
-    """What the row tells."""
+    """The state of a player, for the row."""
 
     at: float
-    """Seconds."""
+    """Seconds since the start."""
     length: float
+    """Seconds."""
     speed: float = 1.0
     playing: bool = False
     looking: bool = False
-    """Whether it is on its way to that moment."""
+    """True while the player is seeking that moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScrubberRow:
-    """The row as it is drawn."""
+    """The laid-out row."""
 
     runs: tuple[Run, ...]
     bar_start: int
@@ -33,13 +34,13 @@ class ScrubberRow:
     bar_width: int
 
     def moment_at(self, x: int, length: float) -> float:
-        """The moment a cell of the row stands for, in seconds; the nearest one outside of the bar."""
+        """Return the moment of a cell of the row in seconds; outside of the bar, the nearest one."""
         share = (x - self.bar_start) / max(1, self.bar_width - 1)
         return length * min(1.0, max(0.0, share))
 
 
 def scrubber_row(state: PlayState, width: int) -> ScrubberRow:
-    """The row at a width in cells: the bar always, of the hints as many as fit, the most important first."""
+    """Lay the row out for a width in cells: always the bar, and as many hints as fit, the most important first."""
     before = f" {_sign(state)} {time_text(state.at)} "
     after = f" {time_text(state.length)}  {speed_text(state.speed)} "
     hints = _hints()
@@ -61,14 +62,14 @@ def scrubber_row(state: PlayState, width: int) -> ScrubberRow:
 
 
 def time_text(seconds: float) -> str:
-    """`1:05`, `1:00:05`."""
+    """Return seconds as `1:05` or `1:00:05`."""
     minutes, rest = divmod(int(seconds + 1e-6), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def speed_text(speed: float) -> str:
-    """`2×`, `1/2×`."""
+    """Return a speed as `2×` or `1/2×`."""
     return f"{speed:g}×" if speed >= 1 else f"1/{1 / speed:g}×"
 
 
@@ -79,7 +80,7 @@ def _sign(state: PlayState) -> str:
 
 
 def _hints() -> list[str]:
-    """The keys, the most important first."""
+    """Return the hints for keys, the most important first."""
     return [
         hint("player.play_or_pause"),
         hint("player.close"),

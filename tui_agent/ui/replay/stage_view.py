@@ -1,4 +1,4 @@
-"""The picture of a recording: lines that were drawn elsewhere."""
+"""The picture of a recording: lines that its stage has drawn."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from textual.widget import Widget
 
 
 class StageView(Widget):
-    """Shows lines as they are, from the upper left corner."""
+    """Shows lines unchanged, from the upper left corner."""
 
     DEFAULT_CSS = """
     StageView {
@@ -22,12 +22,12 @@ class StageView(Widget):
         self._strips: Sequence[Strip] = ()
 
     def show(self, strips: Sequence[Strip]) -> None:
-        """Shows other lines."""
+        """Show these lines."""
         self._strips = strips
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """One line."""
+        """Return one line."""
         width, base = self.size.width, self.rich_style
         strip = self._strips[y] if y < len(self._strips) else Strip.blank(width, base)
         return strip.adjust_cell_length(width, base)

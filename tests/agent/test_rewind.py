@@ -25,7 +25,7 @@ async def test_the_next_run_continues_from_there(bench: BenchMaker) -> None:
     messages, seq = tuple(b.loop.history.messages()), b.loop.bus.last_seq
     await b.loop.run("second")
 
-    b.loop.go_back(messages, told(seq))
+    b.loop.apply_rewind(messages, told(seq))
     await b.loop.run("third")
 
     assert b.sent(2) == ["user: first", "assistant: one", "user: third"]
@@ -36,7 +36,7 @@ async def test_a_notice_is_the_newest_message(bench: BenchMaker) -> None:
     await b.loop.run("first")
     messages = tuple(b.loop.history.messages())
 
-    b.loop.go_back(messages, told(b.loop.bus.last_seq, conversation=False, says="a.py is another one"))
+    b.loop.apply_rewind(messages, told(b.loop.bus.last_seq, conversation=False, says="a.py is another one"))
 
     assert tuple(b.loop.history.messages())[:-1] == messages
     assert b.loop.history.messages()[-1].role == "user"
@@ -49,7 +49,7 @@ async def test_it_is_refused_during_a_run(bench: BenchMaker) -> None:
         tasks.create_task(b.loop.run("first"))
         await tool.started.wait()
         with pytest.raises(AlreadyRunningError):
-            b.loop.go_back((), told(0))
+            b.loop.apply_rewind((), told(0))
         tool.go_on.set()
 
 
@@ -58,7 +58,7 @@ async def test_an_earlier_compaction_can_no_longer_be_undone(bench: BenchMaker) 
     b = bench(["one"], guard=guard)
     await b.loop.run("first")
 
-    b.loop.go_back(tuple(b.loop.history.messages()), told(b.loop.bus.last_seq))
+    b.loop.apply_rewind(tuple(b.loop.history.messages()), told(b.loop.bus.last_seq))
 
     assert not guard.can_undo(b.loop.history)
     with pytest.raises(CompactionError):

@@ -1,0 +1,66 @@
+"""Changes to an agent's conversation between two runs: compaction, its undo, and rewind."""
+
+from collections.abc import Sequence
+
+from tui_agent.context.guard import ContextGuard
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import SessionRewound
+from tui_agent.protocol.messages import Message
+
+from .agent_state import AgentState
+from .compactor import compact_conversation, undo
+
+
+class ConversationEditor:
+    """Edits the conversation of one agent. The caller makes sure that no run is in progress."""
+
+    def __init__(self, agent: AgentState) -> None:
+        self._agent = agent
+
+    async def compact(self, focus: str, *, repair: bool) -> bool:
+        """Compact the conversation now; False if that failed, with the reason in `compaction.ended`.
+
+        Args:
+            focus: what the summary must keep.
+            repair: True if calls without results are answered first; False while some of them still wait.
+
+        Raises:
+            ConfigurationError: this agent has no context guard.
+        """
+        guard = self._guard()
+        if repair:
+            self._agent.history.repair()
+        return await compact_conversation(
+            self._agent, guard, self._agent.spend, trigger="manual", forced=True, focus=focus
+        )
+
+    def undo_compaction(self) -> None:
+        """Undo the last compaction; later messages stay.
+
+        Raises:
+            CompactionError: there is no compaction, or it can no longer be undone.
+            ConfigurationError: this agent has no context guard.
+        """
+        undo(self._agent, self._guard())
+
+    def apply_rewind(self, messages: Sequence[Message], event: SessionRewound) -> None:
+        """Restore the conversation as far as `event` says, append its notice, and publish it.
+
+        Args:
+            messages: the conversation right after the event to which the session is rewound.
+            event: the event to publish; the journal folds to the same conversation.
+        """
+        if event.conversation:
+            self._agent.history.go_back_to(messages)
+            if self._agent.config.guard is not None:
+                self._agent.config.guard.forget_compactions(self._agent.history)
+        if event.notice is not None:
+            self._agent.history.append(event.notice)
+        self._agent.publisher.publish(event)
+        self._agent.publish_context_usage()
+
+    def _guard(self) -> ContextGuard:
+        guard = self._agent.config.guard
+        if guard is None:
+            raise ConfigurationError("this agent has no context guard; its conversation stays as it is")
+        return guard
