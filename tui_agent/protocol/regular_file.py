@@ -1,4 +1,4 @@
-"""Reads a file that others may have put there: nothing but a regular file of sound size, as a pipe would block."""
+"""Reads files of any origin, but only regular ones of limited size, because a pipe would block; syncs directories."""
 
 import os
 import re
@@ -40,6 +40,19 @@ def read_regular_file(path: str, limit: int = MAX_BYTES) -> bytes:
     if len(content) > limit:
         raise OSError(f"{path} is larger than {limit:,} bytes")
     return content
+
+
+def sync_directory(path: str | os.PathLike[str], dir_fd: int | None = None) -> None:
+    """Make creations and renames in a directory durable. Blocks.
+
+    Raises:
+        OSError: it cannot be opened for reading, or not be synced.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=dir_fd)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def parse_toml(content: bytes) -> JsonObject:
