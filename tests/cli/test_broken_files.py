@@ -103,7 +103,7 @@ def test_settings_of_a_project_raise_nothing_else(put: Put, locations: Locations
 def test_a_rule_is_not_stored_in_broken_settings(put: Put, locations: Locations, tmp_path: Path) -> None:
     put(locations.user_file)
 
-    with pytest.raises(ConfigurationError, match="cannot be stored"):
+    with pytest.raises(ConfigurationError, match="was not stored"):
         RuleStore(locations, tmp_path).store([Rule.parse("allow", "bash(x)")], "user")
 
 

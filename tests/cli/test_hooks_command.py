@@ -51,7 +51,7 @@ def test_every_command_of_the_event_says_what_it_would_do_and_why(
     )
 
 
-@pytest.mark.parametrize(("strict", "then"), [(False, "the call goes on"), (True, "the call is denied")])
+@pytest.mark.parametrize(("strict", "then"), [(False, "the call continues"), (True, "the call is denied")])
 def test_a_command_that_fails_is_named_with_what_that_would_mean(
     settings: Path, capsys: pytest.CaptureFixture[str], strict: bool, then: str
 ) -> None:
@@ -69,7 +69,7 @@ def test_a_command_gets_the_call_and_the_result_as_given(settings: Path, capsys:
     assert run_program(["hooks", "test", "after_tool", "bash", INPUT, "--result", "a.txt"]) == 0
     assert run_program(["hooks", "test", "after_tool_observer", "bash", INPUT, "--result", "a.txt"]) == 0
 
-    assert [line.split()[0] for line in lines_of(capsys)] == ["allow", "allow"]
+    assert [line.split()[0] for line in lines_of(capsys)] == ["allow", "done"]
     asked, seen = json.loads(Path("asked.json").read_text()), json.loads(Path("seen.json").read_text())
     result = {"content": "a.txt", "is_error": False, "details": None}
     question = {"call_id": "call_test", "tool": "bash", "input": {"command": "ls"}, "result": result}
@@ -84,7 +84,7 @@ def test_without_commands_it_says_where_they_stand(settings: Path, capsys: pytes
 
     assert (code, capsys.readouterr().out) == (
         0,
-        f"no command is asked before_tool; one is set with [[hooks]] in {settings}\n",
+        f"no hook is set for before_tool; add one with [[hooks]] in {settings}\n",
     )
 
 
@@ -93,8 +93,8 @@ def test_without_commands_it_says_where_they_stand(settings: Path, capsys: pytes
     [
         (["before_tol", "bash", INPUT], "did you mean before_tool?"),
         (["before_tool", "bahs", INPUT], "no tool 'bahs'; did you mean bash?"),
-        (["before_tool", "bash", "{"], "the tool's input is no JSON"),
-        (["before_tool", "bash", "[1]"], "must be a JSON object"),
+        (["before_tool", "bash", "{"], "the input is not valid JSON"),
+        (["before_tool", "bash", "[1]"], "the input must be a JSON object"),
     ],
 )
 def test_a_misspelt_word_is_answered_in_one_line_with_the_right_one(

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 
 from tests.tools.test_process_tree import lives
-from tui_agent.cli.leftover_commands import NOTHING, LeftoverCommand, LeftoverCommands
+from tui_agent.cli.leftover_commands import NONE_RUNNING, LeftoverCommand, LeftoverCommands
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.session.lost_processes import LostProcess
@@ -79,14 +79,14 @@ async def test_one_command_is_ended_by_its_number_and_the_rest_at_once(start: St
     await left.end(None)
     assert not lives(two.process.pid)
     (nothing,) = await told_by(left, lambda left: left.end(None))
-    assert nothing == Noticed(code="left_ended", text=NOTHING)
+    assert nothing == Noticed(code="left_ended", text=NONE_RUNNING)
 
 
 async def test_where_nothing_is_left_nothing_is_said() -> None:
     left = LeftoverCommands([], EventBus(), "/jobs kill")
 
     assert await told_by(left, LeftoverCommands.warn) == []
-    assert await told_by(left, LeftoverCommands.report) == [Noticed(code="left_running", text=NOTHING)]
+    assert await told_by(left, LeftoverCommands.report) == [Noticed(code="left_running", text=NONE_RUNNING)]
 
 
 def test_a_command_is_shown_in_a_few_words(start: Start) -> None:

@@ -118,7 +118,8 @@ async def test_other_settings_are_used_from_the_next_request_on(tmp_path: Path) 
         assert "Be brief." in engine.loop.history.registry.flat("system")
         assert shown == ["light"]
         assert engine.loop.provider is demo, "the offline model stays"
-        assert ["sandbox changed" in event.text for event in told if isinstance(event, Noticed)] == [True]
+        [notice] = [event for event in told if isinstance(event, Noticed)]
+        assert "Changed in the settings: sandbox." in notice.text
 
         engine.locations.user_file.unlink()
         await live.read_again()
@@ -160,7 +161,7 @@ async def test_a_broken_file_keeps_the_last_good_one_and_says_so(tmp_path: Path,
         assert decision(engine, tmp_path, "make") == "deny"
         [warning] = [event for event in told if isinstance(event, Warned)]
         assert str(engine.locations.user_file) in warning.text
-        assert "stay as they were" in warning.text
+        assert "stay unchanged" in warning.text
 
 
 async def test_a_project_that_is_changed_cannot_loosen_what_runs(tmp_path: Path) -> None:

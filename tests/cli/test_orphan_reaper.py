@@ -10,8 +10,8 @@ import pytest
 
 from tests.tools.calls import eventually
 from tests.tools.daemons import living_in
-from tui_agent.cli import orphan_reaper
-from tui_agent.cli.orphan_reaper import adopt_orphans
+from tui_agent.cli import leftover_commands
+from tui_agent.cli.leftover_commands import adopt_orphans
 from tui_agent.tools.orphans import is_subreaper, own_children
 
 ORPHANS = 20
@@ -39,7 +39,7 @@ def started(script: str, root: Path) -> "subprocess.Popen[bytes]":
 async def test_orphans_that_ended_are_reaped_and_children_keep_their_exit_status(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(orphan_reaper, "_PAUSE", 0.05)
+    monkeypatch.setattr(leftover_commands, "_PAUSE", 0.05)
     before = zombies()
     async with adopt_orphans():
         helper = started(f"for i in {{1..{ORPHANS}}}; do (setsid true &); done; exit 3", tmp_path)

@@ -68,7 +68,7 @@ def test_explain_says_what_is_wrong_with_its_input(capsys: pytest.CaptureFixture
 
     told = capsys.readouterr().err
     assert why in told
-    assert "the tool's input is no JSON" in told
+    assert "the input is not valid JSON" in told
     assert len(told.splitlines()) == 1
 
 

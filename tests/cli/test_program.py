@@ -33,15 +33,15 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
         (["--deny", "bsh(rm:*)", "-p", "x", "--demo"], "names no tool; did you mean bash?"),
         (["--cwd", "/nowhere/at/all"], "/nowhere/at/all"),
         (["--output-format", "jsn", "-p", "x"], "(did you mean json?)"),
-        (["--output-format", "json"], "--output-format goes with -p"),
-        (["--include-deltas"], "--include-deltas goes with -p"),
-        (["--continue", "--resume", "x"], "exclude each other"),
+        (["--output-format", "json"], "--output-format needs -p"),
+        (["--include-deltas"], "--include-deltas needs -p"),
+        (["--continue", "--resume", "x"], "cannot be combined"),
         (["-p", "--resume"], "--resume needs an ID with -p"),
         (["--session", "a", "--no-session"], "--session names a new session"),
-        (["--replay", "x.jsonl", "-p"], "--replay shows a recording as it is; it excludes -p"),
-        (["--replay", "x.jsonl", "--record", "y.jsonl"], "it excludes --record"),
-        (["--replay", "x.jsonl", "--resume"], "it excludes --resume"),
-        (["--replay", "x.jsonl", "hello"], "it excludes a prompt"),
+        (["--replay", "x.jsonl", "-p"], "--replay plays a recording as it is; it cannot be combined with -p"),
+        (["--replay", "x.jsonl", "--record", "y.jsonl"], "it cannot be combined with --record"),
+        (["--replay", "x.jsonl", "--resume"], "it cannot be combined with --resume"),
+        (["--replay", "x.jsonl", "hello"], "it cannot be combined with a prompt"),
         (["--replay", "/nowhere/x.jsonl"], "there is no recording /nowhere/x.jsonl"),
         (["--replay", "/"], "the recording / cannot be read"),
         (["--replay", __file__], "is no recording of tui-agent"),
@@ -49,7 +49,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
         (["--record", "/nowhere/x.jsonl", "--demo", "-p", "hello"], "/nowhere/x.jsonl cannot be made: No such file"),
         (["two", "prompts"], "unexpected extra argument"),
         (["doctr"], "did you mean `tui-agent doctor`"),
-        (["-p", "hello", "--demo", "--theme", "lihgt"], "--theme: there is no theme 'lihgt'; did you mean light?"),
+        (["-p", "hello", "--demo", "--theme", "lihgt"], "--theme: no theme 'lihgt'; did you mean light?"),
         (["sessions", "lst"], "lst"),
         (["--allow", "bash(", "-p", "x", "--demo"], "bash("),
         (["--demo", "-p", "--resume", "nothere", "x"], "nothere"),
@@ -74,7 +74,7 @@ def test_an_endpoint_of_the_environment_that_is_no_address_is_named(
     code, _, error = run(capsys, "-p", "hello")
 
     assert code == 2
-    assert "ANTHROPIC_BASE_URL holds no address such as https://host/path" in error
+    assert "ANTHROPIC_BASE_URL is not a URL such as https://host/path" in error
 
 
 def test_in_a_directory_that_is_gone_it_says_so(
@@ -88,7 +88,7 @@ def test_in_a_directory_that_is_gone_it_says_so(
     for arguments in (["-p", "hello", "--demo"], ["doctor"], ["tools", "list"]):
         code, _, error = run(capsys, *arguments)
         assert code == 2
-        assert "no longer there" in error
+        assert "no longer exists" in error
         assert error.count("\n") == 1
     assert run(capsys, "--version")[0] == 0
 

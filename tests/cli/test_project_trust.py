@@ -194,7 +194,7 @@ def test_instructions_are_read_once_they_are_trusted(words_only: Path, locations
     before = folder_trust(words_only, locations)
     assert read(words_only, locations) == ["be mine"]
     assert not before.is_trusted
-    assert "../AGENTS.md, CLAUDE.md not read, because this folder is not trusted; --trust" in before.left_out[0]
+    assert "../AGENTS.md, CLAUDE.md not used: this folder is not trusted; --trust" in before.left_out[0]
 
     store.remember(offer, "no")
     assert store.knows(offer)
@@ -218,7 +218,7 @@ def test_other_instructions_are_another_question_and_the_settings_stay(project: 
     assert changed is not None
     assert not store.knows(changed)
     assert (state.instructions, state.is_trusted) == ((), False)
-    assert "they are not what was trusted" in state.left_out[0]
+    assert "changed since they were trusted" in state.left_out[0]
     loaded = load_settings(locations, project=project, trust=store.trust_in(project), environment={})
     assert loaded.settings.model == "expensive"
 

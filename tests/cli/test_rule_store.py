@@ -166,12 +166,12 @@ def test_a_project_that_leads_elsewhere_is_not_written(locations: Locations, pro
 def test_what_cannot_be_written_is_told(locations: Locations, project: Path) -> None:
     locations.config_dir.write_text("a file", "utf-8")
 
-    with pytest.raises(ConfigurationError, match="cannot be stored"):
+    with pytest.raises(ConfigurationError, match="was not stored"):
         RuleStore(locations, project).store([MAKE], "user")
     os.unlink(locations.config_dir)
     locations.config_dir.mkdir()
     locations.user_file.write_bytes(b"\xff\xff")
-    with pytest.raises(ConfigurationError, match="cannot be stored"):
+    with pytest.raises(ConfigurationError, match="was not stored"):
         RuleStore(locations, project).store([MAKE], "user")
 
 

@@ -45,8 +45,9 @@ def caused(error: BaseException, cause: BaseException) -> BaseException:
         (OSError(errno.ENOMEM, "Cannot allocate memory"), "not enough memory"),
         (ImportError("x.so: failed to map segment from shared object"), "not enough memory"),
         (SystemError("error return without exception set"), "not enough memory"),
-        (RuntimeError("can't start new thread"), "no further thread can be started"),
-        (FileNotFoundError(2, "No usable temporary directory found in ['/tmp']"), "no temporary file can be made"),
+        (SystemError("<function f at 0x7f> returned NULL without setting an exception"), "not enough memory"),
+        (RuntimeError("can't start new thread"), "cannot start another thread"),
+        (FileNotFoundError(2, "No usable temporary directory found in ['/tmp']"), "cannot create a temporary file"),
         (caused(ValueError("x"), caused(KeyError("y"), MemoryError())), "not enough memory"),
         (BaseExceptionGroup("a", [KeyError(), ExceptionGroup("b", [MemoryError()])]), "not enough memory"),
     ],
@@ -125,7 +126,7 @@ def test_a_run_is_refused_where_the_memory_limit_is_below_its_needs(
     done = limited(tmp_path, resource.RLIMIT_AS, limit * MEGABYTE, *arguments)
 
     assert done.stderr.decode() == (
-        f"tui-agent: not enough memory: the limit is {limit} MiB of addresses, and a run needs {NEEDED_MIB}:"
+        f"tui-agent: not enough memory: the address limit is {limit} MiB, and a run needs {NEEDED_MIB}:"
         f" raise it, for example with `ulimit -v {NEEDED_MIB * 1024}`\n"
     )
     assert done.stdout == b""
@@ -134,7 +135,7 @@ def test_a_run_is_refused_where_the_memory_limit_is_below_its_needs(
 
 def test_doctor_says_that_the_memory_limit_is_too_low(tmp_path: Path) -> None:
     assert (
-        b"memory     not enough memory: the limit is 256 MiB"
+        b"memory     not enough memory: the address limit is 256 MiB"
         in limited(tmp_path, resource.RLIMIT_AS, 256 * MEGABYTE, "doctor").stdout
     )
     assert b"memory" not in limited(tmp_path, resource.RLIMIT_NOFILE, 256, "doctor").stdout

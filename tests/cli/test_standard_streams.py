@@ -107,7 +107,7 @@ def test_a_theme_of_the_settings_that_is_unknown_is_a_warning_without_a_screen(
     settings = clean_environment / ".config" / "tui-agent" / "config.toml"
     settings.parent.mkdir(parents=True)
     settings.write_text('[ui]\ntheme = "drak"\n', "utf-8")
-    words = f"tui-agent: warning: {settings}:2: `ui.theme`: there is no theme 'drak'; did you mean dark?\n".encode()
+    words = f"tui-agent: warning: {settings}:2: `ui.theme`: no theme 'drak'; did you mean dark?\n".encode()
 
     assert without(tmp_path, [], *DEMO, "text", "list files").stderr == words
 

@@ -168,7 +168,7 @@ def test_who_continues_where_nothing_was_said_is_told_so_in_one_line(desk: Desk)
     with desk.app("--demo", "--continue") as app:
         assert app.wait_for_end() == 2
         assert ALTERNATE_SCREEN not in app.screen.modes
-        assert "there is no session of" in app.screen.text
+        assert "has no session to continue" in app.screen.text
 
 
 def test_a_torn_journal_is_gone_on_with_and_said_so(desk: Desk) -> None:
@@ -250,4 +250,4 @@ def test_whoever_leaves_while_a_session_is_still_being_read_does_not_wait_for_it
         app.say("and then this")
         app.wait_for_status("opening · 1 message to be sent")
         app.quit()
-        assert "left before this was sent: and then this" in app.screen.text
+        assert "this message was not sent: and then this" in app.screen.text

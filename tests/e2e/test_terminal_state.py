@@ -171,7 +171,7 @@ def test_it_sleeps_and_wakes_with_the_screen_as_it_was(desk: Desk) -> None:
 def test_a_theme_that_was_misspelt_starts_nothing(desk: Desk) -> None:
     with desk.app("--demo", "--theme", "drak") as app:
         assert app.wait_for_end() == 2
-        assert "there is no theme 'drak'; did you mean dark?" in app.screen.text
+        assert "no theme 'drak'; did you mean dark?" in app.screen.text
         assert ALTERNATE_SCREEN not in app.screen.modes
 
 

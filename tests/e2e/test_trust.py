@@ -102,7 +102,7 @@ def test_instructions_reach_the_model_only_where_they_are_trusted(desk: Desk, op
         asked = bodies_of(server)
 
     assert ("Say meow." in json.dumps(asked[0])) is bool(options)
-    assert ("AGENTS.md not read, because this folder is not trusted; --trust" in done.stderr) is (not options)
+    assert ("AGENTS.md not used: this folder is not trusted; --trust" in done.stderr) is (not options)
     assert ("Permission denied" in str(results_in(asked[-1]))) is (not options)
     assert "TUI_AGENT_MODLE: no setting has this name; did you mean TUI_AGENT_MODEL?" in done.stderr
 

@@ -75,5 +75,5 @@ def test_what_was_allowed_for_the_session_is_allowed_when_it_goes_on(desk: Desk)
     assert (done.returncode, done.stdout) == (0, "Written again.\n")
     assert (desk.work / "new.txt").read_text() == "x\n"
     assert [event["data"]["text"] for event in desk.events() if event["type"] == "notice"] == [
-        "Allowed for this session before: write(/new.txt)."
+        "Still allowed for this session: write(/new.txt)."
     ]
