@@ -91,7 +91,7 @@ def _model(loaded: LoadedSettings) -> Iterator[Finding]:
     if credentials.usable:
         yield Finding("key", "ok", credentials.key_source)
     else:
-        yield Finding("key", "bad", "ANTHROPIC_API_KEY is not set, and no other endpoint is configured")
+        yield Finding("key", "bad", "ANTHROPIC_API_KEY is not set, and no endpoint of your own is configured")
     yield Finding("endpoint", "ok", credentials.host)
     yield Finding("model", "ok", loaded.settings.model)
 

@@ -50,10 +50,11 @@ def hooks() -> None:
 @click.argument("input_json")
 @click.option("--result", default="", metavar="TEXT", help="The tool's result, for after_tool and after_tool_observer.")
 def test_hooks(event: ProcessHookEvent, tool: str, input_json: str, result: str) -> int:
-    """Run every `[[hooks]]` command for EVENT with one call, and print its answer and duration.
+    """Run the hook commands for one call.
 
-    The call itself does not run. Every command gets INPUT_JSON as it is, also after one that denies the call or changes
-    the input. The exit code is 1 if a command failed.
+    Runs every `[[hooks]]` command for EVENT, and prints its answer and duration. The call itself does not run. Every
+    command gets INPUT_JSON as it is, also after one that denies the call or changes the input. The exit code is 1 if a
+    command failed.
     """
     _expect_tool(tool)
     call = ToolCall(id="call_test", name=tool, arguments=_arguments(input_json))

@@ -17,12 +17,14 @@ from .rules_and_tools import build_sandbox, parse_rules, sandbox_note, tool_find
 
 @click.group()
 def permissions() -> None:
-    """Show how calls would be decided, without running them."""
+    """Decide calls without running them."""
 
 
 @permissions.command()
 def check() -> None:
-    """Read calls as JSON lines from stdin and print one decision for each, in order.
+    """Decide the calls on stdin.
+
+    Reads JSON lines and prints one decision for each, in order.
 
     \b
     In:  {"tool":"bash","input":{"command":"git status"},"mode":"ask",
@@ -47,7 +49,10 @@ def check() -> None:
 @click.argument("tool")
 @click.argument("input_json")
 def explain(tool: str, input_json: str) -> None:
-    """Explain how a call is decided: every rule that was checked, in order, and what would change the decision."""
+    """Explain the decision about a call.
+
+    Prints every rule that was checked, in order, and what would change the decision.
+    """
     try:
         arguments: object = json.loads(input_json)
     except (ValueError, RecursionError) as error:

@@ -23,7 +23,7 @@ TITLE_WIDTH = 60
 
 @click.group()
 def sessions() -> None:
-    """List, show, export, copy, rename and delete sessions, and end commands that they left running."""
+    """Manage stored sessions."""
 
 
 @sessions.command(name="list")
@@ -82,7 +82,7 @@ def show(session_id: str, as_json: bool, as_report: bool) -> None:
 @click.argument("session_id", metavar="ID")
 @click.option("--format", "form", type=OneOf(("md", "html", "jsonl")), default="md", help="Default: md.")
 def export(session_id: str, form: ExportFormat) -> None:
-    """Print a session as Markdown, as an HTML page, or as its events."""
+    """Print a session as Markdown, HTML or events."""
     store = _store()
     say(export_session(store.load(store.find(session_id)), form), line_feed=False)
 
@@ -91,7 +91,10 @@ def export(session_id: str, form: ExportFormat) -> None:
 @click.argument("session_id", metavar="ID")
 @click.option("--at", "at_seq", type=int, metavar="SEQ", help="Number of the last event to copy. Default: copy all.")
 def fork(session_id: str, at_seq: int | None) -> None:
-    """Copy a session, also one that is open, and print the id of the copy."""
+    """Copy a session and print the id of the copy.
+
+    The session may be open in another program.
+    """
     store = _store()
     say(store.fork(store.find(session_id), at_seq).id)
 
@@ -108,7 +111,10 @@ def rename(session_id: str, title: str) -> None:
 @sessions.command(name="end-processes")
 @click.argument("session_id", metavar="ID")
 def end_processes(session_id: str) -> None:
-    """End commands of a session that are still running since tui-agent was killed."""
+    """End commands that a session left running.
+
+    A command is left running if tui-agent is killed.
+    """
     store = _store()
     found = store.find(session_id)
     ended: list[str] = []

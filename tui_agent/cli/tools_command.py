@@ -18,9 +18,10 @@ def tools() -> None:
 @tools.command(name="list")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array, with schemas.")
 def list_tools(as_json: bool) -> None:
-    """List the tools: name, effects, whether calls run in parallel, and description.
+    """List the tools.
 
-    A tool decides on effects and parallel calls by the arguments; shown is its decision for a call without them.
+    Prints name, effects, whether calls run in parallel, and description. A tool decides on effects and parallel calls
+    by the arguments; shown is its decision for a call without them.
     """
     rows = [
         {
