@@ -111,7 +111,35 @@ class Agent(AgentLoop, Generic[OutputT]):
     ```
 
     A permission policy judges every call. A call that only reads inside the workspace runs; any other is denied unless
-    a rule, the mode or `approve` allows it.
+    a rule, the mode or `approve` allows it. Nothing is sent or loaded before the first run.
+
+    Args:
+        model: a provider, or the name of a model that `AnthropicProvider` asks with the key of the environment.
+        tools: functions and tools that the model may call; `coding_tools` returns the built-in ones.
+        system: the agent's role, as a text or a function that returns it; None: the built-in coding agent's if there is
+            a workspace, else no text.
+        workspace: the directory it works in, named in the system prompt; None: no directory is named, and paths
+            are judged against the current one.
+        mode: the decision for calls that no rule matches; None: ask.
+        rules: permission rules such as `"allow bash(git status:*)"`, first match first.
+        policy: judges calls in place of `mode` and `rules`.
+        approve: answers questions about calls, one at a time; a plain function runs in a thread and may wait for
+            its user. None: calls that need an answer are denied.
+        hooks: asked before and after calls.
+        guardrails: check requests, answers, calls and results.
+        output_type: the type that final answers must fit, such as a pydantic model: `report.output` is its value.
+        options: execution options of calls.
+        max_steps: most steps of one run; None: no limit.
+        budget: limits of one run.
+        max_tokens: longest answer in tokens; None: the provider's default.
+        temperature: None: the provider's default.
+        history: the conversation so far.
+        snapshot: an earlier result of `dump`; the agent continues from there.
+        more: other options of `AgentLoopConfig`, see there.
+
+    Raises:
+        ConfigurationError: an option is of the wrong kind, or options exclude each other.
+        TypeError: an option has an unknown name.
     """
 
     def __init__(
@@ -137,47 +165,12 @@ class Agent(AgentLoop, Generic[OutputT]):
         snapshot: AgentLoopSnapshot | None = None,
         **more: Unpack[MoreOptions],
     ) -> None:
-        """Put the agent together; nothing is sent or loaded before its first run.
-
-        Args:
-            model: a provider, or the name of a model that `AnthropicProvider` asks with the key of the environment.
-            tools: functions and tools that the model may call; `coding_tools` returns the built-in ones.
-            system: who the agent is, as a text or a function that returns it; None: the built-in coding agent's where
-                there is a workspace, else no text.
-            workspace: the directory it works in, named in the system prompt; None: no directory is named, and paths
-                are judged against the current one.
-            mode: the decision for calls that no rule decides; None: ask.
-            rules: permission rules such as `"allow bash(git status:*)"`, first match first.
-            policy: judges calls in place of `mode` and `rules`.
-            approve: answers questions about calls, one at a time; a plain function runs in a thread and may wait for
-                its user. None: calls that need an answer are denied.
-            hooks: asked before and after calls.
-            guardrails: look at requests, answers, calls and results.
-            output_type: the type that final answers must fit, such as a pydantic model: `report.output` is its value.
-            options: how calls run.
-            max_steps: most steps of one run; None: no cap.
-            budget: what one run may use.
-            max_tokens: longest answer in tokens; None: the provider's own.
-            temperature: None: the provider's own.
-            history: the conversation so far.
-            snapshot: an earlier result of `dump`; the agent continues from there.
-            more: other options of `AgentLoopConfig`, see there.
-
-        Raises:
-            ConfigurationError: an option is of the wrong kind, or options exclude each other.
-            TypeError: an option has an unknown name.
-        """
+        """See the class."""
         _refuse_unknown(more)
-        owns_provider = isinstance(model, str)
         if policy is not None and (mode is not None or rules):
             raise ConfigurationError("give a policy, or a mode and rules; a policy brings its own")
         if approve is not None:
-            if "gate" in more:
-                raise ConfigurationError("give approve or a gate; a gate has an approver of its own")
-            if not callable(approve):
-                words = 'to allow every call without a question, write mode="allow"'
-                raise ConfigurationError(f"approve must be a function, got {approve!r}; {words}")
-            more["gate"] = ApprovalGate(approver=_Approver(approve))
+            more["gate"] = _approval_gate(approve, more)
         if snapshot is not None and history:
             raise ConfigurationError("give a snapshot or a history; a snapshot brings its conversation along")
         root = _expect_directory("workspace", workspace) if workspace is not None else None
@@ -200,7 +193,8 @@ class Agent(AgentLoop, Generic[OutputT]):
             history=history,
             **more,
         )
-        self._begin(config if snapshot is None else restored_config(snapshot, config), owns_provider=owns_provider)
+        config = config if snapshot is None else restored_config(snapshot, config)
+        self._begin(config, owns_provider=isinstance(model, str))
         if snapshot is not None:
             self._take_over(snapshot)
 
@@ -452,6 +446,20 @@ def _refuse_unknown(more: MoreOptions) -> None:
 
 
 # --- approvals --------------------------------------------------------------------------------------------------------
+
+
+def _approval_gate(approve: Approve, more: MoreOptions) -> ApprovalGate:
+    """Return the gate whose approver is `approve`.
+
+    Raises:
+        ConfigurationError: `approve` is not a function, or the options have a gate already.
+    """
+    if "gate" in more:
+        raise ConfigurationError("give approve or a gate; a gate has an approver of its own")
+    if not callable(approve):
+        advice = 'to allow every call without a question, write mode="allow"'
+        raise ConfigurationError(f"approve must be a function, got {approve!r}; {advice}")
+    return ApprovalGate(approver=_Approver(approve))
 
 
 class _Approver:
