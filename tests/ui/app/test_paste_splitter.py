@@ -14,7 +14,7 @@ from textual.events import Key, Paste
 
 import tui_agent.ui
 from tui_agent.ui.app.base_app import BaseApp
-from tui_agent.ui.app.paste_splitter import PASTE_BEGINS, PASTE_ENDS, PASTE_TIMEOUT, PastedText, PasteSplitter
+from tui_agent.ui.app.terminal_driver import PASTE_BEGINS, PASTE_ENDS, PASTE_TIMEOUT, PastedText, PasteSplitter
 
 HOSTILE = (
     "M1\x1b\rM2",

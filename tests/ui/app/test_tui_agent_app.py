@@ -53,7 +53,7 @@ async def test_a_changed_theme_is_seen_at_once_and_a_broken_one_keeps_the_last(t
     path.write_text(MINE.format("#336699"))
     app = app_with(tmp_path)
     async with app.run_test() as pilot:
-        await until(lambda: len(app._shelf.names) == 5)
+        await until(lambda: len(app._catalogue.names) == 5)
 
         def write_and_look() -> bool:
             # Written again and again: nothing says when the watcher begins to look.
@@ -73,12 +73,12 @@ async def test_a_folder_of_themes_may_be_made_while_the_app_runs(tmp_path: Path)
     folder = tmp_path / "config" / "themes"
     app = app_with(folder, "dark")
     async with app.run_test():
-        await until(lambda: len(app._shelf.names) == 4)
+        await until(lambda: len(app._catalogue.names) == 4)
 
         def make_and_look() -> bool:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "mine.toml").write_text(MINE.format("#336699"))
-            return "mine" in app._shelf.names
+            return "mine" in app._catalogue.names
 
         await until(make_and_look)
         await until(lambda: "mine" in app.available_themes)
@@ -90,7 +90,7 @@ async def test_themes_that_are_no_longer_watched_are_a_notice(tmp_path: Path, mo
     def fail() -> tuple[ThemeProblem, ...]:
         raise MemoryError
 
-    monkeypatch.setattr(app._shelf, "read_all", fail)
+    monkeypatch.setattr(app._catalogue, "read_all", fail)
     async with app.run_test() as pilot:
         await until(lambda: any("no longer watched (out of memory)" in note.message for note in app._notifications))
         assert app.is_running
@@ -116,7 +116,7 @@ async def test_a_recording_that_cannot_be_opened_is_a_notice(tmp_path: Path, fau
     app = TuiAgentApp(AgentBridge(FakeAgent(), EventBus()), theme="dark", open_player=fail)
     async with app.run_test():
         app.watch_recording("x")
-        await until(lambda: any("recording cannot be shown" in note.message for note in app._notifications))
+        await until(lambda: any("recording cannot be played" in note.message for note in app._notifications))
         assert app.is_running
 
 
@@ -124,7 +124,7 @@ async def test_a_theme_nobody_knows_is_named(tmp_path: Path) -> None:
     app = app_with(tmp_path, "nowhere")
     async with app.run_test():
         assert app.theme == "dark"
-        await until(lambda: any("no theme nowhere" in note.message for note in app._notifications))
+        await until(lambda: any("No theme 'nowhere'" in note.message for note in app._notifications))
 
 
 async def test_a_session_is_taken_up_again_with_history_and_messages_that_waited() -> None:

@@ -8,7 +8,7 @@ from textual.events import Resize
 from textual.geometry import Size
 
 import tui_agent.ui
-from tui_agent.ui.app.window_size import with_current_size
+from tui_agent.ui.app.terminal_events import with_current_size
 
 
 def test_a_change_that_is_told_late_tells_the_size_of_now(monkeypatch: pytest.MonkeyPatch) -> None:

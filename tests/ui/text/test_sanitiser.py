@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tui_agent.protocol.visible_text import TYPOGRAPHY, escape_of, is_invisible
-from tui_agent.ui.app.control_character_filter import plain
+from tui_agent.ui.app.base_app import plain
 from tui_agent.ui.text.sanitiser import (
     LONG_BLANK,
     MAX_MARKS,

@@ -1,4 +1,4 @@
-"""What the command palette offers: the commands of the one table, the themes, the permission modes."""
+"""Entries of the command palette: commands, themes and permission modes."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from tui_agent.ui.chat.chat_screen import ChatScreen
 
 @dataclass(frozen=True, slots=True)
 class PaletteEntry:
-    """One line of the palette."""
+    """One entry of the palette."""
 
     text: str
     help: str
@@ -20,22 +20,22 @@ class PaletteEntry:
 
 
 class CommandProvider(Provider):
-    """Everything that can be asked for by name."""
+    """Provides the entries of the palette."""
 
     async def search(self, query: str) -> Hits:
-        """The offers that fit what was typed."""
+        """Yield the entries that match the query."""
         matcher = self.matcher(query)
-        for offer in self._offers():
-            score = matcher.match(offer.text)
+        for entry in self._entries():
+            score = matcher.match(entry.text)
             if score > 0:
-                yield Hit(score, matcher.highlight(offer.text), offer.run, text=offer.text, help=offer.help)
+                yield Hit(score, matcher.highlight(entry.text), entry.run, text=entry.text, help=entry.help)
 
     async def discover(self) -> Hits:
-        """All offers, before anything was typed."""
-        for offer in self._offers():
-            yield DiscoveryHit(offer.text, offer.run, text=offer.text, help=offer.help)
+        """Yield all entries, before the user has typed."""
+        for entry in self._entries():
+            yield DiscoveryHit(entry.text, entry.run, text=entry.text, help=entry.help)
 
-    def _offers(self) -> Iterator[PaletteEntry]:
+    def _entries(self) -> Iterator[PaletteEntry]:
         chat = self.screen
         if not isinstance(chat, ChatScreen):
             return
@@ -46,18 +46,16 @@ class CommandProvider(Provider):
                     f"{command.text}{key}", command.help, lambda entry=command: chat.commands.perform(entry)
                 )
         for mode in PermissionMode:
-            words = mode.value.replace("_", " ")
-            yield PaletteEntry(
-                f"mode: {words}", _MODE_HELP[mode], lambda chosen=mode: chat.commands.choose_mode(chosen)
-            )
+            name = mode.value.replace("_", " ")
+            yield PaletteEntry(f"mode: {name}", _MODE_HELP[mode], lambda chosen=mode: chat.commands.choose_mode(chosen))
         for name in chat.theme_names:
             yield PaletteEntry(f"theme: {name}", "Change the colours", lambda chosen=name: chat.choose_theme(chosen))
 
 
 _MODE_HELP = {
-    PermissionMode.ASK: "Ask before whatever no rule decides",
-    PermissionMode.ACCEPT_EDITS: "Edit files in the workspace without a question; ask before the rest",
-    PermissionMode.PLAN: "Change nothing at all",
-    PermissionMode.ALLOW: "Run everything without a question but what a rule denies",
-    PermissionMode.DENY: "Refuse whatever no rule allows",
+    PermissionMode.ASK: "Ask before calls that no rule matches",
+    PermissionMode.ACCEPT_EDITS: "Edit files in the workspace without asking; ask before other calls",
+    PermissionMode.PLAN: "Change nothing",
+    PermissionMode.ALLOW: "Run everything without asking, except calls that a rule denies",
+    PermissionMode.DENY: "Deny calls that no rule allows",
 }

@@ -1,4 +1,4 @@
-"""The full-screen app: one chat screen, the themes, and what concerns the terminal as a whole."""
+"""The full-screen app: the chat screen, themes, recordings, and events of the terminal."""
 
 import asyncio
 import os
@@ -27,37 +27,36 @@ from tui_agent.ui.chat.screen_state import HistoryTail
 from tui_agent.ui.transcript.conversation import Conversation
 
 from .base_app import BaseApp
-from .terminal_keys import register_alt_enter, with_normalised_name
+from .terminal_events import register_alt_enter, with_current_size, with_normalised_name
 from .themes import DEFAULT_THEME, ThemeCatalogue, ThemeProblem, shipped_themes
-from .window_size import with_current_size
 
 OpenPlayer: TypeAlias = Callable[[str], Awaitable[Screen[None]]]
-"""Makes the screen that shows the recording in a file; raises `TuiAgentError` where it cannot."""
+"""Makes the screen that plays the recording in a file; raises `TuiAgentError` if it cannot be played."""
 
 FAULT_SECONDS = 60.0
-"""How long the word about a part that failed stands."""
+"""Seconds that the message about a failed part of the screen stays."""
 QUIT_SECONDS = 2.0
-"""Within this time a second `ctrl+c` quits."""
+"""Seconds within which a second `ctrl+c` quits."""
 
 
 def _command_provider() -> type[Provider]:
-    """Loaded when the palette is opened: nothing of it is needed to paint the first screen."""
+    """Import the palette when it is opened; the first screen does not need it."""
     from .palette import CommandProvider
 
     return CommandProvider
 
 
 class TuiAgentApp(BaseApp[None]):
-    """Shows one agent. `run()` returns once the person quits; the terminal is then as it was."""
+    """Shows one agent. `run()` returns once the user quits; the terminal is then in its earlier state."""
 
     TITLE = "tui-agent"
-    # A screen that is there from the beginning does not load its own style sheet.
+    # Textual does not load the style sheet of the default screen itself.
     CSS_PATH = "../chat/chat.tcss"
     CSS = """
     * {
         scrollbar-size-vertical: 1;
     }
-    /* At the top: what is typed stays in sight. */
+    /* At the top, so that the composer stays visible. */
     ToastRack {
         dock: top;
         align: right top;
@@ -89,30 +88,30 @@ class TuiAgentApp(BaseApp[None]):
         note_input: Callable[[Event], object] | None = None,
         open_player: OpenPlayer | None = None,
     ) -> None:
-        """Makes the app; nothing runs yet.
+        """Create the app; nothing runs yet.
 
         Args:
-            bridge: the door to the agent.
-            theme: name of the theme to begin with.
-            themes_dirs: more folders of theme files; a theme there replaces a shipped one of its name.
-            glimpse: the end of what was told in earlier lives of the session, shown until all of it is read.
+            bridge: connection to the agent.
+            theme: name of the first theme.
+            themes_dirs: more folders of theme files; a theme there replaces a built-in one of the same name.
+            glimpse: end of the resumed session, shown until all of it is read.
             prompt: sent at once.
-            model: the model's name, as long as nothing was told of it.
-            label: said beside the model's name, such as `scripted demo, not a language model`.
-            ideas: what could be asked for, shown before anything was said.
+            model: the model's name, until an event names it.
+            label: text beside the model's name, such as `scripted demo, not a language model`.
+            ideas: prompts to suggest before the first message.
             place: directory and branch for the title bar.
-            surroundings: what the terminal and the settings ask for; the environment's where not given.
-            log_file: where log records go. A part of the screen that fails is then told and written down there; where
-                it is not given, it ends the app.
-            note_input: is told what comes from the terminal, for a recording.
-            open_player: opens recordings; not given: there are none to be watched.
+            surroundings: colours and motion; None: as the environment asks.
+            log_file: the log. If a part of the screen fails, the app reports it and logs it there; None: such a failure
+                ends the app.
+            note_input: called with input from the terminal, for a recording.
+            open_player: opens recordings; None: `/replay` does nothing.
         """
         register_alt_enter()
         self._surroundings = surroundings or TerminalEnvironment.of_environment(os.environ)
         super().__init__()
-        self._shelf = ThemeCatalogue((shipped_themes(), *themes_dirs))
+        self._catalogue = ThemeCatalogue((shipped_themes(), *themes_dirs))
         self._wanted_theme: str | None = theme
-        """Name of the first theme, until it was found or reported as unknown."""
+        """Name of the first theme, until it is found or reported as unknown."""
         self._theme_problems: tuple[ThemeProblem, ...] = ()
         self._faults = ErrorBoundary(self._notify_fault, log_file)
         options = ChatOptions(
@@ -123,13 +122,13 @@ class TuiAgentApp(BaseApp[None]):
             surroundings=self._surroundings,
             glimpse=glimpse,
             prompt=prompt,
-            theme_names=lambda: self._shelf.names,
+            theme_names=lambda: self._catalogue.names,
             faults=self._faults,
         )
         self.chat = ChatScreen(bridge, options)
         """The main screen."""
         self.painted = asyncio.Event()
-        """Set once the first screen is there."""
+        """Set once the first screen is painted."""
         self._quit_asked = float("-inf")
         self._note_input = note_input
         self._open_player = open_player
@@ -142,11 +141,11 @@ class TuiAgentApp(BaseApp[None]):
         self._choose_first_theme(theme)
 
     def get_default_screen(self) -> ChatScreen:
-        """The chat is the screen at the bottom."""
+        """Return the chat screen."""
         return self.chat
 
     def on_mount(self) -> None:
-        """What can wait until the first screen is painted, waits."""
+        """Start services once the first screen is painted."""
         self.call_after_refresh(self._start_services)
 
     def _start_services(self) -> None:
@@ -154,15 +153,15 @@ class TuiAgentApp(BaseApp[None]):
         self.run_worker(self._watch_themes, group="themes", exit_on_error=False)
 
     def on_resize(self) -> None:
-        """Draws everything, also when the window is as large as before.
+        """Draw everything, even if the window has the same size as before.
 
-        A terminal drops what a smaller window does not show. Of a window that was small only for a moment, the app may
-        hear the last size alone, and Textual would draw nothing.
+        A terminal drops what a smaller window does not show. If the window was small only for a moment, the app may
+        receive only the last size, and Textual would draw nothing.
         """
         self.refresh()
 
     async def on_event(self, event: Event) -> None:
-        """Gives keys their usual names, notes when something is typed, and takes the window as it is."""
+        """Correct keys and window sizes, and report typing to the chat screen and the recording."""
         if isinstance(event, Resize) and not (self.is_headless or self.is_web):
             event = with_current_size(event)
         if isinstance(event, Key) and not event.is_forwarded:
@@ -180,7 +179,7 @@ class TuiAgentApp(BaseApp[None]):
         self.watch_recording(event.path)
 
     def watch_recording(self, path: str) -> None:
-        """Shows the recording in a file over the chat, or says why it cannot; the agent works on meanwhile."""
+        """Play the recording in a file over the chat, or report why it cannot be played; the agent keeps working."""
         if self._open_player is not None:
             self.run_worker(self._watch(self._open_player(path)), group="player", exclusive=True)
 
@@ -191,7 +190,7 @@ class TuiAgentApp(BaseApp[None]):
             self.push_screen(player, self._watched)
 
     def _notify_no_recording(self, reason: str) -> None:
-        self.notify(f"The recording cannot be shown: {reason}", severity="error")
+        self.notify(f"The recording cannot be played: {reason}", severity="error")
 
     def _watched(self, _: None) -> None:
         self._player = None
@@ -199,39 +198,42 @@ class TuiAgentApp(BaseApp[None]):
     # --- themes -------------------------------------------------------------------------------------------------------
 
     def _choose_first_theme(self, wanted: str) -> None:
-        """Reads no more than the files of one theme: the rest can wait until the first screen is painted."""
+        """Read only the files of one theme; the others are read after the first screen is painted."""
         for name in (wanted, DEFAULT_THEME):
-            found = self._shelf.find(name)
+            found = self._catalogue.find(name)
             if found is not None:
                 self.register_theme(found)
                 self.theme = name
                 return
 
     def show_theme(self, name: str) -> None:
-        """Takes another theme, or says that there is none of that name."""
-        found = self._shelf.find(name)
+        """Switch to another theme, or report that no theme has this name."""
+        found = self._catalogue.find(name)
         if found is None:
-            self._warn(f"there is no theme {name}; there are {', '.join(self._shelf.names)}")
+            self._warn(self._unknown_theme(name))
             return
         self.register_theme(found)
         self.theme = name
+
+    def _unknown_theme(self, name: str) -> str:
+        return f"No theme {name!r}; the themes are {', '.join(self._catalogue.names)}"
 
     @on(ChatScreen.ThemeRequested)
     def _theme_requested(self, event: ChatScreen.ThemeRequested) -> None:
         self.show_theme(event.name)
 
     async def _watch_themes(self) -> None:
-        """Read all themes now and after each change of a file; a broken file keeps the last good one."""
+        """Read all themes now and after each change of a file; a broken file keeps the last valid version."""
         await run_service("live themes", self._follow_themes(), self._themes_unwatched)
 
     async def _follow_themes(self) -> None:
-        await watch_files(self._shelf.watched, self._read_themes, self._themes_checked)
+        await watch_files(self._catalogue.watched, self._read_themes, self._themes_checked)
 
     async def _read_themes(self) -> None:
-        self._apply_themes(await asyncio.to_thread(self._shelf.read_all))
+        self._apply_themes(await asyncio.to_thread(self._catalogue.read_all))
         wanted, self._wanted_theme = self._wanted_theme, None
-        if wanted is not None and self._shelf.find(wanted) is None:
-            self._warn(f"there is no theme {wanted}; there are {', '.join(self._shelf.names)}")
+        if wanted is not None and self._catalogue.find(wanted) is None:
+            self._warn(self._unknown_theme(wanted))
 
     def _themes_unwatched(self, reason: str) -> None:
         self._warn(f"Themes are no longer watched ({reason}). They stay as they are; restart to apply changes.")
@@ -240,21 +242,17 @@ class TuiAgentApp(BaseApp[None]):
         self._warn(f"The system no longer reports changes of themes ({reason}). The files are checked once a second.")
 
     def _apply_themes(self, problems: Sequence[ThemeProblem]) -> None:
-        """Puts the themes as they are now to use, and says which files were not."""
-        for name in self._shelf.names:
-            found = self._shelf.find(name)
+        """Apply changed themes, and report problems with files once."""
+        for name in self._catalogue.names:
+            found = self._catalogue.find(name)
             if found is not None and found != self.available_themes.get(name):
                 self.register_theme(found)
                 if name == self.theme:
-                    self._repaint_theme()
+                    self.refresh_css(animate=False)
         for problem in problems:
             if problem not in self._theme_problems:
-                self._warn(f"{problem.text}. The theme stays as it was.")
+                self._warn(f"{problem.text}. The theme stays unchanged.")
         self._theme_problems = tuple(problems)
-
-    def _repaint_theme(self) -> None:
-        """The colours of the theme in use are others now."""
-        self.refresh_css(animate=False)
 
     def _warn(self, text: str) -> None:
         self.notify(text, title="Theme", severity="warning", markup=False)
@@ -269,28 +267,28 @@ class TuiAgentApp(BaseApp[None]):
         self.notify(text, severity="error", timeout=FAULT_SECONDS, markup=False)
 
     def _handle_exception(self, error: Exception) -> None:
-        # What Textual prints holds the values of local variables: whatever was said, and perhaps a secret.
-        words = self._faults.exit_message(error)
-        if words is None:
+        # Textual's traceback prints local variables, and with them messages and perhaps secrets.
+        text = self._faults.exit_message(error)
+        if text is None:
             super()._handle_exception(error)
         else:
-            self.exit(return_code=1, message=Text(words))
+            self.exit(return_code=1, message=Text(text))
 
-    # --- leaving ------------------------------------------------------------------------------------------------------
+    # --- quitting -----------------------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The palette opens over the chat only: what is asked in a dialog is answered there."""
+        """Allow the palette only over the chat: a dialog is answered in the dialog."""
         if action == "command_palette":
             return self.screen is self.chat
         return super().check_action(action, parameters)
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        """Leaves: what runs is ended first, as long as it can be told why."""
+        """Quit; first abort the run, while the reason can still be published."""
         self.chat.bridge.leave()
         super().exit(result, return_code, message)
 
     def action_escalate(self) -> None:
-        """`ctrl+c`: copies what is selected, else empties the composer, else interrupts, else quits the second time."""
+        """Handle `ctrl+c`: copy the selection, else clear the composer, else interrupt; pressed twice, quit."""
         self.chat.in_order(self._escalate)
 
     def _escalate(self) -> None:
