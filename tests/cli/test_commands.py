@@ -22,7 +22,7 @@ def user_file(clean_environment: Path) -> Path:
     return file
 
 
-def test_config_shows_each_value_with_its_layer(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
+def test_config_show_prints_each_value_with_its_origin(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
     user_file.write_text('model = "mine"\n[permissions]\nrules = [["deny", "bash(rm:*)"]]\n', "utf-8")
 
     shown = json.loads(out_of(capsys, "config", "show", "--json"))
@@ -35,7 +35,7 @@ def test_config_shows_each_value_with_its_layer(capsys: pytest.CaptureFixture[st
     assert f"deny bash(rm:*)  # {user_file}:3" in words
 
 
-def test_config_check_refuses_a_rule_it_cannot_read(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
+def test_config_check_refuses_a_malformed_rule(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
     user_file.write_text('[permissions]\nrules = [\n  ["deny", "bash("],\n]\n', "utf-8")
 
     assert run_program(["config", "check"]) == 2
@@ -44,7 +44,7 @@ def test_config_check_refuses_a_rule_it_cannot_read(capsys: pytest.CaptureFixtur
     assert "bash(" in error
 
 
-def test_config_check_says_why_a_folder_is_not_asked_about(
+def test_config_check_explains_why_a_folder_cannot_be_trusted(
     capsys: pytest.CaptureFixture[str], user_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = tmp_path / "project"
@@ -59,7 +59,7 @@ def test_config_check_says_why_a_folder_is_not_asked_about(
     assert "config.toml:2: unknown key `permissions.allow`" in told
 
 
-def test_config_check_names_a_theme_that_does_not_exist(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
+def test_config_check_warns_of_an_unknown_theme(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
     user_file.write_text('[ui]\ntheme = "drak"\n', "utf-8")
 
     words = f"{user_file}:2: `ui.theme`: no theme 'drak'; did you mean dark?\n"
@@ -138,7 +138,9 @@ def test_the_doctor_finds_a_broken_setting(user_file: Path, tmp_path: Path) -> N
     assert "did you mean" in findings["settings"].message
 
 
-def test_the_doctor_names_what_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_reports_settings_and_instructions_that_are_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TUI_AGENT_MODLE", "x")
     (tmp_path / "AGENTS.md").write_text("be kind", "utf-8")
 
@@ -148,7 +150,7 @@ def test_the_doctor_names_what_is_left_out(tmp_path: Path, monkeypatch: pytest.M
     assert "AGENTS.md not used" in notes["trust"]
 
 
-def test_the_doctor_accepts_an_endpoint_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_accepts_an_endpoint_of_your_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:11434")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")
 
@@ -158,7 +160,7 @@ def test_the_doctor_accepts_an_endpoint_of_ones_own(tmp_path: Path, monkeypatch:
     assert not any("sk-secret" in finding.message for finding in findings)
 
 
-def test_the_doctor_tells_whether_commands_can_outlive_the_program(
+def test_the_doctor_reports_whether_commands_can_outlive_the_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def processes() -> tuple[str, str]:
@@ -172,7 +174,7 @@ def test_the_doctor_tells_whether_commands_can_outlive_the_program(
     assert processes() == ("note", missing)
 
 
-def test_the_doctor_tells_whether_commands_can_run_in_the_sandbox(
+def test_the_doctor_reports_whether_commands_can_run_in_the_sandbox(
     user_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def sandbox() -> tuple[str, str]:
@@ -198,7 +200,7 @@ def test_the_doctor_tells_whether_commands_can_run_in_the_sandbox(
     assert sandbox() == ("note", 'off; bwrap works here: set sandbox = "bwrap" to run commands in it')
 
 
-def test_no_command_of_a_run_escapes_the_sandbox_that_is_missing(
+def test_no_command_runs_if_the_sandbox_is_missing(
     user_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     place, programs = tmp_path / "work", tmp_path / "programs"
@@ -216,7 +218,7 @@ def test_no_command_of_a_run_escapes_the_sandbox_that_is_missing(
     assert not (place / "ran").exists()
 
 
-def test_config_shows_hooks_as_they_are(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
+def test_config_show_prints_hooks(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
     user_file.write_text('[[hooks]]\non = "after_tool"\ncommand = "redact"\n', "utf-8")
 
     shown = json.loads(out_of(capsys, "config", "show", "--json"))

@@ -8,7 +8,7 @@ from tui_agent.protocol.errors import ConfigurationError
 CANARY = "sk-ant-canary-1234"
 
 
-def test_nothing_that_may_be_a_secret_is_shown() -> None:
+def test_representation_and_host_contain_no_secret() -> None:
     found = Credentials.of_environment(
         {"ANTHROPIC_API_KEY": CANARY, "ANTHROPIC_BASE_URL": f"https://me:{CANARY}@host:8443/{CANARY}?k={CANARY}"}, None
     )
@@ -18,13 +18,13 @@ def test_nothing_that_may_be_a_secret_is_shown() -> None:
     assert CANARY not in f"{found!r} {found.key_source} {found.host}"
 
 
-def test_a_key_in_the_place_of_the_address_is_not_shown() -> None:
+def test_a_key_in_place_of_the_endpoint_is_not_shown() -> None:
     with pytest.raises(ConfigurationError, match="ANTHROPIC_BASE_URL is not a URL") as raised:
         Credentials.of_environment({"ANTHROPIC_BASE_URL": CANARY}, None)
 
     assert CANARY not in str(raised.value)
 
 
-def test_without_an_endpoint_it_is_the_apis_own() -> None:
+def test_without_an_endpoint_the_default_is_used() -> None:
     assert Credentials().host == "default of the Messages API"
     assert not Credentials().usable

@@ -41,7 +41,7 @@ async def told_by(left: LeftoverCommands, act: Callable[[LeftoverCommands], Awai
         return [one.event for one in heard.drain() if isinstance(one.event, Noticed | Warned)]
 
 
-async def test_what_still_runs_is_named_with_the_way_to_end_it(start: Start) -> None:
+async def test_running_commands_are_named_with_the_command_that_ends_them(start: Start) -> None:
     server = start("npm   start\n --port 1")
     left = LeftoverCommands([server], EventBus(), "/jobs kill")
 
@@ -55,7 +55,7 @@ async def test_what_still_runs_is_named_with_the_way_to_end_it(start: Start) -> 
     assert shown == [Noticed(code="left_running", text=text)]
 
 
-async def test_of_many_commands_the_first_are_named(start: Start) -> None:
+async def test_only_the_first_of_many_commands_are_named(start: Start) -> None:
     left = LeftoverCommands([start(f"sleep {number}") for number in range(5)], EventBus(), "/jobs kill")
 
     (warned,) = await told_by(left, LeftoverCommands.warn)
@@ -65,7 +65,7 @@ async def test_of_many_commands_the_first_are_named(start: Start) -> None:
     assert warned.text.endswith(") and 2 more commands. /jobs kill ends them.")
 
 
-async def test_one_command_is_ended_by_its_number_and_the_rest_at_once(start: Start) -> None:
+async def test_commands_are_ended_by_process_id_or_all_at_once(start: Start) -> None:
     one, two = start("one"), start("two")
     left = LeftoverCommands([one, two], EventBus(), "/jobs kill")
 
@@ -82,14 +82,14 @@ async def test_one_command_is_ended_by_its_number_and_the_rest_at_once(start: St
     assert nothing == Noticed(code="left_ended", text=NONE_RUNNING)
 
 
-async def test_where_nothing_is_left_nothing_is_said() -> None:
+async def test_without_leftover_commands_there_is_no_warning() -> None:
     left = LeftoverCommands([], EventBus(), "/jobs kill")
 
     assert await told_by(left, LeftoverCommands.warn) == []
     assert await told_by(left, LeftoverCommands.report) == [Noticed(code="left_running", text=NONE_RUNNING)]
 
 
-def test_a_command_is_shown_in_a_few_words(start: Start) -> None:
+def test_a_command_is_shown_shortened(start: Start) -> None:
     lost = start("x" * 100)
 
     assert str(LeftoverCommand(lost, (1, 2, 3, 4, 5))) == f"{'x' * 59}… (pid 1, 2, 3 and 2 more)"

@@ -18,7 +18,7 @@ async def watched(*stalls: float) -> int:
     return len([timer for timer in loop._scheduled if not timer.cancelled()])
 
 
-def test_each_time_the_loop_stood_still_is_logged_and_a_short_pause_is_not(caplog: pytest.LogCaptureFixture) -> None:
+def test_stalls_of_the_loop_are_logged_and_short_pauses_are_not(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "tui_agent.cli.log_file")
 
     assert run_virtual(watched(0.3, 0.1, 2.0)) == 0
@@ -29,7 +29,7 @@ def test_each_time_the_loop_stood_still_is_logged_and_a_short_pause_is_not(caplo
     assert 1900 < second < 2000
 
 
-def test_without_a_debug_log_nobody_looks(caplog: pytest.LogCaptureFixture) -> None:
+def test_without_a_debug_log_stalls_are_not_checked(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR, "tui_agent.cli.log_file")
 
     assert run_virtual(watched(0.3)) == 0

@@ -59,7 +59,7 @@ def test_a_command_does_not_find_the_key_in_the_process_that_runs_it(tmp_path: P
     assert "Permission denied" in shown
 
 
-def test_what_it_runs_is_as_open_as_ever(tmp_path: Path) -> None:
+def test_commands_themselves_stay_readable(tmp_path: Path) -> None:
     """Else debuggers and tracers that a person runs in it would fail."""
     # Until the program has taken its place, a process shows nothing.
     looks = "for n in $(seq 1000); do tr '\\0' '\\n' < /proc/$!/environ | grep PATH= && break; done"
@@ -67,7 +67,7 @@ def test_what_it_runs_is_as_open_as_ever(tmp_path: Path) -> None:
     assert "PATH=" in shown_by(f"sleep 60 & {looks}; kill $!", tmp_path, "kept")
 
 
-def test_the_program_does_so_before_anything_else(tmp_path: Path) -> None:
+def test_the_program_hardens_itself_before_anything_else(tmp_path: Path) -> None:
     look = (
         "import os, sys; from tui_agent import __main__ as program;"
         "program.run_program = lambda _: print(os.stat('/proc/self/environ').st_uid);"

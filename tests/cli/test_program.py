@@ -55,7 +55,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
         (["--demo", "-p", "--resume", "nothere", "x"], "nothere"),
     ],
 )
-def test_a_usage_error_is_one_line_that_names_it_and_nothing_happens(
+def test_a_usage_error_is_one_line_and_nothing_happens(
     capsys: pytest.CaptureFixture[str], clean_environment: Path, arguments: list[str], words: str
 ) -> None:
     code, out, error = run(capsys, *arguments)
@@ -66,7 +66,7 @@ def test_a_usage_error_is_one_line_that_names_it_and_nothing_happens(
     assert list(clean_environment.rglob("*.jsonl")) == []
 
 
-def test_an_endpoint_of_the_environment_that_is_no_address_is_named(
+def test_an_invalid_endpoint_in_the_environment_is_reported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "localhost:8080")
@@ -77,7 +77,7 @@ def test_an_endpoint_of_the_environment_that_is_no_address_is_named(
     assert "ANTHROPIC_BASE_URL is not a URL such as https://host/path" in error
 
 
-def test_in_a_directory_that_is_gone_it_says_so(
+def test_a_deleted_current_directory_is_reported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     gone = tmp_path / "gone"
@@ -98,7 +98,7 @@ def test_help_names_the_version_option(capsys: pytest.CaptureFixture[str]) -> No
     assert run(capsys, "--demo", "--version")[1] == f"tui-agent {__version__}\n"
 
 
-def test_without_a_key_it_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_error_about_a_missing_key_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, error = run(capsys, "-p", "hello")
 
     assert code == 2
@@ -106,7 +106,7 @@ def test_without_a_key_it_says_what_to_do(capsys: pytest.CaptureFixture[str]) ->
     assert "--demo" in error
 
 
-def test_the_app_needs_a_terminal_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_app_without_a_terminal_suggests_print_mode(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, error = run(capsys, "--demo")
 
     assert code == 2
@@ -123,7 +123,7 @@ def test_version_and_help_are_on_stdout(capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["tools", "list"], ["config", "show"]])
-def test_small_answers_load_neither_screen_nor_sdk(arguments: list[str], tmp_path: Path) -> None:
+def test_light_commands_load_neither_screen_nor_sdk(arguments: list[str], tmp_path: Path) -> None:
     script = (
         "import sys; from tui_agent.cli.program import run_program; "
         f"code = run_program({arguments!r}); "
@@ -142,7 +142,7 @@ def test_small_answers_load_neither_screen_nor_sdk(arguments: list[str], tmp_pat
     assert done.stderr.strip() == "[]"
 
 
-def test_output_that_finds_no_room_is_one_line_and_no_trace() -> None:
+def test_a_full_standard_output_is_an_error_of_one_line() -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "tui_agent", "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False

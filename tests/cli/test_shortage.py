@@ -63,7 +63,7 @@ def test_a_shortage_is_found_however_deep_it_is(error: BaseException, words: str
     "error",
     [OSError(errno.ENOENT, "x"), ImportError("x"), RuntimeError("x"), SystemError("x"), KeyboardInterrupt(), OSError()],
 )
-def test_any_other_error_is_none(error: BaseException) -> None:
+def test_other_errors_are_not_shortages(error: BaseException) -> None:
     error.__context__ = ValueError()
     error.__context__.__context__ = error
 

@@ -65,7 +65,7 @@ def test_n_refuses_and_the_run_goes_on(desk: Desk) -> None:
     assert text_of(desk) == BEFORE
 
 
-def test_f_refuses_with_words_that_the_model_reads(desk: Desk) -> None:
+def test_f_denies_with_a_note_for_the_model(desk: Desk) -> None:
     with asked(desk, changing(says("I understand."))) as (app, server):
         app.press("f")
         app.wait_for("Say why not")
@@ -82,7 +82,7 @@ def test_f_refuses_with_words_that_the_model_reads(desk: Desk) -> None:
     assert text_of(desk) == BEFORE
 
 
-def test_k_leaves_the_call_out(desk: Desk) -> None:
+def test_k_skips_the_call(desk: Desk) -> None:
     with asked(desk, changing(says("Without it."))) as (app, server):
         app.press("k")
         app.wait_for_words("Without it.")
@@ -146,7 +146,7 @@ def test_e_changes_the_call_before_it_runs(desk: Desk) -> None:
     assert not (desk.work / "a").exists()
 
 
-def test_the_way_back_from_s_stores_no_rule(desk: Desk) -> None:
+def test_leaving_the_rule_preview_stores_no_rule(desk: Desk) -> None:
     again = call("edit", path="list.txt", old_string="three", new_string="3")
     with asked(desk, changing(calls(again), says("One changed."))) as (app, server):
         app.press("s")
@@ -165,7 +165,7 @@ def test_the_way_back_from_s_stores_no_rule(desk: Desk) -> None:
     assert text_of(desk) == "one\n2\nthree\n"
 
 
-def test_esc_means_not_now_and_ctrl_y_asks_again(desk: Desk) -> None:
+def test_esc_postpones_and_ctrl_y_asks_again(desk: Desk) -> None:
     with asked(desk, changing(says("Changed at last."))) as (app, server):
         app.press("escape")
         app.wait_for_row(r"▲ edit needs you: .*ctrl\+y answer")
@@ -185,7 +185,7 @@ def test_esc_means_not_now_and_ctrl_y_asks_again(desk: Desk) -> None:
     assert text_of(desk) == "one\n2\nthree\n"
 
 
-def test_who_is_typing_is_not_interrupted_by_a_question(desk: Desk) -> None:
+def test_a_question_does_not_interrupt_typing(desk: Desk) -> None:
     desk.file("list.txt", BEFORE)
     script = changing(says("Answered."))
     script[1]["wait_for"] = "typing"
@@ -266,7 +266,7 @@ def test_a_paste_never_answers_and_the_draft_is_untouched(desk: Desk) -> None:
     assert text_of(desk) == BEFORE
 
 
-def test_a_yes_counts_only_once_everything_was_seen(desk: Desk) -> None:
+def test_a_yes_counts_only_after_everything_was_shown(desk: Desk) -> None:
     text = "".join(f"line {number}\n" for number in range(80)) + "the last line\n"
     script = [calls(call("write", path="long.txt", content=text)), says("Written.")]
     with asked(desk, script, tool="write") as (app, server):
@@ -306,7 +306,7 @@ def test_two_questions_are_asked_one_after_the_other(desk: Desk) -> None:
     assert not (desk.work / "second.txt").exists()
 
 
-def test_a_call_that_needs_no_answer_goes_on_beside_the_question(desk: Desk) -> None:
+def test_a_call_without_a_question_continues_beside_the_dialog(desk: Desk) -> None:
     both = calls(call("write", path="new.txt", content="1\n"), call("read", path="list.txt"))
     with asked(desk, [both, says("Read and written.")], tool="write") as (app, server):
         app.wait_for_row(r"✔ #2 read")
@@ -317,7 +317,7 @@ def test_a_call_that_needs_no_answer_goes_on_beside_the_question(desk: Desk) -> 
         app.quit()
 
 
-def test_a_command_that_changes_things_is_asked_for_and_one_that_only_looks_is_not(desk: Desk) -> None:
+def test_only_commands_with_effects_need_approval(desk: Desk) -> None:
     desk.file("list.txt", BEFORE)
     script = [
         calls(call("bash", command="ls -la | head -5"), call("bash", command="touch made.txt && ls")),

@@ -136,7 +136,7 @@ def test_the_stream_holds_the_events_from_the_session_to_the_end_of_the_run(desk
     assert all(known[event["seq"]] == event for event in events)
 
 
-def test_deltas_and_output_are_in_the_stream_where_they_are_wanted(desk: Desk) -> None:
+def test_include_deltas_adds_deltas_and_output(desk: Desk) -> None:
     script = [calls(text_block("I run it."), call("bash", command="echo one; echo two")), says("Done.")]
     options = ("--output-format", "stream-json", "--include-deltas", "--permission-mode", "allow")
     with ServerProcess(script, desk.root) as server:
@@ -159,7 +159,7 @@ def test_the_prompt_comes_from_standard_input(desk: Desk, arguments: tuple[str, 
     assert words_in(request)[0].strip() == "a prompt\nof two lines"
 
 
-def test_the_last_session_goes_on_headless(desk: Desk) -> None:
+def test_continue_works_headless(desk: Desk) -> None:
     with ServerProcess([says("One."), says("Two.")], desk.root) as server:
         assert desk.run("-p", "first", variables=server.environment).stdout == "One.\n"
         options = ("--continue", "--output-format", "stream-json")
@@ -219,7 +219,7 @@ def test_one_process_serves_one_run_after_another_and_steers(desk: Desk) -> None
     assert words_in(fourth)[-1] == "something new"
 
 
-def test_an_order_interrupts_and_the_next_run_is_served(desk: Desk) -> None:
+def test_interrupt_ends_a_run_and_the_next_one_works(desk: Desk) -> None:
     script = [calls(call("bash", command=f"echo begun; sleep {desk.tag}")), says("Next.")]
     with piped(desk, script, "--permission-mode", "allow", "--include-deltas") as (program, server):
         program.tell(type="user", text="sleep")
@@ -233,7 +233,7 @@ def test_an_order_interrupts_and_the_next_run_is_served(desk: Desk) -> None:
         assert len(bodies_of(server)) == 2
 
 
-def test_a_line_that_makes_no_sense_is_named_and_the_run_goes_on(desk: Desk) -> None:
+def test_a_malformed_line_is_reported_and_the_run_continues(desk: Desk) -> None:
     with piped(desk, [says("Heard.")]) as (program, _):
         assert program.process.stdin is not None
         program.process.stdin.write("no json at all\n")
@@ -245,7 +245,7 @@ def test_a_line_that_makes_no_sense_is_named_and_the_run_goes_on(desk: Desk) -> 
         assert program.end() == 0
 
 
-def test_a_mode_and_a_stop_are_orders_too(desk: Desk) -> None:
+def test_mode_and_stop_are_commands_too(desk: Desk) -> None:
     script = [calls(WRITE, until("stopped")), says("Never asked for.")]
     with piped(desk, script) as (program, server):
         program.tell(type="mode", mode="accept_edits")
@@ -266,7 +266,7 @@ def test_a_mode_and_a_stop_are_orders_too(desk: Desk) -> None:
 # --- exit codes -------------------------------------------------------------------------------------------------------
 
 
-def test_0_also_where_a_call_was_denied_and_the_run_went_on(desk: Desk) -> None:
+def test_exit_code_0_also_after_a_denied_call(desk: Desk) -> None:
     desk.file("a.txt", "alpha\n")
     script = [calls(WRITE), calls(call("read", path="a.txt")), says("Without it.")]
     with ServerProcess(script, desk.root) as server:
@@ -280,7 +280,7 @@ def test_0_also_where_a_call_was_denied_and_the_run_went_on(desk: Desk) -> None:
     assert not (desk.work / "new.txt").exists()
 
 
-def test_1_where_the_run_failed(desk: Desk) -> None:
+def test_exit_code_1_for_a_failed_run(desk: Desk) -> None:
     with ServerProcess([fails(400, "invalid_request_error")], desk.root) as server:
         done = desk.run("-p", "hello", "--output-format", "json", variables=server.environment)
         assert len(bodies_of(server)) == 1
@@ -308,7 +308,7 @@ def test_1_where_the_run_failed(desk: Desk) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_2_and_one_line_where_it_was_asked_wrongly(desk: Desk, arguments: tuple[str, ...], named: str) -> None:
+def test_exit_code_2_for_a_usage_error(desk: Desk, arguments: tuple[str, ...], named: str) -> None:
     done = desk.run(*arguments)
 
     assert (done.returncode, done.stdout) == (2, "")
@@ -317,7 +317,7 @@ def test_2_and_one_line_where_it_was_asked_wrongly(desk: Desk, arguments: tuple[
     assert desk.journals == []
 
 
-def test_3_where_the_steps_are_used_up(desk: Desk) -> None:
+def test_exit_code_3_at_the_step_limit(desk: Desk) -> None:
     desk.file("a.txt", "alpha\n")
     script = [calls(call("read", path="a.txt")), calls(call("read", path="a.txt")), says("Too late.")]
     with ServerProcess(script, desk.root) as server:
@@ -327,7 +327,7 @@ def test_3_where_the_steps_are_used_up(desk: Desk) -> None:
     assert done.returncode == 3
 
 
-def test_4_where_nobody_could_be_asked(desk: Desk) -> None:
+def test_exit_code_4_for_an_unanswered_approval(desk: Desk) -> None:
     with ServerProcess([calls(WRITE), says("I cannot.")], desk.root) as server:
         done = desk.run("-p", "write", variables=server.environment)
         _, second = bodies_of(server)
@@ -338,7 +338,7 @@ def test_4_where_nobody_could_be_asked(desk: Desk) -> None:
     assert not (desk.work / "new.txt").exists()
 
 
-def test_75_where_it_is_worth_trying_later(desk: Desk) -> None:
+def test_exit_code_75_for_a_temporary_failure(desk: Desk) -> None:
     # Asked to wait for longer than it has patience, it does not try again by itself.
     busy = fails(529, "overloaded_error", **{"retry-after": "600"})
     with ServerProcess([busy], desk.root) as server:
@@ -349,7 +349,7 @@ def test_75_where_it_is_worth_trying_later(desk: Desk) -> None:
     assert "529" in done.stderr
 
 
-def test_1_where_the_server_sends_it_elsewhere(desk: Desk) -> None:
+def test_exit_code_1_for_a_redirect(desk: Desk) -> None:
     reply: Reply = {"status": 307, "raw_body": "", "headers": {"location": "http://127.0.0.1:1/v1/messages"}}
     with ServerProcess([reply, reply], desk.root) as server:
         done = desk.run("-p", "hello", variables=server.environment)
@@ -361,7 +361,7 @@ def test_1_where_the_server_sends_it_elsewhere(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
-def test_130_where_it_was_interrupted_and_nothing_is_left(desk: Desk, number: signal.Signals) -> None:
+def test_exit_code_130_for_an_interrupt_that_leaves_nothing(desk: Desk, number: signal.Signals) -> None:
     command = f"setsid sleep {desk.tag}.1 & nohup sleep {desk.tag}.2 & echo begun; sleep {desk.tag}"
     script = [calls(call("bash", command=command))]
     with piped(desk, script, "--permission-mode", "allow", "--include-deltas") as (program, server):
@@ -377,7 +377,7 @@ def test_130_where_it_was_interrupted_and_nothing_is_left(desk: Desk, number: si
     assert desk.events()[-1]["type"] in ("run.ended", "session.saved", "agent.destroyed")
 
 
-def test_a_reader_that_goes_away_ends_the_program(desk: Desk) -> None:
+def test_a_closed_reader_ends_the_program(desk: Desk) -> None:
     script = [calls(call("bash", command=f"while true; do echo {desk.tag}; sleep 0.05; done"))]
     with piped(desk, script, "--permission-mode", "allow", "--include-deltas") as (program, _):
         program.tell(type="user", text="talk")
@@ -388,7 +388,7 @@ def test_a_reader_that_goes_away_ends_the_program(desk: Desk) -> None:
         assert desk.processes() == []
 
 
-def test_a_command_of_the_users_own_settings_is_asked_about_each_call(desk: Desk) -> None:
+def test_a_hook_of_the_user_runs_for_each_call(desk: Desk) -> None:
     desk.file("a.txt", "hello paint")
     settings = desk.home / ".config/tui-agent/config.toml"
     settings.parent.mkdir(parents=True)

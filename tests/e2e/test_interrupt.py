@@ -75,7 +75,7 @@ def test_a_command_that_runs_too_long_is_ended_with_all_its_descendants(desk: De
     )
 
 
-def test_a_flood_of_output_holds_up_nobody(desk: Desk) -> None:
+def test_a_flood_of_output_blocks_nothing(desk: Desk) -> None:
     script = [calls(call("bash", command=f"yes {desk.tag}")), says("It is quiet again.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
         app.ready()
@@ -102,7 +102,7 @@ def test_a_flood_of_output_holds_up_nobody(desk: Desk) -> None:
     assert sum(journal.stat().st_size for journal in desk.journals) < 5_000_000
 
 
-def test_what_is_typed_while_a_command_is_ended_is_kept(desk: Desk) -> None:
+def test_typing_is_kept_while_a_command_ends(desk: Desk) -> None:
     # It ignores the first signal, so that its end takes a while.
     script = [calls(call("bash", command=f"trap '' TERM; echo deaf; sleep {desk.tag}"))]
     with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
@@ -122,7 +122,7 @@ def test_what_is_typed_while_a_command_is_ended_is_kept(desk: Desk) -> None:
         assert app.wait_for_end() == 0
 
 
-def test_an_answer_is_broken_off_in_the_middle_of_a_sentence(desk: Desk) -> None:
+def test_a_response_is_interrupted_in_the_middle_of_a_sentence(desk: Desk) -> None:
     script = [calls(text_block("The beginning of a"), until("never")), says("A new sentence.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
         app.ready()
@@ -137,7 +137,7 @@ def test_an_answer_is_broken_off_in_the_middle_of_a_sentence(desk: Desk) -> None
     assert words_in(second) == ["tell me a story", "a shorter one"]
 
 
-def test_a_question_that_waits_is_over_with_its_run(desk: Desk) -> None:
+def test_a_pending_question_ends_with_its_run(desk: Desk) -> None:
     script = [calls(call("write", path="new.txt", content="x\n")), says("Then not.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
         app.ready()
@@ -156,7 +156,7 @@ def test_a_question_that_waits_is_over_with_its_run(desk: Desk) -> None:
     assert not (desk.work / "new.txt").exists()
 
 
-def test_stop_lets_the_step_end_and_no_other_begin(desk: Desk) -> None:
+def test_stop_finishes_the_step_and_starts_no_other(desk: Desk) -> None:
     gate = desk.work / "gate"
     script = [calls(call("bash", command="echo working; until [ -e gate ]; do sleep 0.05; done")), says("Next step.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
@@ -179,7 +179,7 @@ def test_stop_lets_the_step_end_and_no_other_begin(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("way", ["ctrl+s", "n"])
-def test_a_correction_can_be_sent_without_waiting(desk: Desk, way: str) -> None:
+def test_a_steering_message_can_be_sent_at_once(desk: Desk, way: str) -> None:
     script = [calls(call("bash", command=f"echo begun; sleep {desk.tag}")), says("I do that instead.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
         app.ready()
@@ -203,7 +203,7 @@ def test_a_correction_can_be_sent_without_waiting(desk: Desk, way: str) -> None:
     assert words_in(second) == ["sleep", "rather wake up"]
 
 
-def test_a_waiting_correction_outlives_an_interrupt(desk: Desk) -> None:
+def test_a_queued_steering_message_survives_an_interrupt(desk: Desk) -> None:
     script = [calls(call("bash", command=f"echo begun; sleep {desk.tag}")), says("I heard you.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
         app.ready()

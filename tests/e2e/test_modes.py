@@ -22,7 +22,7 @@ def choose(app: App, mode: str) -> None:
     app.wait_for(lambda screen: screen.lines[0].endswith(f" {mode}"))
 
 
-def test_the_modes_go_round(desk: Desk) -> None:
+def test_shift_tab_switches_to_the_next_mode(desk: Desk) -> None:
     with desk.app("--demo") as app:
         app.ready()
         assert app.screen.lines[0].endswith(" · ask")
@@ -51,7 +51,7 @@ def test_accept_edits_lets_an_edit_run_and_still_asks_for_a_command(desk: Desk) 
     assert asked_for == ["bash"]
 
 
-def test_plan_refuses_every_change_without_a_question(desk: Desk) -> None:
+def test_plan_denies_every_change_without_a_question(desk: Desk) -> None:
     target = desk.file("list.txt", "one\ntwo\n")
     script = [*READ_AND_EDIT[:2], calls(call("bash", command="touch made.txt")), says("Only a plan.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
@@ -74,7 +74,7 @@ def test_plan_refuses_every_change_without_a_question(desk: Desk) -> None:
     assert not any(event["type"] == "approval.requested" for event in desk.events())
 
 
-def test_a_mode_that_allows_it_answers_the_question_that_waits(desk: Desk) -> None:
+def test_a_mode_that_allows_the_call_answers_the_pending_question(desk: Desk) -> None:
     target = desk.file("list.txt", "one\ntwo\n")
     with ServerProcess(READ_AND_EDIT, desk.root) as server, desk.app_on(server) as app:
         app.ready()
@@ -91,7 +91,7 @@ def test_a_mode_that_allows_it_answers_the_question_that_waits(desk: Desk) -> No
     assert target.read_text("utf-8") == "one\n2\n"
 
 
-def test_the_floor_holds_even_where_everything_is_allowed(desk: Desk) -> None:
+def test_protected_files_are_denied_even_in_mode_allow(desk: Desk) -> None:
     (desk.work / ".git").mkdir()
     script = [
         calls(call("write", path=".git/config", content="[core]\n"), call("bash", command="echo x > .git/HEAD")),

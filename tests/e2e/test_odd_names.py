@@ -27,7 +27,7 @@ def deny_make(desk: Desk) -> None:
     settings.write_text(DENY, "utf-8")
 
 
-def test_headless_goes_on_and_applies_settings(desk: Desk) -> None:
+def test_print_mode_continues_and_applies_settings(desk: Desk) -> None:
     script = [calls(until("named"), call("glob", pattern="**")), says("Done.")]
     with piped(desk, script) as (program, server):
         program.tell(type="user", text="go")
@@ -42,7 +42,7 @@ def test_headless_goes_on_and_applies_settings(desk: Desk) -> None:
         assert program.end() == 0
 
 
-def test_the_app_goes_on_and_applies_settings(desk: Desk) -> None:
+def test_the_app_continues_and_applies_settings(desk: Desk) -> None:
     script = [calls(until("named"), call("glob", pattern="**")), says("All done.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
         app.ready()

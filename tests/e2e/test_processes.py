@@ -91,7 +91,7 @@ def test_a_daemon_ends_however_its_call_ends(desk: Desk, ending: str) -> None:
         assert left == []
 
 
-def test_a_daemon_ends_with_a_command_that_ended_well_and_is_named(desk: Desk) -> None:
+def test_a_daemon_is_ended_and_named_after_a_successful_command(desk: Desk) -> None:
     script = [calls(call("bash", command=with_daemon(desk, "true"))), says("Done.")]
     with ServerProcess(script, desk.root) as server:
         done = desk.run("-p", "start it", *ALLOWED, variables=server.environment)
@@ -103,7 +103,7 @@ def test_a_daemon_ends_with_a_command_that_ended_well_and_is_named(desk: Desk) -
     assert living_in(desk.work) == []
 
 
-def test_a_persons_own_command_leaves_no_daemon(desk: Desk) -> None:
+def test_a_command_of_the_user_leaves_no_daemon(desk: Desk) -> None:
     desk.file("start.sh", with_daemon(desk, f"echo all are there; sleep {desk.tag}"))
     with ServerProcess([], desk.root) as server, desk.app_on(server, *ALLOWED) as app:
         app.ready()
@@ -129,7 +129,7 @@ def started(desk: Desk, server: ServerProcess, *options: str) -> "subprocess.Pop
     )
 
 
-def test_of_two_commands_the_daemon_of_the_one_that_goes_on_is_left(desk: Desk) -> None:
+def test_the_daemon_of_a_running_command_is_left_alone(desk: Desk) -> None:
     first = with_daemon(desk, "until [ -e gate ]; do sleep 0.02; done", "first")
     second = f"until [ -s first.pid ]; do sleep 0.02; done; {with_daemon(desk, 'true', 'second')}"
     script = [calls(call("bash", command=first), call("bash", command=second)), says("Both are done.")]
@@ -185,7 +185,7 @@ def test_the_shell_of_a_command_dies_with_a_killed_program(desk: Desk) -> None:
         assert eventually(lambda: desk.processes() == [], 30)
 
 
-def test_what_a_killed_program_left_is_named_when_its_session_is_resumed_and_can_be_ended(desk: Desk) -> None:
+def test_leftover_commands_are_named_on_resume_and_can_be_ended(desk: Desk) -> None:
     with ServerProcess(lasting(desk), desk.root) as server:
         killed_while_it_ran(desk, server)
         assert eventually(lambda: len(sleeping(desk)) == 2, 30), "only the shell is taken along"
@@ -214,7 +214,7 @@ def test_what_a_killed_program_left_is_named_when_its_session_is_resumed_and_can
     assert [one["code"] for one in told] == ["left_running", "left_ended", "left_ended", "left_running"]
 
 
-def test_a_daemon_that_a_killed_program_left_is_found_as_well(desk: Desk) -> None:
+def test_a_leftover_daemon_is_found_too(desk: Desk) -> None:
     command = with_daemon(desk, f"echo all are there; sleep {desk.tag}")
     with ServerProcess([calls(call("bash", command=command)), says("It goes on.")], desk.root) as server:
         killed_while_it_ran(desk, server)
@@ -236,7 +236,7 @@ def test_a_daemon_that_a_killed_program_left_is_found_as_well(desk: Desk) -> Non
 
 
 @pytest.mark.parametrize("moment", range(4))
-def test_wherever_a_headless_program_is_killed_its_commands_end_or_are_found(desk: Desk, moment: int) -> None:
+def test_commands_of_a_killed_headless_program_end_or_are_found(desk: Desk, moment: int) -> None:
     """At the first event of a call, at its start, when its program is known, and when it writes."""
     kinds = ("tool.queued", "tool.started", "process.started", "tool.output")
     with ServerProcess(lasting(desk), desk.root) as server:
@@ -252,7 +252,7 @@ def test_wherever_a_headless_program_is_killed_its_commands_end_or_are_found(des
     assert eventually(lambda: desk.processes() == [], 30)
 
 
-def test_a_process_that_has_an_old_number_is_left_alone(desk: Desk) -> None:
+def test_a_process_with_a_reused_id_is_left_alone(desk: Desk) -> None:
     with ServerProcess(lasting(desk), desk.root) as server:
         killed_while_it_ran(desk, server)
         desk.end_processes()

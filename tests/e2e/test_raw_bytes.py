@@ -26,7 +26,7 @@ def acting_in(raw: bytes) -> list[str]:
     return [order for order in ACTING if order.encode() in raw]
 
 
-def test_nothing_that_is_told_or_read_gives_the_terminal_orders(hostile_desk: Desk) -> None:
+def test_no_outside_text_controls_the_terminal(hostile_desk: Desk) -> None:
     desk = hostile_desk
     looks = calls(
         call("read", path="evil.txt"), call("glob", pattern="*"), call("bash", command=f"echo '{EVIL}' | cat")

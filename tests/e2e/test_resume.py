@@ -22,7 +22,7 @@ def kill(app: App, desk: Desk) -> None:
     desk.end_processes()
 
 
-def test_a_command_that_was_killed_with_the_program_is_shown_and_told_as_unknown(desk: Desk) -> None:
+def test_a_command_killed_with_the_program_has_an_unknown_outcome(desk: Desk) -> None:
     desk.file("a.txt", "alpha\n")
     script = [
         calls(text_block("First I look."), call("read", path="a.txt")),
@@ -56,7 +56,7 @@ def test_a_command_that_was_killed_with_the_program_is_shown_and_told_as_unknown
     assert [event["type"] for event in desk.events()].count("session.loaded") == 1
 
 
-def test_a_correction_that_waited_waits_on(desk: Desk) -> None:
+def test_a_queued_steering_message_stays_queued(desk: Desk) -> None:
     script = [calls(call("bash", command=f"echo begun; sleep {desk.tag}")), says("Both heard.")]
     with ServerProcess(script, desk.root) as server:
         with desk.app_on(server, *ALLOWED) as app:
@@ -83,7 +83,7 @@ def test_a_correction_that_waited_waits_on(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(("key", "written"), [("y", True), ("n", False)])
-def test_a_question_that_was_open_is_asked_again_and_its_answer_counts(desk: Desk, key: str, written: bool) -> None:
+def test_an_open_question_is_asked_again_and_its_answer_counts(desk: Desk, key: str, written: bool) -> None:
     script = [calls(call("write", path="new.txt", content="x\n")), says("Now it is decided.")]
     with ServerProcess(script, desk.root) as server:
         with desk.app_on(server) as app:
@@ -106,7 +106,7 @@ def test_a_question_that_was_open_is_asked_again_and_its_answer_counts(desk: Des
     assert (desk.work / "new.txt").exists() is written
 
 
-def test_half_an_answer_is_no_part_of_the_conversation(desk: Desk) -> None:
+def test_a_partial_response_is_not_part_of_the_conversation(desk: Desk) -> None:
     script = [calls(text_block("The first half of a"), until("never")), says("A whole one.")]
     with ServerProcess(script, desk.root) as server:
         with desk.app_on(server) as app:
@@ -126,7 +126,7 @@ def test_half_an_answer_is_no_part_of_the_conversation(desk: Desk) -> None:
     assert words_in(last) == ["tell me", "again"]
 
 
-def test_a_session_that_ended_well_goes_on_by_its_id_and_by_the_arrow_key(desk: Desk) -> None:
+def test_a_finished_session_is_resumed_by_its_id(desk: Desk) -> None:
     script = [says("The first answer."), says("The second answer.")]
     with ServerProcess(script, desk.root) as server:
         with desk.app_on(server, "--session", "mine") as app:
@@ -164,14 +164,14 @@ def test_the_picker_offers_the_sessions_of_all_directories(desk: Desk) -> None:
             app.quit()
 
 
-def test_who_continues_where_nothing_was_said_is_told_so_in_one_line(desk: Desk) -> None:
+def test_continue_without_a_session_is_an_error_of_one_line(desk: Desk) -> None:
     with desk.app("--demo", "--continue") as app:
         assert app.wait_for_end() == 2
         assert ALTERNATE_SCREEN not in app.screen.modes
         assert "has no session to continue" in app.screen.text
 
 
-def test_a_torn_journal_is_gone_on_with_and_said_so(desk: Desk) -> None:
+def test_a_damaged_journal_is_resumed_with_a_warning(desk: Desk) -> None:
     with ServerProcess([says("One."), says("Two.")], desk.root) as server:
         assert desk.run("-p", "first", variables=server.environment).returncode == 0
         (journal,) = desk.journals
@@ -241,7 +241,7 @@ sys.meta_path.insert(0, SlowDisk())
 """Run at the start of an interpreter: what the screen does not need never comes."""
 
 
-def test_whoever_leaves_while_a_session_is_still_being_read_does_not_wait_for_it(desk: Desk) -> None:
+def test_quitting_does_not_wait_for_a_session_that_is_still_read(desk: Desk) -> None:
     assert desk.run("-p", "--demo", "hello").returncode == 0
     (desk.root / "sitecustomize.py").write_text(SLOW_DISK, "utf-8")
 

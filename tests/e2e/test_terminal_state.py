@@ -27,11 +27,11 @@ pytestmark = pytest.mark.e2e
         ("rewind", "SIGINT"),
     ],
 )
-def test_it_ends_well_whatever_it_does_and_however_it_is_told(desk: Desk, state: str, way: str) -> None:
+def test_every_exit_in_every_state_restores_the_terminal(desk: Desk, state: str, way: str) -> None:
     end_it(desk, STATES[state], WAYS[way])
 
 
-def test_a_session_that_a_signal_ended_goes_on(desk: Desk) -> None:
+def test_a_session_ended_by_a_signal_can_be_resumed(desk: Desk) -> None:
     state = STATES["command"]
     end_it(desk, state, WAYS["SIGTERM"])
 
@@ -45,7 +45,7 @@ def test_a_session_that_a_signal_ended_goes_on(desk: Desk) -> None:
         app.quit()
 
 
-def test_a_command_goes_on_while_the_program_is_suspended(desk: Desk) -> None:
+def test_a_command_keeps_running_while_the_program_is_suspended(desk: Desk) -> None:
     wait = "until [ -e go ]; do sleep 0.05; done; touch gone; echo all of it"
     script = [calls(call("bash", command=f"echo begun; {wait}")), says("It is done.")]
     with ServerProcess(script, desk.root) as server, desk.shell() as app:
@@ -71,7 +71,7 @@ def test_a_command_goes_on_while_the_program_is_suspended(desk: Desk) -> None:
         assert app.left_behind == []
 
 
-def test_leaving_in_the_middle_of_a_command_ends_it(desk: Desk) -> None:
+def test_quitting_ends_a_running_command(desk: Desk) -> None:
     script = [calls(call("bash", command=f"echo begun; setsid sleep {desk.tag}.1 & sleep {desk.tag}"))]
     with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
         app.ready()
@@ -94,7 +94,7 @@ def test_the_shell_sees_its_own_screen_again(desk: Desk) -> None:
         assert app.screen.lines[1:] == [""] * 39
 
 
-def test_a_storm_of_sizes_leaves_a_whole_screen(desk: Desk) -> None:
+def test_many_resizes_leave_a_complete_screen(desk: Desk) -> None:
     desk.file("note.txt", "".join(f"line {number} of the note\n" for number in range(60)))
     with desk.app("--demo", variables={"SAMPLE_TEST_SECONDS": "0.01"}) as app:
         app.ready()
@@ -119,7 +119,7 @@ def test_a_storm_of_sizes_leaves_a_whole_screen(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("size", [(20, 6), (40, 10), (79, 23)], ids=lambda size: "×".join(map(str, size)))
-def test_the_smallest_windows_can_be_worked_in(desk: Desk, size: tuple[int, int]) -> None:
+def test_the_smallest_windows_are_usable(desk: Desk, size: tuple[int, int]) -> None:
     desk.file("a.txt", "alpha\n")
     script = [calls(call("read", path="a.txt"), call("write", path="b.txt", content="beta\n")), says("Written.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server, size=size) as app:
@@ -144,7 +144,7 @@ def test_the_smallest_windows_can_be_worked_in(desk: Desk, size: tuple[int, int]
     assert (desk.work / "b.txt").read_text("utf-8") == "beta\n"
 
 
-def test_it_sleeps_and_wakes_with_the_screen_as_it_was(desk: Desk) -> None:
+def test_suspending_and_resuming_restores_the_screen(desk: Desk) -> None:
     with desk.shell() as app:
         app.wait_for("shell>")
         settings = app.modes_after
@@ -168,17 +168,17 @@ def test_it_sleeps_and_wakes_with_the_screen_as_it_was(desk: Desk) -> None:
         assert app.left_behind == []
 
 
-def test_a_theme_that_was_misspelt_starts_nothing(desk: Desk) -> None:
+def test_a_misspelt_theme_starts_nothing(desk: Desk) -> None:
     with desk.app("--demo", "--theme", "drak") as app:
         assert app.wait_for_end() == 2
         assert "no theme 'drak'; did you mean dark?" in app.screen.text
         assert ALTERNATE_SCREEN not in app.screen.modes
 
 
-def test_where_the_screen_would_go_into_a_file_it_says_so(desk: Desk) -> None:
+def test_redirected_standard_error_is_an_error(desk: Desk) -> None:
     with desk.shell() as shell:
         shell.wait_for("shell>")
         shell.type("tui-agent --demo 2>errors; echo ended with $?")
         shell.press("enter")
         shell.wait_for("ended with 2")
-    assert "standard error is none" in (desk.work / "errors").read_text("utf-8")
+    assert "standard error is not one" in (desk.work / "errors").read_text("utf-8")

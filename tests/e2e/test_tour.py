@@ -61,7 +61,7 @@ def test_the_tour_fits_into_a_small_window(desk: Desk) -> None:
         app.quit()
 
 
-def test_a_denied_edit_is_not_made_and_the_tour_ends_with_grace(desk: Desk) -> None:
+def test_the_tour_ends_properly_after_a_denied_edit(desk: Desk) -> None:
     with desk.app("--demo", variables={"SAMPLE_TEST_SECONDS": "0.01"}) as app:
         app.ready()
         app.say("fix the failing test")

@@ -40,7 +40,7 @@ def test_the_question_comes_first_and_its_default_is_no(desk: Desk) -> None:
         app.quit()
 
 
-def test_nothing_in_a_paste_answers_it(desk: Desk) -> None:
+def test_a_paste_does_not_answer_the_trust_question(desk: Desk) -> None:
     bring(desk)
     with desk.app("--demo") as app:
         app.wait_for_all("settings of its own")
@@ -59,7 +59,7 @@ def test_nothing_in_a_paste_answers_it(desk: Desk) -> None:
     ("key", "rules"),
     [("t", [["deny", "bash(make:*)"]]), ("a", [["deny", "bash(make:*)"], ["allow", "bash(touch:*)"]])],
 )
-def test_a_yes_is_kept_for_exactly_these_settings(desk: Desk, key: str, rules: list[list[str]]) -> None:
+def test_a_yes_is_stored_for_exactly_these_settings(desk: Desk, key: str, rules: list[list[str]]) -> None:
     bring(desk)
     with desk.app("--demo") as app:
         app.wait_for_all("settings of its own")
@@ -78,7 +78,7 @@ def test_a_yes_is_kept_for_exactly_these_settings(desk: Desk, key: str, rules: l
 
 
 @pytest.mark.parametrize(("options", "is_denied"), [((), False), (("--trust",), True)])
-def test_without_a_screen_nothing_is_applied_unless_told_to(
+def test_without_a_screen_project_settings_need_the_trust_option(
     desk: Desk, options: tuple[str, ...], is_denied: bool
 ) -> None:
     bring(desk)
@@ -94,7 +94,7 @@ def test_without_a_screen_nothing_is_applied_unless_told_to(
 
 
 @pytest.mark.parametrize("options", [(), ("--trust",)])
-def test_instructions_reach_the_model_only_where_they_are_trusted(desk: Desk, options: tuple[str, ...]) -> None:
+def test_only_trusted_instructions_reach_the_model(desk: Desk, options: tuple[str, ...]) -> None:
     (desk.work / "AGENTS.md").write_text("Say meow.\n", "utf-8")
     script = [calls(call("bash", command="git status")), says("Done.")]
     with ServerProcess(script, desk.root) as server:
@@ -107,7 +107,7 @@ def test_instructions_reach_the_model_only_where_they_are_trusted(desk: Desk, op
     assert "TUI_AGENT_MODLE: no setting has this name; did you mean TUI_AGENT_MODEL?" in done.stderr
 
 
-def test_a_file_that_leads_out_of_the_repository_never_reaches_the_model(desk: Desk) -> None:
+def test_a_file_linked_outside_the_repository_never_reaches_the_model(desk: Desk) -> None:
     (desk.home / "key").write_text("a private key\n", "utf-8")
     (desk.work / "AGENTS.md").symlink_to(desk.home / "key")
     bring(desk)
@@ -125,7 +125,7 @@ def test_a_file_that_leads_out_of_the_repository_never_reaches_the_model(desk: D
         app.quit()
 
 
-def test_a_grant_for_the_project_holds_in_the_next_session(desk: Desk) -> None:
+def test_a_grant_for_the_project_applies_in_the_next_session(desk: Desk) -> None:
     script = [calls(call("bash", command="touch made.txt")), says("Done.")]
     answer = {"type": "approval", "decision": "approve", "scope": "project"}
     with ServerProcess([*script, *script], desk.root) as server:

@@ -45,7 +45,7 @@ def test_three_lines_in_one_piece_are_three_messages_in_order(desk: Desk) -> Non
     assert words_in(last) == ["begin", "first", "second", "third"]
 
 
-def test_what_is_typed_while_the_program_starts_is_there_when_it_has_started(desk: Desk) -> None:
+def test_typing_during_the_start_is_kept(desk: Desk) -> None:
     with ServerProcess([says("Early bird.")], desk.root) as server, desk.app_on(server) as app:
         app.type("typed too early")
         app.ready()
@@ -82,7 +82,7 @@ def test_a_follow_up_waits_for_its_own_turn(desk: Desk, keys: str) -> None:
     assert words_in(third) == ["the first", "the second"]
 
 
-def test_a_waiting_message_is_taken_back_changed_and_sent_again(desk: Desk) -> None:
+def test_a_queued_message_is_recalled_changed_and_sent_again(desk: Desk) -> None:
     script = [calls(call("bash", command=WAITS)), says("Heard.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
         app.ready()
@@ -147,7 +147,7 @@ def test_a_paste_that_holds_an_escape_and_an_enter_sends_nothing(desk: Desk) -> 
     assert words_in(request) == ["M1\x1b\nM2!"]
 
 
-def test_text_that_would_act_on_the_terminal_is_only_shown(desk: Desk) -> None:
+def test_control_characters_are_shown_and_not_interpreted(desk: Desk) -> None:
     evil = "red \x1b[31mnot red\x1b[0m \x1b]52;c;aGk=\x07 \u202e [bold]plain[/bold] [/"
     desk.file("evil.txt", f"{evil}\n")
     script = [calls(call("read", path="evil.txt"), call("bash", command="cat evil.txt")), says(f"It said: {evil}")]

@@ -36,7 +36,7 @@ def test_the_question_is_asked_again_and_its_answer_writes_the_file(desk: Desk, 
 
 
 @pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGTERM, "ctrl+q"])
-def test_the_dialog_is_there_again_on_the_screen(desk: Desk, way: signal.Signals | str) -> None:
+def test_the_dialog_is_shown_again(desk: Desk, way: signal.Signals | str) -> None:
     with ServerProcess([calls(WRITE), says("Written.")], desk.root) as server:
         with desk.app_on(server, "--session", "talk", "write it") as app:
             app.wait_for_question("write")
@@ -59,7 +59,7 @@ def test_the_dialog_is_there_again_on_the_screen(desk: Desk, way: signal.Signals
     assert (desk.work / "new.txt").read_text() == "x\n"
 
 
-def test_what_was_allowed_for_the_session_is_allowed_when_it_goes_on(desk: Desk) -> None:
+def test_grants_for_the_session_apply_after_resume(desk: Desk) -> None:
     with piped(desk, [calls(WRITE), calls(until("never"))], "--session", "talk", "write it") as (program, _):
         asked = program.hear("approval.requested")["data"]
         program.tell(type="approval", request_id=asked["request_id"], decision="approve", scope="session")

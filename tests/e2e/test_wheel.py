@@ -76,7 +76,7 @@ def test_the_wheel_carries_themes_and_style_sheets(wheel: Path) -> None:
     assert not any(name.startswith("tests/") for name in names)
 
 
-def test_it_knows_its_version(environment: Path, tmp_path: Path) -> None:
+def test_it_prints_its_version(environment: Path, tmp_path: Path) -> None:
     assert run(environment, tmp_path, "--version").stdout == f"tui-agent {__version__}\n"
 
 
@@ -89,7 +89,7 @@ def test_it_runs_from_the_environment_and_not_from_the_checkout(environment: Pat
     assert done.stdout.startswith(str(environment))
 
 
-def test_the_doctor_tells_what_works_and_what_is_missing(environment: Path, tmp_path: Path) -> None:
+def test_the_doctor_reports_what_works_and_what_is_missing(environment: Path, tmp_path: Path) -> None:
     done = run(environment, tmp_path, "doctor")
 
     assert done.returncode == 1

@@ -56,7 +56,7 @@ def test_parallel_calls_really_run_at_the_same_time(desk: Desk) -> None:
     assert results_in(second) == [("left met right", False), ("right met left", False)]
 
 
-def test_a_call_that_only_reads_ends_while_the_model_still_speaks(desk: Desk) -> None:
+def test_a_read_only_call_ends_while_the_model_still_streams(desk: Desk) -> None:
     desk.file("a.txt", "alpha\n")
     script = [calls(call("read", path="a.txt"), until("go"), call("read", path="a.txt")), says("Read twice.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
@@ -72,7 +72,7 @@ def test_a_call_that_only_reads_ends_while_the_model_still_speaks(desk: Desk) ->
 
 
 @pytest.mark.parametrize("ending", ["cut", "no_message_stop"])
-def test_a_stream_that_breaks_is_asked_for_again(desk: Desk, ending: str) -> None:
+def test_a_broken_stream_is_requested_again(desk: Desk, ending: str) -> None:
     script = [
         calls(text_block("This half is thrown away."), ending=ending),
         {**says("A whole answer."), "wait_for": "go"},
@@ -92,7 +92,7 @@ def test_a_stream_that_breaks_is_asked_for_again(desk: Desk, ending: str) -> Non
     assert first["messages"] == second["messages"]
 
 
-def test_a_call_of_a_broken_stream_is_not_done_and_not_done_twice(desk: Desk) -> None:
+def test_a_call_of_a_broken_stream_does_not_run(desk: Desk) -> None:
     target = desk.work / "target.txt"
     script = [
         calls(
@@ -120,7 +120,7 @@ def test_a_call_of_a_broken_stream_is_not_done_and_not_done_twice(desk: Desk) ->
     assert len(results_in(third)) == 1
 
 
-def test_an_overloaded_model_is_asked_again_when_it_said_so(desk: Desk) -> None:
+def test_an_overloaded_model_is_asked_again_after_its_delay(desk: Desk) -> None:
     script = [fails(529, "overloaded_error", **{"retry-after": "2"}), says("Now I have time.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
         app.ready()
@@ -152,7 +152,7 @@ def test_an_error_inside_a_stream_that_began_well_is_retried_too(desk: Desk) -> 
         app.quit()
 
 
-def test_a_refused_request_is_told_once_and_the_conversation_goes_on(desk: Desk) -> None:
+def test_a_refused_request_is_reported_once_and_the_conversation_continues(desk: Desk) -> None:
     script = [fails(400, "invalid_request_error"), says("Better now.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
         app.ready()
@@ -170,7 +170,7 @@ def test_a_refused_request_is_told_once_and_the_conversation_goes_on(desk: Desk)
     [{"raw_input": '{"path": "a.t', "input": {}}, {"name": "raed"}, {"input": {"file": "a.txt"}}],
     ids=["broken JSON", "unknown tool", "wrong arguments"],
 )
-def test_a_call_that_makes_no_sense_gets_a_result_and_the_run_goes_on(desk: Desk, broken: dict[str, object]) -> None:
+def test_an_invalid_call_gets_a_result_and_the_run_continues(desk: Desk, broken: dict[str, object]) -> None:
     script = [calls({**call("read", path="a.txt"), **broken}), says("I see my mistake.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
         app.ready()
