@@ -1,4 +1,4 @@
-"""Whatever lies where a file of ours is expected: the documented error or a notice, never a trace, never a wait."""
+"""Broken or odd files in place of tui-agent's own: the documented error or notice, never a traceback or a wait."""
 
 import json
 import subprocess
@@ -42,7 +42,7 @@ def locations(clean_environment: Path) -> Locations:
 
 
 def one_line_about(path: Path, text: str) -> bool:
-    """Whether it is one short line without anything that acts, and names the path."""
+    """Return True if it is one short line without control characters that names the path."""
     line = text.removesuffix("\n")
     return line.isprintable() and len(line) <= 2_100 and str(path) in line
 
@@ -158,7 +158,7 @@ async def test_corrected_settings_are_reloaded(locations: Locations, tmp_path: P
         assert decision(engine, tmp_path, "make") == "deny"
 
 
-# --- other files of ours ----------------------------------------------------------------------------------------------
+# --- other files ------------------------------------------------------------------------------------------------------
 
 DEEP_JSON = b'{"a":' * 100_000
 JSON: dict[str, Put] = {
@@ -223,7 +223,7 @@ def test_a_session_with_an_invalid_directory_is_skipped(locations: Locations, tm
     assert SessionStore(locations.sessions_dir).latest(tmp_path) is None
 
 
-# --- what comes in as lines -------------------------------------------------------------------------------------------
+# --- input as lines ---------------------------------------------------------------------------------------------------
 
 LINES = [
     DEEP_JSON,

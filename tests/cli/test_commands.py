@@ -1,4 +1,4 @@
-"""The commands that answer without a screen."""
+"""The commands without a screen."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Commands write through one door, which lets nothing act on the terminal behind it."""
+"""Commands print only through functions that escape control characters."""
 
 import ast
 from pathlib import Path

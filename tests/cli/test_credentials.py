@@ -1,4 +1,4 @@
-"""Key and endpoint: found as the SDK finds them, and never shown."""
+"""Key and endpoint: read as by the SDK, and never shown."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`tui-agent hooks test`: real commands, asked through the program."""
+"""`tui-agent hooks test` with real commands."""
 
 import json
 import re

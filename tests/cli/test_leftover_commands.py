@@ -1,4 +1,4 @@
-"""What a killed program left running is named in one line, and ended when that is asked for."""
+"""Commands that a killed program left running are named in one line, and ended on request."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ Start = Callable[[str], LostProcess]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts a command that nobody waits for any more."""
+    """Return a function that starts a command as if left by a killed program."""
     started: list[subprocess.Popen[bytes]] = []
 
     def begin(command: str) -> LostProcess:

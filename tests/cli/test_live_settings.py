@@ -1,4 +1,4 @@
-"""Rules and modes are applied while the program runs, also to calls that wait (interface §4)."""
+"""Changed settings apply while the program runs, rules and modes also to calls that wait for an approval."""
 
 import asyncio
 import os
@@ -262,7 +262,7 @@ async def test_a_name_that_is_not_utf_8_beside_the_settings_is_a_notice(tmp_path
                 found: list[Noticed] = []
 
                 def told() -> bool:
-                    # Made again and again: nothing says when the watch begins.
+                    # Written repeatedly, because nothing shows when the watch begins.
                     beside.touch()
                     beside.unlink()
                     found.extend(one.event for one in heard.drain() if isinstance(one.event, Noticed))
@@ -303,6 +303,6 @@ async def test_a_failed_watch_is_a_warning(tmp_path: Path, monkeypatch: pytest.M
 
 
 async def until(is_there: Callable[[], bool]) -> None:
-    """Waits for what the system tells of files."""
+    """Wait for the system's reports of changed files."""
     while not is_there():
         await asyncio.sleep(0.05)

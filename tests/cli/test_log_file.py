@@ -1,4 +1,4 @@
-"""The log: errors always, for nobody else to read, and never on the terminal."""
+"""The log: errors always, private to the user, and never on the terminal."""
 
 import logging
 import stat

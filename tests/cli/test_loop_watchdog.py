@@ -8,7 +8,7 @@ from tui_agent.cli.log_file import log_loop_stalls
 
 
 async def watched(*stalls: float) -> int:
-    """Stands still now and then; gives how many timers are left."""
+    """Stall the loop for these times, and return the number of timers that are left."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualClockLoop)
     async with log_loop_stalls():

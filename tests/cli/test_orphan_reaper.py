@@ -1,4 +1,4 @@
-"""Orphans of a whole program: the last of them are ended with it, and none stays as a zombie."""
+"""Orphans of the program: they are ended when it exits, and none stays a zombie."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""`permissions check` and `explain`, through the program."""
+"""`tui-agent permissions check` and `explain`."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What the program was started with cannot be read by what it runs (safety promise 9)."""
+"""Commands cannot read the environment and memory of the program that runs them (safety promise 9)."""
 
 import os
 import subprocess
@@ -60,8 +60,8 @@ def test_a_command_does_not_find_the_key_in_the_process_that_runs_it(tmp_path: P
 
 
 def test_commands_themselves_stay_readable(tmp_path: Path) -> None:
-    """Else debuggers and tracers that a person runs in it would fail."""
-    # Until the program has taken its place, a process shows nothing.
+    """Otherwise debuggers and tracers that the user runs in a command would fail."""
+    # A process shows nothing until its program has started.
     looks = "for n in $(seq 1000); do tr '\\0' '\\n' < /proc/$!/environ | grep PATH= && break; done"
 
     assert "PATH=" in shown_by(f"sleep 60 & {looks}; kill $!", tmp_path, "kept")

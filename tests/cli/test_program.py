@@ -1,4 +1,4 @@
-"""The command line: commands, one-line errors with the nearest right form, and nothing heavy for small answers."""
+"""The command line: commands, errors of one line with the closest valid form, and light imports."""
 
 import os
 import subprocess

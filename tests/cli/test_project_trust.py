@@ -1,4 +1,4 @@
-"""Nothing of a project is applied before a person trusts exactly that (safety promise 8)."""
+"""Settings and instructions of a project apply only if the user trusts exactly these (safety promise 8)."""
 
 import json
 import os
@@ -168,7 +168,7 @@ def test_unreadable_and_unwritable_files_are_configuration_errors(
 
 @pytest.fixture
 def words_only(project: Path) -> Path:
-    """A repository that brings instructions and no settings; the working directory is inside."""
+    """Return a directory inside a repository that has instructions and no settings."""
     (project / ".tui-agent" / "config.toml").unlink()
     (project / ".git").mkdir()
     (project / "src").mkdir()

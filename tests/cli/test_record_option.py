@@ -1,4 +1,4 @@
-"""`--record` of a run without a screen: it can be watched as one with a screen, and its stream can be played again."""
+"""`--record` without a screen: the recording plays like any other, and its model streams can be replayed."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What is told of a rule before it is stored: where it would stand, and which calls it would have answered."""
+"""Facts about a rule before it is stored: its file, and the calls that it would allow."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Rules that a person gave are kept in the settings, with everything else as it was."""
+"""The user's rules are stored in the settings, which otherwise stay unchanged."""
 
 import os
 import tomllib

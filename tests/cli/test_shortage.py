@@ -1,4 +1,4 @@
-"""Too few descriptors or too little memory: one sentence and exit code 1, from whichever import or call met it."""
+"""Too few descriptors or too little memory: one sentence and exit code 1, wherever it happens."""
 
 import errno
 import os
@@ -14,11 +14,11 @@ from tui_agent.cli.shortage import NEEDED_MIB, shortage_in
 
 MEGABYTE = 1 << 20
 LEAST = 5
-"""Descriptors with which Python itself can start, three of them the standard streams."""
+"""Descriptors that Python itself needs to start, the three standard streams among them."""
 
 
 def limited(tmp_path: Path, kind: int, limit: int, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
-    """The program under a limit, as `ulimit` sets it."""
+    """Run the program under a limit of `ulimit`."""
     return subprocess.run(
         [sys.executable, "-m", "tui_agent", *arguments],
         cwd=tmp_path,
@@ -113,7 +113,7 @@ def test_with_little_memory_it_ends_with_a_sentence(tmp_path: Path, arguments: t
     done = limited(tmp_path, resource.RLIMIT_AS, limit * MEGABYTE, *arguments)
 
     if b"Fatal Python error" in done.stderr or done.returncode < 0:
-        return  # The interpreter itself could not start, or a library of it ended the process.
+        return  # The interpreter itself could not start, or one of its libraries ended the process.
     assert b"Traceback" not in done.stderr
     assert done.returncode in (0, 1)
 

@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full or read by no one: one sentence, and nothing is written anywhere else."""
+"""Standard streams that are closed, full or without a reader: one sentence, and no output in other files."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ FORMATS = ("text", "json", "stream-json")
 
 
 def without(tmp_path: Path, closed: Sequence[int], *arguments: str) -> "subprocess.CompletedProcess[bytes]":
-    """The program started with some of its standard streams closed."""
+    """Run the program with some of its standard streams closed."""
 
     def close() -> None:
         for number in closed:

@@ -1,4 +1,4 @@
-"""A desk for each test, and the certainty that nothing goes on running when it is over."""
+"""A desk for each test, and the check that no process of a test survives it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from .desk import Desk
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    """A place of its own; at the end no process that belongs to it may be left."""
+    """Return a new desk; fail if one of its processes is still running at the end."""
     desk = Desk(tmp_path)
     yield desk
     left = desk.processes()

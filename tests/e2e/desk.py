@@ -1,4 +1,4 @@
-"""A person's machine for one test: a home, a directory to work in, the installed program, and a way to look at it."""
+"""The machine of a user in one test: home, working directory, the installed program, and its screen."""
 
 import json
 import os
@@ -16,24 +16,24 @@ from tests.support.server_process import ServerProcess
 from tests.support.terminal import PATIENCE, ScreenBuffer, Terminal
 
 PROGRAM = Path(sys.executable).parent / "tui-agent"
-"""The program as it is installed beside the running interpreter."""
+"""The program, installed beside the running interpreter."""
 
 PROMPT_SIGN = " › "
 PLACEHOLDERS = ("Ask for something", "Type to steer")
-"""What the composer says while it is empty."""
+"""Placeholder of the empty composer."""
 WIDE = (120, 40)
 NARROW = (80, 24)
 
 
 class App(Terminal):
-    """The full-screen program as a person uses it: looks first, then types."""
+    """The full-screen program, used as by a user: read the screen first, then type."""
 
     def ready(self) -> None:
-        """Waits until it can be typed into."""
+        """Wait until the composer takes input."""
         self.wait_for(lambda screen: PROMPT_SIGN in screen.text and screen.lines[-1].startswith(" ●"))
 
     def say(self, text: str) -> None:
-        """Types a line, sees it stand in the composer, sends it."""
+        """Type a line, wait until the composer shows it, and send it."""
         self.type(text)
         self.wait_for_draft(text)
         self.press("enter")
@@ -41,31 +41,31 @@ class App(Terminal):
 
     @property
     def draft(self) -> str:
-        """What stands in the composer; nothing where the screen is covered."""
+        """Return the text in the composer; empty if a dialog covers it."""
         return draft_on(self.screen)
 
     def wait_for_draft(self, text: str) -> None:
-        """Waits until exactly this stands in the composer; nothing: until it is empty."""
+        """Wait until the composer contains exactly this text; empty text: until it is empty."""
         self.wait_for(lambda screen: draft_on(screen) == text)
 
     def wait_for_all(self, *texts: str) -> str:
-        """Waits until all of them stand on the screen at the same time."""
+        """Wait until the screen shows all texts at the same time."""
         return self.wait_for(lambda screen: all(text in screen.text for text in texts))
 
     def wait_for_words(self, words: str) -> str:
-        """Waits until this is said in the conversation, wherever its lines break; returns the conversation."""
+        """Wait until the conversation contains a text, across line breaks; return the conversation."""
         return conversation_on(self.wait_for(lambda screen: words in conversation_on(screen.text)))
 
     def wait_until_gone(self, text: str) -> str:
-        """Waits until it stands on the screen no more."""
+        """Wait until the screen no longer shows a text."""
         return self.wait_for(lambda screen: text not in screen.text)
 
     def wait_for_status(self, words: str) -> str:
-        """Waits until the last line begins with these words, behind its sign."""
+        """Wait until the status line begins with a text, after its symbol."""
         return self.wait_for(lambda screen: screen.lines[-1][3:].startswith(words))
 
     def wait_for_row(self, pattern: str) -> re.Match[str]:
-        """Waits until a row of the screen holds the pattern."""
+        """Wait until a row of the screen matches the pattern."""
         found: list[re.Match[str]] = []
 
         def holds(screen: ScreenBuffer) -> bool:
@@ -76,28 +76,28 @@ class App(Terminal):
         return found[0]
 
     def wait_for_question(self, tool: str) -> str:
-        """Waits until a question about this tool is on the screen and its answers count; the colour of the keys tells.
+        """Wait until the screen shows a question about this tool and accepts answers.
 
-        Before, key and words are drawn alike.
+        The keys have a colour of their own from then on.
         """
         self.wait_for(f"wants to run {tool}")
         self.wait_until_armed("esc not now")
         return self.screen.text
 
     def wait_until_armed(self, hint: str) -> None:
-        """Waits until the key of a hint, such as `y yes`, is drawn unlike its words."""
+        """Wait until the key of a hint, such as `y yes`, has another colour than its text."""
         words = hint.index(" ") + 1
         self.wait_for(lambda screen: hint in screen.text and screen.look_of(hint) != screen.look_of(hint, words))
 
     def quit(self) -> None:
-        """Leaves, and checks that the terminal is as it was."""
+        """Quit, and check that the terminal is restored."""
         self.press("ctrl+q")
         assert self.wait_for_end() == 0
         assert self.left_behind == []
 
 
 class Desk:
-    """Where one test takes place."""
+    """Directories and processes of one test."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -105,16 +105,16 @@ class Desk:
         for directory in (self.home, self.work, self.temporary):
             directory.mkdir()
         self.tag = f"{os.getpid()}{zlib.crc32(os.fsencode(root)):010d}"
-        """Digits that are in no other command line: to find processes by."""
+        """Digits that no other command line contains, to find processes by."""
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables of the program; nothing of whoever runs the tests gets through."""
+        """Environment of the program, with nothing from the environment of the test run."""
         path = f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"
         return {"HOME": str(self.home), "TMPDIR": str(self.temporary), "PATH": path, "LANG": "C.UTF-8"}
 
     def app(self, *arguments: str, size: tuple[int, int] = WIDE, variables: Mapping[str, str] | None = None) -> App:
-        """Starts the full-screen program."""
+        """Start the full-screen program."""
         return App(
             [str(PROGRAM), *arguments],
             cwd=self.work,
@@ -124,18 +124,18 @@ class Desk:
         )
 
     def app_on(self, server: ServerProcess, *arguments: str, size: tuple[int, int] = WIDE) -> App:
-        """Starts the full-screen program with a scripted model."""
+        """Start the full-screen program with a scripted model."""
         return self.app(*arguments, size=size, variables=server.environment)
 
     def shell(self) -> App:
-        """Starts a shell with job control, from which the program can be started."""
+        """Start a shell with job control, from which the program can be started."""
         variables = {**self.environment, "PS1": "shell> "}
         return App(["bash", "--norc", "--noprofile", "-i"], cwd=self.work, environment=variables)
 
     def run(
         self, *arguments: str, stdin: str | None = None, variables: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Runs the program without a terminal, to its end."""
+        """Run the program without a terminal, to its end."""
         return subprocess.run(
             [str(PROGRAM), *arguments],
             cwd=self.work,
@@ -149,26 +149,26 @@ class Desk:
         )
 
     def file(self, name: str, text: str) -> Path:
-        """Puts a file into the work directory."""
+        """Write a file into the working directory."""
         path = self.work / name
         path.write_text(text, "utf-8")
         return path
 
     @property
     def sample(self) -> Path:
-        """Where the guided tour takes place."""
+        """Directory of the guided tour."""
         return next(self.temporary.glob("tui-agent-tour-*"))
 
     @property
     def journals(self) -> list[Path]:
-        """The files of the sessions."""
+        """Journals of all sessions."""
         return sorted((self.home / ".local/state/tui-agent/sessions").glob("*.jsonl"))
 
     def events(self) -> list[dict[str, Any]]:
-        """Every event of the only session, as the installed program reads it back.
+        """Return every event of the only session, as the installed program reads it.
 
         Raises:
-            AssertionError: the program finds something wrong with it.
+            AssertionError: the program reports a problem with the journal.
         """
         listed = json.loads(self.run("sessions", "list", "--json").stdout)
         assert len(listed) == 1
@@ -178,7 +178,7 @@ class Desk:
         return [json.loads(line) for line in shown.stdout.splitlines()]
 
     def processes(self) -> list[str]:
-        """Command lines of living processes that hold this test's tag."""
+        """Return the command lines of running processes with this test's tag."""
         found: list[str] = []
         for process in psutil.process_iter():
             try:
@@ -190,7 +190,7 @@ class Desk:
         return found
 
     def end_processes(self) -> None:
-        """Ends what is left of this test; for tests that kill the program before it can."""
+        """End the remaining processes, for tests that kill the program before it can."""
         for process in psutil.process_iter():
             try:
                 if self.tag in " ".join(process.cmdline()):
@@ -200,12 +200,12 @@ class Desk:
 
 
 def conversation_on(text: str) -> str:
-    """What is said on a screen, in one line: without the panel beside it."""
+    """Return the conversation on a screen in one line, without the panel beside it."""
     return " ".join(" ".join(line.partition("│")[0].split()) for line in text.splitlines())
 
 
 def draft_on(screen: ScreenBuffer) -> str:
-    """What stands in the composer's first line; nothing also where it is not in sight."""
+    """Return the first line of the composer; empty if it is not visible."""
     lines = [line.removeprefix(PROMPT_SIGN) for line in screen.lines if line.startswith(PROMPT_SIGN)]
     draft = lines[-1].rstrip() if lines else ""
     return "" if draft.startswith(PLACEHOLDERS) else draft

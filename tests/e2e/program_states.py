@@ -1,4 +1,4 @@
-"""Everything the program can be in the middle of, and how to get it there: for tests of how it ends."""
+"""States of the program, and the steps that bring it there, for tests of its exit."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ LONG_ANSWERS = [says(f"{'word ' * 2_000}\n\nThe answer to {question}.") for ques
 
 @dataclass(frozen=True)
 class State:
-    """One thing the program can be in the middle of."""
+    """One state of the program."""
 
     name: str
     reach: Callable[[App], None]
-    """Brings it there, from where it can be typed into."""
+    """Steps into the state, once the composer takes input."""
     script: Callable[[Desk], Sequence[Reply]] = lambda _: ()
     arguments: tuple[str, ...] = ()
     prepare: Callable[[Desk], None] = lambda _: None
     begins: bool = True
-    """Whether it can be typed into first; not where a question comes before."""
+    """True if the composer takes input first; False if a dialog comes before it."""
 
     def enter(self, app: App) -> None:
-        """Brings a program that was just started there."""
+        """Bring a program that was just started into the state."""
         if self.begins:
             app.ready()
         self.reach(app)
@@ -58,7 +58,7 @@ def _in_a_command(app: App) -> None:
 def _on_its_page(app: App) -> None:
     _in_a_command(app)
     app.press("ctrl+t")
-    # Nothing on the screen tells when the panel hears the key; before, it means nothing.
+    # The screen does not show when the panel has the focus; before that, the key does nothing.
     for _ in range(60):
         app.press("enter")
         if app.comes("tab next part", 1.0):
@@ -136,7 +136,7 @@ def _talk(desk: Desk) -> None:
 
 
 def _endless(desk: Desk) -> Sequence[Reply]:
-    """A command with children that moved away."""
+    """Return a command whose children leave its session."""
     command = f"setsid sleep {desk.tag}.1 & (nohup sleep {desk.tag}.2 &) ; echo begun; trap '' TERM; sleep {desk.tag}"
     return [calls(call("bash", command=command)), says("Still here.")]
 

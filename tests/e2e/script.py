@@ -1,4 +1,4 @@
-"""Short words for what the scripted model says, and for what the program told it."""
+"""Short functions for responses of the scripted model, and for the requests that it received."""
 
 from typing import Any
 
@@ -9,40 +9,40 @@ Block = dict[str, Any]
 
 
 def says(text: str, **more: Any) -> Reply:
-    """An answer that calls nothing; `more` are fields of `messages_server.ScriptedReply`."""
+    """Return a response without calls; `more` are fields of `messages_server.ScriptedReply`."""
     return {"blocks": [text_block(text)], **more}
 
 
 def calls(*blocks: Block, **more: Any) -> Reply:
-    """An answer with calls, and whatever else is between them."""
+    """Return a response with calls, and other blocks between them."""
     return {"blocks": list(blocks), **more}
 
 
 def text_block(text: str) -> Block:
-    """Text."""
+    """Return a text block."""
     return {"type": "text", "text": text}
 
 
 def call(name: str, **arguments: Any) -> Block:
-    """A tool call."""
+    """Return a tool call."""
     return {"type": "tool_use", "name": name, "input": arguments}
 
 
 def until(name: str) -> Block:
-    """The stream stops here until the test releases `name`."""
+    """Return a mark at which the stream stops until the test releases `name`."""
     return {"type": "pause", "until": name}
 
 
 def fails(status: int, error_type: str, **headers: str) -> Reply:
-    """An error in place of an answer."""
+    """Return an error response."""
     return {"status": status, "error_type": error_type, "error_message": f"scripted {error_type}", "headers": headers}
 
 
 def bodies_of(server: ServerProcess) -> list[dict[str, Any]]:
-    """What the program asked, each checked as strictly as the real API would.
+    """Return the bodies of the requests, each checked as strictly as by the real API.
 
     Raises:
-        AssertionError: a request would have been refused.
+        AssertionError: the API would refuse a request.
     """
     requests = server.requests
     assert [request["problems"] for request in requests] == [[] for _ in requests]
@@ -50,14 +50,14 @@ def bodies_of(server: ServerProcess) -> list[dict[str, Any]]:
 
 
 def results_in(body: dict[str, Any]) -> list[tuple[str, bool]]:
-    """The results of the last answer's calls in order: text, and whether it is an error."""
+    """Return the results of the last response's calls in order: the text, and True for an error."""
     content = body["messages"][-1]["content"]
     blocks = [block for block in content if block["type"] == "tool_result"]
     return [("".join(part["text"] for part in block["content"]), block.get("is_error", False)) for block in blocks]
 
 
 def words_in(body: dict[str, Any]) -> list[str]:
-    """Everything the person said so far."""
+    """Return all messages of the user."""
     said: list[str] = []
     for message in body["messages"]:
         if message["role"] == "user":

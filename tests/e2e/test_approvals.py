@@ -1,4 +1,4 @@
-"""Answers by one key: each does what it says, and nothing else that is typed is ever taken for an answer."""
+"""Answers by one key: each has its effect, and no other input counts as an answer."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,13 +17,13 @@ EDIT = call("edit", path="list.txt", old_string="two", new_string="2")
 
 
 def changing(*more: Reply, edit: Block = EDIT) -> list[Reply]:
-    """Reads a file and wants to change it."""
+    """Return a script that reads a file and asks to change it."""
     return [calls(call("read", path="list.txt")), calls(edit), *more]
 
 
 @contextmanager
 def asked(desk: Desk, script: list[Reply], *options: str, tool: str = "edit") -> Iterator[tuple[App, ServerProcess]]:
-    """The program with a question on the screen."""
+    """Start the program and bring a question to the screen."""
     desk.file("list.txt", BEFORE)
     with ServerProcess(script, desk.root) as server, desk.app_on(server, *options) as app:
         app.ready()
@@ -33,7 +33,7 @@ def asked(desk: Desk, script: list[Reply], *options: str, tool: str = "edit") ->
 
 
 def text_of(desk: Desk) -> str:
-    """What is in the file now."""
+    """Return the current content of the file."""
     return (desk.work / "list.txt").read_text("utf-8")
 
 
@@ -196,7 +196,7 @@ def test_a_question_does_not_interrupt_typing(desk: Desk) -> None:
         app.type("I was")
         app.wait_for_draft("I was")
         server.release("typing")
-        # Letters without a pause, as somebody who writes a sentence. None of them is an answer.
+        # Letters without a pause, as in a sentence that the user types. None of them is an answer.
         for letter in 300 * "e":
             app.type(letter)
             app.read(0.05)
@@ -221,7 +221,7 @@ def test_keys_that_come_before_the_question_is_drawn_do_nothing(desk: Desk) -> N
     with asked(desk, changing(says("Answered."))) as (app, server):
         app.press("escape")
         app.wait_for_row(r"▲ edit needs you:")
-        # In one piece: whatever the machine does, the letters are there before the question is.
+        # In one piece, so that on any machine the letters arrive before the question.
         app.write("\x19yyyyyyyy")
         app.wait_for("wants to run edit")
         app.wait_until_armed("n no")
@@ -251,7 +251,7 @@ def test_a_paste_never_answers_and_the_draft_is_untouched(desk: Desk) -> None:
         app.wait_for_question("edit")
         app.paste("y")
         app.paste("s\ns\ny\n")
-        # What comes after the pastes is seen after them: the list of rules opens.
+        # A key after the pastes is handled after them: the list of rules opens.
         app.press("w")
         app.wait_for_all("every rule and check, in order", "wants to run edit")
         assert text_of(desk) == BEFORE

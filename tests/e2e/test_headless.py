@@ -1,4 +1,4 @@
-"""`-p` as scripts use it: what is written where, the order of events, answers by id, and every exit code."""
+"""`-p` as scripts use it: output streams, order of events, answers by id, and every exit code."""
 
 import json
 import os
@@ -21,18 +21,18 @@ WRITE = call("write", path="new.txt", content="x\n")
 
 
 def lines_of(text: str) -> list[dict[str, Any]]:
-    """One object a line, each line ended."""
+    """Return the objects of JSON lines; the last line must be complete."""
     assert not text or text.endswith("\n")
     return [json.loads(line) for line in text.splitlines()]
 
 
 class Piped:
-    """The program with pipes, spoken to line by line."""
+    """The program with pipes, controlled line by line."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process = process
         self.events: list[dict[str, Any]] = []
-        """What was read so far."""
+        """Events read so far."""
 
     def __enter__(self) -> Self:
         return self
@@ -45,13 +45,13 @@ class Piped:
                 pipe.close()
 
     def tell(self, **order: object) -> None:
-        """Writes one order."""
+        """Write one command."""
         assert self.process.stdin is not None
         self.process.stdin.write(f"{json.dumps(order)}\n")
         self.process.stdin.flush()
 
     def hear(self, kind: str) -> dict[str, Any]:
-        """Reads until an event of this type comes."""
+        """Read up to the next event of this type."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.events.append(json.loads(line))
@@ -60,7 +60,7 @@ class Piped:
         raise AssertionError(f"{kind} never came: {[event['type'] for event in self.events]}")
 
     def end(self) -> int:
-        """No more orders; reads the rest and gives the exit code."""
+        """Close stdin, read the rest, and return the exit code."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.close()
@@ -70,7 +70,7 @@ class Piped:
 
 @contextmanager
 def piped(desk: Desk, script: list[Reply], *options: str) -> Iterator[tuple[Piped, ServerProcess]]:
-    """The program in both stream formats."""
+    """Start the program with both stream formats."""
     formats = ("-p", "--input-format", "stream-json", "--output-format", "stream-json")
     with ServerProcess(script, desk.root) as server:
         process = subprocess.Popen(
@@ -86,7 +86,7 @@ def piped(desk: Desk, script: list[Reply], *options: str) -> Iterator[tuple[Pipe
             yield program, server
 
 
-# --- what is written --------------------------------------------------------------------------------------------------
+# --- output -----------------------------------------------------------------------------------------------------------
 
 
 def test_text_is_the_last_answer_and_nothing_else(desk: Desk) -> None:
@@ -170,7 +170,7 @@ def test_continue_works_headless(desk: Desk) -> None:
     assert words_in(last) == ["first", "second"]
 
 
-# --- orders -----------------------------------------------------------------------------------------------------------
+# --- commands ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_question_is_answered_by_its_id(desk: Desk) -> None:
@@ -339,7 +339,7 @@ def test_exit_code_4_for_an_unanswered_approval(desk: Desk) -> None:
 
 
 def test_exit_code_75_for_a_temporary_failure(desk: Desk) -> None:
-    # Asked to wait for longer than it has patience, it does not try again by itself.
+    # The server asks for a longer delay than the program waits by itself.
     busy = fails(529, "overloaded_error", **{"retry-after": "600"})
     with ServerProcess([busy], desk.root) as server:
         done = desk.run("-p", "hello", variables=server.environment)

@@ -1,4 +1,4 @@
-"""The brakes: what runs ends with everything it started, the composer is back, and the conversation can go on."""
+"""Interrupts: a run ends with everything it started, the composer is usable again, and the conversation continues."""
 
 import psutil
 import pytest
@@ -12,11 +12,11 @@ pytestmark = pytest.mark.e2e
 
 ALLOWED = ("--permission-mode", "allow")
 MOST_MEMORY = 400_000_000
-"""Bytes the program may take whatever is written."""
+"""Most bytes of memory that the program may use for any amount of output."""
 
 
 def interrupt(app: App) -> None:
-    """Both steps of the ladder, the second one once the first is seen."""
+    """Press the interrupt key twice, the second time once the screen shows the first."""
     app.press("escape")
     app.wait_for("esc again")
     app.press("escape")
@@ -24,7 +24,7 @@ def interrupt(app: App) -> None:
 
 
 def brood(tag: str) -> str:
-    """A command that starts children in every way that makes them hard to find, and waits for them."""
+    """Return a command that starts children in every way that makes them hard to find, and waits for them."""
     return (
         f"sleep {tag}.1 & nohup sleep {tag}.2 >/dev/null 2>&1 & setsid sleep {tag}.3 & "
         f"(setsid bash -c 'sleep {tag}.4 & sleep {tag}.5; true' &) ; bash -c \"trap '' TERM; sleep {tag}.6; true\" & "
@@ -103,7 +103,7 @@ def test_a_flood_of_output_blocks_nothing(desk: Desk) -> None:
 
 
 def test_typing_is_kept_while_a_command_ends(desk: Desk) -> None:
-    # It ignores the first signal, so that its end takes a while.
+    # The command ignores the first signal, so that its end takes a while.
     script = [calls(call("bash", command=f"trap '' TERM; echo deaf; sleep {desk.tag}"))]
     with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
         app.ready()

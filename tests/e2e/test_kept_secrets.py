@@ -1,4 +1,4 @@
-"""The key is nowhere but in memory and in the requests: not on the screen, in files, in children (safety promise 9)."""
+"""The key is only in memory and in requests: never on the screen, in files or in children (safety promise 9)."""
 
 import os
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.support.server_process import ServerProcess
 
 
 def secrets_in(home: Path, canary: str) -> list[str]:
-    """Files of ours that hold the key, or that others may read."""
+    """Return files of tui-agent that contain the key, or that other users may read."""
     found: list[str] = []
     for path in home.rglob("*"):
         ours = "tui-agent" in path.relative_to(home).parts

@@ -1,4 +1,4 @@
-"""Permission modes by one key, each from the moment it is chosen."""
+"""Permission modes by one key, each in force from the moment it is chosen."""
 
 import pytest
 
@@ -17,7 +17,7 @@ READ_AND_EDIT = [
 
 
 def choose(app: App, mode: str) -> None:
-    """Presses Shift+Tab until the title bar names the mode."""
+    """Press Shift+Tab until the title bar names the mode."""
     app.press("shift+tab")
     app.wait_for(lambda screen: screen.lines[0].endswith(f" {mode}"))
 

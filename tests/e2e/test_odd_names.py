@@ -1,4 +1,4 @@
-"""Names that are not UTF-8 at the top of the workspace: neither front end ends, and both apply settings afterwards."""
+"""File names that are not UTF-8 at the top of the workspace: both front ends continue, and still apply settings."""
 
 import os
 

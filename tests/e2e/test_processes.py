@@ -1,4 +1,4 @@
-"""What commands start: nothing outlives its call or the program, and what a killed program left is found again."""
+"""Processes of commands: none outlives its call or the program, and those of a killed program are found again."""
 
 import os
 import signal
@@ -19,19 +19,19 @@ pytestmark = pytest.mark.e2e
 
 ALLOWED = ("--permission-mode", "allow")
 LASTING = "echo all are there; sleep {tag} & sleep {tag}"
-"""A command whose shell a killed program takes along, and whose first child it does not."""
+"""A command whose shell ends with a killed program, and whose first child does not."""
 
 
 @pytest.fixture(autouse=True)
 def nothing_left(desk: Desk) -> Iterator[None]:
-    """Ends the daemons of a test that failed."""
+    """End the daemons of a failed test."""
     yield
     for pid in living_in(desk.work):
         os.kill(pid, signal.SIGKILL)
 
 
 def with_daemon(desk: Desk, then: str, name: str = "daemon") -> str:
-    """A command that starts a daemon which nothing ties to it, waits until that runs, and goes on."""
+    """Return a command that starts a daemon without any tie to it, waits until that runs, and continues."""
     return f"{daemon(desk.work, 'another title', name)}; {until_there(name)}; {then}"
 
 
@@ -119,7 +119,7 @@ def test_a_command_of_the_user_leaves_no_daemon(desk: Desk) -> None:
 
 
 def started(desk: Desk, server: ServerProcess, *options: str) -> "subprocess.Popen[str]":
-    """The program without a screen; its events come as they happen."""
+    """Start the program without a screen, with its events as a stream."""
     return subprocess.Popen(
         [str(PROGRAM), "-p", "start it", *ALLOWED, "--output-format", "stream-json", *options],
         cwd=desk.work,
@@ -237,7 +237,7 @@ def test_a_leftover_daemon_is_found_too(desk: Desk) -> None:
 
 @pytest.mark.parametrize("moment", range(4))
 def test_commands_of_a_killed_headless_program_end_or_are_found(desk: Desk, moment: int) -> None:
-    """At the first event of a call, at its start, when its program is known, and when it writes."""
+    """It is killed when the call is queued, when it starts, when its process is known, and at its first output."""
     kinds = ("tool.queued", "tool.started", "process.started", "tool.output")
     with ServerProcess(lasting(desk), desk.root) as server:
         with started(desk, server, "--include-deltas", "--session", "mine") as program:

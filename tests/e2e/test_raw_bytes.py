@@ -1,4 +1,4 @@
-"""What reaches the terminal, byte by byte, while everything around the program is hostile (safety promise 17)."""
+"""Bytes that reach the terminal while all outside text is hostile (safety promise 17)."""
 
 import pytest
 
@@ -12,7 +12,7 @@ ACTING = ("\x1b]52", "\x1b]8;", "\x1b]0;", "\x1b]2;", "\x1bP", "\x1b[6n", "\x9d"
 
 @pytest.fixture
 def hostile_desk(desk: Desk) -> Desk:
-    """A folder whose branch and whose files have names that give orders."""
+    """Return a desk whose branch and files have names with control sequences."""
     git = desk.work / ".git"
     git.mkdir()
     (git / "HEAD").write_text(f"ref: refs/heads/{EVIL}\n", "utf-8")
@@ -22,7 +22,7 @@ def hostile_desk(desk: Desk) -> Desk:
 
 
 def acting_in(raw: bytes) -> list[str]:
-    """The orders that reached the terminal."""
+    """Return the control sequences that reached the terminal."""
     return [order for order in ACTING if order.encode() in raw]
 
 

@@ -1,4 +1,4 @@
-"""The program is killed in the middle of everything, and the next one goes on where it was."""
+"""The program is killed in any state, and the next one continues its session."""
 
 import signal
 
@@ -16,7 +16,7 @@ ALLOWED = ("--permission-mode", "allow")
 
 
 def kill(app: App, desk: Desk) -> None:
-    """Power off, as far as the program can tell; what it had started is ended by hand."""
+    """Kill the program as a power failure does, and end its commands by hand."""
     app.process.send_signal(signal.SIGKILL)
     assert app.wait_for_end() == -signal.SIGKILL
     desk.end_processes()
@@ -191,7 +191,7 @@ def test_a_damaged_journal_is_resumed_with_a_warning(desk: Desk) -> None:
 
 
 def test_two_programs_do_not_write_one_session(desk: Desk) -> None:
-    """The second is told what it can do: go on with a copy, look at it, or leave."""
+    """The second program offers a copy, or to open the session without saving."""
     script = [says("Mine."), says("Only looked."), says("In the copy."), says("Still mine.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server, "--session", "mine") as app:
         app.ready()
@@ -238,7 +238,7 @@ class SlowDisk:
 
 sys.meta_path.insert(0, SlowDisk())
 """
-"""Run at the start of an interpreter: what the screen does not need never comes."""
+"""Code for the start of an interpreter: the import of the engine never ends."""
 
 
 def test_quitting_does_not_wait_for_a_session_that_is_still_read(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""The terminal is a person's own: whatever ends the program, it is as it was before, and nothing goes on running."""
+"""The terminal belongs to the user: after any exit of the program it is restored, and no process is left."""
 
 import pytest
 
@@ -100,7 +100,7 @@ def test_many_resizes_leave_a_complete_screen(desk: Desk) -> None:
         app.ready()
         app.say("fix the failing test")
         app.wait_for_words("A fresh copy")
-        # The run goes on, and a question comes up, while the window is dragged.
+        # The run continues, and a question appears, while the window is resized.
         for step in range(60):
             app.resize(20 + step * 37 % 160, 6 + step * 13 % 50)
         app.resize(20, 6)
@@ -128,7 +128,7 @@ def test_the_smallest_windows_are_usable(desk: Desk, size: tuple[int, int]) -> N
         app.wait_for("› write b")
         app.press("enter")
         app.wait_for(lambda screen: "y " in screen.lines[-1] or "▲ write" in screen.text)
-        # A person reads on as long as there is more, and presses again what came too early to count.
+        # Scroll while there is more, and press keys again that came too early to count.
         for _ in range(60):
             more = "more row" in app.screen.text
             app.press(" " if more else "y")

@@ -1,4 +1,4 @@
-"""The guided tour from the first key to green tests, with one correction and one answer, as a new user takes it."""
+"""The guided tour of a new user: from the first key to passing tests, with a steering message and an approval."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def test_the_tour_is_watched_steered_and_approved(desk: Desk) -> None:
         app.say("fix the failing test")
         app.wait_for_all("✔ #1 read", "✔ #2 read", "✔ #3 read")
 
-        # The tests run, and their output comes in live.
+        # The tests run, and their output appears live.
         app.wait_for_row(r"[◐◓◑◒] #4 bash  python3 -m pytest .* \d")
         app.wait_for_row(r"│ +\.\.")
         app.say("also show prices.py")

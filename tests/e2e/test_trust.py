@@ -1,4 +1,4 @@
-"""What a folder brings is applied only after a person said so; grants outlive the session where they are meant to."""
+"""Settings of a folder apply only with the user's consent; grants for the project outlive the session."""
 
 import json
 import subprocess
@@ -139,7 +139,7 @@ def test_a_grant_for_the_project_applies_in_the_next_session(desk: Desk) -> None
 
 
 def piped(desk: Desk, server: ServerProcess, lines: list[dict[str, str]], answer: dict[str, str]) -> list[str]:
-    """Speaks to the program line by line; returns the types of its events."""
+    """Control the program line by line; return the types of its events."""
     arguments = [str(PROGRAM), "-p", "--input-format", "stream-json", "--output-format", "stream-json"]
     environment = {**desk.environment, **server.environment}
     process = subprocess.Popen(

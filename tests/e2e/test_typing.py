@@ -1,4 +1,4 @@
-"""What is typed arrives: however fast, however early, in whatever form the terminal sends it."""
+"""Typed text arrives, however fast or early, in any form that a terminal sends."""
 
 import pytest
 

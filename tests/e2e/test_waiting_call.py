@@ -1,4 +1,4 @@
-"""A call that waits for a person survives the end of its process: the question is there again and runs that call."""
+"""A call that waits for an approval survives its process: the question is asked again, and a yes runs the call."""
 
 import signal
 

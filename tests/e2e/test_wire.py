@@ -1,4 +1,4 @@
-"""A real model as far as the program can tell: the SDK, HTTP, streams that break, and several calls in one answer."""
+"""The program with a server like that of a real model: SDK, HTTP, broken streams, several calls in one response."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def test_calls_that_touch_one_file_run_in_order_and_the_others_beside_them(desk:
 
 
 def test_parallel_calls_really_run_at_the_same_time(desk: Desk) -> None:
-    # Each waits for the other one's file: one after the other they would wait for ever.
+    # Each waits for the other's file: one after the other, they would wait for ever.
     meet = "touch {0}; until [ -e {1} ]; do sleep 0.05; done; echo {0} met {1}"
     script = [
         calls(call("bash", command=meet.format("left", "right")), call("bash", command=meet.format("right", "left"))),

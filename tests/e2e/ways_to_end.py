@@ -1,4 +1,4 @@
-"""Every way in which the program is ended or put to sleep, and what has to hold afterwards, whatever it was doing."""
+"""Every way to end or suspend the program, and the conditions that apply afterwards in any state."""
 
 import signal
 import time
@@ -16,12 +16,12 @@ from .desk import App, Desk
 from .program_states import State
 
 LONGEST_GOODBYE = 5.0
-"""Seconds a program that is told to end may take (safety promise 16)."""
+"""Seconds that the program may take to exit (safety promise 16)."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way to end it."""
+    """One way to end the program."""
 
     name: str
     end: Callable[[App], None]
@@ -33,14 +33,14 @@ def _sent(number: signal.Signals) -> Way:
 
 
 def _sleep(app: App) -> None:
-    """Puts it to sleep as a person does; the terminal is the shell's."""
+    """Suspend the program with its key; the terminal then belongs to the shell."""
     app.press("ctrl+z")
     _wait_until_stopped(app)
     app.wait_for(lambda _: app.left_behind == [])
 
 
 def _wake(app: App) -> None:
-    """Takes it up again as `fg` does, and sees its screen."""
+    """Resume the program as `fg` does, and wait for its screen."""
     app.process.send_signal(signal.SIGCONT)
     app.wait_for(lambda screen: ALTERNATE_SCREEN in screen.modes and len(screen.text.split()) > 5)
 
@@ -85,10 +85,10 @@ WAYS = {
 
 
 def end_it(desk: Desk, state: State, way: Way, longest: float = PATIENCE) -> float:
-    """Brings the program into a state, ends it, and looks at what is left; returns how many seconds it took to go.
+    """Bring the program into a state, end it, and check what is left; return the seconds that its exit took.
 
     Raises:
-        AssertionError: something was not as promised.
+        AssertionError: a promise of docs/safety.md is broken.
     """
     state.prepare(desk)
     with ServerProcess(state.script(desk), desk.root) as server, desk.app_on(server, *state.arguments) as app:
