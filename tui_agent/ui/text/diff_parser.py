@@ -123,7 +123,7 @@ def _path(name: str) -> str:
 
 
 def _with_changes(lines: list[DiffLine]) -> Iterator[DiffLine]:
-    """Return the lines, with each removed one compared with the one added in its place."""
+    """Yield the lines, with each removed one compared with the one added in its place."""
     place = 0
     while place < len(lines):
         removed = _run(lines, place, "removed")

@@ -1,4 +1,4 @@
-"""Events that become a note in the conversation, and what it says. Pure."""
+"""Notes that events leave in the conversation. Pure."""
 
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -31,7 +31,7 @@ from tui_agent.ui.text.amounts import count_text, money_text, names_text, second
 from tui_agent.ui.text.sanitiser import one_line
 
 Note = tuple[str, str]
-"""Kind of `transcript_parts.NotePart` and text."""
+"""Kind of `transcript_parts.NotePart`, and text."""
 
 _ENDS: dict[RunReason, Note] = {
     "done": ("muted", "done"),
@@ -53,7 +53,7 @@ _CUTS: dict[StopReason, str] = {
 
 
 def note_of(event: AgentEvent) -> Note | None:
-    """The note of an event; None where it is no note."""
+    """Return the note about an event; None if it needs none."""
     match event:
         case Noticed(text=text):
             return "notice", text
@@ -75,7 +75,7 @@ def note_of(event: AgentEvent) -> Note | None:
 
 
 def retry_message(event: StepRetry) -> str:
-    """Why the model is asked again, when, and how often more."""
+    """Return why and when the model is asked again, and how often more."""
     reason = (event.text or event.error_kind.replace("_", " ")).rstrip(". ")
     status = f" ({event.status})" if event.status is not None and str(event.status) not in reason else ""
     left = max(0, event.max - event.attempt)
@@ -85,7 +85,7 @@ def retry_message(event: StepRetry) -> str:
 
 
 def run_end_text(event: RunEnded) -> tuple[str, str]:
-    """Style and words of the line that ends a run."""
+    """Return style and text of the line that ends a run."""
     kind, words = _ENDS[event.reason]
     numbers = [
         seconds_text(event.total_ms / 1000) if event.total_ms else "",
@@ -100,12 +100,12 @@ def run_end_text(event: RunEnded) -> tuple[str, str]:
 
 
 def truncation_text(reason: StopReason | None) -> str | None:
-    """What is wrong with an answer that ended so; None where nothing is."""
+    """Return the warning about an incomplete answer; None if it is complete."""
     return _CUTS.get(reason) if reason is not None else None
 
 
 def rewind_text(event: SessionRewound) -> str:
-    """What went back, and what did not."""
+    """Return what the rewind restored, and what not."""
     what = one_line(event.text.strip(), 80)
     head = f"Took back what “{what}” changed" if event.call_id else f"Went back to before “{what}”"
     words = [
@@ -117,7 +117,7 @@ def rewind_text(event: SessionRewound) -> str:
 
 
 def _watch_note(event: AgentEvent) -> Note | None:
-    """Notes of filters, guardrails and watchers."""
+    """Return notes of filters, guardrails and watchers."""
     match event:
         case InputWarned(filter=name, text=text):
             return "warning", f"{name}: {text}"
@@ -137,7 +137,7 @@ def _watch_note(event: AgentEvent) -> Note | None:
 
 
 def _session_note(event: AgentEvent) -> Note | None:
-    """Notes of what was agreed."""
+    """Return notes about the session, such as grants."""
     match event:
         case PermissionModeChanged(old=old, new=new, by=by):
             return "notice", f"Mode {old.value} → {new.value} ({by})"
@@ -163,7 +163,7 @@ def _session_note(event: AgentEvent) -> Note | None:
 
 
 def _compaction_text(done: CompactionEnded) -> str:
-    """What was done to the conversation, with its size before and after."""
+    """Return what the compaction did, with the size before and after."""
     summed_up = "summed up" if done.strategy == "summary" else "put into a plain list"
     parts = [f"{count_text(done.removed, 'message')} {summed_up}"] if done.removed else []
     parts += [f"{count_text(len(done.cut), 'old result')} cut short"] if done.cut else []
