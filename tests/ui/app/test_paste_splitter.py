@@ -1,4 +1,4 @@
-"""What stands between the brackets of a paste is text, whatever it holds and however it arrives."""
+"""All text between the brackets of a paste is text, with any content and however it arrives."""
 
 import importlib
 import itertools
@@ -37,7 +37,7 @@ pasted_text = st.text(st.sampled_from("\x1b[201~0\ray\x00\u202e日") | st.charac
 
 
 class Terminal:
-    """A terminal whose keys and pastes are read as the app reads them, at a time of its own."""
+    """A terminal whose keys and pastes are read as by the app, with a clock of its own."""
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -70,7 +70,7 @@ class Terminal:
 
 
 def cut(text: str, places: Iterable[int]) -> list[str]:
-    """A text in pieces."""
+    """Return a text in pieces."""
     edges = [0, *sorted({place % len(text) for place in places} - {0}), len(text)]
     return [text[start:end] for start, end in itertools.pairwise(edges)]
 

@@ -1,4 +1,4 @@
-"""What is asked about a session before the app starts."""
+"""Dialogs about sessions before the app starts."""
 
 import pytest
 from textual.widgets import OptionList

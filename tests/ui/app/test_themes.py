@@ -1,4 +1,4 @@
-"""Theme files: all shipped ones are good and legible, a broken one is a sentence."""
+"""Theme files: all built-in ones are valid and legible, and a broken one causes a message."""
 
 from collections.abc import Callable
 from pathlib import Path

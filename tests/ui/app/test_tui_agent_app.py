@@ -1,4 +1,4 @@
-"""The app as a whole: themes that come and go, sessions that are taken up again, screens that cover each other."""
+"""The app as a whole: changing themes, resumed sessions, screens above each other."""
 
 import asyncio
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def app_with(folder: Path, theme: str = "mine") -> TuiAgentApp:
 
 
 async def until(happened: Callable[[], bool]) -> None:
-    """Waits for something the file system has to tell first."""
+    """Wait for a condition that depends on a report of the file system."""
     async with asyncio.timeout(60):
         while not happened():
             await asyncio.sleep(0.01)
@@ -56,7 +56,7 @@ async def test_a_changed_theme_is_seen_at_once_and_a_broken_one_keeps_the_last(t
         await until(lambda: len(app._catalogue.names) == 5)
 
         def write_and_look() -> bool:
-            # Written again and again: nothing says when the watcher begins to look.
+            # Written repeatedly, because nothing shows when the watcher starts.
             path.write_text(MINE.format("#993366"))
             return app.current_theme.primary == "#993366"
 

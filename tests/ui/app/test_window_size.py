@@ -1,4 +1,4 @@
-"""The window as it is, not as it was when its change was noticed."""
+"""Resize events carry the current size of the window."""
 
 import re
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_what_the_terminal_itself_tells_comes_in_order(monkeypatch: pytest.Monke
 
 
 def test_no_style_measures_by_the_window() -> None:
-    """Textual keeps such a measure, also of a window that was tiny for a moment only."""
+    """Textual caches such a measure, also of a window that was tiny for a moment only."""
     sources = [path for path in Path(tui_agent.ui.__file__).parent.rglob("*") if path.suffix in (".py", ".tcss")]
 
     assert len(sources) > 50

@@ -1,4 +1,4 @@
-"""Every call once, in order, in the right heap, with bounded memory."""
+"""Every call once, in order, counted under the right kind, with bounded memory."""
 
 from dataclasses import replace
 
@@ -122,7 +122,7 @@ def test_what_was_never_queued_cannot_be_found() -> None:
 
 
 def again(story: Story, **fields: object) -> Story:
-    """The first call of a story is queued once more, in another run."""
+    """Return events that queue the first call of a story once more, in another run."""
     first = next(envelope.event for envelope in story.envelopes if isinstance(envelope.event, ToolQueued))
     story.tell(first.model_copy(update=fields))
     return story

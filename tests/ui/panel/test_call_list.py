@@ -1,4 +1,4 @@
-"""The tool panel under the hand: selecting, following, filtering, opening, and clocks that cost only themselves."""
+"""Tool panel with keys and mouse: select, follow, filter, open, and clocks that redraw only themselves."""
 
 from textual import on
 from textual.app import App, ComposeResult
@@ -10,7 +10,7 @@ from tui_agent.ui.panel.tool_panel import ToolPanel
 
 
 class Bench(App[None]):
-    """The panel alone."""
+    """An app with the panel alone."""
 
     def __init__(self, story: Story) -> None:
         super().__init__()

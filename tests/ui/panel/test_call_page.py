@@ -1,4 +1,4 @@
-"""The page about a call: every part that has something to say."""
+"""Detail page of a call: every section that has content."""
 
 from tests.ui.panel.test_call_view_state import ASKED, QUEUED, STARTED, ended, seen
 from tests.ui.row_kit import DIFF, Teller

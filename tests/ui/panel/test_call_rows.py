@@ -1,4 +1,4 @@
-"""A call in one row: its state in a sign and in words, whatever the width."""
+"""A call in one row: a sign and text for its state, at any width."""
 
 from dataclasses import replace
 from typing import get_args

@@ -1,4 +1,4 @@
-"""The fold of one call's events: its life, what it wrote, who decided."""
+"""Fold of one call's events: states, output, decisions."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def ended(**fields: object) -> ToolEnded:
 
 
 def seen(*events: AgentEvent) -> CallViewState:
-    """A call after some events, a second apart from 1.0 on."""
+    """Return a call after some events, one second apart, from 1.0 on."""
     view, teller = CallViewState("c1"), Teller()
     for event in events:
         view.apply(teller.tell(event, step=3))

@@ -1,4 +1,4 @@
-"""The panel's rows: which call stands where, through filters, widths and live output."""
+"""Rows of the panel: positions of the calls with filters, widths and live output."""
 
 from tests.ui.story import Story, working
 from tui_agent.ui.panel.call_rows import RowContext

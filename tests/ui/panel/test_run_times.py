@@ -1,4 +1,4 @@
-"""Where the time of a run went."""
+"""Totals and lanes of a run's times."""
 
 import pytest
 from hypothesis import given

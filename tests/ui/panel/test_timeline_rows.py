@@ -1,4 +1,4 @@
-"""The lanes as they are drawn."""
+"""Lanes of the timeline as they are drawn."""
 
 from hypothesis import given
 from hypothesis import strategies as st

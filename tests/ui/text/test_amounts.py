@@ -1,4 +1,4 @@
-"""Amounts read the same everywhere and never grow wide."""
+"""Amounts look the same everywhere and never grow wide."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Code in colours: every character stays, and the same code looks the same however it arrived."""
+"""Highlighted code: every character stays, and the same code looks the same, however it was streamed."""
 
 import pytest
 from hypothesis import given

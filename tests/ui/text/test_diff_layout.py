@@ -1,4 +1,4 @@
-"""Diffs as rows: one column or two, never wider than asked."""
+"""Diffs as rows: one column or two, never wider than the width."""
 
 import difflib
 

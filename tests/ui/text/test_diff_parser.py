@@ -1,4 +1,4 @@
-"""Diffs, read: numbers, signs, what changed inside a line, and nothing lost that is no diff."""
+"""Parsed diffs: numbers, signs, changes inside a line, and lines that are not part of a diff."""
 
 import difflib
 

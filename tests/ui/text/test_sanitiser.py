@@ -1,4 +1,4 @@
-"""The border that text from outside crosses: nothing acts, nothing hides, nothing passes for something else."""
+"""Sanitised text: no character controls the terminal, hides, or looks like another one."""
 
 import re
 import sys
@@ -92,7 +92,7 @@ def test_sanitise_works_line_by_line(first: str, second: str) -> None:
 
 
 def test_every_character_that_hides_is_an_escape_where_one_decides_and_never_itself_where_one_reads() -> None:
-    """Codes without a character and private ones are alike: some of each will do."""
+    """Unassigned and private codes are all alike, so some of each are enough."""
     for character in map(chr, range(sys.maxunicode + 1)):
         alike = unicodedata.category(character) in ("Cn", "Co", "Cs") and ord(character) % 97
         if not is_invisible(character) or alike or character == "\n":
@@ -227,7 +227,7 @@ LITERAL = re.compile(r"x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|n(\{\d+\}
 
 
 def read_back(shown: str) -> str:
-    """The text `visible` was given."""
+    """Return the text that `visible` was called with."""
     ends = ""
     marker = re.search(r"(\\+)n(?:\{(\d+)\})?\Z", shown)
     if marker and len(marker[1]) % 2:

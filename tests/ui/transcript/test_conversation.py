@@ -1,4 +1,4 @@
-"""The conversation on a screen: follows the end, is left in peace elsewhere, opens, finds, selects, and rests."""
+"""Conversation on a screen: follows the end, keeps its position elsewhere, opens, searches, selects, and rests."""
 
 import asyncio
 import unicodedata
@@ -20,7 +20,7 @@ SIZE = (60, 12)
 
 
 class ListeningApp(HostApp):
-    """Notes which calls were chosen."""
+    """Records the calls that the user opens."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class ListeningApp(HostApp):
 
 
 async def tell(pilot: Pilot[None], *events: AgentEvent, teller: Teller | None = None) -> Conversation:
-    """Tells events and waits until the screen shows them."""
+    """Apply events and wait until the screen shows them."""
     conversation = pilot.app.query_one(Conversation)
     teller = teller or Teller()
     for event in events:
@@ -42,7 +42,7 @@ async def tell(pilot: Pilot[None], *events: AgentEvent, teller: Teller | None = 
 
 
 def seen(conversation: Conversation) -> list[str]:
-    """The rows in sight, as they are drawn."""
+    """Return the visible rows as they are drawn."""
     return [conversation.render_line(y).text.rstrip() for y in range(conversation.size.height)]
 
 
@@ -174,7 +174,7 @@ async def test_scrolling_up_through_what_was_never_laid_out_shows_every_row_once
 
 
 class CountingConversation(Conversation):
-    """Counts how often changes were drawn."""
+    """Counts how often changes are drawn."""
 
     flushes = 0
 

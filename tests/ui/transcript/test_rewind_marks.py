@@ -1,4 +1,4 @@
-"""The conversation on the screen after going back, and after undoing that."""
+"""Conversation on the screen after a rewind, and after undoing it."""
 
 from tests.ui.row_kit import Teller, answer, queued, run_started, started, user
 from tui_agent.protocol.envelope import Envelope
@@ -25,7 +25,7 @@ def back(to_seq: int, from_seq: int, *, conversation: bool = True) -> SessionRew
 
 
 def shown(*events: AgentEvent) -> list[str]:
-    """What stands there after these events."""
+    """Return the text shown after these events."""
     teller, transcript = Teller(), Transcript()
     fold = TranscriptFold(transcript)
     told: list[Envelope] = [teller.tell(event) for event in events]

@@ -1,4 +1,4 @@
-"""Finding something in the conversation: with the key, letter by letter, through the matches, and back."""
+"""Search in the conversation: opened by key, letter by letter, through the matches, and closed."""
 
 from textual.events import Paste
 from textual.pilot import Pilot
@@ -25,7 +25,7 @@ async def begun(pilot: Pilot[None]) -> TuiAgentApp:
 
 
 def line_of(app: TuiAgentApp) -> str:
-    """The line as it is drawn; nothing where it is not."""
+    """Return the search line as it is drawn; empty if it is hidden."""
     line = app.chat.search
     if not line.region:
         return ""
@@ -56,7 +56,7 @@ async def test_its_cursor_does_not_blink_however_long_it_stands() -> None:
         await drawn(pilot)
         field = app.chat.search.query_one(Input)
 
-        # A timer makes a cursor blink; it would be the only one of the field that is active.
+        # A timer makes a cursor blink; it would be the field's only active one.
         assert [timer for timer in field._timers if timer._active.is_set()] == []
         assert field._cursor_visible
 

@@ -1,4 +1,4 @@
-"""From events to what the conversation shows: the same for live, resumed and replayed sessions."""
+"""Fold from events to the conversation: the same for live, resumed and replayed sessions."""
 
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -66,7 +66,7 @@ from tui_agent.ui.transcript.transcript_parts import MAX_OUTPUT_ROWS, CallsPart
 
 
 def shown(events: Iterable[AgentEvent], width: int = 60) -> list[str]:
-    """What is shown of some events, all of one step."""
+    """Return the text shown after some events, all of one step."""
     teller, transcript = Teller(), Transcript()
     fold = TranscriptFold(transcript)
     for event in events:
@@ -76,7 +76,7 @@ def shown(events: Iterable[AgentEvent], width: int = 60) -> list[str]:
 
 
 def body(events: Iterable[AgentEvent], width: int = 60) -> list[str]:
-    """The same without empty rows and margins."""
+    """Return the text shown without empty rows and margins."""
     return [row.strip() for row in shown(events, width) if row.strip()]
 
 
@@ -482,7 +482,7 @@ AWKWARD = "[]/@=`*_|>#-1. \n\t\\\x1b\x9b\x07\r\u202e\u200b\u2066\ufeff\u00a0\ue0
 
 
 def commanded(said: str, output: str, status: ToolStatus = "ok") -> list[AgentEvent]:
-    """A command of the person's, from its beginning to its end."""
+    """Return the events of a user's command, from its beginning to its end."""
     return [
         RunStarted(input=said, trigger="command", model="m", mode=PermissionMode.ASK),
         queued("c9", "bash"),

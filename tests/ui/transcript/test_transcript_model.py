@@ -1,4 +1,4 @@
-"""Parts under each other: laid out only where looked at, found by row, and kept within a budget."""
+"""Stacked parts: laid out only when visible, found by row, and kept within a budget."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +11,7 @@ from tui_agent.ui.transcript.transcript_parts import TextPart
 
 
 class CountedPart(Part):
-    """Rows of its own, and how often they were made."""
+    """A part that counts how often its rows are built."""
 
     def __init__(self, name: str, rows: int, estimated: int | None = None) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What notes say: every kind of event that is one."""
+"""Texts of notes, for every kind of event that leaves one."""
 
 import pytest
 

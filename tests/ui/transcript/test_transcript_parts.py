@@ -1,4 +1,4 @@
-"""Parts beside Markdown: whatever the length of their text, they take a bounded number of rows and time."""
+"""Parts beside Markdown: a text of any length takes a bounded number of rows and time."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Search over everything, also what is folded away."""
+"""Search over the whole conversation, also in closed parts."""
 
 import pytest
 

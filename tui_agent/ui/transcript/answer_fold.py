@@ -47,7 +47,7 @@ class AnswerFold:
         return next(reversed(self._open.values()), None)
 
     def growing(self) -> Iterator[MarkdownPart | ThinkingPart]:
-        """Return the parts that are receiving text."""
+        """Yield the parts that are receiving text."""
         for answer in self._open.values():
             yield from filter(None, (answer.thinking, answer.text))
 

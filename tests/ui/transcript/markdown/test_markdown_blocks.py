@@ -1,4 +1,4 @@
-"""Markdown as blocks: structure is read, everything else is text that cannot act."""
+"""Markdown as blocks: structure is parsed, everything else is harmless text."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Blocks as rows: never wider than asked, nothing left out without a word."""
+"""Blocks as rows: never wider than the width, and nothing omitted without a note."""
 
 import pytest
 from hypothesis import given

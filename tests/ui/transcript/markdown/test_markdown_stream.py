@@ -1,4 +1,4 @@
-"""Text that streams in: the outcome does not depend on how it was cut, and a flush costs what is open."""
+"""Streaming text: the result does not depend on how it was cut, and a flush costs as much as the open end."""
 
 from collections.abc import Collection
 
@@ -206,7 +206,7 @@ def test_nothing_gives_nothing() -> None:
 
 
 class Reader:
-    """Counts what the Markdown reader is given; lines that are hidden from it cost nothing."""
+    """Counts the text that the Markdown parser gets; hidden lines cost nothing."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._read = markdown_stream.parse_markdown
@@ -235,7 +235,7 @@ def test_no_text_makes_a_flush_dear(name: str, monkeypatch: pytest.MonkeyPatch) 
         dearest, flushes = max(dearest, reader.taken()), flushes + 1
     stream.finish()
 
-    # The open block with a slice, then the block that is full, then what is behind it.
+    # The open block with a slice, then the full block, then the rest.
     assert max(dearest, reader.taken()) <= 2 * (BLOCK_COST + LINE_COST) + SLICE_COST
     assert flushes <= stream.cost // (SLICE_COST // 4) + 2
     assert not stream.open
