@@ -42,7 +42,7 @@ async def test_questions_are_answered_in_its_dialogs() -> None:
     assert [message.text for message in agent.history.messages()][-2:] == ["paid 3", "Paid."]
 
 
-async def test_what_is_typed_becomes_a_run() -> None:
+async def test_a_typed_message_becomes_a_run() -> None:
     agent = Agent(ScriptedProvider(["Hello!"]))
     ended: list[RunEnded] = []
     agent.bus.on(RunEnded, ended.append)
@@ -55,7 +55,7 @@ async def test_what_is_typed_becomes_a_run() -> None:
     assert [message.text for message in agent.history.messages()] == ["hi", "Hello!"]
 
 
-async def test_leaving_in_the_middle_of_a_run_leaves_the_conversation_whole() -> None:
+async def test_quitting_during_a_run_leaves_a_valid_conversation() -> None:
     agent = Agent(ScriptedProvider([reply(call("pay", amount=3)), "Paid."]), tools=[pay])
     app = AgentApp(agent, prompt="Pay 3.")
 

@@ -54,7 +54,7 @@ async def test_each_answer_has_its_key_and_enter_means_no(key: str, answer: Trus
     assert app.return_value == answer
 
 
-async def test_everything_it_brings_is_shown_with_nothing_hidden() -> None:
+async def test_the_question_shows_everything_with_nothing_hidden() -> None:
     clock = Clock()
     app = question(clock)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -68,7 +68,7 @@ async def test_everything_it_brings_is_shown_with_nothing_hidden() -> None:
 
 
 @pytest.mark.parametrize("key", ["t", "a", "n"])
-async def test_a_key_that_came_too_early_is_no_answer(key: str) -> None:
+async def test_a_key_pressed_too_early_is_not_an_answer(key: str) -> None:
     clock = Clock()
     app = question(clock)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -83,7 +83,7 @@ async def test_a_key_that_came_too_early_is_no_answer(key: str) -> None:
     assert app.return_value is None
 
 
-async def test_a_yes_counts_only_once_everything_was_read() -> None:
+async def test_a_yes_counts_only_after_everything_was_read() -> None:
     clock = Clock()
     app = question(clock, lines=60)
     async with app.run_test(size=(80, 24)) as pilot:

@@ -62,7 +62,7 @@ backslash_text = st.text(st.sampled_from("\\\\\\ nxuU{}0123456789abcdef\n\t\x1b\
         ("e\u0301", "e\u0301"),
     ],
 )
-def test_sanitise_drops_what_acts_and_shows_what_hides(text: str, shown: str) -> None:
+def test_sanitise_drops_control_sequences_and_shows_hidden_characters(text: str, shown: str) -> None:
     assert sanitise(text) == shown
 
 
@@ -91,7 +91,7 @@ def test_sanitise_works_line_by_line(first: str, second: str) -> None:
     assert sanitise(f"{first}\n{second}") == f"{sanitise(first)}\n{sanitise(second)}"
 
 
-def test_every_character_that_hides_is_an_escape_where_one_decides_and_never_itself_where_one_reads() -> None:
+def test_hidden_characters_are_escapes_in_visible_and_never_literal_in_sanitised_text() -> None:
     """Unassigned and private codes are all alike, so some of each are enough."""
     for character in map(chr, range(sys.maxunicode + 1)):
         alike = unicodedata.category(character) in ("Cn", "Co", "Cs") and ord(character) % 97
@@ -105,7 +105,7 @@ def test_every_character_that_hides_is_an_escape_where_one_decides_and_never_its
         assert edited == (f"a{character}b" if character == "\t" or character in TYPOGRAPHY else decided)
 
 
-def test_whatever_the_last_look_takes_away_is_in_the_table() -> None:
+def test_the_table_has_every_character_that_the_filter_removes() -> None:
     assert [one for one in map(chr, range(sys.maxunicode + 1)) if plain(one) != one and not is_invisible(one)] == []
 
 
@@ -156,7 +156,7 @@ def test_a_long_text_is_shown_as_its_lines_are(text: str) -> None:
 
 
 @given(awkward_text)
-def test_visible_text_holds_nothing_that_hides(text: str) -> None:
+def test_visible_text_has_no_hidden_characters(text: str) -> None:
     shown = visible(text)
 
     assert sanitise(shown).replace("\n", "") == shown.replace("\n", "")

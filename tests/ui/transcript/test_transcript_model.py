@@ -34,7 +34,7 @@ def filled(*parts: Part, width: int = 20) -> Transcript:
     return transcript
 
 
-def test_only_what_is_looked_at_is_laid_out() -> None:
+def test_only_visible_parts_are_laid_out() -> None:
     parts = [CountedPart(f"p{number}.", 3) for number in range(10_000)]
     transcript = filled(*parts)
 
@@ -46,7 +46,7 @@ def test_only_what_is_looked_at_is_laid_out() -> None:
     assert transcript.start(parts[5000]) == 15_000
 
 
-def test_wrong_estimates_are_corrected_and_what_was_at_the_top_stays_there() -> None:
+def test_wrong_estimates_are_corrected_and_the_top_row_stays() -> None:
     transcript = filled(CountedPart("a", 3), CountedPart("b", 10, estimated=4), CountedPart("c", 3))
     transcript.settle(0, 2)
 
@@ -57,7 +57,7 @@ def test_wrong_estimates_are_corrected_and_what_was_at_the_top_stays_there() -> 
     assert transcript.line(6 + shift).plain == "b9"
 
 
-def test_parts_can_come_between_and_go() -> None:
+def test_parts_can_be_inserted_and_removed() -> None:
     first, second, third = CountedPart("a", 1), CountedPart("b", 1), CountedPart("c", 2)
     transcript = filled(first, third)
     transcript.take_dirty()
@@ -79,7 +79,7 @@ def test_rows_below_all_are_empty() -> None:
     assert transcript.find(5) is None
 
 
-def test_rows_of_parts_not_looked_at_for_long_are_let_go() -> None:
+def test_rows_of_the_least_recently_used_parts_are_dropped() -> None:
     parts = [CountedPart(f"p{number}.", 100) for number in range(100)]
     transcript = filled(*parts)
 
@@ -91,7 +91,7 @@ def test_rows_of_parts_not_looked_at_for_long_are_let_go() -> None:
     assert transcript.line(5).plain == "p0.5"
 
 
-def test_a_change_tells_from_which_row_on() -> None:
+def test_a_change_reports_its_first_row() -> None:
     first, second = CountedPart("a", 3), CountedPart("b", 3)
     transcript = filled(first, second)
     transcript.settle(0, 10)
@@ -136,7 +136,7 @@ def test_a_streamed_part_shows_what_the_whole_shows() -> None:
     assert live.text == LONG
 
 
-def test_a_caret_stands_behind_what_is_being_told() -> None:
+def test_a_caret_follows_streaming_text() -> None:
     part = MarkdownPart(live=True)
     transcript = filled(part)
     part.feed("some text")
@@ -166,7 +166,7 @@ def test_a_flush_changes_nothing_above_the_open_block() -> None:
     assert transcript.take_dirty() == 3
 
 
-def test_a_long_text_is_laid_out_only_where_it_is_looked_at() -> None:
+def test_a_long_text_is_laid_out_only_at_visible_rows() -> None:
     part = MarkdownPart(LONG)
     transcript = filled(part, width=40)
 
@@ -175,7 +175,7 @@ def test_a_long_text_is_laid_out_only_where_it_is_looked_at() -> None:
     assert part.cached_rows < 60
 
 
-def test_units_far_from_what_is_looked_at_are_let_go() -> None:
+def test_units_far_from_the_visible_rows_are_dropped() -> None:
     part = MarkdownPart("\n\n".join(f"p {number}" for number in range(MAX_CACHED_UNIT_ROWS)))
     transcript = filled(part, width=40)
 
@@ -224,7 +224,7 @@ def test_a_long_text_is_read_in_slices_and_shown_as_it_came_until_then() -> None
     assert rows_of(transcript, 40) == [f"line {number // 2}" if number % 2 == 0 else "" for number in range(5_999)]
 
 
-def test_a_reader_in_a_text_that_is_still_read_stays_where_they_are() -> None:
+def test_the_view_stays_in_a_text_that_is_still_read() -> None:
     part = MarkdownPart("\n\n".join(["word **bold** " * 7] * 2_000))
     transcript = filled(part, width=30)
     transcript.settle(0, 10)
@@ -238,7 +238,7 @@ def test_a_reader_in_a_text_that_is_still_read_stays_where_they_are() -> None:
         assert transcript.total - top == below or not transcript.line(top).plain.count("**")
 
 
-def test_a_long_text_is_not_read_again_after_its_rows_were_let_go() -> None:
+def test_a_long_text_is_not_read_again_after_its_rows_were_dropped() -> None:
     part = MarkdownPart(ENDLESS)
     transcript = filled(part, width=40)
     transcript.settle(0, 10)
@@ -304,7 +304,7 @@ def test_while_it_thinks_its_newest_line_is_shown() -> None:
     assert rows_of(transcript, 40)[-1] == "▏ Then that too"
 
 
-def test_opened_thinking_is_laid_out_only_where_it_is_looked_at() -> None:
+def test_opened_thinking_is_laid_out_only_at_visible_rows() -> None:
     part = ThinkingPart(ENDLESS)
     transcript = filled(part, width=40)
     part.toggle()

@@ -71,11 +71,11 @@ def test_a_note_says_what_happened(event: AgentEvent, kind: str, words: str) -> 
 
 
 @pytest.mark.parametrize("event", [StatusChanged(status="idle"), McpStatus(server="s", state="ready")])
-def test_what_is_shown_elsewhere_is_no_note(event: AgentEvent) -> None:
+def test_events_shown_elsewhere_leave_no_note(event: AgentEvent) -> None:
     assert note_of(event) is None
 
 
-def test_a_status_is_not_told_twice() -> None:
+def test_a_status_is_not_shown_twice() -> None:
     note = note_of(StepRetry(attempt=2, max=3, wait_s=1.0, error_kind="server", text="HTTP 500 from it", status=500))
 
     assert note is not None
