@@ -41,7 +41,7 @@ def test_a_command_killed_with_the_program_has_an_unknown_outcome(desk: Desk) ->
             app.wait_for_words("You work for long")
             app.wait_for_words("First I look.")
             app.wait_for_words("Now it takes long.")
-            app.wait_for_words("── session goes on")
+            app.wait_for_words("── session resumed")
             app.wait_for_row(r"✔ #1 read  a\.txt")
             app.wait_for_row(r"\? #2 bash .* outcome unknown")
             app.say("what now")

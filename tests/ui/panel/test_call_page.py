@@ -152,7 +152,7 @@ def test_the_decision_is_shown_in_full() -> None:
         "touches  /home/a",
         "· floor: fine",
         "approve for the session by  user",
-        "with the words  go on",
+        "with the note  go on",
         "hook audit (before_tool)  allow · fine · 0.02 s",
     ]
 
@@ -218,7 +218,7 @@ def test_a_call_that_took_over_anothers_work_says_so() -> None:
 
     timing = " ".join(" ".join(sections(seen(QUEUED, taken, ended()))["Timing"]).split())
 
-    assert "taken over retried answer took over a call that ran already" in timing
+    assert "taken over result of the same call in the interrupted response" in timing
     assert not any("taken over" in row for row in sections(seen(QUEUED, STARTED, ended()))["Timing"])
 
 

@@ -424,7 +424,7 @@ def test_calls_without_a_reported_end_are_ended(end: AgentEvent) -> None:
 
 
 def test_a_resumed_session_is_marked() -> None:
-    assert body([SessionLoaded(id="s", events=120)])[0].startswith("── session goes on · 120 events before ─")
+    assert body([SessionLoaded(id="s", events=120)])[0].startswith("── session resumed · 120 earlier events ─")
 
 
 def test_a_decision_of_the_user_is_shown_if_it_changes_the_run() -> None:
@@ -500,7 +500,7 @@ def test_a_command_of_the_user_shows_its_output_once() -> None:
 def test_a_private_command_says_so_and_one_that_failed_how() -> None:
     rows = shown(commanded("!!ls", "no", "denied_user"))
 
-    assert rows == ["", " You  only you see what it gives", "   !!ls", "   no", "   denied user"]
+    assert rows == ["", " You  only you see the output", "   !!ls", "   no", "   denied user"]
 
 
 def test_a_running_command_shows_its_output_so_far() -> None:
@@ -587,4 +587,4 @@ def test_a_call_that_had_not_started_when_the_program_ended_has_no_unknown_outco
     )
 
     assert rows[0] == row
-    assert rows[1].startswith("── session goes on")
+    assert rows[1].startswith("── session resumed")

@@ -26,12 +26,12 @@ from tui_agent.ui.transcript.transcript_notes import note_of
 @pytest.mark.parametrize(
     ("event", "kind", "words"),
     [
-        (SessionSaveFailed(id="s", error="disk full"), "error", "disk full. The conversation goes on"),
+        (SessionSaveFailed(id="s", error="disk full"), "error", "disk full. The conversation continues"),
         (SessionRepaired(id="s", what="last line torn"), "warning", "last line torn"),
         (
             HookFailed(event="e", name="h", error="", timed_out=True, fail_open=True),
             "warning",
-            "in time; the call goes on",
+            "in time; the call continues",
         ),
         (
             InputRejected(filter="pii", reason="a name", source="prompt"),
@@ -44,7 +44,7 @@ from tui_agent.ui.transcript.transcript_notes import note_of
             "Guardrail g (tool input): r",
         ),
         (LoopDetected(tool="read", count=4, action="abort"), "warning", "called read 4 times"),
-        (LoopDetected(tool="read", count=4, action="nudge"), "warning", "it was told so"),
+        (LoopDetected(tool="read", count=4, action="nudge"), "warning", "the model was notified"),
         (McpStatus(server="s", state="failed", error="no such file"), "warning", "Server s is failed: no such file"),
         (BackgroundEnded(task_id="t1", kind="bash", status="ended", code=2), "notice", "t1 ended (exit 2)"),
         (

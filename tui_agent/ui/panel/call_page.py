@@ -21,10 +21,10 @@ MAX_OUTPUT_CHARACTERS = 100_000
 MAX_INPUT_CHARACTERS = 20_000
 """Most characters shown of all arguments together."""
 
-TAKEOVER_NOTE = "retried answer took over a call that ran already"
+TAKEOVER_NOTE = "result of the same call in the interrupted response"
 """Note on a call whose result comes from the same call in an interrupted response."""
 
-NOT_COMPARED = "Not all it changed is known: the workspace has too many files to be compared, or the disk was slow."
+NOT_COMPARED = "Some changes may be missing: the workspace has too many files to compare, or the disk was slow."
 
 _LEAST_OF_ARGUMENT = 200
 _LABEL = 13
@@ -158,7 +158,7 @@ def _decision_rows(view: CallViewState, width: int) -> list[Line]:
         scope = f" for the {resolution.scope}" if resolution.scope != "once" else ""
         rows.extend(_labelled(f"{resolution.decision}{scope} by", resolution.by, width))
         if resolution.note:
-            rows.extend(_labelled("with the words", resolution.note, width))
+            rows.extend(_labelled("with the note", resolution.note, width))
     for hook in view.hooks:
         words = " · ".join(filter(None, (hook.action, hook.reason, seconds_text(hook.ms / 1000) if hook.ms else "")))
         rows.extend(_labelled(f"hook {hook.name} ({hook.event})", words, width))

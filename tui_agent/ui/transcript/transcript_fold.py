@@ -251,7 +251,7 @@ class TranscriptFold:
         self._add(DividerPart(words, style))
 
     def _command_of(self, event: RunStarted) -> CommandPart:
-        private = "only you see what it gives" if event.input.startswith("!!") else ""
+        private = "only you see the output" if event.input.startswith("!!") else ""
         self._add(HeadingPart("You", "you", private))
         part = CommandPart(event.input)
         self._add(part)
@@ -275,7 +275,7 @@ class TranscriptFold:
             case SessionLoaded(events=events, cwd=root):
                 self._root = root
                 self._lose_open_calls()
-                self._add(DividerPart(f"session goes on · {count_text(events, 'event')} before", "notice"))
+                self._add(DividerPart(f"session resumed · {count_text(events, 'earlier event')}", "notice"))
                 self._answers.speaking = False
             case ApprovalRequested(request_id=request_id, session_rule=rule):
                 self._rules[request_id] = rule or ""

@@ -40,7 +40,7 @@ _ENDS: dict[RunReason, Note] = {
     "aborted": ("warning", "cancelled"),
     "error": ("error", "failed"),
     "guardrail": ("error", "halted by a guardrail"),
-    "max_steps": ("warning", "step limit reached · say “continue” to go on"),
+    "max_steps": ("warning", "step limit reached · say “continue” to resume"),
     "budget": ("warning", "budget used up"),
     "loop_detected": ("warning", "halted: the model repeated itself"),
     "input_rejected": ("warning", "the input was refused"),
@@ -64,12 +64,12 @@ def note_of(event: AgentEvent) -> Note | None:
         case StepRetry():
             return "retry", retry_message(event)
         case SessionSaveFailed(error=error):
-            return "error", f"The session could not be saved: {error}. The conversation goes on; nothing is forgotten."
+            return "error", f"The session could not be saved: {error}. The conversation continues in memory."
         case SessionRepaired(what=what):
             return "warning", f"The session was repaired: {what}"
         case HookFailed(name=name, error=error, timed_out=late, fail_open=opened):
             what = "did not answer in time" if late else f"failed: {error}"
-            return "warning", f"Hook {name} {what}; {'the call goes on' if opened else 'the call was denied'}"
+            return "warning", f"Hook {name} {what}; {'the call continues' if opened else 'the call was denied'}"
         case _:
             return _watch_note(event) or _session_note(event)
 
@@ -126,7 +126,7 @@ def _watch_note(event: AgentEvent) -> Note | None:
         case GuardrailTripped(name=name, lane=lane, reason=reason, halted=halted):
             return ("error" if halted else "warning"), f"Guardrail {name} ({lane.replace('_', ' ')}): {reason}"
         case LoopDetected(tool=tool, count=count, action=action):
-            what = "the run was ended" if action == "abort" else "it was told so"
+            what = "the run was ended" if action == "abort" else "the model was notified"
             return "warning", f"The model called {tool} {count} times with the same input; {what}"
         case McpStatus(server=server, state="failed" | "degraded" as state, error=error):
             return "warning", f"Server {server} is {state}{f': {error}' if error else ''}"
