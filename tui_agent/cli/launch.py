@@ -31,7 +31,7 @@ _MODES = tuple(mode.value for mode in PermissionMode)
     "--print",
     "print_mode",
     is_flag=True,
-    help="Run once without a screen and print the final text. PROMPT - reads stdin.",
+    help="Run once without a screen and print the final text. Use - as PROMPT to read stdin.",
 )
 @_option("--demo", is_flag=True, help="Use the built-in offline model: no key, no network.")
 @_option("-c", "--continue", "continue_last", is_flag=True, help="Continue the last session of this directory.")
@@ -68,7 +68,7 @@ _MODES = tuple(mode.value for mode in PermissionMode)
 )
 @_option("--input-format", type=OneOf(("text", "stream-json")), help="With -p: format of stdin. Default: text.")
 @_option("--include-deltas", is_flag=True, help="With stream-json: also write deltas and live output.")
-@_option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Record the screen to a new file.")
+@_option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Record to a new file, for --replay.")
 @_option("--replay", type=click.Path(path_type=Path), metavar="FILE", help="Play a recording: no key, no network.")
 @_option("--trust", is_flag=True, help="Apply this folder's own settings to this run, except its allow rules.")
 @_option("--verbose", is_flag=True, help="Write a debug log.")

@@ -160,8 +160,8 @@ def _decision_rows(view: CallViewState, width: int) -> list[Line]:
         if resolution.note:
             rows.extend(_labelled("with the note", resolution.note, width))
     for hook in view.hooks:
-        words = " · ".join(filter(None, (hook.action, hook.reason, seconds_text(hook.ms / 1000) if hook.ms else "")))
-        rows.extend(_labelled(f"hook {hook.name} ({hook.event})", words, width))
+        answer = " · ".join(filter(None, (hook.action, hook.reason, seconds_text(hook.ms / 1000) if hook.ms else "")))
+        rows.extend(_labelled(f"hook {hook.name} ({hook.event})", answer, width))
     return rows
 
 

@@ -82,9 +82,9 @@ def row_of(call: LedgerCall, context: RowContext) -> tuple[Run, ...]:
     name = f"{one_line(view.name, 16):<5} "
     right, right_style = _right(view, context)
     room = context.width - cell_len(head) - cell_len(number) - cell_len(name) - 1
-    words = cell_len(right) + 2
-    summary = _fitted_summary(view.summary, max(0, room - words))
-    if room < words + 8:
+    used = cell_len(right) + 2
+    summary = _fitted_summary(view.summary, max(0, room - used))
+    if room < used + 8:
         summary, right = "", clip(right, max(0, room))
     gap = " " * max(0, room - cell_len(summary) - cell_len(right))
     return ((head, style), (number, "number"), (name, "name"), (summary, "summary"), (gap, ""), (right, right_style))
@@ -170,10 +170,10 @@ def _waits_for(view: CallViewState, context: RowContext) -> str:
 
 def _ending(view: CallViewState) -> str:
     """Return the result of a call: status unless it is ok, the user's time, the tool's time, size."""
-    words = _ENDINGS[view.status][2] if view.status is not None else ""
+    outcome = _ENDINGS[view.status][2] if view.status is not None else ""
     executed = view.started_at is not None
     parts = [
-        words,
+        outcome,
         "taken over" if view.took_over else "",
         count_text(view.changed_files, "file") if view.changed_files and view.is_compared else "",
         f"you {seconds_text(view.approval_ms / 1000, tenths=False)}" if view.approval_ms >= 1000 else "",

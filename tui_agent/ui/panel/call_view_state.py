@@ -176,9 +176,9 @@ class CallViewState:
         done = "\n".join(change.diff.rstrip("\n") for change in self.changes if change.diff)
         if done:
             return done
-        told = (self.details or {}).get("diff")
-        if isinstance(told, str) and told:
-            return told
+        reported = (self.details or {}).get("diff")
+        if isinstance(reported, str) and reported:
+            return reported
         return self.preview.text if self.preview is not None and self.preview.kind == "diff" else ""
 
     def elapsed_ms(self, now: float) -> float:
@@ -210,7 +210,7 @@ class CallViewState:
             case RunEnded():
                 return self._abandoned(envelope)
             case _:
-                return self._judged(event)
+                return self._apply_decision(event)
         return True
 
     # --- its life -----------------------------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ class CallViewState:
 
     # --- who decided --------------------------------------------------------------------------------------------------
 
-    def _judged(self, event: AgentEvent) -> bool:
+    def _apply_decision(self, event: AgentEvent) -> bool:
         match event:
             case PermissionDecided():
                 self.decision = event
@@ -373,14 +373,14 @@ def fitted(text: str, limit: int = RESULT_LIMIT) -> str:
 def _what_of(event: FileChanged) -> str:
     """Return what happened to a file beside added and removed lines."""
     before, after = event.before, event.after
-    words = "" if event.change == "modified" else event.change
+    fact = "" if event.change == "modified" else event.change
     if before is not None and after is not None and before.mode != after.mode:
-        words = f"mode {before.mode:04o} → {after.mode:04o}"
+        fact = f"mode {before.mode:04o} → {after.mode:04o}"
     same = before is not None and after is not None and before.digest == after.digest != ""
     if event.diff or same:
-        return words
+        return fact
     sizes = [bytes_text(state.size) for state in (before, after) if state is not None]
-    return ", ".join(filter(None, (words, " → ".join(sizes))))
+    return ", ".join(filter(None, (fact, " → ".join(sizes))))
 
 
 def _image_words(block: ImageBlock) -> str:

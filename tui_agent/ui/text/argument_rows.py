@@ -103,9 +103,9 @@ def verdict_rows(part: DecisionPart, width: int) -> list[Line]:
     """Return one part of the decision: sign and text, and below it the rule or the reason."""
     sign, style = _VERDICTS[part.decision]
     rows = prefixed_lines(_marked([(visible(part.text), "exact")], width - 2), ((f"{sign} ", style),), (("  ", ""),))
-    words = " · ".join(filter(None, (part.rule, part.reason)))
-    if words:
-        rows.extend(row.prefixed(("    ", "")) for row in wrapped([(visible(words), "muted")], width - 4))
+    reason = " · ".join(filter(None, (part.rule, part.reason)))
+    if reason:
+        rows.extend(row.prefixed(("    ", "")) for row in wrapped([(visible(reason), "muted")], width - 4))
     return rows
 
 

@@ -87,8 +87,8 @@ class AnswerFold:
             self.append(answer, answer.thinking)
         if text != (answer.text.text if answer.text else ""):
             self._rewrite(answer, text)
-        if (words := truncation_text(message.stop_reason)) is not None:
-            self.append(answer, NotePart("warning", words))
+        if (warning := truncation_text(message.stop_reason)) is not None:
+            self.append(answer, NotePart("warning", warning))
         self._close(message_id)
 
     def discard(self, message_id: str) -> list[Part]:
@@ -126,12 +126,12 @@ class AnswerFold:
 
     def _prepare(self, answer: Answer, length: int) -> None:
         answer.prepared += length
-        words = f"… prepares a call ({bytes_text(answer.prepared)})"
+        text = f"… prepares a call ({bytes_text(answer.prepared)})"
         if answer.preparing is None:
-            answer.preparing = TextPart(words, "muted")
+            answer.preparing = TextPart(text, "muted")
             self.append(answer, answer.preparing)
         else:
-            answer.preparing.replace(words)
+            answer.preparing.replace(text)
             self._transcript.refresh(answer.preparing)
 
     def _rewrite(self, answer: Answer, text: str) -> None:

@@ -247,8 +247,8 @@ class TranscriptFold:
             return
         if event.error and not self._already_reported(event.error):
             self._add(NotePart("error", event.error, gap=True))
-        style, words = run_end_text(event)
-        self._add(DividerPart(words, style))
+        style, text = run_end_text(event)
+        self._add(DividerPart(text, style))
 
     def _command_of(self, event: RunStarted) -> CommandPart:
         private = "only you see the output" if event.input.startswith("!!") else ""

@@ -86,7 +86,7 @@ def retry_message(event: StepRetry) -> str:
 
 def run_end_text(event: RunEnded) -> tuple[str, str]:
     """Return style and text of the line that ends a run."""
-    kind, words = _ENDS[event.reason]
+    kind, outcome = _ENDS[event.reason]
     numbers = [
         seconds_text(event.total_ms / 1000) if event.total_ms else "",
         count_text(event.steps, "step") if event.steps > 1 else "",
@@ -96,7 +96,7 @@ def run_end_text(event: RunEnded) -> tuple[str, str]:
         else "",
         money_text(event.cost) if event.cost else "",
     ]
-    return kind, " · ".join([words, *filter(None, numbers)])
+    return kind, " · ".join([outcome, *filter(None, numbers)])
 
 
 def truncation_text(reason: StopReason | None) -> str | None:
@@ -108,12 +108,12 @@ def rewind_text(event: SessionRewound) -> str:
     """Return what the rewind restored, and what not."""
     what = one_line(event.text.strip(), 80)
     head = f"Took back what “{what}” changed" if event.call_id else f"Went back to before “{what}”"
-    words = [
+    parts = [
         f"{count_text(event.removed, 'message')} taken back" if event.conversation else "",
         f"changed back: {names_text(event.files)}" if event.files else "",
         f"left as they are: {names_text(event.left)}" if event.left else "",
     ]
-    return " · ".join([head, *filter(None, words), "/rewind undoes it"])
+    return " · ".join([head, *filter(None, parts), "/rewind undoes it"])
 
 
 def _watch_note(event: AgentEvent) -> Note | None:

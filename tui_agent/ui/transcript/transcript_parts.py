@@ -143,8 +143,8 @@ class DividerPart(Part):
 
     def layout(self, width: int) -> list[Line]:
         """Return one row."""
-        words = one_line(self._text, width - 6)
-        runs: tuple[Run, ...] = ((f"{HEAD}── ", "rule"), (f"{words} ", self._style))
+        shown = one_line(self._text, width - 6)
+        runs: tuple[Run, ...] = ((f"{HEAD}── ", "rule"), (f"{shown} ", self._style))
         used = sum(len(text) for text, _ in runs)
         return [Line(clipped((*runs, ("─" * max(0, width - used - 1), "rule")), width))]
 
@@ -197,7 +197,7 @@ class CallsPart(Part):
         cancelled, unknown = statuses.count("cancelled"), statuses.count("interrupted")
         fine = sum(status in _FINE for status in statuses)
         failed = len(statuses) - denied - skipped - cancelled - unknown - fine
-        told = (
+        counts = (
             (failed, "failed", "error"),
             (denied, "denied", "warning"),
             (skipped, "skipped", "muted"),
@@ -205,7 +205,7 @@ class CallsPart(Part):
             (unknown, "with unknown outcome", "warning"),
         )
         runs: list[Run] = []
-        for count, word, style in told:
+        for count, word, style in counts:
             if count:
                 runs.extend(((" · ", "muted"), (f"{count} {word}", style)))
         return runs
@@ -263,10 +263,10 @@ class CommandPart(Part):
             row.prefixed((BODY, ""))
             for row in wrapped([(sanitise(ends_of(self._command, MAX_COMMAND_CHARACTERS)), "strong")], room)
         ]
-        told = self._output.strip("\n")
-        last = told.rsplit("\n", MAX_OUTPUT_ROWS)[-MAX_OUTPUT_ROWS:] if told else []
+        output = self._output.strip("\n")
+        last = output.rsplit("\n", MAX_OUTPUT_ROWS)[-MAX_OUTPUT_ROWS:] if output else []
         lines = sanitise("\n".join(line[: width * 8] for line in last)).split("\n") if last else []
-        hidden = self._lines_gone + told.count("\n") + 1 - MAX_OUTPUT_ROWS
+        hidden = self._lines_gone + output.count("\n") + 1 - MAX_OUTPUT_ROWS
         if hidden > 0:
             above = f"… {count_text(hidden, 'more line')} above; enter opens all of it"
             rows.append(Line(clipped(((f"{BODY}{above}", "muted"),), width)))

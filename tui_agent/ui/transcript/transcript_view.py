@@ -56,11 +56,11 @@ class TranscriptView(LineView):
     def render_line(self, y: int) -> Strip:
         """Return one row of the widget; the last one also shows how much is new below."""
         strip = call_or_fallback(lambda: super(TranscriptView, self).render_line(y), self._blank)
-        words = self.news
-        if words and y == self.size.height - 1:
+        news = self.news
+        if news and y == self.size.height - 1:
             width = self.size.width
-            left = strip.crop(0, max(0, width - len(words) - 1))
-            chip = Strip([Segment(words[:width], self.style_named("chip"))])
+            left = strip.crop(0, max(0, width - len(news) - 1))
+            chip = Strip([Segment(news[:width], self.style_named("chip"))])
             return Strip.join([left, chip, Strip.blank(1, self.rich_style)]).crop(0, width)
         return strip
 

@@ -315,10 +315,10 @@ class ThinkingPart(Part):
     def layout(self, width: int) -> list[Line]:
         """Return the row above the reasoning."""
         sign = "▾" if self.opened else "▸"
-        told = self._last_line() if self.pinned else self.text[: 8 * width + 512]
-        words = one_line(told.strip(), width) or "…"
+        text = self._last_line() if self.pinned else self.text[: 8 * width + 512]
+        shown = one_line(text.strip(), width) or "…"
         head: tuple[Run, ...] = ((f"{self._margin}{sign} ", "calls"), ("thinking  ", "thinking"))
-        return [Line(head if self.opened else clipped((*head, (words, "muted")), width))]
+        return [Line(head if self.opened else clipped((*head, (shown, "muted")), width))]
 
     def height(self, width: int) -> int:
         """Return the number of its rows with the gap."""
