@@ -1,4 +1,4 @@
-"""`tui-agent` and `python -m tui_agent`."""
+"""Entry point of `tui-agent` and `python -m tui_agent`."""
 
 import os
 import sys
@@ -15,15 +15,14 @@ def exit_on_shortage(error: BaseException) -> None:
 
 
 try:
-    from tui_agent.cli.process_hardening import deny_memory_access
-    from tui_agent.cli.standard_streams import log_uncaught_errors, open_missing_streams
+    from tui_agent.cli.process_setup import deny_memory_access, log_uncaught_errors, open_missing_streams
 except BaseException as error:
     exit_on_shortage(error)
     raise
 
 
 def main() -> None:
-    """Runs the program and exits with its code."""
+    """Run the program and exit with its code."""
     try:
         deny_memory_access()
         open_missing_streams()

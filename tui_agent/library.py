@@ -113,7 +113,35 @@ class Agent(AgentLoop, Generic[OutputT]):
     ```
 
     A permission policy checks every call. Calls that only read inside the workspace run; any other call is denied
-    unless a rule, the mode or `approve` allows it.
+    unless a rule, the mode or `approve` allows it. Nothing is sent or loaded before the first run.
+
+    Args:
+        model: a provider, or the name of a model for `AnthropicProvider` with the key of the environment.
+        tools: functions and tools that the model may call; `coding_tools` returns the built-in ones.
+        system: the system prompt, as text or as a function that returns it. Default: that of the built-in coding
+            agent if there is a workspace, else none.
+        workspace: the agent's directory, named in the system prompt. Default: none is named, and the policy
+            resolves paths against the current one.
+        mode: the decision for calls that no rule decides. Default: ask.
+        rules: permission rules such as `"allow bash(git status:*)"`; the first match decides.
+        policy: decides about calls in place of `mode` and `rules`.
+        approve: answers requests for approval, one at a time; a plain function runs in a thread and may wait for
+            the user. Default: calls that need approval are denied.
+        hooks: hooks before and after calls.
+        guardrails: checks of requests, answers, calls and results.
+        output_type: the type of final answers, such as a pydantic model; `report.output` is its instance.
+        options: execution of calls: scheduling, timeouts, limits.
+        max_steps: maximum steps of one run. Default: unlimited.
+        budget: limits of one run in tokens, cost and time.
+        max_tokens: maximum tokens of an answer. Default: the provider's.
+        temperature: sampling temperature. Default: the provider's.
+        history: the conversation so far.
+        snapshot: an earlier result of `dump`, from which the agent continues.
+        more: other options of `AgentLoopConfig`.
+
+    Raises:
+        ConfigurationError: an option is of the wrong kind, or options exclude each other.
+        TypeError: an option has an unknown name.
     """
 
     def __init__(
@@ -139,47 +167,12 @@ class Agent(AgentLoop, Generic[OutputT]):
         snapshot: AgentLoopSnapshot | None = None,
         **more: Unpack[MoreOptions],
     ) -> None:
-        """Configure the agent; nothing is sent or loaded before its first run.
-
-        Args:
-            model: a provider, or the name of a model for `AnthropicProvider` with the key of the environment.
-            tools: functions and tools that the model may call; `coding_tools` returns the built-in ones.
-            system: the system prompt, as text or as a function that returns it. Default: that of the built-in coding
-                agent if there is a workspace, else none.
-            workspace: the agent's directory, named in the system prompt. Default: none is named, and the policy
-                resolves paths against the current one.
-            mode: the decision for calls that no rule decides. Default: ask.
-            rules: permission rules such as `"allow bash(git status:*)"`; the first match decides.
-            policy: decides about calls in place of `mode` and `rules`.
-            approve: answers requests for approval, one at a time; a plain function runs in a thread and may wait for
-                the user. Default: calls that need approval are denied.
-            hooks: hooks before and after calls.
-            guardrails: checks of requests, answers, calls and results.
-            output_type: the type of final answers, such as a pydantic model; `report.output` is its instance.
-            options: execution of calls: scheduling, timeouts, limits.
-            max_steps: maximum steps of one run. Default: unlimited.
-            budget: limits of one run in tokens, cost and time.
-            max_tokens: maximum tokens of an answer. Default: the provider's.
-            temperature: sampling temperature. Default: the provider's.
-            history: the conversation so far.
-            snapshot: an earlier result of `dump`, from which the agent continues.
-            more: other options of `AgentLoopConfig`.
-
-        Raises:
-            ConfigurationError: an option is of the wrong kind, or options exclude each other.
-            TypeError: an option has an unknown name.
-        """
+        """Configure the agent; see the class for the options."""
         _refuse_unknown(more)
-        owns_provider = isinstance(model, str)
         if policy is not None and (mode is not None or rules):
             raise ConfigurationError("pass a policy, or a mode and rules, not both")
         if approve is not None:
-            if "gate" in more:
-                raise ConfigurationError("pass approve or a gate, not both: a gate has its own approver")
-            if not callable(approve):
-                words = 'to allow every call without approval, use mode="allow"'
-                raise ConfigurationError(f"approve must be a function, got {approve!r}; {words}")
-            more["gate"] = ApprovalGate(approver=_Approver(approve))
+            more["gate"] = _approval_gate(approve, more)
         if snapshot is not None and history:
             raise ConfigurationError("pass a snapshot or a history, not both: a snapshot contains its conversation")
         root = _expect_directory("workspace", workspace) if workspace is not None else None
@@ -202,7 +195,8 @@ class Agent(AgentLoop, Generic[OutputT]):
             history=history,
             **more,
         )
-        self._begin(config if snapshot is None else restored_config(snapshot, config), owns_provider=owns_provider)
+        config = config if snapshot is None else restored_config(snapshot, config)
+        self._begin(config, owns_provider=isinstance(model, str))
         if snapshot is not None:
             self._restore_state(snapshot)
 
@@ -453,6 +447,20 @@ def _refuse_unknown(more: MoreOptions) -> None:
 
 
 # --- approvals --------------------------------------------------------------------------------------------------------
+
+
+def _approval_gate(approve: Approve, more: MoreOptions) -> ApprovalGate:
+    """Return the gate whose approver is `approve`.
+
+    Raises:
+        ConfigurationError: `approve` is not a function, or the options have a gate already.
+    """
+    if "gate" in more:
+        raise ConfigurationError("pass approve or a gate, not both: a gate has its own approver")
+    if not callable(approve):
+        advice = 'to allow every call without approval, use mode="allow"'
+        raise ConfigurationError(f"approve must be a function, got {approve!r}; {advice}")
+    return ApprovalGate(approver=_Approver(approve))
 
 
 class _Approver:

@@ -1,4 +1,4 @@
-"""Whatever lies where a file of ours is expected: the documented error or a notice, never a trace, never a wait."""
+"""Broken or odd files in place of tui-agent's own: the documented error or notice, never a traceback or a wait."""
 
 import json
 import subprocess
@@ -42,7 +42,7 @@ def locations(clean_environment: Path) -> Locations:
 
 
 def one_line_about(path: Path, text: str) -> bool:
-    """Whether it is one short line without anything that acts, and names the path."""
+    """Return True if it is one short line without control characters that names the path."""
     line = text.removesuffix("\n")
     return line.isprintable() and len(line) <= 2_100 and str(path) in line
 
@@ -52,7 +52,7 @@ def one_line_about(path: Path, text: str) -> bool:
 
 @pytest.mark.slow
 @each(BROKEN)
-def test_settings_of_the_user_that_are_broken_are_one_line(
+def test_broken_user_settings_are_an_error_of_one_line(
     put: Put, locations: Locations, capsys: pytest.CaptureFixture[str]
 ) -> None:
     put(locations.user_file)
@@ -65,7 +65,7 @@ def test_settings_of_the_user_that_are_broken_are_one_line(
 
 
 @each(NO_TOML)
-def test_the_line_in_which_the_toml_is_broken_is_named(put: Put, locations: Locations) -> None:
+def test_the_error_names_the_line_of_broken_toml(put: Put, locations: Locations) -> None:
     put(locations.user_file)
 
     with pytest.raises(ConfigurationError, match=r"\(at line [12], column \d+\)|\(at line 1\)|at end of document"):
@@ -73,9 +73,7 @@ def test_the_line_in_which_the_toml_is_broken_is_named(put: Put, locations: Loca
 
 
 @each(GOOD)
-def test_settings_that_say_nothing_are_no_error(
-    put: Put, locations: Locations, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_empty_settings_are_valid(put: Put, locations: Locations, capsys: pytest.CaptureFixture[str]) -> None:
     put(locations.user_file)
 
     assert run_program(["config", "check"]) == 0
@@ -83,7 +81,9 @@ def test_settings_that_say_nothing_are_no_error(
 
 
 @each(BROKEN)
-def test_settings_of_a_project_raise_nothing_else(put: Put, locations: Locations, tmp_path: Path) -> None:
+def test_broken_project_settings_raise_only_configuration_errors(
+    put: Put, locations: Locations, tmp_path: Path
+) -> None:
     file = tmp_path / PROJECT_FILE
     file.parent.mkdir()
     put(file)
@@ -101,10 +101,10 @@ def test_settings_of_a_project_raise_nothing_else(put: Put, locations: Locations
 
 
 @each(UNREADABLE)
-def test_a_rule_is_not_stored_in_broken_settings(put: Put, locations: Locations, tmp_path: Path) -> None:
+def test_broken_settings_are_not_overwritten_by_a_rule(put: Put, locations: Locations, tmp_path: Path) -> None:
     put(locations.user_file)
 
-    with pytest.raises(ConfigurationError, match="cannot be stored"):
+    with pytest.raises(ConfigurationError, match="was not stored"):
         RuleStore(locations, tmp_path).store([Rule.parse("allow", "bash(x)")], "user")
 
 
@@ -113,7 +113,9 @@ def test_a_rule_is_not_stored_in_broken_settings(put: Put, locations: Locations,
 
 @pytest.mark.slow
 @each(BROKEN)
-async def test_broken_settings_keep_the_last_good_ones(put: Put, locations: Locations, tmp_path: Path) -> None:
+async def test_broken_settings_leave_the_last_good_ones_in_force(
+    put: Put, locations: Locations, tmp_path: Path
+) -> None:
     async with engine_in(tmp_path) as (engine, live):
         write(locations.user_file, DENY_MAKE)
         await live.read_again()
@@ -130,7 +132,7 @@ async def test_broken_settings_keep_the_last_good_ones(put: Put, locations: Loca
 
 
 @each(BROKEN)
-async def test_broken_settings_of_a_project_never_loosen_what_runs(
+async def test_broken_project_settings_never_loosen_a_running_agent(
     put: Put, locations: Locations, tmp_path: Path
 ) -> None:
     file = tmp_path / PROJECT_FILE
@@ -147,7 +149,7 @@ async def test_broken_settings_of_a_project_never_loosen_what_runs(
         assert decision(engine, tmp_path, "make") == "deny"
 
 
-async def test_settings_that_are_mended_are_read_again(locations: Locations, tmp_path: Path) -> None:
+async def test_corrected_settings_are_reloaded(locations: Locations, tmp_path: Path) -> None:
     async with engine_in(tmp_path) as (engine, _):
         live = LiveSettings(engine, options_for(tmp_path))
         NO_TOML["deep lists"](locations.user_file)
@@ -158,7 +160,7 @@ async def test_settings_that_are_mended_are_read_again(locations: Locations, tmp
         assert decision(engine, tmp_path, "make") == "deny"
 
 
-# --- other files of ours ----------------------------------------------------------------------------------------------
+# --- other files ------------------------------------------------------------------------------------------------------
 
 DEEP_JSON = b'{"a":' * 100_000
 JSON: dict[str, Put] = {
@@ -172,7 +174,7 @@ JSON: dict[str, Put] = {
 
 @pytest.mark.slow
 @each({**NOT_A_FILE, **NO_TEXT, **JSON})
-def test_answers_about_trust_that_cannot_be_read_are_none(put: Put, locations: Locations, tmp_path: Path) -> None:
+def test_an_unreadable_trust_file_means_no_trust(put: Put, locations: Locations, tmp_path: Path) -> None:
     locations.state_dir.mkdir(parents=True)
     put(locations.state_dir / "trust.json")
 
@@ -181,7 +183,7 @@ def test_answers_about_trust_that_cannot_be_read_are_none(put: Put, locations: L
 
 @pytest.mark.slow
 @each({**NOT_A_FILE, **NO_TEXT, **JSON, **GOOD})
-def test_what_is_no_journal_breaks_no_command(
+def test_a_file_that_is_not_a_journal_breaks_no_command(
     put: Put, locations: Locations, capsys: pytest.CaptureFixture[str]
 ) -> None:
     locations.sessions_dir.mkdir(parents=True)
@@ -196,7 +198,7 @@ def test_what_is_no_journal_breaks_no_command(
 
 @pytest.mark.slow
 @each({**NOT_A_FILE, **NO_TEXT, **JSON, **GOOD})
-def test_what_is_no_recording_is_refused_in_one_line(
+def test_a_file_that_is_not_a_recording_is_refused_in_one_line(
     put: Put, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     put(tmp_path / "r.jsonl")
@@ -206,7 +208,7 @@ def test_what_is_no_recording_is_refused_in_one_line(
 
 
 @each({**NOT_A_FILE, **NO_TEXT, **GOOD})
-def test_instructions_that_cannot_be_read_raise_nothing(put: Put, locations: Locations, tmp_path: Path) -> None:
+def test_unreadable_instructions_raise_nothing(put: Put, locations: Locations, tmp_path: Path) -> None:
     put(tmp_path / "AGENTS.md")
     put(locations.config_dir / "AGENTS.md")
 
@@ -215,7 +217,7 @@ def test_instructions_that_cannot_be_read_raise_nothing(put: Put, locations: Loc
     trust_request_for(tmp_path, locations)
 
 
-def test_a_session_of_a_directory_that_is_no_path_is_passed_over(locations: Locations, tmp_path: Path) -> None:
+def test_a_session_with_an_invalid_directory_is_skipped(locations: Locations, tmp_path: Path) -> None:
     locations.sessions_dir.mkdir(parents=True)
     head = {"v": 1, "seq": 1, "ts": 1, "type": "session.created", "data": {"id": "one", "path": "", "cwd": "/a\0b"}}
     begun = {"v": 1, "seq": 2, "ts": 2, "type": "run.started", "data": {"run_id": "r", "input": "x"}}
@@ -226,7 +228,7 @@ def test_a_session_of_a_directory_that_is_no_path_is_passed_over(locations: Loca
     assert SessionStore(locations.sessions_dir).latest(tmp_path) is None
 
 
-# --- what comes in as lines -------------------------------------------------------------------------------------------
+# --- input as lines ---------------------------------------------------------------------------------------------------
 
 LINES = [
     DEEP_JSON,
@@ -247,7 +249,7 @@ LINES = [
 
 
 @pytest.mark.slow
-def test_every_line_that_is_asked_about_is_answered() -> None:
+def test_permissions_check_answers_every_line() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tui_agent", "permissions", "check"],
         input=b"\n".join(LINES),
@@ -262,7 +264,7 @@ def test_every_line_that_is_asked_about_is_answered() -> None:
 
 
 @pytest.mark.slow
-def test_every_order_that_makes_no_sense_is_named_and_the_next_is_obeyed() -> None:
+def test_malformed_commands_are_reported_and_the_next_one_works() -> None:
     deep_input = b'"input":' + b'{"a":' * 190 + b"1" + b"}" * 190
     orders = [
         *(line for line in LINES if not line.startswith(b'{"tool"')),

@@ -1,4 +1,4 @@
-"""The commands that answer without a screen."""
+"""The commands without a screen."""
 
 import json
 import shutil
@@ -22,7 +22,7 @@ def user_file(clean_environment: Path) -> Path:
     return file
 
 
-def test_config_shows_each_value_with_its_layer(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
+def test_config_show_prints_each_value_with_its_origin(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
     user_file.write_text('model = "mine"\n[permissions]\nrules = [["deny", "bash(rm:*)"]]\n', "utf-8")
 
     shown = json.loads(out_of(capsys, "config", "show", "--json"))
@@ -35,7 +35,7 @@ def test_config_shows_each_value_with_its_layer(capsys: pytest.CaptureFixture[st
     assert f"deny bash(rm:*)  # {user_file}:3" in words
 
 
-def test_config_check_refuses_a_rule_it_cannot_read(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
+def test_config_check_refuses_a_malformed_rule(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
     user_file.write_text('[permissions]\nrules = [\n  ["deny", "bash("],\n]\n', "utf-8")
 
     assert run_program(["config", "check"]) == 2
@@ -44,7 +44,7 @@ def test_config_check_refuses_a_rule_it_cannot_read(capsys: pytest.CaptureFixtur
     assert "bash(" in error
 
 
-def test_config_check_says_why_a_folder_is_not_asked_about(
+def test_config_check_explains_why_a_folder_cannot_be_trusted(
     capsys: pytest.CaptureFixture[str], user_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = tmp_path / "project"
@@ -55,19 +55,19 @@ def test_config_check_says_why_a_folder_is_not_asked_about(
     told = out_of(capsys, "config", "check")
 
     assert "not applied, because this folder is not trusted" in told
-    assert "this folder cannot be trusted before its settings are right" in told
+    assert "this folder can be trusted only after its settings are corrected" in told
     assert "config.toml:2: unknown key `permissions.allow`" in told
 
 
-def test_config_check_names_a_theme_that_does_not_exist(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
+def test_config_check_warns_of_an_unknown_theme(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
     user_file.write_text('[ui]\ntheme = "drak"\n', "utf-8")
 
-    words = f"{user_file}:2: `ui.theme`: there is no theme 'drak'; did you mean dark?\n"
+    words = f"{user_file}:2: `ui.theme`: no theme 'drak'; did you mean dark?\n"
     assert out_of(capsys, "config", "check").endswith(words)
 
 
 def test_config_check_and_path(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
-    assert "settings are fine" in out_of(capsys, "config", "check")
+    assert "settings are valid" in out_of(capsys, "config", "check")
     assert str(user_file) in out_of(capsys, "config", "path")
 
 
@@ -134,52 +134,54 @@ def test_a_session_goes_on_where_it_ended(
 def test_the_doctor_finds_a_broken_setting(user_file: Path, tmp_path: Path) -> None:
     user_file.write_text("modle = 1\n", "utf-8")
 
-    findings = {finding.what: finding for finding in examine(tmp_path)}
+    findings = {finding.subject: finding for finding in examine(tmp_path)}
 
     assert findings["settings"].state == "bad"
-    assert "did you mean" in findings["settings"].words
+    assert "did you mean" in findings["settings"].message
 
 
-def test_the_doctor_names_what_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_reports_settings_and_instructions_that_are_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TUI_AGENT_MODLE", "x")
     (tmp_path / "AGENTS.md").write_text("be kind", "utf-8")
 
-    notes = {finding.what: finding.words for finding in examine(tmp_path) if finding.state == "note"}
+    notes = {finding.subject: finding.message for finding in examine(tmp_path) if finding.state == "note"}
 
     assert "did you mean TUI_AGENT_MODEL?" in notes["settings"]
-    assert "AGENTS.md not read" in notes["trust"]
+    assert "AGENTS.md not used" in notes["trust"]
 
 
-def test_the_doctor_accepts_an_endpoint_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_accepts_an_endpoint_of_your_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:11434")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")
 
     findings = list(examine(tmp_path))
 
-    assert {finding.what: finding.state for finding in findings}["key"] == "ok"
-    assert not any("sk-secret" in finding.words for finding in findings)
+    assert {finding.subject: finding.state for finding in findings}["key"] == "ok"
+    assert not any("sk-secret" in finding.message for finding in findings)
 
 
-def test_the_doctor_tells_whether_commands_can_outlive_the_program(
+def test_the_doctor_reports_whether_commands_can_outlive_the_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def processes() -> tuple[str, str]:
-        (found,) = [finding for finding in examine(tmp_path) if finding.what == "processes"]
-        return found.state, found.words
+        (found,) = [finding for finding in examine(tmp_path) if finding.subject == "processes"]
+        return found.state, found.message
 
-    assert processes() == ("ok", "commands end with everything they start, and with tui-agent")
+    assert processes() == ("ok", "commands end with everything they start, and when tui-agent ends")
 
     monkeypatch.setenv("PATH", str(tmp_path))
     missing = "setpriv of util-linux is not installed: commands may outlive tui-agent if it is killed"
     assert processes() == ("note", missing)
 
 
-def test_the_doctor_tells_whether_commands_can_run_in_the_sandbox(
+def test_the_doctor_reports_whether_commands_can_run_in_the_sandbox(
     user_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def sandbox() -> tuple[str, str]:
-        (found,) = [finding for finding in examine(place) if finding.what == "sandbox"]
-        return found.state, found.words
+        (found,) = [finding for finding in examine(place) if finding.subject == "sandbox"]
+        return found.state, found.message
 
     place, programs = tmp_path / "work", tmp_path / "programs"
     place.mkdir()
@@ -187,18 +189,21 @@ def test_the_doctor_tells_whether_commands_can_run_in_the_sandbox(
     (programs / "bash").symlink_to(shutil.which("bash") or "")
     monkeypatch.setenv("PATH", str(programs))
 
-    assert sandbox() == ("note", "off, and not to be had here: bwrap is not installed")
+    assert sandbox() == ("note", "off, and not available: bwrap is not installed")
     user_file.write_text('sandbox = "bwrap"\n', "utf-8")
-    assert sandbox() == ("bad", 'sandbox = "bwrap" is set, and no command will run: bwrap is not installed')
+    assert sandbox() == (
+        "bad",
+        'sandbox = "bwrap" is set but does not work, so no command can run: bwrap is not installed',
+    )
     (programs / "bwrap").write_text("#!/bin/sh\nexit 0\n", "utf-8")
     (programs / "bwrap").chmod(0o755)
-    assert sandbox() == ("ok", "bwrap works; commands run in it, without network")
+    assert sandbox() == ("ok", "commands run in bwrap, without network")
     user_file.write_text("", "utf-8")
-    assert sandbox() == ("note", 'off; bwrap works here: sandbox = "bwrap" makes commands run in it')
+    assert sandbox() == ("note", 'off; bwrap works here: set sandbox = "bwrap" to run commands in it')
 
 
 @pytest.mark.slow
-def test_no_command_of_a_run_escapes_the_sandbox_that_is_missing(
+def test_no_command_runs_if_the_sandbox_is_missing(
     user_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     place, programs = tmp_path / "work", tmp_path / "programs"
@@ -216,7 +221,7 @@ def test_no_command_of_a_run_escapes_the_sandbox_that_is_missing(
     assert not (place / "ran").exists()
 
 
-def test_config_shows_hooks_as_they_are(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
+def test_config_show_prints_hooks(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
     user_file.write_text('[[hooks]]\non = "after_tool"\ncommand = "redact"\n', "utf-8")
 
     shown = json.loads(out_of(capsys, "config", "show", "--json"))

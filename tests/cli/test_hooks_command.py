@@ -1,4 +1,4 @@
-"""`tui-agent hooks test`: real commands, asked through the program."""
+"""`tui-agent hooks test` with real commands."""
 
 import json
 import re
@@ -29,7 +29,7 @@ def lines_of(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return [re.sub(r" +\d+ ms", " N ms", line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_every_command_of_the_event_says_what_it_would_do_and_why(
+def test_every_hook_of_the_event_prints_its_decision_and_reason(
     settings: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings.write_text(
@@ -51,8 +51,8 @@ def test_every_command_of_the_event_says_what_it_would_do_and_why(
     )
 
 
-@pytest.mark.parametrize(("strict", "then"), [(False, "the call goes on"), (True, "the call is denied")])
-def test_a_command_that_fails_is_named_with_what_that_would_mean(
+@pytest.mark.parametrize(("strict", "then"), [(False, "the call continues"), (True, "the call is denied")])
+def test_a_failed_hook_is_reported_with_its_consequence(
     settings: Path, capsys: pytest.CaptureFixture[str], strict: bool, then: str
 ) -> None:
     settings.write_text(hook("before_tool", "echo broken >&2; exit 9", strict=strict))
@@ -63,13 +63,13 @@ def test_a_command_that_fails_is_named_with_what_that_would_mean(
     assert f"exit code 9: broken; {then})" in capsys.readouterr().out
 
 
-def test_a_command_gets_the_call_and_the_result_as_given(settings: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_hook_gets_the_call_and_the_result_unchanged(settings: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings.write_text(hook("after_tool", "cat > asked.json") + hook("after_tool_observer", "cat > seen.json"))
 
     assert run_program(["hooks", "test", "after_tool", "bash", INPUT, "--result", "a.txt"]) == 0
     assert run_program(["hooks", "test", "after_tool_observer", "bash", INPUT, "--result", "a.txt"]) == 0
 
-    assert [line.split()[0] for line in lines_of(capsys)] == ["allow", "allow"]
+    assert [line.split()[0] for line in lines_of(capsys)] == ["allow", "done"]
     asked, seen = json.loads(Path("asked.json").read_text()), json.loads(Path("seen.json").read_text())
     result = {"content": "a.txt", "is_error": False, "details": None}
     question = {"call_id": "call_test", "tool": "bash", "input": {"command": "ls"}, "result": result}
@@ -77,14 +77,14 @@ def test_a_command_gets_the_call_and_the_result_as_given(settings: Path, capsys:
     assert seen == {"event": "after_tool_observer", "status": "ok", **question}
 
 
-def test_without_commands_it_says_where_they_stand(settings: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_hooks_the_settings_file_is_named(settings: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings.write_text(hook("after_tool", "exit 9"))
 
     code = run_program(["hooks", "test", "before_tool", "bash", INPUT])
 
     assert (code, capsys.readouterr().out) == (
         0,
-        f"no command is asked before_tool; one is set with [[hooks]] in {settings}\n",
+        f"no hook is set for before_tool; add one with [[hooks]] in {settings}\n",
     )
 
 
@@ -93,11 +93,11 @@ def test_without_commands_it_says_where_they_stand(settings: Path, capsys: pytes
     [
         (["before_tol", "bash", INPUT], "did you mean before_tool?"),
         (["before_tool", "bahs", INPUT], "no tool 'bahs'; did you mean bash?"),
-        (["before_tool", "bash", "{"], "the tool's input is no JSON"),
-        (["before_tool", "bash", "[1]"], "must be a JSON object"),
+        (["before_tool", "bash", "{"], "the input is not valid JSON"),
+        (["before_tool", "bash", "[1]"], "the input must be a JSON object"),
     ],
 )
-def test_a_misspelt_word_is_answered_in_one_line_with_the_right_one(
+def test_a_misspelt_argument_is_one_line_with_the_right_value(
     settings: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
 ) -> None:
     assert run_program(["hooks", "test", *arguments]) == 2

@@ -1,4 +1,4 @@
-"""What a killed program left running is named in one line, and ended when that is asked for."""
+"""Commands that a killed program left running are named in one line, and ended on request."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 
 from tests.tools.test_process_tree import lives
-from tui_agent.cli.leftover_commands import NOTHING, LeftoverCommand, LeftoverCommands
+from tui_agent.cli.leftover_commands import NONE_RUNNING, LeftoverCommand, LeftoverCommands
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.session.lost_processes import LostProcess
@@ -19,7 +19,7 @@ Start = Callable[[str], LostProcess]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts a command that nobody waits for any more."""
+    """Return a function that starts a command as if left by a killed program."""
     started: list[subprocess.Popen[bytes]] = []
 
     def begin(command: str) -> LostProcess:
@@ -41,7 +41,7 @@ async def told_by(left: LeftoverCommands, act: Callable[[LeftoverCommands], Awai
         return [one.event for one in heard.drain() if isinstance(one.event, Noticed | Warned)]
 
 
-async def test_what_still_runs_is_named_with_the_way_to_end_it(start: Start) -> None:
+async def test_running_commands_are_named_with_the_command_that_ends_them(start: Start) -> None:
     server = start("npm   start\n --port 1")
     left = LeftoverCommands([server], EventBus(), "/jobs kill")
 
@@ -55,7 +55,7 @@ async def test_what_still_runs_is_named_with_the_way_to_end_it(start: Start) -> 
     assert shown == [Noticed(code="left_running", text=text)]
 
 
-async def test_of_many_commands_the_first_are_named(start: Start) -> None:
+async def test_only_the_first_of_many_commands_are_named(start: Start) -> None:
     left = LeftoverCommands([start(f"sleep {number}") for number in range(5)], EventBus(), "/jobs kill")
 
     (warned,) = await told_by(left, LeftoverCommands.warn)
@@ -65,7 +65,7 @@ async def test_of_many_commands_the_first_are_named(start: Start) -> None:
     assert warned.text.endswith(") and 2 more commands. /jobs kill ends them.")
 
 
-async def test_one_command_is_ended_by_its_number_and_the_rest_at_once(start: Start) -> None:
+async def test_commands_are_ended_by_process_id_or_all_at_once(start: Start) -> None:
     one, two = start("one"), start("two")
     left = LeftoverCommands([one, two], EventBus(), "/jobs kill")
 
@@ -79,17 +79,17 @@ async def test_one_command_is_ended_by_its_number_and_the_rest_at_once(start: St
     await left.end(None)
     assert not lives(two.process.pid)
     (nothing,) = await told_by(left, lambda left: left.end(None))
-    assert nothing == Noticed(code="left_ended", text=NOTHING)
+    assert nothing == Noticed(code="left_ended", text=NONE_RUNNING)
 
 
-async def test_where_nothing_is_left_nothing_is_said() -> None:
+async def test_without_leftover_commands_there_is_no_warning() -> None:
     left = LeftoverCommands([], EventBus(), "/jobs kill")
 
     assert await told_by(left, LeftoverCommands.warn) == []
-    assert await told_by(left, LeftoverCommands.report) == [Noticed(code="left_running", text=NOTHING)]
+    assert await told_by(left, LeftoverCommands.report) == [Noticed(code="left_running", text=NONE_RUNNING)]
 
 
-def test_a_command_is_shown_in_a_few_words(start: Start) -> None:
+def test_a_command_is_shown_shortened(start: Start) -> None:
     lost = start("x" * 100)
 
     assert str(LeftoverCommand(lost, (1, 2, 3, 4, 5))) == f"{'x' * 59}… (pid 1, 2, 3 and 2 more)"

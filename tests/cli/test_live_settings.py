@@ -1,4 +1,4 @@
-"""Changed rules and modes take effect while the program runs, for pending calls too."""
+"""Changed settings apply while the program runs, rules and modes also to calls that wait for an approval."""
 
 import asyncio
 import os
@@ -60,7 +60,7 @@ def decision(engine: Engine, folder: Path, command: str) -> str:
     return engine.policy.check(bash, {"command": command}).decision
 
 
-async def test_rules_and_mode_hold_as_soon_as_they_are_read(tmp_path: Path) -> None:
+async def test_rules_and_mode_apply_as_soon_as_they_are_read(tmp_path: Path) -> None:
     async with engine_in(tmp_path) as (engine, live):
         demo_rules = {rule.text for rule in engine.policy.rules if rule.origin == "--demo"}
         with engine.bus.subscribe() as heard:
@@ -82,7 +82,7 @@ async def test_rules_and_mode_hold_as_soon_as_they_are_read(tmp_path: Path) -> N
         assert engine.policy.mode is PermissionMode.ASK
 
 
-async def test_outputs_of_a_session_keep_to_the_limit_on_disk(tmp_path: Path) -> None:
+async def test_saved_output_of_a_session_stays_within_the_limit(tmp_path: Path) -> None:
     write(Locations.of_user(os.environ).user_file, 'output_disk_limit = 40_000\n[permissions]\nmode = "allow"\n')
     async with engine_in(tmp_path) as (engine, live):
         with engine.bus.subscribe() as heard:
@@ -96,7 +96,7 @@ async def test_outputs_of_a_session_keep_to_the_limit_on_disk(tmp_path: Path) ->
     assert any("output_disk_limit" in event.text for event in told if isinstance(event, Noticed))
 
 
-async def test_other_settings_are_used_from_the_next_request_on(tmp_path: Path) -> None:
+async def test_other_settings_apply_from_the_next_request(tmp_path: Path) -> None:
     shown: list[str] = []
     async with open_engine(options_for(tmp_path), watched=True) as engine:
         live = LiveSettings(engine, options_for(tmp_path), shown.append)
@@ -118,7 +118,8 @@ async def test_other_settings_are_used_from_the_next_request_on(tmp_path: Path) 
         assert "Be brief." in engine.loop.history.registry.flat("system")
         assert shown == ["light"]
         assert engine.loop.provider is demo, "the offline model stays"
-        assert ["sandbox changed" in event.text for event in told if isinstance(event, Noticed)] == [True]
+        [notice] = [event for event in told if isinstance(event, Noticed)]
+        assert "Changed in the settings: sandbox." in notice.text
 
         engine.locations.user_file.unlink()
         await live.read_again()
@@ -127,7 +128,7 @@ async def test_other_settings_are_used_from_the_next_request_on(tmp_path: Path) 
         assert shown == ["light", "dark"]
 
 
-async def test_another_model_is_asked_unless_there_is_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_model_changes_only_if_there_is_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
     options = replace(options_for(tmp_path), demo=False)
     async with open_engine(options, watched=True) as engine:
@@ -148,7 +149,7 @@ async def test_another_model_is_asked_unless_there_is_no_key(tmp_path: Path, mon
 
 
 @pytest.mark.parametrize("broken", ["[permissions", "nonsense = 1\n", '[permissions]\nrules = [["deny", "bash("]]\n'])
-async def test_a_broken_file_keeps_the_last_good_one_and_says_so(tmp_path: Path, broken: str) -> None:
+async def test_a_broken_file_keeps_the_last_good_settings_with_a_warning(tmp_path: Path, broken: str) -> None:
     async with engine_in(tmp_path) as (engine, live):
         write(engine.locations.user_file, DENY_MAKE)
         await live.read_again()
@@ -160,10 +161,10 @@ async def test_a_broken_file_keeps_the_last_good_one_and_says_so(tmp_path: Path,
         assert decision(engine, tmp_path, "make") == "deny"
         [warning] = [event for event in told if isinstance(event, Warned)]
         assert str(engine.locations.user_file) in warning.text
-        assert "stay as they were" in warning.text
+        assert "stay unchanged" in warning.text
 
 
-async def test_a_project_that_is_changed_cannot_loosen_what_runs(tmp_path: Path) -> None:
+async def test_changed_project_settings_cannot_loosen_a_running_agent(tmp_path: Path) -> None:
     settings = tmp_path / ".tui-agent" / "config.toml"
     write(settings, '[permissions]\nrules = [["deny", "bash(make:*)"], ["allow", "bash(touch:*)"]]\n')
     async with engine_in(tmp_path) as (engine, _):
@@ -185,7 +186,7 @@ async def test_a_project_that_is_changed_cannot_loosen_what_runs(tmp_path: Path)
         assert [event.code for event in told if isinstance(event, Warned)] == ["settings_untrusted"]
 
 
-async def test_a_grant_for_the_user_is_written_and_read_again(tmp_path: Path) -> None:
+async def test_a_grant_for_the_user_is_stored_and_reloaded(tmp_path: Path) -> None:
     async with engine_in(tmp_path) as (engine, live):
         engine.policy.grant("bash(make all)", "user")
         await live.read_again()
@@ -224,7 +225,7 @@ async def test_a_change_between_the_start_and_the_watch_is_applied(tmp_path: Pat
             assert await with_live_settings(engine, options_for(tmp_path), work) == ["settings_read"]
 
 
-async def test_the_first_look_says_nothing_of_settings_as_they_were_at_the_start(tmp_path: Path) -> None:
+async def test_the_first_check_reports_no_unchanged_settings(tmp_path: Path) -> None:
     write(Locations.of_user(os.environ).user_file, DENY_MAKE)
     async with engine_in(tmp_path) as (engine, live):
         engine.loop.set_mode(PermissionMode.PLAN, by="user")
@@ -236,7 +237,7 @@ async def test_the_first_look_says_nothing_of_settings_as_they_were_at_the_start
         assert decision(engine, tmp_path, "make") == "deny"
 
 
-async def test_names_in_the_workspace_that_are_not_utf_8_end_nothing(tmp_path: Path) -> None:
+async def test_names_that_are_not_utf_8_do_not_end_the_watch(tmp_path: Path) -> None:
     async with open_engine(options_for(tmp_path), watched=True) as engine:
 
         async def work() -> list[str]:
@@ -262,7 +263,7 @@ async def test_a_name_that_is_not_utf_8_beside_the_settings_is_a_notice(tmp_path
                 found: list[Noticed] = []
 
                 def told() -> bool:
-                    # Made again and again: nothing says when the watch begins.
+                    # Written repeatedly, because nothing shows when the watch begins.
                     beside.touch()
                     beside.unlink()
                     found.extend(one.event for one in heard.drain() if isinstance(one.event, Noticed))
@@ -277,9 +278,7 @@ async def test_a_name_that_is_not_utf_8_beside_the_settings_is_a_notice(tmp_path
             assert await with_live_settings(engine, options_for(tmp_path), work) == "settings_checked"
 
 
-async def test_settings_that_can_no_longer_be_watched_are_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_failed_watch_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: object) -> None:
         raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad")
 
@@ -305,6 +304,6 @@ async def test_settings_that_can_no_longer_be_watched_are_a_warning(
 
 
 async def until(is_there: Callable[[], bool]) -> None:
-    """Waits for what the system tells of files."""
+    """Wait for the system's reports of changed files."""
     while not is_there():
         await asyncio.sleep(0.05)

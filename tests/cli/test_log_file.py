@@ -1,4 +1,4 @@
-"""The log: errors always, for nobody else to read, and never on the terminal."""
+"""The log: errors always, private to the user, and never on the terminal."""
 
 import logging
 import stat
@@ -39,7 +39,7 @@ def test_verbose_writes_everything(tmp_path: Path) -> None:
     assert "a detail" in (locations(tmp_path).log_dir / LOG_NAME).read_text("utf-8")
 
 
-def test_a_log_that_cannot_be_made_says_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_that_cannot_be_created_prints_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "state").write_text("no directory")
     log_to_file(locations(tmp_path), verbose=False)
 
@@ -48,7 +48,7 @@ def test_a_log_that_cannot_be_made_says_nothing(tmp_path: Path, capsys: pytest.C
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_log_that_is_set_up_again_closes_the_one_before(tmp_path: Path) -> None:
+def test_a_second_log_closes_the_first_one(tmp_path: Path) -> None:
     first, second = locations(tmp_path / "one"), locations(tmp_path / "two")
     log_to_file(first, verbose=True)
     HEARD.debug("one")
@@ -60,7 +60,7 @@ def test_a_log_that_is_set_up_again_closes_the_one_before(tmp_path: Path) -> Non
     assert earlier.stream is None
 
 
-def test_a_record_holds_no_character_that_acts_on_a_terminal(tmp_path: Path) -> None:
+def test_records_contain_no_terminal_control_characters(tmp_path: Path) -> None:
     log_to_file(locations(tmp_path), verbose=False)
     HEARD.error("cannot read %s", "a\x1b]0;x\x07\u202e\u034f.txt")
 

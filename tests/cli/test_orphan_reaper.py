@@ -1,4 +1,4 @@
-"""Orphans of a whole program: the last of them are ended with it, and none stays as a zombie."""
+"""Orphans of the program: they are ended when it exits, and none stays a zombie."""
 
 import asyncio
 import os
@@ -10,8 +10,8 @@ import pytest
 
 from tests.tools.calls import eventually
 from tests.tools.daemons import living_in
-from tui_agent.cli import orphan_reaper
-from tui_agent.cli.orphan_reaper import adopt_orphans
+from tui_agent.cli import leftover_commands
+from tui_agent.cli.leftover_commands import adopt_orphans
 from tui_agent.tools.orphans import is_subreaper, own_children
 
 ORPHANS = 20
@@ -36,10 +36,10 @@ def started(script: str, root: Path) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(["bash", "-c", script], cwd=root)
 
 
-async def test_orphans_that_ended_are_reaped_and_children_keep_their_exit_status(
+async def test_orphans_are_reaped_and_children_keep_their_exit_status(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(orphan_reaper, "_PAUSE", 0.05)
+    monkeypatch.setattr(leftover_commands, "_PAUSE", 0.05)
     before = zombies()
     async with adopt_orphans():
         helper = started(f"for i in {{1..{ORPHANS}}}; do (setsid true &); done; exit 3", tmp_path)
@@ -49,7 +49,7 @@ async def test_orphans_that_ended_are_reaped_and_children_keep_their_exit_status
         assert await program.wait() == 5
 
 
-async def test_the_last_orphans_are_ended_with_the_program(tmp_path: Path) -> None:
+async def test_remaining_orphans_are_ended_with_the_program(tmp_path: Path) -> None:
     async with adopt_orphans():
         script = "(ulimit -S -x unlimited; setsid env -i /bin/sleep 600 >/dev/null 2>&1 & echo $! > pid)"
         assert await asyncio.to_thread(started(script, tmp_path).wait) == 0
@@ -61,7 +61,7 @@ async def test_the_last_orphans_are_ended_with_the_program(tmp_path: Path) -> No
     reap(pid)
 
 
-async def test_a_crash_of_the_program_ends_orphans_and_is_told_as_it_is(tmp_path: Path) -> None:
+async def test_a_crash_ends_orphans_and_is_raised_unchanged(tmp_path: Path) -> None:
     async def crash() -> None:
         async with adopt_orphans():
             helper = started("(ulimit -S -x unlimited; setsid sleep 600 >/dev/null 2>&1 & echo $! > pid)", tmp_path)
@@ -75,7 +75,7 @@ async def test_a_crash_of_the_program_ends_orphans_and_is_told_as_it_is(tmp_path
     reap(int((tmp_path / "pid").read_text()))
 
 
-async def test_a_second_engine_of_the_same_program_leaves_it_to_the_first() -> None:
+async def test_a_second_engine_leaves_orphans_to_the_first() -> None:
     async with adopt_orphans():
         async with adopt_orphans():
             assert is_subreaper()
@@ -83,7 +83,7 @@ async def test_a_second_engine_of_the_same_program_leaves_it_to_the_first() -> N
     assert not is_subreaper()
 
 
-def test_beside_the_main_thread_orphans_are_adopted_as_well(tmp_path: Path) -> None:
+def test_orphans_are_adopted_outside_the_main_thread_too(tmp_path: Path) -> None:
     async def adopt() -> bool:
         async with adopt_orphans():
             return is_subreaper()

@@ -1,4 +1,4 @@
-"""`permissions check` and `explain`, through the program."""
+"""`tui-agent permissions check` and `explain`."""
 
 import json
 import os
@@ -40,20 +40,20 @@ def test_the_example_of_the_contract(tmp_path: Path) -> None:
     ]
 
 
-def test_one_answer_a_line_in_order_whatever_the_line_is(tmp_path: Path) -> None:
+def test_every_line_gets_one_answer_in_order(tmp_path: Path) -> None:
     answers = decide(tmp_path, record("git status"), "no json", "[]", "7", '{"tool":"bash"}', record("rm -rf /"))
 
     assert [answer["decision"] for answer in answers] == ["allow", "deny", "deny", "deny", "deny", "ask"]
     assert {answer["source"] for answer in answers[1:5]} == {"invalid"}
 
 
-def test_a_line_without_anything_gets_its_answer_too(tmp_path: Path) -> None:
+def test_an_empty_line_gets_an_answer_too(tmp_path: Path) -> None:
     answers = decide(tmp_path, "", record("git status"), "  ", "\t", record("git status"))
 
     assert [answer["source"] for answer in answers] == ["invalid", "read_only", "invalid", "invalid", "read_only"]
 
 
-def test_a_rule_that_names_no_tool_is_told(tmp_path: Path) -> None:
+def test_a_rule_with_an_unknown_tool_is_reported(tmp_path: Path) -> None:
     rules = [[["deny", "bsh(rm:*)"]], [["allow", "Bash(rm:*)"]], [["allow", "mcp__x__y"], ["deny", "b*(rm:*)"]]]
     answers = decide(tmp_path, *(record("rm x", rules=each) for each in rules))
 
@@ -65,22 +65,22 @@ def test_a_rule_that_names_no_tool_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"), [("[" * 100_000, "nested too deeply"), ("nojson", "Expecting value")], ids=["deep", "nojson"]
 )
-def test_explain_says_what_is_wrong_with_its_input(capsys: pytest.CaptureFixture[str], text: str, why: str) -> None:
+def test_explain_reports_invalid_input(capsys: pytest.CaptureFixture[str], text: str, why: str) -> None:
     assert run_program(["permissions", "explain", "bash", text]) == 2
 
     told = capsys.readouterr().err
     assert why in told
-    assert "the tool's input is no JSON" in told
+    assert "the input is not valid JSON" in told
     assert len(told.splitlines()) == 1
 
 
-def test_the_floor_holds_in_every_mode(tmp_path: Path) -> None:
+def test_protected_files_are_denied_in_every_mode(tmp_path: Path) -> None:
     line = json.dumps({"tool": "write", "input": {"path": ".git/config", "content": ""}, "mode": "allow"})
 
     assert [(answer["decision"], answer["source"]) for answer in decide(tmp_path, line)] == [("deny", "floor")]
 
 
-def test_explain_names_every_rule_looked_at(
+def test_explain_names_every_rule_that_was_checked(
     capsys: pytest.CaptureFixture[str], clean_environment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""What the program was started with cannot be read by what it runs (safety promise 9)."""
+"""Commands cannot read the environment and memory of the program that runs them (safety promise 9)."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ RUN_A_COMMAND = """
 import asyncio, sys
 from pathlib import Path
 from tests.tools.calls import call
-from tui_agent.cli.process_hardening import deny_memory_access
+from tui_agent.cli.process_setup import deny_memory_access
 from tui_agent.tools import Workspace, default_tools
 
 root = Path(sys.argv[1])
@@ -62,15 +62,15 @@ def test_a_command_does_not_find_the_key_in_the_process_that_runs_it(tmp_path: P
     assert "Permission denied" in shown
 
 
-def test_what_it_runs_is_as_open_as_ever(tmp_path: Path) -> None:
-    """Else debuggers and tracers that a person runs in it would fail."""
-    # Until the program has taken its place, a process shows nothing.
+def test_commands_themselves_stay_readable(tmp_path: Path) -> None:
+    """Otherwise debuggers and tracers that the user runs in a command would fail."""
+    # A process shows nothing until its program has started.
     looks = "for n in $(seq 1000); do tr '\\0' '\\n' < /proc/$!/environ | grep PATH= && break; done"
 
     assert "PATH=" in shown_by(f"sleep 60 & {looks}; kill $!", tmp_path, "kept")
 
 
-def test_the_program_does_so_before_anything_else(tmp_path: Path) -> None:
+def test_the_program_hardens_itself_before_anything_else(tmp_path: Path) -> None:
     look = (
         "import os, sys; from tui_agent import __main__ as program;"
         "program.run_program = lambda _: print(os.stat('/proc/self/environ').st_uid);"

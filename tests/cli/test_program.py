@@ -1,4 +1,4 @@
-"""The command line: commands, one-line errors with the nearest right form, and nothing heavy for small answers."""
+"""The command line: commands, errors of one line with the closest valid form, and light imports."""
 
 import os
 import subprocess
@@ -33,15 +33,15 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
         (["--deny", "bsh(rm:*)", "-p", "x", "--demo"], "names no tool; did you mean bash?"),
         (["--cwd", "/nowhere/at/all"], "/nowhere/at/all"),
         (["--output-format", "jsn", "-p", "x"], "(did you mean json?)"),
-        (["--output-format", "json"], "--output-format goes with -p"),
-        (["--include-deltas"], "--include-deltas goes with -p"),
-        (["--continue", "--resume", "x"], "exclude each other"),
+        (["--output-format", "json"], "--output-format needs -p"),
+        (["--include-deltas"], "--include-deltas needs -p"),
+        (["--continue", "--resume", "x"], "cannot be combined"),
         (["-p", "--resume"], "--resume needs an ID with -p"),
         (["--session", "a", "--no-session"], "--session names a new session"),
-        (["--replay", "x.jsonl", "-p"], "--replay shows a recording as it is; it excludes -p"),
-        (["--replay", "x.jsonl", "--record", "y.jsonl"], "it excludes --record"),
-        (["--replay", "x.jsonl", "--resume"], "it excludes --resume"),
-        (["--replay", "x.jsonl", "hello"], "it excludes a prompt"),
+        (["--replay", "x.jsonl", "-p"], "--replay plays a recording as it is; it cannot be combined with -p"),
+        (["--replay", "x.jsonl", "--record", "y.jsonl"], "it cannot be combined with --record"),
+        (["--replay", "x.jsonl", "--resume"], "it cannot be combined with --resume"),
+        (["--replay", "x.jsonl", "hello"], "it cannot be combined with a prompt"),
         (["--replay", "/nowhere/x.jsonl"], "the recording /nowhere/x.jsonl does not exist"),
         (["--replay", "/"], "the recording / cannot be read"),
         (["--replay", __file__], "is not a recording of tui-agent"),
@@ -49,13 +49,13 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
         (["--record", "/nowhere/x.jsonl", "--demo", "-p", "hello"], "/nowhere/x.jsonl cannot be created: No such file"),
         (["two", "prompts"], "unexpected extra argument"),
         (["doctr"], "did you mean `tui-agent doctor`"),
-        (["-p", "hello", "--demo", "--theme", "lihgt"], "--theme: there is no theme 'lihgt'; did you mean light?"),
+        (["-p", "hello", "--demo", "--theme", "lihgt"], "--theme: no theme 'lihgt'; did you mean light?"),
         (["sessions", "lst"], "lst"),
         (["--allow", "bash(", "-p", "x", "--demo"], "bash("),
         (["--demo", "-p", "--resume", "nothere", "x"], "nothere"),
     ],
 )
-def test_a_usage_error_is_one_line_that_names_it_and_nothing_happens(
+def test_a_usage_error_is_one_line_and_nothing_happens(
     capsys: pytest.CaptureFixture[str], clean_environment: Path, arguments: list[str], words: str
 ) -> None:
     code, out, error = run(capsys, *arguments)
@@ -66,7 +66,7 @@ def test_a_usage_error_is_one_line_that_names_it_and_nothing_happens(
     assert list(clean_environment.rglob("*.jsonl")) == []
 
 
-def test_an_endpoint_of_the_environment_that_is_no_address_is_named(
+def test_an_invalid_endpoint_in_the_environment_is_reported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "localhost:8080")
@@ -74,10 +74,10 @@ def test_an_endpoint_of_the_environment_that_is_no_address_is_named(
     code, _, error = run(capsys, "-p", "hello")
 
     assert code == 2
-    assert "ANTHROPIC_BASE_URL holds no address such as https://host/path" in error
+    assert "ANTHROPIC_BASE_URL is not a URL such as https://host/path" in error
 
 
-def test_in_a_directory_that_is_gone_it_says_so(
+def test_a_deleted_current_directory_is_reported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     gone = tmp_path / "gone"
@@ -88,7 +88,7 @@ def test_in_a_directory_that_is_gone_it_says_so(
     for arguments in (["-p", "hello", "--demo"], ["doctor"], ["tools", "list"]):
         code, _, error = run(capsys, *arguments)
         assert code == 2
-        assert "no longer there" in error
+        assert "no longer exists" in error
         assert error.count("\n") == 1
     assert run(capsys, "--version")[0] == 0
 
@@ -98,7 +98,7 @@ def test_help_names_the_version_option(capsys: pytest.CaptureFixture[str]) -> No
     assert run(capsys, "--demo", "--version")[1] == f"tui-agent {__version__}\n"
 
 
-def test_without_a_key_it_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_error_about_a_missing_key_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, error = run(capsys, "-p", "hello")
 
     assert code == 2
@@ -106,7 +106,7 @@ def test_without_a_key_it_says_what_to_do(capsys: pytest.CaptureFixture[str]) ->
     assert "--demo" in error
 
 
-def test_the_app_needs_a_terminal_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_app_without_a_terminal_suggests_print_mode(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, error = run(capsys, "--demo")
 
     assert code == 2
@@ -124,7 +124,7 @@ def test_version_and_help_are_on_stdout(capsys: pytest.CaptureFixture[str]) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["tools", "list"], ["config", "show"]])
-def test_small_answers_load_neither_screen_nor_sdk(arguments: list[str], tmp_path: Path) -> None:
+def test_light_commands_load_neither_screen_nor_sdk(arguments: list[str], tmp_path: Path) -> None:
     script = (
         "import sys; from tui_agent.cli.program import run_program; "
         f"code = run_program({arguments!r}); "
@@ -144,7 +144,7 @@ def test_small_answers_load_neither_screen_nor_sdk(arguments: list[str], tmp_pat
 
 
 @pytest.mark.slow
-def test_output_that_finds_no_room_is_one_line_and_no_trace() -> None:
+def test_a_full_standard_output_is_an_error_of_one_line() -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "tui_agent", "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False

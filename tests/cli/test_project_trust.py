@@ -1,4 +1,4 @@
-"""Nothing of a project is applied before a person trusts exactly that (safety promise 8)."""
+"""Settings and instructions of a project apply only if the user trusts exactly these (safety promise 8)."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_offer_lists_all_that_the_project_brings(project: Path, locations: Locations) -> None:
+def test_the_request_lists_everything_that_the_project_brings(project: Path, locations: Locations) -> None:
     offer = trust_request_for(project, locations)
 
     assert offer is not None
@@ -68,7 +68,7 @@ def test_trust_without_its_allow_rules_only_tightens(project: Path, locations: L
     assert loaded.files == (project / ".tui-agent" / "config.toml",)
 
 
-def test_accepted_allow_rules_hold_behind_nothing_the_user_denied(project: Path, locations: Locations) -> None:
+def test_accepted_allow_rules_apply_in_the_project_layer(project: Path, locations: Locations) -> None:
     loaded = load_settings(locations, project=project, trust=ProjectTrust(allows=True), environment={})
 
     assert [rule.verdict for rule in loaded.rules] == ["allow", "deny", "ask"]
@@ -92,7 +92,7 @@ def test_an_answer_is_bound_to_the_content(project: Path, locations: Locations) 
     assert any("it changed since you trusted it" in words for words in loaded.ignored)
 
 
-def test_no_is_remembered_and_is_no_trust(project: Path, locations: Locations) -> None:
+def test_a_refusal_is_stored_and_means_no_trust(project: Path, locations: Locations) -> None:
     store, offer = TrustStore(locations), trust_request_for(project, locations)
     assert offer is not None
     store.remember(offer, "no")
@@ -102,7 +102,7 @@ def test_no_is_remembered_and_is_no_trust(project: Path, locations: Locations) -
     assert not store.may_renew(project, SETTINGS.encode())
 
 
-def test_trust_is_in_the_real_folder_and_in_no_other(project: Path, locations: Locations, tmp_path: Path) -> None:
+def test_trust_applies_to_the_real_folder_only(project: Path, locations: Locations, tmp_path: Path) -> None:
     (tmp_path / "alias").symlink_to(project)
     store, offer = TrustStore(locations), trust_request_for(tmp_path / "alias", locations)
     assert offer is not None
@@ -124,7 +124,7 @@ def test_home_and_root_are_never_trusted(locations: Locations, clean_environment
     assert TrustStore(locations).trust_in(clean_environment) is None
 
 
-def test_what_is_kept_is_ours_alone_and_damage_means_no(project: Path, locations: Locations) -> None:
+def test_the_trust_file_is_private_and_a_damaged_one_means_no_trust(project: Path, locations: Locations) -> None:
     store, offer = TrustStore(locations), trust_request_for(project, locations)
     assert offer is not None
     store.remember(offer, "all")
@@ -144,7 +144,9 @@ def test_what_is_kept_is_ours_alone_and_damage_means_no(project: Path, locations
         assert not store.knows(offer)
 
 
-def test_what_cannot_be_read_or_kept_is_told(project: Path, locations: Locations, tmp_path: Path) -> None:
+def test_unreadable_and_unwritable_files_are_configuration_errors(
+    project: Path, locations: Locations, tmp_path: Path
+) -> None:
     offer = trust_request_for(project, locations)
     assert offer is not None
     locations.state_dir.write_text("a file", "utf-8")
@@ -166,7 +168,7 @@ def test_what_cannot_be_read_or_kept_is_told(project: Path, locations: Locations
 
 @pytest.fixture
 def words_only(project: Path) -> Path:
-    """A repository that brings instructions and no settings; the working directory is inside."""
+    """Return a directory inside a repository that has instructions and no settings."""
     (project / ".tui-agent" / "config.toml").unlink()
     (project / ".git").mkdir()
     (project / "src").mkdir()
@@ -178,7 +180,7 @@ def read(folder: Path, locations: Locations, *, given: bool = False) -> list[str
     return [layer.text.rpartition("\n")[2] for layer in folder_trust(folder, locations, given=given).instructions]
 
 
-def test_instructions_alone_are_an_offer_too(words_only: Path, locations: Locations) -> None:
+def test_instructions_alone_need_trust_too(words_only: Path, locations: Locations) -> None:
     offer = trust_request_for(words_only, locations)
 
     assert offer is not None
@@ -186,7 +188,7 @@ def test_instructions_alone_are_an_offer_too(words_only: Path, locations: Locati
     assert (offer.settings, offer.tightening, offer.allows, offer.refused) == ((), (), (), ())
 
 
-def test_instructions_are_read_once_they_are_trusted(words_only: Path, locations: Locations) -> None:
+def test_instructions_apply_once_they_are_trusted(words_only: Path, locations: Locations) -> None:
     locations.config_dir.mkdir()
     (locations.config_dir / "AGENTS.md").write_text("be mine", "utf-8")
     store, offer = TrustStore(locations), trust_request_for(words_only, locations)
@@ -194,7 +196,7 @@ def test_instructions_are_read_once_they_are_trusted(words_only: Path, locations
     before = folder_trust(words_only, locations)
     assert read(words_only, locations) == ["be mine"]
     assert not before.is_trusted
-    assert "../AGENTS.md, CLAUDE.md not read, because this folder is not trusted; --trust" in before.left_out[0]
+    assert "../AGENTS.md, CLAUDE.md not used: this folder is not trusted; --trust" in before.left_out[0]
 
     store.remember(offer, "no")
     assert store.knows(offer)
@@ -208,7 +210,7 @@ def test_instructions_are_read_once_they_are_trusted(words_only: Path, locations
     assert folder_trust(words_only, locations).left_out == ()
 
 
-def test_other_instructions_are_another_question_and_the_settings_stay(project: Path, locations: Locations) -> None:
+def test_changed_instructions_need_trust_again_and_settings_keep_it(project: Path, locations: Locations) -> None:
     store, offer = TrustStore(locations), trust_request_for(project, locations)
     assert offer is not None
     store.remember(offer, "all")
@@ -218,12 +220,12 @@ def test_other_instructions_are_another_question_and_the_settings_stay(project: 
     assert changed is not None
     assert not store.knows(changed)
     assert (state.instructions, state.is_trusted) == ((), False)
-    assert "they are not what was trusted" in state.left_out[0]
+    assert "changed since they were trusted" in state.left_out[0]
     loaded = load_settings(locations, project=project, trust=store.trust_in(project), environment={})
     assert loaded.settings.model == "expensive"
 
 
-def test_other_settings_leave_trusted_instructions_as_they_are(project: Path, locations: Locations) -> None:
+def test_changed_settings_leave_trusted_instructions_in_force(project: Path, locations: Locations) -> None:
     store, offer = TrustStore(locations), trust_request_for(project, locations)
     assert offer is not None
     store.remember(offer, "all")
@@ -235,7 +237,7 @@ def test_other_settings_leave_trusted_instructions_as_they_are(project: Path, lo
     assert folder_trust(project, locations).is_trusted
 
 
-def test_an_answer_that_says_nothing_of_instructions_is_about_none(project: Path, locations: Locations) -> None:
+def test_an_answer_without_instructions_covers_none(project: Path, locations: Locations) -> None:
     store, offer = TrustStore(locations), trust_request_for(project, locations)
     assert offer is not None
     locations.state_dir.mkdir()
@@ -268,7 +270,7 @@ def test_settings_that_cannot_be_read_are_not_trusted(project: Path, locations: 
     assert not folder_trust(project, locations, given=True).is_trusted
 
 
-def test_commands_that_a_project_wants_asked_are_never_run(project: Path, locations: Locations) -> None:
+def test_hooks_of_a_project_never_run(project: Path, locations: Locations) -> None:
     hooks = '[[hooks]]\non = "before_tool"\ncommand = "curl evil.example"\n'
     (project / ".tui-agent" / "config.toml").write_text(hooks, "utf-8")
 
@@ -279,7 +281,7 @@ def test_commands_that_a_project_wants_asked_are_never_run(project: Path, locati
 
 
 @pytest.mark.parametrize("how", ["pipe", "endless"])
-def test_what_is_no_file_holds_up_nobody_and_is_told(tmp_path: Path, locations: Locations, how: str) -> None:
+def test_special_files_are_reported_and_never_block(tmp_path: Path, locations: Locations, how: str) -> None:
     file = tmp_path / "project" / PROJECT_FILE
     file.parent.mkdir(parents=True)
     if how == "pipe":
@@ -305,7 +307,7 @@ def secret(tmp_path: Path) -> Path:
     return tmp_path / "keys" / "id"
 
 
-def test_instructions_that_lead_out_are_not_read_and_the_question_says_so(
+def test_instructions_that_link_out_of_the_repository_are_not_used(
     words_only: Path, locations: Locations, secret: Path
 ) -> None:
     (words_only / "CLAUDE.md").unlink()
@@ -321,7 +323,7 @@ def test_instructions_that_lead_out_are_not_read_and_the_question_says_so(
 
 
 @pytest.mark.parametrize("is_directory", [False, True])
-def test_settings_that_lead_out_are_not_read_and_the_question_says_so(
+def test_settings_that_link_out_of_the_repository_are_not_used(
     project: Path, locations: Locations, secret: Path, is_directory: bool
 ) -> None:
     settings = project / PROJECT_FILE
@@ -344,9 +346,7 @@ def test_settings_that_lead_out_are_not_read_and_the_question_says_so(
         assert loaded.ignored == (f"{settings} {words}",)
 
 
-def test_a_folder_that_brings_only_links_out_of_it_asks_nothing(
-    project: Path, locations: Locations, secret: Path
-) -> None:
+def test_a_folder_with_only_outside_links_needs_no_trust(project: Path, locations: Locations, secret: Path) -> None:
     (project / PROJECT_FILE).unlink()
     (project / "AGENTS.md").unlink()
     (project / "AGENTS.md").symlink_to(secret)
@@ -368,7 +368,7 @@ def test_links_within_the_repository_are_followed(project: Path, locations: Loca
     assert offer.links == ()
 
 
-def test_a_link_that_is_put_elsewhere_is_another_question(project: Path, locations: Locations, secret: Path) -> None:
+def test_a_changed_link_needs_trust_again(project: Path, locations: Locations, secret: Path) -> None:
     (project / "AGENTS.md").rename(project / "one.md")
     (project / "two.md").write_text("be cruel", "utf-8")
     (project / "AGENTS.md").symlink_to("one.md")

@@ -1,11 +1,11 @@
-"""What is told of a rule before it is stored: where it would stand, and which calls it would have answered."""
+"""Facts about a rule before it is stored: its file, and the calls that it would allow."""
 
 from pathlib import Path
 
 import pytest
 
 from tui_agent.agent import AgentLoop, AgentLoopConfig
-from tui_agent.cli.rule_impact import RuleImpact
+from tui_agent.cli.rules_and_tools import RuleImpact
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, user_message
 from tui_agent.providers import ScriptedProvider
@@ -38,13 +38,13 @@ def record(tmp_path: Path) -> RuleImpact:
     return RuleImpact(loop, policy, Locations(tmp_path / "config", tmp_path / "state"), tmp_path)
 
 
-def test_the_files_of_each_scope(record: RuleImpact, tmp_path: Path) -> None:
+def test_each_scope_has_its_file(record: RuleImpact, tmp_path: Path) -> None:
     assert record.file_of("user") == str(tmp_path / "config" / "config.toml")
     assert record.file_of("project") == str(tmp_path / ".tui-agent" / "config.toml")
     assert record.file_of("session") is None
 
 
-def test_the_calls_that_a_rule_would_have_answered(record: RuleImpact) -> None:
+def test_the_calls_that_a_rule_would_allow(record: RuleImpact) -> None:
     assert record.answered("bash(make all:*)", "c8") == ["bash  make all -j4", "bash  make all"]
     assert record.answered("bash(make install)\nbash(make all -j8)", "c1") == [
         "bash  make install",

@@ -1,4 +1,4 @@
-"""Rules that a person gave are kept in the settings, with everything else as it was."""
+"""The user's rules are stored in the settings, which otherwise stay unchanged."""
 
 import os
 import tomllib
@@ -73,7 +73,7 @@ theme = "dark"  # at night
         '[ui]\ntheme = "dark"\n',
     ],
 )
-def test_wherever_there_is_no_list_yet_one_is_made(before: str) -> None:
+def test_a_missing_list_is_created(before: str) -> None:
     after = with_rule(before, MAKE)
 
     assert rules_in(after) == [["allow", "bash(make all)"]]
@@ -82,7 +82,7 @@ def test_wherever_there_is_no_list_yet_one_is_made(before: str) -> None:
             assert tomllib.loads(after)[key] == value
 
 
-def test_text_of_any_kind_is_kept_as_it_is_and_once() -> None:
+def test_rules_of_any_text_are_stored_unchanged_and_once() -> None:
     odd = Rule.parse("allow", "bash(echo \"a\\b\" 'c' \u00e9 [x])")
     once = with_rule("", odd)
 
@@ -92,7 +92,7 @@ def test_text_of_any_kind_is_kept_as_it_is_and_once() -> None:
 
 
 @pytest.mark.parametrize("before", ["[permissions\n", "permissions = 7\n", "[permissions]\nrules = 7\n"])
-def test_a_file_that_is_no_settings_file_is_not_touched(before: str) -> None:
+def test_a_file_that_is_not_a_settings_file_stays_unchanged(before: str) -> None:
     with pytest.raises(ConfigurationError, match="not stored"):
         with_rule(before, MAKE)
 
@@ -106,7 +106,7 @@ def test_a_grant_for_the_user_is_in_the_users_settings(locations: Locations, pro
     assert [file.name for file in locations.config_dir.iterdir()] == ["config.toml"]
 
 
-def test_a_file_that_is_there_keeps_its_mode_and_its_link(locations: Locations, project: Path, tmp_path: Path) -> None:
+def test_an_existing_file_keeps_its_mode_and_its_link(locations: Locations, project: Path, tmp_path: Path) -> None:
     real = tmp_path / "dotfiles.toml"
     real.write_text("# mine\n", "utf-8")
     real.chmod(0o640)
@@ -119,9 +119,7 @@ def test_a_file_that_is_there_keeps_its_mode_and_its_link(locations: Locations, 
     assert "# mine" in real.read_text("utf-8")
 
 
-def test_a_grant_for_a_project_without_settings_makes_them_and_they_are_trusted(
-    locations: Locations, project: Path
-) -> None:
+def test_a_grant_creates_trusted_settings_in_a_project_without_any(locations: Locations, project: Path) -> None:
     store = RuleStore(locations, project)
     store.store([MAKE], "project")
     store.store([Rule.parse("allow", "bash(make test)")], "project")
@@ -131,7 +129,7 @@ def test_a_grant_for_a_project_without_settings_makes_them_and_they_are_trusted(
     assert {rule.layer for rule in loaded.rules} == {"project"}
 
 
-def test_what_the_project_brings_is_not_trusted_by_adding_to_it(locations: Locations, project: Path) -> None:
+def test_a_grant_does_not_extend_trust_to_the_projects_own_rules(locations: Locations, project: Path) -> None:
     settings = project / ".tui-agent" / "config.toml"
     settings.parent.mkdir()
     settings.write_text('[permissions]\nrules = [["allow", "bash"]]\n', "utf-8")
@@ -153,7 +151,9 @@ def test_what_the_project_brings_is_not_trusted_by_adding_to_it(locations: Locat
         store.store([MAKE], "project")
 
 
-def test_a_project_that_leads_elsewhere_is_not_written(locations: Locations, project: Path, tmp_path: Path) -> None:
+def test_settings_linked_outside_the_project_are_not_written(
+    locations: Locations, project: Path, tmp_path: Path
+) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (project / ".tui-agent").symlink_to(elsewhere)
@@ -163,19 +163,19 @@ def test_a_project_that_leads_elsewhere_is_not_written(locations: Locations, pro
     assert list(elsewhere.iterdir()) == []
 
 
-def test_what_cannot_be_written_is_told(locations: Locations, project: Path) -> None:
+def test_a_failed_write_is_a_configuration_error(locations: Locations, project: Path) -> None:
     locations.config_dir.write_text("a file", "utf-8")
 
-    with pytest.raises(ConfigurationError, match="cannot be stored"):
+    with pytest.raises(ConfigurationError, match="was not stored"):
         RuleStore(locations, project).store([MAKE], "user")
     os.unlink(locations.config_dir)
     locations.config_dir.mkdir()
     locations.user_file.write_bytes(b"\xff\xff")
-    with pytest.raises(ConfigurationError, match="cannot be stored"):
+    with pytest.raises(ConfigurationError, match="was not stored"):
         RuleStore(locations, project).store([MAKE], "user")
 
 
-def test_other_scopes_are_not_kept(locations: Locations, project: Path) -> None:
+def test_other_scopes_are_not_stored(locations: Locations, project: Path) -> None:
     RuleStore(locations, project).store([MAKE], "session")
 
     assert not locations.config_dir.exists()

@@ -1,4 +1,4 @@
-"""Too few descriptors or too little memory: one sentence and exit code 1, from whichever import or call met it."""
+"""Too few descriptors or too little memory: one sentence and exit code 1, wherever it happens."""
 
 import errno
 import os
@@ -16,11 +16,11 @@ pytestmark = pytest.mark.slow
 
 MEGABYTE = 1 << 20
 LEAST = 5
-"""Descriptors with which Python itself can start, three of them the standard streams."""
+"""Descriptors that Python itself needs to start, the three standard streams among them."""
 
 
 def limited(tmp_path: Path, kind: int, limit: int, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
-    """The program under a limit, as `ulimit` sets it."""
+    """Run the program under a limit of `ulimit`."""
     return subprocess.run(
         [sys.executable, "-m", "tui_agent", *arguments],
         cwd=tmp_path,
@@ -47,8 +47,9 @@ def caused(error: BaseException, cause: BaseException) -> BaseException:
         (OSError(errno.ENOMEM, "Cannot allocate memory"), "not enough memory"),
         (ImportError("x.so: failed to map segment from shared object"), "not enough memory"),
         (SystemError("error return without exception set"), "not enough memory"),
-        (RuntimeError("can't start new thread"), "no further thread can be started"),
-        (FileNotFoundError(2, "No usable temporary directory found in ['/tmp']"), "no temporary file can be made"),
+        (SystemError("<function f at 0x7f> returned NULL without setting an exception"), "not enough memory"),
+        (RuntimeError("can't start new thread"), "cannot start another thread"),
+        (FileNotFoundError(2, "No usable temporary directory found in ['/tmp']"), "cannot create a temporary file"),
         (caused(ValueError("x"), caused(KeyError("y"), MemoryError())), "not enough memory"),
         (BaseExceptionGroup("a", [KeyError(), ExceptionGroup("b", [MemoryError()])]), "not enough memory"),
     ],
@@ -64,7 +65,7 @@ def test_a_shortage_is_found_however_deep_it_is(error: BaseException, words: str
     "error",
     [OSError(errno.ENOENT, "x"), ImportError("x"), RuntimeError("x"), SystemError("x"), KeyboardInterrupt(), OSError()],
 )
-def test_any_other_error_is_none(error: BaseException) -> None:
+def test_other_errors_are_not_shortages(error: BaseException) -> None:
     error.__context__ = ValueError()
     error.__context__.__context__ = error
 
@@ -114,7 +115,7 @@ def test_with_little_memory_it_ends_with_a_sentence(tmp_path: Path, arguments: t
     done = limited(tmp_path, resource.RLIMIT_AS, limit * MEGABYTE, *arguments)
 
     if b"Fatal Python error" in done.stderr or done.returncode < 0:
-        return  # The interpreter itself could not start, or a library of it ended the process.
+        return  # The interpreter itself could not start, or one of its libraries ended the process.
     assert b"Traceback" not in done.stderr
     assert done.returncode in (0, 1)
 
@@ -127,7 +128,7 @@ def test_a_run_is_refused_where_the_memory_limit_is_below_its_needs(
     done = limited(tmp_path, resource.RLIMIT_AS, limit * MEGABYTE, *arguments)
 
     assert done.stderr.decode() == (
-        f"tui-agent: not enough memory: the limit is {limit} MiB of addresses, and a run needs {NEEDED_MIB}:"
+        f"tui-agent: not enough memory: the address limit is {limit} MiB, and a run needs {NEEDED_MIB}:"
         f" raise it, for example with `ulimit -v {NEEDED_MIB * 1024}`\n"
     )
     assert done.stdout == b""
@@ -136,7 +137,7 @@ def test_a_run_is_refused_where_the_memory_limit_is_below_its_needs(
 
 def test_doctor_says_that_the_memory_limit_is_too_low(tmp_path: Path) -> None:
     assert (
-        b"memory     not enough memory: the limit is 256 MiB"
+        b"memory     not enough memory: the address limit is 256 MiB"
         in limited(tmp_path, resource.RLIMIT_AS, 256 * MEGABYTE, "doctor").stdout
     )
     assert b"memory" not in limited(tmp_path, resource.RLIMIT_NOFILE, 256, "doctor").stdout

@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full or read by no one: one sentence, and nothing is written anywhere else."""
+"""Standard streams that are closed, full or without a reader: one sentence, and no output in other files."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ FORMATS = ("text", "json", "stream-json")
 
 
 def without(tmp_path: Path, closed: Sequence[int], *arguments: str) -> "subprocess.CompletedProcess[bytes]":
-    """The program started with some of its standard streams closed."""
+    """Run the program with some of its standard streams closed."""
 
     def close() -> None:
         for number in closed:
@@ -42,7 +42,7 @@ def test_a_run_whose_output_is_closed_fails_and_writes_into_no_other_file(
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_a_run_whose_output_finds_no_room_fails(tmp_path: Path, form: str) -> None:
+def test_a_run_with_a_full_output_fails(tmp_path: Path, form: str) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [sys.executable, "-m", "tui_agent", *DEMO, form, "list files"],
@@ -57,7 +57,7 @@ def test_a_run_whose_output_finds_no_room_fails(tmp_path: Path, form: str) -> No
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_a_reader_that_is_gone_costs_no_words(tmp_path: Path, form: str) -> None:
+def test_a_closed_reader_causes_no_message(tmp_path: Path, form: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     try:
@@ -92,7 +92,7 @@ def test_a_closed_input_is_empty(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("config", "show"), ("tools", "list")], ids=" ".join)
-def test_a_command_whose_output_is_closed_says_so(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_a_command_with_closed_output_reports_that(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     done = without(tmp_path, [1], *arguments)
 
     assert done.returncode == 2
@@ -103,13 +103,13 @@ def test_with_all_three_closed_it_still_ends(tmp_path: Path) -> None:
     assert without(tmp_path, [0, 1, 2], "config", "show").returncode == 2
 
 
-def test_a_theme_of_the_settings_that_is_unknown_is_a_warning_without_a_screen(
+def test_an_unknown_theme_in_the_settings_is_a_warning_without_a_screen(
     tmp_path: Path, clean_environment: Path
 ) -> None:
     settings = clean_environment / ".config" / "tui-agent" / "config.toml"
     settings.parent.mkdir(parents=True)
     settings.write_text('[ui]\ntheme = "drak"\n', "utf-8")
-    words = f"tui-agent: warning: {settings}:2: `ui.theme`: there is no theme 'drak'; did you mean dark?\n".encode()
+    words = f"tui-agent: warning: {settings}:2: `ui.theme`: no theme 'drak'; did you mean dark?\n".encode()
 
     assert without(tmp_path, [], *DEMO, "text", "list files").stderr == words
 

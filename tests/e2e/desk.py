@@ -76,9 +76,9 @@ class App(Terminal):
         return found[0]
 
     def wait_for_question(self, tool: str) -> str:
-        """Waits until a question about this tool is on the screen and its answers count; the colour of the keys tells.
+        """Wait until the screen shows a question about this tool and accepts answers.
 
-        Before, key and words are drawn alike.
+        The keys have a colour of their own from then on.
         """
         self.wait_for(f"wants to run {tool}")
         self.wait_until_armed("esc not now")
@@ -165,10 +165,10 @@ class Desk:
         return sorted((self.home / ".local/state/tui-agent/sessions").glob("*.jsonl"))
 
     def events(self) -> list[dict[str, Any]]:
-        """Every event of the only session, as the installed program reads it back.
+        """Return every event of the only session, as the installed program reads it.
 
         Raises:
-            AssertionError: the program finds something wrong with it.
+            AssertionError: the program reports a problem with the journal.
         """
         listed = json.loads(self.run("sessions", "list", "--json").stdout)
         assert len(listed) == 1

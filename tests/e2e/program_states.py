@@ -115,7 +115,7 @@ def _going_back(app: App) -> None:
 
 
 def _picking(app: App) -> None:
-    app.wait_for("Go on with which session?")
+    app.wait_for("Resume which session?")
 
 
 def _trusting(app: App) -> None:

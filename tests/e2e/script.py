@@ -19,12 +19,12 @@ def calls(*blocks: Block, **more: Any) -> Reply:
 
 
 def text_block(text: str) -> Block:
-    """Text."""
+    """Return a text block."""
     return {"type": "text", "text": text}
 
 
 def call(name: str, **arguments: Any) -> Block:
-    """A tool call."""
+    """Return a tool call."""
     return {"type": "tool_use", "name": name, "input": arguments}
 
 
@@ -34,15 +34,15 @@ def until(name: str) -> Block:
 
 
 def fails(status: int, error_type: str, **headers: str) -> Reply:
-    """An error in place of an answer."""
+    """Return an error response."""
     return {"status": status, "error_type": error_type, "error_message": f"scripted {error_type}", "headers": headers}
 
 
 def bodies_of(server: ServerProcess) -> list[dict[str, Any]]:
-    """What the program asked, each checked as strictly as the real API would.
+    """Return the bodies of the requests, each checked as strictly as by the real API.
 
     Raises:
-        AssertionError: a request would have been refused.
+        AssertionError: the API would refuse a request.
     """
     requests = server.requests
     assert [request["problems"] for request in requests] == [[] for _ in requests]

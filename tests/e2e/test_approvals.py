@@ -163,7 +163,7 @@ def test_going_back_from_s_stores_no_rule(desk: Desk) -> None:
     assert text_of(desk) == "one\n2\nthree\n"
 
 
-def test_esc_means_not_now_and_ctrl_y_asks_again(desk: Desk) -> None:
+def test_esc_postpones_and_ctrl_y_asks_again(desk: Desk) -> None:
     with asked(desk, changing(says("Changed at last."))) as (app, server):
         app.press("escape")
         app.wait_for_row(r"▲ edit needs you: .*ctrl\+y answer")

@@ -19,7 +19,7 @@ WRITE = call("write", path="new.txt", content="x\n")
 
 
 def lines_of(text: str) -> list[dict[str, Any]]:
-    """One object a line, each line ended."""
+    """Return the objects of JSON lines; the last line must be complete."""
     assert not text or text.endswith("\n")
     return [json.loads(line) for line in text.splitlines()]
 
@@ -68,7 +68,7 @@ class Piped:
 
 @contextmanager
 def piped(desk: Desk, script: list[Reply], *options: str) -> Iterator[tuple[Piped, ServerProcess]]:
-    """The program in both stream formats."""
+    """Start the program with both stream formats."""
     formats = ("-p", "--input-format", "stream-json", "--output-format", "stream-json")
     with ServerProcess(script, desk.root) as server:
         process = subprocess.Popen(

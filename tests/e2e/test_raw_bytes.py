@@ -60,7 +60,7 @@ def test_a_session_with_a_hostile_title_is_listed_and_chosen_safely(desk: Desk) 
     assert acting_in(listed.stdout.encode()) == []
 
     with ServerProcess([], desk.root) as server, desk.app_on(server, "--resume") as app:
-        app.wait_for("Go on with which session?")
+        app.wait_for("Resume which session?")
         app.press("enter")
         app.ready()
         app.press("up")

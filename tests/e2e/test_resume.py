@@ -39,7 +39,7 @@ def test_a_command_killed_with_the_program_is_reported_as_unknown(desk: Desk) ->
             app.wait_for_words("You work for long")
             app.wait_for_words("First I look.")
             app.wait_for_words("Now it takes long.")
-            app.wait_for_words("── session goes on")
+            app.wait_for_words("── session resumed")
             app.wait_for_row(r"✔ #1 read  a\.txt")
             app.wait_for_row(r"\? #2 bash .* outcome unknown")
             app.say("what now")
@@ -166,7 +166,7 @@ def test_continue_without_a_session_prints_one_line(desk: Desk) -> None:
     with desk.app("--demo", "--continue") as app:
         assert app.wait_for_end() == 2
         assert ALTERNATE_SCREEN not in app.screen.modes
-        assert "there is no session of" in app.screen.text
+        assert "has no session to continue" in app.screen.text
 
 
 def test_a_torn_journal_is_resumed_and_reported(desk: Desk) -> None:
@@ -248,4 +248,4 @@ def test_quitting_while_a_session_loads_does_not_wait_for_it(desk: Desk) -> None
         app.say("and then this")
         app.wait_for_status("opening · 1 message to be sent")
         app.quit()
-        assert "left before this was sent: and then this" in app.screen.text
+        assert "this message was not sent: and then this" in app.screen.text

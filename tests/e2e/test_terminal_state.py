@@ -169,7 +169,7 @@ def test_suspend_and_resume_restore_the_screen(desk: Desk) -> None:
 def test_a_misspelt_theme_prevents_the_start(desk: Desk) -> None:
     with desk.app("--demo", "--theme", "drak") as app:
         assert app.wait_for_end() == 2
-        assert "there is no theme 'drak'; did you mean dark?" in app.screen.text
+        assert "no theme 'drak'; did you mean dark?" in app.screen.text
         assert ALTERNATE_SCREEN not in app.screen.modes
 
 
@@ -179,4 +179,4 @@ def test_a_redirected_screen_is_refused_with_a_message(desk: Desk) -> None:
         shell.type("tui-agent --demo 2>errors; echo ended with $?")
         shell.press("enter")
         shell.wait_for("ended with 2")
-    assert "standard error is none" in (desk.work / "errors").read_text("utf-8")
+    assert "standard error is not one" in (desk.work / "errors").read_text("utf-8")

@@ -13,7 +13,7 @@ def test_the_tour_is_watched_steered_and_approved(desk: Desk) -> None:
         app.say("fix the failing test")
         app.wait_for_all("✔ #1 read", "✔ #2 read", "✔ #3 read")
 
-        # The tests run, and their output comes in live.
+        # The tests run, and their output appears live.
         app.wait_for_row(r"[◐◓◑◒] #4 bash  python3 -m pytest .* \d")
         app.wait_for_row(r"│ +\.\.")
         app.say("also show prices.py")

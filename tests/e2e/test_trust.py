@@ -57,7 +57,7 @@ def test_a_paste_does_not_answer_the_trust_question(desk: Desk) -> None:
     ("key", "rules"),
     [("t", [["deny", "bash(make:*)"]]), ("a", [["deny", "bash(make:*)"], ["allow", "bash(touch:*)"]])],
 )
-def test_a_yes_is_kept_for_exactly_these_settings(desk: Desk, key: str, rules: list[list[str]]) -> None:
+def test_a_yes_is_stored_for_exactly_these_settings(desk: Desk, key: str, rules: list[list[str]]) -> None:
     bring(desk)
     with desk.app("--demo") as app:
         app.wait_for_all("its own settings")
@@ -92,7 +92,7 @@ def test_without_a_screen_nothing_is_applied_unless_requested(
 
 
 @pytest.mark.parametrize("options", [(), ("--trust",)])
-def test_instructions_reach_the_model_only_where_they_are_trusted(desk: Desk, options: tuple[str, ...]) -> None:
+def test_only_trusted_instructions_reach_the_model(desk: Desk, options: tuple[str, ...]) -> None:
     (desk.work / "AGENTS.md").write_text("Say meow.\n", "utf-8")
     script = [calls(call("bash", command="git status")), says("Done.")]
     with ServerProcess(script, desk.root) as server:
@@ -100,12 +100,12 @@ def test_instructions_reach_the_model_only_where_they_are_trusted(desk: Desk, op
         asked = bodies_of(server)
 
     assert ("Say meow." in json.dumps(asked[0])) is bool(options)
-    assert ("AGENTS.md not read, because this folder is not trusted; --trust" in done.stderr) is (not options)
+    assert ("AGENTS.md not used: this folder is not trusted; --trust" in done.stderr) is (not options)
     assert ("Permission denied" in str(results_in(asked[-1]))) is (not options)
     assert "TUI_AGENT_MODLE: unknown variable; did you mean TUI_AGENT_MODEL?" in done.stderr
 
 
-def test_a_file_that_leads_out_of_the_repository_never_reaches_the_model(desk: Desk) -> None:
+def test_a_file_linked_outside_the_repository_never_reaches_the_model(desk: Desk) -> None:
     (desk.home / "key").write_text("a private key\n", "utf-8")
     (desk.work / "AGENTS.md").symlink_to(desk.home / "key")
     bring(desk)
@@ -123,7 +123,7 @@ def test_a_file_that_leads_out_of_the_repository_never_reaches_the_model(desk: D
         app.quit()
 
 
-def test_a_grant_for_the_project_holds_in_the_next_session(desk: Desk) -> None:
+def test_a_grant_for_the_project_applies_in_the_next_session(desk: Desk) -> None:
     script = [calls(call("bash", command="touch made.txt")), says("Done.")]
     answer = {"type": "approval", "decision": "approve", "scope": "project"}
     with ServerProcess([*script, *script], desk.root) as server:

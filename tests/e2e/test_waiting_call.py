@@ -73,5 +73,5 @@ def test_rules_allowed_for_the_session_apply_after_a_resume(desk: Desk) -> None:
     assert (done.returncode, done.stdout) == (0, "Written again.\n")
     assert (desk.work / "new.txt").read_text() == "x\n"
     assert [event["data"]["text"] for event in desk.events() if event["type"] == "notice"] == [
-        "Allowed for this session before: write(/new.txt)."
+        "Still allowed for this session: write(/new.txt)."
     ]

@@ -17,7 +17,7 @@ from tui_agent import __version__
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built without network: the build tool is part of the development environment."""
+    """Build the wheel without network: the build tool is part of the development environment."""
     target = tmp_path_factory.mktemp("wheel")
     build = [
         sys.executable,
@@ -37,7 +37,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh environment with the wheel; its dependencies are those of this environment, the package itself is not."""
+    """Return a fresh environment with the wheel and the dependencies of this environment, without its package."""
     root = tmp_path_factory.mktemp("environment")
     venv.create(root, with_pip=False)
     python = root / "bin" / "python"

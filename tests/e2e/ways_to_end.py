@@ -85,10 +85,10 @@ WAYS = {
 
 
 def end_it(desk: Desk, state: State, way: Way, longest: float = PATIENCE) -> float:
-    """Brings the program into a state, ends it, and looks at what is left; returns how many seconds it took to go.
+    """Bring the program into a state, end it, and check what is left; return the seconds that its exit took.
 
     Raises:
-        AssertionError: something was not as promised.
+        AssertionError: a promise of docs/safety.md is broken.
     """
     state.prepare(desk)
     with ServerProcess(state.script(desk), desk.root) as server, desk.app_on(server, *state.arguments) as app:

@@ -5,6 +5,7 @@ from typing import get_args
 import pytest
 
 from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.messages import Usage
 from tui_agent.protocol.reports import (
     INVALID_OUTPUT,
     AgentRunReport,
@@ -22,8 +23,8 @@ ENDS_WELL = {"done", "terminated"}
 TABLE: list[tuple[RunReason, type[RunError], str]] = [
     ("error", RunFailedError, "the run failed: the server is busy"),
     ("guardrail", GuardrailTrippedError, "a guardrail ended the run: said so far"),
-    ("max_steps", RunLimitError, "the run reached its step cap"),
-    ("budget", RunLimitError, "the run used up its budget"),
+    ("max_steps", RunLimitError, "the run reached its step limit (3)"),
+    ("budget", RunLimitError, "the run used up its budget (45 tokens, $0.02, 7 s)"),
     ("loop_detected", RunLimitError, "the run repeated itself"),
     ("input_rejected", InputRefusedError, "an input filter refused the message: said so far"),
     ("stopped", RunInterruptedError, "the run was stopped"),
@@ -37,10 +38,14 @@ def report_of(reason: RunReason, error: str | None = None, error_kind: str | Non
         model="m",
         started_at=1,
         completed_at=2,
-        total_ms=1.0,
+        total_ms=9000.0,
+        total_approval_wait_ms=2000.0,
         reason=reason,
         user_message="x",
         final_text="said so far",
+        step_count=3,
+        total_usage=Usage(input_tokens=40, output_tokens=5),
+        cost_usd=0.02,
         error=error,
         error_kind=error_kind,
     )

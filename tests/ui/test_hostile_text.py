@@ -9,7 +9,7 @@ from tui_agent.protocol.events import Failed, Noticed, StepRetry, TodoItem, Todo
 from tui_agent.protocol.messages import ToolCall
 from tui_agent.protocol.permissions import DecisionPart
 from tui_agent.protocol.tool import Preview
-from tui_agent.ui.app.control_character_filter import ControlCharacterFilter, plain
+from tui_agent.ui.app.base_app import ControlCharacterFilter, plain
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import WorkingDirectory
 

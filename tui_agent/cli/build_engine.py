@@ -1,8 +1,7 @@
-"""Puts an agent together from options, settings and a session: the one place that knows all parts."""
+"""Builds an agent from options, settings and a session, with everything that a front end needs beside it."""
 
 import asyncio
 import os
-import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -25,36 +24,33 @@ from tui_agent.execution import (
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.events import Noticed, UsageUpdated, Warned
-from tui_agent.protocol.messages import Usage
+from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
 from tui_agent.rewind import Rewinder
-from tui_agent.session import JournalWriter, SessionStore, StoredSession
+from tui_agent.session import JournalWriter, StoredSession
 from tui_agent.session.store import CONTENTS_NAME
 from tui_agent.settings import LoadedSettings, Locations, RuleSetting, Settings
+from tui_agent.tools import Sandbox
 from tui_agent.tools.content_store import ContentStore
 
 from .controlling_terminal import say_error
-from .credentials import Credentials
-from .effective_settings import prepare_settings
+from .effective_settings import Credentials, prepare_settings, wrong_theme_setting
 from .hooks_command import command_hooks
 from .launch_options import LaunchOptions
-from .leftover_commands import LeftoverCommands
-from .loop_watchdog import log_loop_stalls
-from .orphan_reaper import adopt_orphans
-from .project_trust import folder_trust
-from .rules_and_tools import built_in_tools, parse_rules, policy_of, sandbox_of
-from .session_choice import find_session_to_resume
+from .leftover_commands import LeftoverCommands, adopt_orphans
+from .log_file import log_loop_stalls
+from .project_trust import FolderTrust, folder_trust
+from .resume import open_session, restore_grants, usage_of
+from .rules_and_tools import build_policy, build_sandbox, built_in_tools, parse_rules
 from .session_facts import session_facts
 
 if TYPE_CHECKING:
-    # Loaded where something is recorded only.
+    # Imported at run time only by a program that records.
     from tui_agent.recording import RecordingSink
 
 HEADLESS_MAX_STEPS = 16
-"""Steps of a run without a screen, where nothing else is set (C35)."""
+"""Default step limit of a run without a screen, where no user watches it."""
 ONLY_AT_START = (
     "base_url",
     "hooks",
@@ -64,10 +60,10 @@ ONLY_AT_START = (
     "permissions.rule_resolution",
     "ui.reduced_motion",
 )
-"""Settings that are not changed while the agent works."""
+"""Settings whose changes take effect at the next start."""
 APPENDED_LAYER = "user.append"
 APPENDED_PRIORITY = 20
-"""Behind the system prompt, before everything that changes."""
+"""Position of this layer: after the system prompt, before everything that changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +73,18 @@ class Engine:
     loop: AgentLoop
     bus: EventBus
     policy: PermissionPolicy
-    left_running: LeftoverCommands | None
-    """Commands that still run because tui-agent was killed; None for a session that is new or not saved."""
+    leftover_commands: LeftoverCommands | None
+    """Commands that are still running since tui-agent was killed; None for a session that is new or not saved."""
     rewinder: Rewinder | None
-    """Goes back to earlier moments; None where nothing is kept."""
+    """Restores earlier moments; None without a journal."""
     gate: ApprovalGate
-    keep: Callable[[], Awaitable[None]] | None
-    """Returns once everything told so far is in the journal; None where nothing is kept."""
-    past: Iterator[Envelope]
-    """What was told before. To be taken once: a long past takes a lot of memory."""
+    flush_journal: Callable[[], Awaitable[None]] | None
+    """Returns once every event so far is in the journal; None without one."""
+    past_events: Iterator[Envelope]
+    """Earlier events of the session. Consume it once: the events of a long session take much memory."""
     loaded: LoadedSettings
     locations: Locations
-    ask: Callable[[Settings], ModelProvider]
+    make_provider: Callable[[Settings], ModelProvider]
     """Makes the provider for other settings; it is closed with the engine.
 
     Raises:
@@ -96,17 +92,34 @@ class Engine:
     """
 
 
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """Inputs of the engine's parts. Deleted once the parts are built, because a long session takes much memory."""
+
+    options: LaunchOptions
+    locations: Locations
+    loaded: LoadedSettings
+    session: StoredSession
+    archive: Path
+    """Directory for long tool output."""
+    contents: ContentStore | None
+    """Contents of files before their changes; None without a journal."""
+    bus: EventBus
+    journal: JournalWriter | None
+    sandbox: Sandbox | None
+
+
 @asynccontextmanager
 async def open_engine(
     options: LaunchOptions, *, watched: bool, resume_pending_calls: bool = False, sink: "RecordingSink | None" = None
 ) -> AsyncGenerator[Engine]:
-    """An engine for as long as the context is open; leaving it writes the journal and closes connections.
+    """Build an engine; when the context closes, write the journal and close connections.
 
     Args:
-        options: what the command line asked for.
-        watched: whether somebody sees questions and can answer them; else what would be asked is denied.
+        options: the command line.
+        watched: True if a user can answer approval requests; otherwise they are denied.
         resume_pending_calls: True if the first run resumes the calls that waited for an approval at the end.
-        sink: notes what the model sends.
+        sink: records what the model sends.
 
     Raises:
         ConfigurationError: settings, rules or credentials are missing or wrong; nothing was started.
@@ -117,118 +130,232 @@ async def open_engine(
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(log_loop_stalls())
         await stack.enter_async_context(adopt_orphans())
-        provider, loaded = await _provider(options, loaded, stack, sink)
+        provider, loaded = await _open_provider(options, loaded, stack, sink)
         rules = parse_rules(loaded.rules)
-        session, archive = await asyncio.to_thread(_open_session, options, locations, stack)
-        bus = EventBus(session.origin(), first_seq=session.next_seq)
-        recorder = None
-        if session.path is not None:
-            expected = session.size if session.resumed else None
-            recorder = JournalWriter(bus, session.path, expected_size=expected)
-            stack.callback(_report_unsaved_session, recorder)
-            await stack.enter_async_context(recorder)
-        # What nobody keeps is not taken up: the next program would do it once more.
-        resume_pending_calls = resume_pending_calls and session.path is not None
-        left = session.resumable_conversation if resume_pending_calls else None
-        keep = recorder.flush_or_warn if recorder is not None else None
-        session.announce(bus, __version__, resume_pending_calls=resume_pending_calls)
-        left_running = _left_running(options, session, bus)
-        if left_running is not None:
-            await left_running.warn()
-        if session.resumed and session.path is None:
-            bus.publish(Noticed(code="not_kept", text="Nothing that is said from here on is kept."))
-        folder = await asyncio.to_thread(folder_trust, options.cwd, locations, given=options.trust)
-        unseen = await asyncio.to_thread(_ui_setting_warnings, loaded, locations) if options.print_mode else ()
-        for words in (*loaded.unknown_variables, *loaded.ignored, *folder.left_out, *unseen):
-            bus.publish(Warned(code="left_out", text=words))
-        spent = _spent(session)
-        sandbox = sandbox_of(loaded.settings, locations, archive)
-        policy = policy_of(
-            loaded, rules, options.cwd, locations, archive, sandbox=sandbox, is_trusted=folder.is_trusted
-        )
-        _restore_grants(policy, session.grants(options.cwd), bus)
-        gate = ApprovalGate(interactive=watched)
-        contents = ContentStore(archive / CONTENTS_NAME) if session.path is not None else None
-        private = (locations.config_dir, locations.state_dir)
-        tools = built_in_tools(
+        start = await _open_session(options, locations, loaded, stack)
+        bus, journal = start.bus, start.journal
+        # A journal must record that calls were resumed, or the next program would resume them once more.
+        resume_pending_calls = resume_pending_calls and journal is not None
+        start.session.announce(bus, __version__, resume_pending_calls=resume_pending_calls)
+        leftover = await _warn_of_leftovers(start)
+        folder = await _publish_notices(start)
+        policy = build_policy(
+            loaded,
+            rules,
             options.cwd,
-            archive,
-            sandbox,
-            contents,
-            private,
-            output_limit=loaded.settings.output_disk_limit,
-            warn=lambda text: bus.publish(Warned(code="output_disk_limit", text=text)),
+            locations,
+            start.archive,
+            sandbox=start.sandbox,
+            is_trusted=folder.is_trusted,
         )
-        loop = AgentLoop(
-            AgentLoopConfig(
-                provider=provider,
-                tools=tools,
-                system=options.system or DEFAULT_SYSTEM,
-                context=await session_facts(options.cwd, policy, tools),
-                layers=(*_appended(loaded.settings), *folder.instructions),
-                workspace=options.cwd,
-                bus=bus,
-                policy=policy,
-                gate=gate,
-                hooks=command_hooks(loaded.settings.hooks, options.cwd),
-                options=_execution(loaded.settings, archive),
-                history=session.messages if left is None else left.messages,
-                open_calls=() if left is None else left.calls,
-                compactions=session.compactions,
-                waiting=session.waiting,
-                max_steps=_max_steps(options, loaded.settings),
-                budget=Budget(**dict(loaded.settings.budget)),
-                max_tokens=loaded.settings.max_tokens,
-                session_id=session.id,
-                before_effects=keep,
-                before_requests=keep,
-                usage=spent.total,
-                cost=spent.cost,
-            )
+        restore_grants(policy, start.session.grants(options.cwd), bus)
+        gate = ApprovalGate(interactive=watched)
+        config = await _loop_config(
+            start, provider, policy, gate, folder.instructions, resume_pending_calls=resume_pending_calls
         )
+        loop = AgentLoop(config)
         loop.add_tool(AgentTool(loop))
-        past = iter(session.envelopes)
-        rewinder = _rewinder(loop, bus, recorder, session.path, contents, options.cwd)
-        del session, left
+        rewinder, past_events = _build_rewinder(loop, start), iter(start.session.envelopes)
+        del start
         yield Engine(
             loop=loop,
             bus=bus,
             policy=policy,
-            left_running=left_running,
+            leftover_commands=leftover,
             rewinder=rewinder,
             gate=gate,
-            keep=recorder.flush if recorder is not None else None,
-            past=past,
+            flush_journal=journal.flush if journal is not None else None,
+            past_events=past_events,
             loaded=loaded,
             locations=locations,
-            ask=lambda settings: _recorded_provider(_model(settings, stack), sink),
+            make_provider=lambda settings: _recorded_provider(_make_provider(settings, stack), sink),
         )
 
 
 def apply_settings(engine: Engine, options: LaunchOptions, before: Settings, after: Settings) -> None:
-    """Puts those settings to use that may change while the agent works; the rest waits for the next start.
+    """Apply those settings that may change while the agent works; the others wait for the next start.
 
-    Limits, model and prompt hold from the next request on, the way calls run from the next answer on.
+    Limits, model and prompt take effect with the next request, the execution of calls with the next response.
 
     Raises:
-        ConfigurationError: there is no key for another model; everything else is in use.
+        ConfigurationError: there is no key for another model; everything else is applied.
     """
     loop = engine.loop
     loop.config.max_steps = _max_steps(options, after)
     loop.config.budget = Budget(**dict(after.budget))
     loop.config.max_tokens = after.max_tokens
     if (after.strategy, after.tool_timeout) != (before.strategy, before.tool_timeout):
-        loop.set_options(_execution(after, loop.config.options.archive_dir))
+        loop.set_options(_execution_options(after, loop.config.options.archive_dir))
     if after.append_system != before.append_system:
         loop.history.registry.remove(APPENDED_LAYER)
-        for layer in _appended(after):
+        for layer in _appended_layers(after):
             loop.history.registry.set(layer)
     if after.model != before.model and not options.demo:
-        loop.provider = engine.ask(after)
+        loop.provider = engine.make_provider(after)
 
 
-def strategy_of(name: str) -> Strategy:
-    """The strategy a setting names; the settings have checked the name."""
+# --- provider ---------------------------------------------------------------------------------------------------------
+
+
+async def _open_provider(
+    options: LaunchOptions, loaded: LoadedSettings, stack: AsyncExitStack, sink: "RecordingSink | None"
+) -> tuple[ModelProvider, LoadedSettings]:
+    """Return the provider, and the settings with the rules of the offline model's tour."""
+    if not options.demo:
+        return _recorded_provider(_make_provider(loaded.settings, stack), sink), loaded
+    from tui_agent.providers.demo import DemoServer
+
+    server = await stack.enter_async_context(DemoServer())
+    provider = AnthropicProvider(DEMO_MODEL, auth_token=server.token, base_url=server.base_url)
+    stack.push_async_callback(provider.aclose)
+    tour = tuple(RuleSetting(verdict, text, "--demo", "options") for verdict, text in server.rules)
+    return _recorded_provider(provider, sink), replace(loaded, rules=(*loaded.rules, *tour))
+
+
+def _make_provider(settings: Settings, stack: AsyncExitStack) -> AnthropicProvider:
+    """Return the provider that the settings name; the stack closes it."""
+    found = Credentials.require(os.environ, settings.base_url)
+    provider = AnthropicProvider(
+        settings.model, api_key=found.api_key, auth_token=found.auth_token, base_url=found.base_url
+    )
+    stack.push_async_callback(provider.aclose)
+    return provider
+
+
+def _recorded_provider(provider: ModelProvider, sink: "RecordingSink | None") -> ModelProvider:
+    """Return the provider, wrapped so that its streams are recorded if there is a sink."""
+    if sink is None:
+        return provider
+    from tui_agent.providers.recorded_streams import RecordingProvider
+
+    return RecordingProvider(provider, lambda note: sink.note("stream", note))
+
+
+# --- session ----------------------------------------------------------------------------------------------------------
+
+
+async def _open_session(
+    options: LaunchOptions, locations: Locations, loaded: LoadedSettings, stack: AsyncExitStack
+) -> _Start:
+    """Open the session and its journal, before anything is published."""
+    session, archive = await asyncio.to_thread(open_session, options, locations, stack)
+    bus = EventBus(session.origin(), first_seq=session.next_seq)
+    journal, contents = None, None
+    if session.path is not None:
+        journal = JournalWriter(bus, session.path, expected_size=session.size if session.resumed else None)
+        stack.callback(_report_unsaved_events, journal)
+        await stack.enter_async_context(journal)
+        contents = ContentStore(archive / CONTENTS_NAME)
+    sandbox = build_sandbox(loaded.settings, locations, archive)
+    return _Start(options, locations, loaded, session, archive, contents, bus, journal, sandbox)
+
+
+def _report_unsaved_events(journal: JournalWriter) -> None:
+    """Report on standard error how many events the journal lacks: when it closes, no one receives events any more."""
+    if journal.lost:
+        say_error(
+            f"tui-agent: the end of this session was not saved: {journal.lost} events could not be written to "
+            f"{journal.path}."
+        )
+
+
+async def _warn_of_leftovers(start: _Start) -> LeftoverCommands | None:
+    """Publish which commands of earlier runs are still running; None if another program may have the session open."""
+    session = start.session
+    if not session.resumed or session.path is None:
+        return None
+    end = f"`tui-agent sessions end-processes {session.id}`" if start.options.print_mode else "/jobs kill"
+    leftover = LeftoverCommands(session.lost_processes, start.bus, end)
+    await leftover.warn()
+    return leftover
+
+
+async def _publish_notices(start: _Start) -> FolderTrust:
+    """Publish everything about this start that the user should know, and return which files of the folder apply."""
+    options, loaded, locations = start.options, start.loaded, start.locations
+    if start.session.resumed and start.session.path is None:
+        start.bus.publish(Noticed(code="not_kept", text="This session will not be saved from here on."))
+    folder = await asyncio.to_thread(folder_trust, options.cwd, locations, given=options.trust)
+    # The screen itself reports a wrong theme.
+    checks_theme = options.print_mode and "ui.theme" in loaded.origins
+    theme = await asyncio.to_thread(wrong_theme_setting, loaded, locations) if checks_theme else None
+    for text in (*loaded.unknown_variables, *loaded.ignored, *folder.left_out, *([theme] if theme else ())):
+        start.bus.publish(Warned(code="left_out", text=text))
+    return folder
+
+
+def _build_rewinder(loop: AgentLoop, start: _Start) -> Rewinder | None:
+    """Return the rewinder; None without a journal, from which it reads the earlier moments."""
+    if start.journal is None or start.contents is None or start.session.path is None:
+        return None
+    root = start.options.cwd.resolve()
+    return Rewinder(loop, start.bus, start.session.path, start.journal.flush, start.contents, root)
+
+
+# --- loop -------------------------------------------------------------------------------------------------------------
+
+
+async def _loop_config(
+    start: _Start,
+    provider: ModelProvider,
+    policy: PermissionPolicy,
+    gate: ApprovalGate,
+    instructions: Sequence[ContextLayer],
+    *,
+    resume_pending_calls: bool,
+) -> AgentLoopConfig:
+    options, settings, session, bus = start.options, start.loaded.settings, start.session, start.bus
+    pending = session.resumable_conversation if resume_pending_calls else None
+    flush = start.journal.flush_or_warn if start.journal is not None else None
+    spent = usage_of(session)
+    tools = built_in_tools(
+        options.cwd,
+        start.archive,
+        start.sandbox,
+        start.contents,
+        (start.locations.config_dir, start.locations.state_dir),
+        output_limit=settings.output_disk_limit,
+        warn=lambda text: bus.publish(Warned(code="output_disk_limit", text=text)),
+    )
+    return AgentLoopConfig(
+        provider=provider,
+        tools=tools,
+        system=options.system or DEFAULT_SYSTEM,
+        context=await session_facts(options.cwd, policy, tools),
+        layers=(*_appended_layers(settings), *instructions),
+        workspace=options.cwd,
+        bus=bus,
+        policy=policy,
+        gate=gate,
+        hooks=command_hooks(settings.hooks, options.cwd),
+        options=_execution_options(settings, start.archive),
+        history=session.messages if pending is None else pending.messages,
+        open_calls=() if pending is None else pending.calls,
+        compactions=session.compactions,
+        waiting=session.waiting,
+        max_steps=_max_steps(options, settings),
+        budget=Budget(**dict(settings.budget)),
+        max_tokens=settings.max_tokens,
+        session_id=session.id,
+        before_effects=flush,
+        before_requests=flush,
+        usage=spent.total,
+        cost=spent.cost,
+    )
+
+
+def _max_steps(options: LaunchOptions, settings: Settings) -> int | None:
+    return settings.max_steps or (HEADLESS_MAX_STEPS if options.print_mode else None)
+
+
+def _execution_options(settings: Settings, archive: Path | None) -> ExecutionOptions:
+    return ExecutionOptions(
+        strategy=_parse_strategy(settings.strategy), tool_timeout=settings.tool_timeout, archive_dir=archive
+    )
+
+
+def _parse_strategy(name: str) -> Strategy:
+    """Return the strategy of this name, which the settings have checked."""
     match name.partition(":"):
         case ("sequential", _, _):
             return Sequential()
@@ -240,142 +367,15 @@ def strategy_of(name: str) -> Strategy:
             return Auto()
 
 
-def _ui_setting_warnings(loaded: LoadedSettings, locations: Locations) -> tuple[str, ...]:
-    """Return the warnings of the screen about settings that only it uses. Blocks."""
-    if "ui.theme" not in loaded.origins:
-        return ()
-    # The import takes a tenth of a second; without a theme in the settings it is not needed.
-    from .theme_validation import wrong_theme_setting
-
-    words = wrong_theme_setting(loaded, locations)
-    return () if words is None else (words,)
-
-
-async def _provider(
-    options: LaunchOptions, loaded: LoadedSettings, stack: AsyncExitStack, sink: "RecordingSink | None"
-) -> tuple[ModelProvider, LoadedSettings]:
-    """The model, and the settings with the rules the offline model's tour brings."""
-    if not options.demo:
-        return _recorded_provider(_model(loaded.settings, stack), sink), loaded
-    from tui_agent.providers.demo import DemoServer
-
-    server = await stack.enter_async_context(DemoServer())
-    provider = AnthropicProvider(DEMO_MODEL, auth_token=server.token, base_url=server.base_url)
-    stack.push_async_callback(provider.aclose)
-    tour = tuple(RuleSetting(verdict, text, "--demo", "options") for verdict, text in server.rules)
-    return _recorded_provider(provider, sink), replace(loaded, rules=(*loaded.rules, *tour))
-
-
-def _recorded_provider(provider: ModelProvider, sink: "RecordingSink | None") -> ModelProvider:
-    """The provider; what it sends goes on sink where there is one."""
-    if sink is None:
-        return provider
-    from tui_agent.providers.recorded_streams import RecordingProvider
-
-    return RecordingProvider(provider, lambda note: sink.note("stream", note))
-
-
-def _model(settings: Settings, stack: AsyncExitStack) -> AnthropicProvider:
-    """The provider these settings ask for, closed with the stack."""
-    found = Credentials.needed(os.environ, settings.base_url)
-    provider = AnthropicProvider(
-        settings.model, api_key=found.api_key, auth_token=found.auth_token, base_url=found.base_url
-    )
-    stack.push_async_callback(provider.aclose)
-    return provider
-
-
-def _open_session(options: LaunchOptions, locations: Locations, stack: AsyncExitStack) -> tuple[StoredSession, Path]:
-    """The session to begin or go on with, and where its long output goes; blocks."""
-    store = SessionStore(locations.sessions_dir)
-    past = _past_session(options, store)
-    if not options.keep_session:
-        directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="tui-agent-"))
-        session = StoredSession.ephemeral(options.cwd) if past is None else replace(past, path=None)
-        files = Path(directory)
-    else:
-        session = past or store.create(options.cwd, options.session_id)
-        files = store.files_path(session.id)
-    session.fold()
-    return session, files
-
-
-def _past_session(options: LaunchOptions, store: SessionStore) -> StoredSession | None:
-    """The session to go on with; None for a new one."""
-    if not options.continue_last and options.resume is None:
-        return None
-    return store.load(find_session_to_resume(options, store)[0])
-
-
-def _report_unsaved_session(recorder: JournalWriter) -> None:
-    """The last word on a session whose end could not be kept; nobody listens to events any more."""
-    if recorder.lost:
-        words = f"tui-agent: the end of this session is not kept, {recorder.lost} events of it are lost"
-        say_error(f"{words}: {recorder.path} could not be written until the end.")
-
-
-def _restore_grants(policy: PermissionPolicy, rules: Sequence[str], bus: EventBus) -> None:
-    """Takes the rules that a person gave for this session up again, and says so."""
-    taken: list[str] = []
-    for rule in rules:
-        try:
-            policy.grant(rule, "session")
-        except ConfigurationError:
-            continue  # The call is asked about again.
-        taken += rule.splitlines()
-    if taken:
-        bus.publish(Noticed(code="grants_kept", text=f"Allowed for this session before: {', '.join(taken)}."))
-
-
-def _left_running(options: LaunchOptions, session: StoredSession, bus: EventBus) -> LeftoverCommands | None:
-    """Return the commands that earlier runs of the session left; None if another program may have the session open."""
-    if not session.resumed or session.path is None:
-        return None
-    offer = f"`tui-agent sessions end-processes {session.id}`" if options.print_mode else "/jobs kill"
-    return LeftoverCommands(session.lost_processes, bus, offer)
-
-
-def _rewinder(
-    loop: AgentLoop,
-    bus: EventBus,
-    recorder: JournalWriter | None,
-    journal: Path | None,
-    contents: ContentStore | None,
-    root: Path,
-) -> Rewinder | None:
-    """What goes back to earlier moments; without a journal nobody knows them."""
-    if recorder is None or contents is None or journal is None:
-        return None
-    return Rewinder(loop, bus, journal, recorder.flush, contents, root.resolve())
-
-
-def _spent(session: StoredSession) -> UsageUpdated:
-    """What the session has used so far."""
-    told = (envelope.event for envelope in reversed(session.envelopes))
-    nothing = UsageUpdated(delta=Usage(), total=Usage())
-    return next((event for event in told if isinstance(event, UsageUpdated)), nothing)
-
-
-def _max_steps(options: LaunchOptions, settings: Settings) -> int | None:
-    return settings.max_steps or (HEADLESS_MAX_STEPS if options.print_mode else None)
-
-
-def _execution(settings: Settings, archive: Path | None) -> ExecutionOptions:
-    return ExecutionOptions(
-        strategy=strategy_of(settings.strategy), tool_timeout=settings.tool_timeout, archive_dir=archive
-    )
-
-
-def _appended(settings: Settings) -> tuple[ContextLayer, ...]:
-    """What stands behind the system prompt, as a layer."""
+def _appended_layers(settings: Settings) -> tuple[ContextLayer, ...]:
+    """Return the layer of `append_system`, if set."""
     if not settings.append_system:
         return ()
-    return (
-        ContextLayer(
-            name=APPENDED_LAYER,
-            content=settings.append_system,
-            priority=APPENDED_PRIORITY,
-            tags=("system",),
-            owner="user",
-        ),
+    layer = ContextLayer(
+        name=APPENDED_LAYER,
+        content=settings.append_system,
+        priority=APPENDED_PRIORITY,
+        tags=("system",),
+        owner="user",
     )
+    return (layer,)

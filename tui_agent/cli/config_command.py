@@ -1,4 +1,4 @@
-"""`tui-agent config`: what is set, by which layer, and whether it is right."""
+"""`tui-agent config`: the settings, the origin of each value, and their check."""
 
 import json
 import os
@@ -12,19 +12,20 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import LoadedSettings, Locations, key_names, load_settings, value_of
 
 from .controlling_terminal import say, say_json
+from .effective_settings import wrong_theme_setting
 from .project_trust import folder_trust, trust_for, trust_request_for
 from .rules_and_tools import parse_rules
 
 
 @click.group()
 def config() -> None:
-    """Shows and checks the settings."""
+    """Show and check the settings."""
 
 
 @config.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def show(as_json: bool) -> None:
-    """Shows the merged settings with the layer each value came from."""
+    """Show the merged settings with the origin of each value."""
     loaded = _load()
     rows = {
         key: to_jsonable_python(value_of(loaded.settings, key)) for key in key_names() if key != "permissions.rules"
@@ -39,42 +40,42 @@ def show(as_json: bool) -> None:
         say(f"{key:<{width}} = {json.dumps(value):<24} # {loaded.origins.get(key, 'default')}")
     for rule in loaded.rules:
         say(f"{rule.verdict} {rule.text}  # {rule.origin}")
-    for words in loaded.ignored:
-        say(f"# {words}")
+    for text in loaded.ignored:
+        say(f"# {text}")
 
 
 @config.command()
 def path() -> None:
-    """Shows where the files are."""
-    places = Locations.of_user(os.environ)
-    for label, place in (
-        ("settings", places.user_file),
-        ("themes", places.user_themes_dir),
-        ("sessions", places.sessions_dir),
-        ("logs", places.log_dir),
+    """Show where settings, themes, sessions and logs are stored."""
+    locations = Locations.of_user(os.environ)
+    for label, stored in (
+        ("settings", locations.user_file),
+        ("themes", locations.user_themes_dir),
+        ("sessions", locations.sessions_dir),
+        ("logs", locations.log_dir),
     ):
-        say(f"{label:<9} {place}")
+        say(f"{label:<9} {stored}")
 
 
 @config.command()
 def check() -> None:
-    """Checks the settings; an error names file, line and the nearest key, and the exit code is 2."""
+    """Check the settings.
+
+    An error names the file, the line and the closest valid key; the exit code is then 2.
+    """
     loaded = _load()
-    files = ", ".join(str(file) for file in loaded.files) or "no file"
-    say(f"settings are fine ({files})")
-    for words in loaded.ignored:
-        say(words)
+    warnings = list(loaded.ignored)
     try:
         trust_request_for(Path.cwd(), Locations.of_user(os.environ))
     except ConfigurationError as error:
-        # The question about a folder is not asked while its settings cannot be read.
-        say(f"this folder cannot be trusted before its settings are right: {error}")
-    from .theme_validation import (
-        wrong_theme_setting,  # The import takes a tenth of a second; other commands do not need it.
-    )
-
-    if words := wrong_theme_setting(loaded, Locations.of_user(os.environ)):
-        say(words)
+        # Without this warning the user would wait in vain for the question about this folder.
+        warnings.append(f"this folder can be trusted only after its settings are corrected: {error}")
+    if problem := wrong_theme_setting(loaded, Locations.of_user(os.environ)):
+        warnings.append(problem)
+    files = ", ".join(str(file) for file in loaded.files) or "no file"
+    say(f"settings are valid ({files})" + (", with warnings:" if warnings else ""))
+    for warning in warnings:
+        say(warning)
 
 
 def _load() -> LoadedSettings:

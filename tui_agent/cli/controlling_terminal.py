@@ -1,4 +1,4 @@
-"""Output of commands to the terminal, escaped so that it cannot act on it; and the check that there is a terminal."""
+"""Output of commands, escaped for the terminal, and the check that standard streams are a terminal."""
 
 import json
 import sys
@@ -10,12 +10,12 @@ from tui_agent.protocol.visible_text import escaped, escaped_json
 
 
 def say(text: str, *, line_feed: bool = True) -> None:
-    """Write a text to standard output; characters that a terminal acts on become escapes."""
+    """Write text to standard output; characters that a terminal acts on become escapes."""
     click.echo(escaped(text), nl=line_feed)
 
 
 def say_error(text: str) -> None:
-    """Write a text to standard error; characters that a terminal acts on become escapes."""
+    """Write text to standard error; characters that a terminal acts on become escapes."""
     click.echo(escaped(text), err=True)
 
 
@@ -29,13 +29,12 @@ def say_json_line(line: str) -> None:
     click.echo(escaped_json(line))
 
 
-def need_terminal(otherwise: str) -> None:
-    """Refuses where a stream is no terminal; Textual reads from one and draws on standard error.
+def need_terminal(advice: str) -> None:
+    """Check that all standard streams are a terminal: Textual reads from one and draws on standard error.
 
     Raises:
-        ConfigurationError: it is none; `otherwise` says what to do then.
+        ConfigurationError: one of them is not; the message ends with `advice`.
     """
     for name, stream in (("input", sys.stdin), ("output", sys.stdout), ("error", sys.stderr)):
         if not stream.isatty():
-            words = f"the full-screen app needs a terminal, and standard {name} is none; {otherwise}"
-            raise ConfigurationError(words)
+            raise ConfigurationError(f"the full-screen app needs a terminal, and standard {name} is not one; {advice}")

@@ -1,4 +1,4 @@
-"""`tui-agent doctor`: what works here, and whether the main job can run."""
+"""`tui-agent doctor`: checks of the installation, the configuration and the current directory."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ from tui_agent.tools import sandbox_problem
 from tui_agent.tools.command_launcher import launcher_problem
 
 from .controlling_terminal import say
-from .credentials import Credentials
+from .effective_settings import Credentials
 from .project_trust import folder_trust, trust_for
 from .shortage import memory_problem
 
@@ -27,28 +27,28 @@ _SIGNS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at."""
+    """Result of one check."""
 
-    what: str
+    subject: str
     state: Literal["ok", "note", "bad"]
-    """`bad`: the main job cannot run like this."""
-    words: str
+    """`bad`: the agent cannot run."""
+    message: str
 
 
 @click.command()
 def doctor() -> int:
-    """Tells what works here; exit code 1 if the main job cannot run."""
+    """Check what works here. The exit code is 1 if the agent cannot run."""
     findings = list(examine(Path.cwd()))
     for finding in findings:
-        say(f"{_SIGNS[finding.state]}  {finding.what:<10} {finding.words}")
+        say(f"{_SIGNS[finding.state]}  {finding.subject:<10} {finding.message}")
     if any(finding.state == "bad" for finding in findings):
-        say("\nThe agent cannot run a model like this. `tui-agent --demo` works without a key and a network.")
+        say("\nThe agent cannot run a model with this. `tui-agent --demo` works without a key or network.")
         return 1
     return 0
 
 
 def examine(directory: Path) -> Iterator[Finding]:
-    """Looks at everything the main job needs in this directory; changes nothing but a probe file it removes."""
+    """Yield the result of each check for an agent in this directory."""
     python = ".".join(str(part) for part in sys.version_info[:3])
     yield Finding("version", "ok", f"tui-agent {__version__}, Python {python}")
     locations = Locations.of_user(os.environ)
@@ -58,21 +58,21 @@ def examine(directory: Path) -> Iterator[Finding]:
         yield Finding("settings", "bad", str(error))
         loaded = LoadedSettings(Settings(), {})
     else:
-        yield Finding("settings", "ok", ", ".join(str(file) for file in loaded.files) or "defaults, no file")
-        yield from (Finding("settings", "note", words) for words in (*loaded.unknown_variables, *loaded.ignored))
+        yield Finding("settings", "ok", ", ".join(str(file) for file in loaded.files) or "defaults; no file found")
+        yield from (Finding("settings", "note", text) for text in (*loaded.unknown_variables, *loaded.ignored))
     left_out = folder_trust(directory, locations).left_out
-    yield from (Finding("trust", "note", words) for words in left_out)
-    if words := memory_problem():
-        yield Finding("memory", "bad", words)
+    yield from (Finding("trust", "note", text) for text in left_out)
+    if problem := memory_problem():
+        yield Finding("memory", "bad", problem)
     yield _terminal()
     yield from _model(loaded)
-    yield _program("bash", "bad", "commands cannot run without it")
-    yield _program("git", "note", "not found: the agent works, without knowing branches")
-    yield _program("rg", "note", "not found: searching uses the slower built-in way")
+    yield _program("bash", "bad", "not found: commands cannot run")
+    yield _program("git", "note", "not found: the agent runs, but does not know branches")
+    yield _program("rg", "note", "not found: the slower built-in search is used")
     yield _processes(directory)
     yield _sandbox(directory, loaded.settings)
-    yield _writable("workspace", directory, "note", "read-only: nothing can be edited here")
-    yield _writable("sessions", locations.state_dir, "bad", "sessions cannot be kept")
+    yield _writable("workspace", directory, "note", "not writable: files cannot be edited here")
+    yield _writable("sessions", locations.state_dir, "bad", "not writable: sessions cannot be saved")
 
 
 def _terminal() -> Finding:
@@ -80,7 +80,7 @@ def _terminal() -> Finding:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return Finding("terminal", "note", "not a terminal: the full-screen app needs one, -p does not")
     if name in ("", "dumb"):
-        return Finding("terminal", "bad", f"TERM={name!r} cannot show a full-screen app; -p works")
+        return Finding("terminal", "bad", f"TERM={name!r} does not support a full-screen app; use -p")
     size = shutil.get_terminal_size()
     colours = os.environ.get("COLORTERM", "256 colours or fewer")
     return Finding("terminal", "ok", f"{name}, {size.columns}×{size.lines}, {colours}")
@@ -89,50 +89,52 @@ def _terminal() -> Finding:
 def _model(loaded: LoadedSettings) -> Iterator[Finding]:
     credentials = Credentials.of_environment(os.environ, loaded.settings.base_url)
     if credentials.usable:
-        yield Finding("key", "ok", credentials.words)
+        yield Finding("key", "ok", credentials.key_source)
     else:
-        yield Finding("key", "bad", "ANTHROPIC_API_KEY is not set, and no other endpoint is configured")
+        yield Finding("key", "bad", "ANTHROPIC_API_KEY is not set, and no endpoint of your own is configured")
     yield Finding("endpoint", "ok", credentials.host)
     yield Finding("model", "ok", loaded.settings.model)
 
 
-def _program(name: str, state: Literal["note", "bad"], otherwise: str) -> Finding:
-    place = shutil.which(name)
-    if place is None:
-        return Finding(name, state, otherwise)
-    answer = subprocess.run([place, "--version"], capture_output=True, text=True, check=False, timeout=10)
+def _program(name: str, state: Literal["note", "bad"], missing: str) -> Finding:
+    path = shutil.which(name)
+    if path is None:
+        return Finding(name, state, missing)
+    answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=False, timeout=10)
     first = (answer.stdout or answer.stderr).splitlines()
-    return Finding(name, "ok", f"{place} ({first[0] if first else 'no version'})")
+    return Finding(name, "ok", f"{path} ({first[0] if first else 'no version'})")
 
 
 def _processes(directory: Path) -> Finding:
-    """Report if processes of a command can outlive its call, or a killed tui-agent."""
+    """Return whether processes of a command can outlive its call, or a killed tui-agent."""
     problem = launcher_problem(directory)
     if sys.platform != "linux":
-        return Finding("processes", "note", "not Linux: daemons that commands start may outlive them")
+        return Finding("processes", "note", "not Linux: daemons that a command starts may outlive it")
     if problem is not None:
         return Finding("processes", "note", f"{problem}: commands may outlive tui-agent if it is killed")
-    return Finding("processes", "ok", "commands end with everything they start, and with tui-agent")
+    return Finding("processes", "ok", "commands end with everything they start, and when tui-agent ends")
 
 
 def _sandbox(directory: Path, settings: Settings) -> Finding:
-    """Whether commands can run in the sandbox, by running one."""
+    """Return whether commands can run in the sandbox, found out by running one."""
     problem = sandbox_problem(directory, network=settings.sandbox_network)
-    words = " ".join((problem or "").split())
+    reason = " ".join((problem or "").split())
     match settings.sandbox:
         case "bwrap" if problem:
-            return Finding("sandbox", "bad", f'sandbox = "bwrap" is set, and no command will run: {words}')
+            return Finding(
+                "sandbox", "bad", f'sandbox = "bwrap" is set but does not work, so no command can run: {reason}'
+            )
         case "bwrap":
             network = "with network" if settings.sandbox_network else "without network"
-            return Finding("sandbox", "ok", f"bwrap works; commands run in it, {network}")
+            return Finding("sandbox", "ok", f"commands run in bwrap, {network}")
         case _ if problem:
-            return Finding("sandbox", "note", f"off, and not to be had here: {words}")
+            return Finding("sandbox", "note", f"off, and not available: {reason}")
         case _:
-            return Finding("sandbox", "note", 'off; bwrap works here: sandbox = "bwrap" makes commands run in it')
+            return Finding("sandbox", "note", 'off; bwrap works here: set sandbox = "bwrap" to run commands in it')
 
 
-def _writable(what: str, directory: Path, state: Literal["note", "bad"], otherwise: str) -> Finding:
-    place = next((folder for folder in (directory, *directory.parents) if folder.exists()), directory)
-    if os.access(place, os.W_OK | os.X_OK):
-        return Finding(what, "ok", f"{directory} can be written")
-    return Finding(what, state, f"{directory}: {otherwise}")
+def _writable(subject: str, directory: Path, state: Literal["note", "bad"], problem: str) -> Finding:
+    existing = next((folder for folder in (directory, *directory.parents) if folder.exists()), directory)
+    if os.access(existing, os.W_OK | os.X_OK):
+        return Finding(subject, "ok", f"{directory} is writable")
+    return Finding(subject, state, f"{directory} is {problem}")

@@ -1,28 +1,33 @@
-"""The settings that hold for a start: files, trust and options together."""
+"""Settings and credentials of a launch, merged from files, trust, environment and options; check of the theme."""
 
+import difflib
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
-from tui_agent.settings import LoadedSettings, Locations, load_settings
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.settings import LoadedSettings, Locations, is_web_address, load_settings
 
 from .launch_options import LaunchOptions
 from .project_trust import trust_for
 
 
 def prepare_settings(options: LaunchOptions) -> tuple[Locations, LoadedSettings]:
-    """Reads the settings for these options.
+    """Return the user's directories and the settings for these options.
 
     Raises:
-        ConfigurationError: something in them is wrong.
+        ConfigurationError: a setting is wrong.
     """
     locations = Locations.of_user(os.environ)
     return locations, load_effective_settings(options, locations)
 
 
 def load_effective_settings(options: LaunchOptions, locations: Locations) -> LoadedSettings:
-    """The settings as the files hold them now, with these options on top.
+    """Return the settings that the files hold now, with these options on top.
 
     Raises:
-        ConfigurationError: something in them is wrong.
+        ConfigurationError: a setting is wrong.
     """
     return load_settings(
         locations,
@@ -30,4 +35,104 @@ def load_effective_settings(options: LaunchOptions, locations: Locations) -> Loa
         trust=trust_for(options.cwd, locations, given=options.trust),
         options=options.settings,
         option_rules=options.rules,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Key and endpoint of the Messages API, as the anthropic SDK defines them; a project never sets them.
+
+    `repr` shows no secret.
+    """
+
+    api_key: str | None = field(default=None, repr=False)
+    auth_token: str | None = field(default=None, repr=False)
+    base_url: str | None = field(default=None, repr=False)
+    """Endpoint; None is the API's own. It may contain a secret, too."""
+
+    @classmethod
+    def of_environment(cls, environment: Mapping[str, str], base_url: str | None) -> "Credentials":
+        """Return the credentials of the environment.
+
+        The key is `ANTHROPIC_API_KEY`, else `ANTHROPIC_AUTH_TOKEN`; the endpoint that of the settings, else
+        `ANTHROPIC_BASE_URL`.
+
+        Raises:
+            ConfigurationError: the environment's endpoint is not a URL.
+        """
+        key = environment.get("ANTHROPIC_API_KEY") or None
+        token = None if key else environment.get("ANTHROPIC_AUTH_TOKEN") or None
+        endpoint = base_url or environment.get("ANTHROPIC_BASE_URL") or None
+        if endpoint is not None and not is_web_address(endpoint):
+            # The value stays out of the message: it may be the key, put into the wrong variable.
+            raise ConfigurationError("ANTHROPIC_BASE_URL is not a URL such as https://host/path")
+        return cls(key, token, endpoint)
+
+    @classmethod
+    def require(cls, environment: Mapping[str, str], base_url: str | None) -> "Credentials":
+        """Return credentials that requests can be sent with.
+
+        Raises:
+            ConfigurationError: there are none, or the environment's endpoint is not a URL.
+        """
+        found = cls.of_environment(environment, base_url)
+        if not found.usable:
+            raise ConfigurationError(
+                "no key: set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for an endpoint of your own, "
+                "or try the offline model with --demo"
+            )
+        return found
+
+    @property
+    def usable(self) -> bool:
+        """True if requests can be sent: with a key, or to the user's own endpoint, which may need none."""
+        return bool(self.api_key or self.auth_token or self.base_url)
+
+    @property
+    def host(self) -> str:
+        """Endpoint without the parts that may contain a secret: user name, password, path, query."""
+        if self.base_url is None:
+            return "default of the Messages API"
+        parts = urlsplit(self.base_url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+    @property
+    def key_source(self) -> str:
+        """Origin of the key, without the key."""
+        if self.api_key:
+            return "ANTHROPIC_API_KEY is set"
+        return "ANTHROPIC_AUTH_TOKEN is set" if self.auth_token else f"not set; {self.host} may not need one"
+
+
+def refuse_unknown_theme(name: str, locations: Locations) -> None:
+    """Check the name in `--theme`, also without a screen. Blocks.
+
+    Raises:
+        ConfigurationError: no theme has this name.
+    """
+    if problem := _theme_problem(name, locations):
+        raise ConfigurationError(f"--theme: {problem}")
+
+
+def wrong_theme_setting(loaded: LoadedSettings, locations: Locations) -> str | None:
+    """Return the warning about a `ui.theme` setting that names no usable theme; None if it is right. Blocks."""
+    origin = loaded.origins.get("ui.theme")
+    problem = _theme_problem(loaded.settings.ui.theme, locations) if origin else None
+    return None if problem is None else f"{origin}: `ui.theme`: {problem}"
+
+
+def _theme_problem(name: str, locations: Locations) -> str | None:
+    """Return the error for an unknown theme, with the closest name, or for a broken one; None for a usable one."""
+    # Imported here because it takes a tenth of a second, and most commands check no theme.
+    from tui_agent.ui.app.themes import ThemeCatalogue, shipped_themes
+
+    catalogue = ThemeCatalogue((shipped_themes(), locations.user_themes_dir))
+    if catalogue.find(name) is not None:
+        return None
+    problems = [problem.text for problem in catalogue.read_all() if problem.path.stem == name]
+    if problems:
+        return problems[0]
+    near = difflib.get_close_matches(name, catalogue.names, n=1)
+    return f"no theme {name!r}; " + (
+        f"did you mean {near[0]}?" if near else f"the themes are {', '.join(catalogue.names)}"
     )

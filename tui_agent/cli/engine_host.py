@@ -1,4 +1,4 @@
-"""The engine behind the screen: put together once the first screen is painted, and served until the screen is gone."""
+"""Runs an engine for a front end: behind the screen, or with `-p` without one."""
 
 import asyncio
 import gc
@@ -9,29 +9,33 @@ from typing import TYPE_CHECKING
 from tui_agent.agent import AgentLoop
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
-from tui_agent.ui.bridge.agent_bridge import AgentBridge
 
 from .build_engine import open_engine
+from .effective_settings import prepare_settings
 from .launch_options import LaunchOptions
 from .live_settings import with_live_settings
-from .rule_impact import RuleImpact
+from .log_file import log_to_file
+from .recordings import open_recording_writer, recording_header, warn_of_broken_recording
+from .rules_and_tools import RuleImpact
 
 if TYPE_CHECKING:
-    # Loaded where something is recorded only.
+    # Print mode runs without the screen, the screen without print mode, and most runs are not recorded.
+    from tui_agent.headless import HeadlessOptions
     from tui_agent.recording import RecordingSink
+    from tui_agent.ui.bridge.agent_bridge import AgentBridge
 
 RUN_END_TIMEOUT = 4.0
-"""Seconds that a run gets to end when the app is left in the middle of it."""
+"""Seconds that a run gets to end when the user quits in the middle of it."""
 
 
 async def serve(
     options: LaunchOptions,
-    bridge: AgentBridge,
+    bridge: "AgentBridge",
     show_theme: Callable[[str], None],
     screen_gone: Callable[[], Awaitable[object]],
     sink: "RecordingSink | None" = None,
 ) -> None:
-    """Opens the bridge to an engine and keeps it until the screen is gone; what runs then is ended and kept.
+    """Build an engine, open the bridge to it, and keep it until the screen is gone; then end its run and save it.
 
     Raises:
         ConfigurationError: settings, rules or credentials are missing or wrong; nothing was started.
@@ -42,26 +46,65 @@ async def serve(
         bridge.open(
             engine.loop,
             engine.bus,
-            engine.past,
+            engine.past_events,
             rewinding=engine.rewinder,
             grants=grants,
-            left_running=engine.left_running,
+            left_running=engine.leftover_commands,
         )
-        gc.freeze()  # What is loaded by now stays; looking through it again and again would cost every call and frame.
+        gc.freeze()  # What is loaded by now stays; otherwise each collection would look through it and delay a frame.
         await with_live_settings(engine, options, screen_gone, show_theme)
-        await _run_over(engine.loop, engine.bus)
+        await _end_run(engine.loop, engine.bus)
 
 
-async def _run_over(loop: AgentLoop, bus: EventBus) -> None:
-    """Ends the run that the app left behind and waits for its end, so that the journal tells how it ended."""
+async def _end_run(loop: AgentLoop, bus: EventBus) -> None:
+    """Abort the current run, if any, and wait for its end, so that the journal contains it."""
     if not loop.running:
         return
-    with bus.subscribe() as heard:
+    with bus.subscribe() as subscription:
         loop.abort(PROGRAM_QUIT)
         try:
             async with asyncio.timeout(RUN_END_TIMEOUT):
-                async for _ in heard.batches():
+                async for _ in subscription.batches():
                     if not loop.running:
                         return
         except TimeoutError:
             logging.getLogger(__name__).warning("a run did not end within %g s", RUN_END_TIMEOUT)
+
+
+def run_print_mode(options: LaunchOptions) -> int:
+    """Run headless and return the exit code.
+
+    Raises:
+        ConfigurationError: there is no prompt, or the configuration is wrong.
+        SessionError: the session cannot be opened.
+    """
+    from tui_agent.headless import HeadlessOptions, read_prompt
+
+    locations, _ = prepare_settings(options)
+    log_to_file(locations, verbose=options.verbose)
+    prompt = options.prompt if options.input_format == "stream-json" else read_prompt(options.prompt)
+    headless = HeadlessOptions(
+        prompt, options.output_format, options.input_format, include_deltas=options.include_deltas
+    )
+    return asyncio.run(_run_headless(options, headless))
+
+
+async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions") -> int:
+    from tui_agent.headless import run_headless
+
+    watched = headless.interactive
+    async with (
+        open_recording_writer(options.record) as sink,
+        open_engine(options, watched=watched, resume_pending_calls=watched, sink=sink) as engine,
+    ):
+
+        async def work() -> int:
+            return await run_headless(engine.loop, engine.bus, headless, keep=engine.flush_journal)
+
+        if sink is None:
+            return await with_live_settings(engine, options, work)
+        from tui_agent.recording import record_bus
+
+        header = recording_header(options, engine.loaded.settings)
+        sink.begin(header, lambda text: warn_of_broken_recording(engine.bus, text))
+        return await record_bus(engine.bus, sink, lambda: with_live_settings(engine, options, work))

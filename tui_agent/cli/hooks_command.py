@@ -1,4 +1,4 @@
-"""`tui-agent hooks`: what the commands say that are asked about calls, without running the call (P47)."""
+"""`tui-agent hooks`: runs the hook commands for a call without running the call."""
 
 import asyncio
 import difflib
@@ -21,16 +21,16 @@ from tui_agent.protocol.tool import ToolResult
 from tui_agent.settings import HookSettings, Locations, Settings, load_settings
 from tui_agent.tools.child_environment import child_environment
 
-from .choices import OneOf
 from .controlling_terminal import say
+from .launch_options import OneOf
 from .rules_and_tools import built_in_tools
 
 HOOK_FAILED = 1
-"""The exit code where a command gave no answer."""
+"""Exit code if a command failed."""
 
 
 def command_hooks(hooks: Iterable[HookSettings], working_dir: Path) -> HookBus:
-    """The commands that are asked about calls; they are told no secrets."""
+    """Return a bus with these hook commands. Their environment contains no secrets."""
     bus = HookBus()
     environment = child_environment(os.environ)
     for hook in hooks:
@@ -41,44 +41,45 @@ def command_hooks(hooks: Iterable[HookSettings], working_dir: Path) -> HookBus:
 
 @click.group()
 def hooks() -> None:
-    """Tries the commands that are asked about calls."""
+    """Try hook commands."""
 
 
 @hooks.command(name="test")
 @click.argument("event", type=OneOf(get_args(ProcessHookEvent)))
 @click.argument("tool")
 @click.argument("input_json")
-@click.option("--result", default="", metavar="TEXT", help="What the tool gave, for after_tool and its observers.")
+@click.option("--result", default="", metavar="TEXT", help="The tool's result, for after_tool and after_tool_observer.")
 def test_hooks(event: ProcessHookEvent, tool: str, input_json: str, result: str) -> int:
-    """Asks every `[[hooks]]` command for EVENT about one call, and says what each answered and how long it took.
+    """Run the hook commands for one call.
 
-    Nothing runs but these commands. Each is asked with the input as given here, also behind one that says no. Exit code
-    1: one of them failed.
+    Runs every `[[hooks]]` command for EVENT, and prints its answer and duration. The call itself does not run. Every
+    command gets INPUT_JSON as it is, also after one that denies the call or changes the input. The exit code is 1 if a
+    command failed.
     """
     _expect_tool(tool)
     call = ToolCall(id="call_test", name=tool, arguments=_arguments(input_json))
     of_event = [hook for hook in _settings().hooks if hook.on == event]
     if not of_event:
-        say(f"no command is asked {event}; one is set with [[hooks]] in {Locations.of_user(os.environ).user_file}")
+        say(f"no hook is set for {event}; add one with [[hooks]] in {Locations.of_user(os.environ).user_file}")
         return 0
     answers = [asyncio.run(_answer_of(hook, call, result)) for hook in of_event]
     for hook, answer in zip(of_event, answers, strict=True):
-        say(f"{_in_words(hook, answer)}  {hook.command}")
+        say(f"{_describe(hook, answer)}  {hook.command}")
     return HOOK_FAILED if any(isinstance(answer, HookFailed) for answer in answers) else 0
 
 
 async def _answer_of(hook: HookSettings, call: ToolCall, result: str) -> HookEnded | HookFailed:
-    """What one command answers, as the engine tells it."""
-    asked, bus = command_hooks([hook], Path.cwd()), EventBus()
-    with bus.subscribe(merge=False) as told:
+    """Run one command and return the event that the engine publishes about it."""
+    hook_bus, bus = command_hooks([hook], Path.cwd()), EventBus()
+    with bus.subscribe(merge=False) as subscription:
         match hook.on:
             case "before_tool":
-                await ask_before_tool(asked, call, None, call.arguments, bus)
+                await ask_before_tool(hook_bus, call, None, call.arguments, bus)
             case "after_tool":
-                await ask_after_tool(asked, call, call.arguments, ToolResult.of_text(result), bus)
+                await ask_after_tool(hook_bus, call, call.arguments, ToolResult.of_text(result), bus)
             case "after_tool_observer":
-                await observe_end(asked, _ended(call, result), call.arguments, bus)
-        events: list[AgentEvent] = [envelope.event for envelope in told.drain()]
+                await observe_end(hook_bus, _ended(call, result), call.arguments, bus)
+        events: list[AgentEvent] = [envelope.event for envelope in subscription.drain()]
     return next(event for event in events if isinstance(event, HookEnded | HookFailed))
 
 
@@ -87,13 +88,15 @@ def _ended(call: ToolCall, result: str) -> ToolEnded:
     return ToolEnded(call_id=call.id, name=call.name, index=0, status="ok", is_error=False, content=content)
 
 
-def _in_words(hook: HookSettings, answer: HookEnded | HookFailed) -> str:
-    """One line: what it did, how long that took, and why."""
+def _describe(hook: HookSettings, answer: HookEnded | HookFailed) -> str:
+    """Return the answer, its duration and its reason in one line."""
     if isinstance(answer, HookFailed):
-        what = f"no answer within {hook.timeout:g} s" if answer.timed_out else answer.error
-        return f"failed      ({what}; {'the call goes on' if answer.fail_open else 'the call is denied'})"
+        error = f"no answer within {hook.timeout:g} s" if answer.timed_out else answer.error
+        return f"failed      ({error}; {'the call continues' if answer.fail_open else 'the call is denied'})"
+    # An observer decides nothing; its event has the action of a hook that lets the call pass.
+    action = "done" if hook.on == "after_tool_observer" else answer.action
     reason = f" ({answer.reason})" if answer.reason else ""
-    return f"{answer.action:<8} {answer.ms:4.0f} ms{reason}"
+    return f"{action:<8} {answer.ms:4.0f} ms{reason}"
 
 
 def _expect_tool(name: str) -> None:
@@ -107,13 +110,13 @@ def _arguments(input_json: str) -> JsonObject:
     try:
         arguments: object = json.loads(input_json)
     except (ValueError, RecursionError) as error:
-        why = "it is nested too deeply" if isinstance(error, RecursionError) else error
-        raise click.UsageError(f"the tool's input is no JSON: {why}") from error
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise click.UsageError(f"the input is not valid JSON: {reason}") from error
     if not is_object(arguments):
-        raise click.UsageError('the tool\'s input must be a JSON object, such as {"command":"ls"}')
+        raise click.UsageError('the input must be a JSON object, such as {"command":"ls"}')
     return arguments
 
 
 def _settings() -> Settings:
-    # Hooks never come from a project, so nothing of it is read.
+    # Hooks never come from a project, so its settings are not loaded.
     return load_settings(Locations.of_user(os.environ)).settings

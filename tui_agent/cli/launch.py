@@ -12,9 +12,8 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode, Verdict
 from tui_agent.settings import Locations
 
-from .choices import OneOf, StrategyName
 from .controlling_terminal import say_error
-from .launch_options import PICK_SESSION, LaunchOptions
+from .launch_options import PICK_SESSION, LaunchOptions, OneOf, StrategyName
 from .shortage import FAILED, memory_problem
 
 
@@ -28,63 +27,70 @@ _MODES = tuple(mode.value for mode in PermissionMode)
 @click.command(name="run", hidden=True)
 @click.argument("prompt", required=False)
 @_option(
-    "-p", "--print", "print_mode", is_flag=True, help="Headless: one run, the final text on stdout; - reads stdin."
+    "-p",
+    "--print",
+    "print_mode",
+    is_flag=True,
+    help="Run once without a screen and print the final text. Use - as PROMPT to read stdin.",
 )
-@_option("--demo", is_flag=True, help="The built-in offline model: no key, no network.")
-@_option("-c", "--continue", "continue_last", is_flag=True, help="Go on with this directory's last session.")
+@_option("--demo", is_flag=True, help="Use the built-in offline model: no key, no network.")
+@_option("-c", "--continue", "continue_last", is_flag=True, help="Continue the last session of this directory.")
 @_option(
     "-r",
     "--resume",
     metavar="[ID]",
     is_flag=False,
     flag_value=PICK_SESSION,
-    help="Go on with that session; no ID: choose.",
+    help="Resume a session. Without ID, choose one.",
 )
-@_option("--session", "session_id", metavar="ID", help="Name the new session.")
-@_option("--no-session", is_flag=True, help="Keep nothing on disk; with --resume nothing more.")
-@_option("--model", metavar="NAME", help="Model to ask.")
-@_option("--base-url", metavar="URL", help="Endpoint of a Messages API.")
-@_option("--permission-mode", type=OneOf(_MODES), help="What happens to calls that no rule decides.")
-@_option("--allow", multiple=True, metavar="RULE", help="Allow calls, such as 'bash(git status:*)'. Repeatable.")
-@_option("--ask", multiple=True, metavar="RULE", help="Always ask before such calls. Repeatable.")
-@_option("--deny", multiple=True, metavar="RULE", help="Refuse such calls. Repeatable.")
-@_option("--strategy", type=StrategyName(), help="When calls of one answer run.")
-@_option("--max-steps", type=click.IntRange(min=1), metavar="N", help="Most steps of one run.")
+@_option("--session", "session_id", metavar="ID", help="Use this id for the new session.")
+@_option("--no-session", is_flag=True, help="Save no session; with --resume, save nothing new.")
+@_option("--model", metavar="NAME", help="Model to use.")
+@_option("--base-url", metavar="URL", help="Endpoint of the Messages API.")
+@_option("--permission-mode", type=OneOf(_MODES), help="Decision for calls that no rule matches.")
+@_option("--allow", multiple=True, metavar="RULE", help="Allow matching calls, as in 'bash(git status:*)'. Repeatable.")
+@_option("--ask", multiple=True, metavar="RULE", help="Ask before matching calls. Repeatable.")
+@_option("--deny", multiple=True, metavar="RULE", help="Deny matching calls. Repeatable.")
+@_option("--strategy", type=StrategyName(), help="Execution order of the calls of one response.")
+@_option("--max-steps", type=click.IntRange(min=1), metavar="N", help="Step limit of one run.")
 @_option(
-    "--tool-timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Time for one tool call."
+    "--tool-timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Time limit of a tool call.",
 )
 @_option("--cwd", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Directory to work in.")
-@_option("--system", metavar="TEXT", help="Replaces the built-in system prompt.")
-@_option("--append-system", metavar="TEXT", help="Text behind the system prompt.")
+@_option("--system", metavar="TEXT", help="Replace the built-in system prompt.")
+@_option("--append-system", metavar="TEXT", help="Append to the system prompt.")
 @_option("--theme", metavar="NAME", help="Theme of the screen.")
 @_option(
-    "--output-format", type=OneOf(("text", "json", "stream-json")), help="With -p: what is written. Default: text."
+    "--output-format", type=OneOf(("text", "json", "stream-json")), help="With -p: format of the output. Default: text."
 )
-@_option("--input-format", type=OneOf(("text", "stream-json")), help="With -p: what stdin holds. Default: text.")
-@_option("--include-deltas", is_flag=True, help="With stream-json: also deltas and output as they come.")
-@_option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Record everything to a new file.")
-@_option("--replay", type=click.Path(path_type=Path), metavar="FILE", help="Watch a recording: no key, no network.")
-@_option("--trust", is_flag=True, help="Apply this folder's own settings for this run, but for its allow rules.")
+@_option("--input-format", type=OneOf(("text", "stream-json")), help="With -p: format of stdin. Default: text.")
+@_option("--include-deltas", is_flag=True, help="With stream-json: also write deltas and live output.")
+@_option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Record to a new file, for --replay.")
+@_option("--replay", type=click.Path(path_type=Path), metavar="FILE", help="Play a recording: no key, no network.")
+@_option("--trust", is_flag=True, help="Apply this folder's own settings to this run, except its allow rules.")
 @_option("--verbose", is_flag=True, help="Write a debug log.")
 @click.version_option(__version__, prog_name="tui-agent", message="%(prog)s %(version)s")
 def launch(**values: Any) -> int:
-    """Starts the agent in the current directory; PROMPT, if given, is sent at once."""
+    """Start the agent in the current directory, and send PROMPT if given."""
     if values["replay"] is not None:
         _refuse_beside_replay(values)
     options = _options_of(values)
-    if words := memory_problem():
-        say_error(f"tui-agent: {words}")
+    if problem := memory_problem():
+        say_error(f"tui-agent: {problem}")
         return FAILED
     if values["theme"]:
-        from .theme_validation import refuse_unknown_theme
+        from .effective_settings import refuse_unknown_theme
 
         refuse_unknown_theme(values["theme"], Locations.of_user(os.environ))
     if values["replay"] is not None:
-        from .replay_option import run_replay
+        from .recordings import run_replay
 
         return run_replay(values["replay"], values["theme"])
     if options.print_mode:
-        from .print_mode import run_print_mode
+        from .engine_host import run_print_mode
 
         return run_print_mode(options)
     from .interactive import run_interactive
@@ -93,24 +99,26 @@ def launch(**values: Any) -> int:
 
 
 def _refuse_beside_replay(values: dict[str, Any]) -> None:
-    """A recording is watched as it is; what would start or change an agent makes no sense beside it."""
+    """Refuse options that start or change an agent: a recording plays without one."""
     for name, value in values.items():
         if name not in ("replay", "theme") and value not in (None, False, ()):
-            given = {"print_mode": "-p", "continue_last": "--continue", "session_id": "--session", "prompt": "a prompt"}
-            words = given.get(name, f"--{name.replace('_', '-')}")
-            raise click.UsageError(f"--replay shows a recording as it is; it excludes {words}")
+            named = {"print_mode": "-p", "continue_last": "--continue", "session_id": "--session", "prompt": "a prompt"}
+            option = named.get(name, f"--{name.replace('_', '-')}")
+            raise click.UsageError(f"--replay plays a recording as it is; it cannot be combined with {option}")
 
 
 def _options_of(values: dict[str, Any]) -> LaunchOptions:
-    """The options as they were meant; combinations that make no sense are usage errors."""
+    """Return the launch options; refuse combinations that make no sense."""
     print_mode = bool(values["print_mode"])
     for name in ("output_format", "input_format", "include_deltas"):
         if values[name] and not print_mode:
-            raise click.UsageError(f"--{name.replace('_', '-')} goes with -p")
+            raise click.UsageError(f"--{name.replace('_', '-')} needs -p")
     if values["continue_last"] and values["resume"] is not None:
-        raise click.UsageError("--continue and --resume exclude each other")
+        raise click.UsageError("--continue and --resume cannot be combined")
     if values["session_id"] and (values["no_session"] or values["continue_last"] or values["resume"] is not None):
-        raise click.UsageError("--session names a new session; it excludes --no-session, --continue and --resume")
+        raise click.UsageError(
+            "--session names a new session; it cannot be combined with --no-session, --continue or --resume"
+        )
     if print_mode and values["resume"] == PICK_SESSION:
         raise click.UsageError("--resume needs an ID with -p")
     return LaunchOptions(
@@ -135,7 +143,7 @@ def _options_of(values: dict[str, Any]) -> LaunchOptions:
 
 
 def _settings_of(values: dict[str, Any]) -> JsonObject:
-    """The options that are settings, nested like the settings file."""
+    """Return the options that are settings, nested like the settings file."""
     plain = ("model", "base_url", "strategy", "max_steps", "tool_timeout", "append_system")
     chosen: JsonObject = {name: values[name] for name in plain if values[name] is not None}
     if values["permission_mode"]:
@@ -146,6 +154,6 @@ def _settings_of(values: dict[str, Any]) -> JsonObject:
 
 
 def _rules_of(values: dict[str, Any]) -> tuple[tuple[Verdict, str], ...]:
-    """The rules: denials first, then questions, then allowances, so that no order of options loosens another."""
+    """Return the rules, deny before ask before allow, so that the order of options never loosens a rule."""
     verdicts: tuple[Verdict, ...] = ("deny", "ask", "allow")
     return tuple((verdict, text) for verdict in verdicts for text in values[verdict])

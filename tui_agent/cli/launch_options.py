@@ -1,8 +1,13 @@
-"""What the command line asked of the agent."""
+"""The agent's launch options, and the types of option values."""
 
+import difflib
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+import click
 
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import Verdict
@@ -11,7 +16,7 @@ PICK_SESSION = ""
 """Value of `--resume` without an id."""
 
 DEMO_LABEL = "scripted demo, not a language model"
-"""Said beside the model's name all the time."""
+"""Label that the screen always shows beside the offline model's name."""
 
 OutputFormat = Literal["text", "json", "stream-json"]
 InputFormat = Literal["text", "stream-json"]
@@ -19,22 +24,22 @@ InputFormat = Literal["text", "stream-json"]
 
 @dataclass(frozen=True, slots=True)
 class LaunchOptions:
-    """What was asked for on the command line."""
+    """The command line of one launch."""
 
     prompt: str | None
     demo: bool
     cwd: Path
     settings: JsonObject
-    """Values for the settings' last layer."""
+    """Values of the settings' last layer."""
     rules: tuple[tuple[Verdict, str], ...]
-    """Permission rules, in the order they were given."""
+    """Permission rules, first match first."""
     system: str | None
     """Replaces the built-in system prompt."""
     continue_last: bool
     resume: str | None
-    """Session id, `PICK_SESSION` to choose one, None for a new session."""
+    """Session id, `PICK_SESSION` to let the user choose one, None for a new session."""
     session_id: str | None
-    """Name of the new session."""
+    """Id of the new session."""
     keep_session: bool
     print_mode: bool
     output_format: OutputFormat
@@ -45,3 +50,40 @@ class LaunchOptions:
     verbose: bool
     record: Path | None = None
     """File to record to."""
+
+
+class OneOf(click.ParamType[str]):
+    """One of a few values; the error for any other names the closest one."""
+
+    def __init__(self, values: Sequence[str]) -> None:
+        self.values = tuple(values)
+        """All valid values."""
+        self.name = "|".join(values)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the value, or fail with a usage error."""
+        text = str(value)
+        if text not in self.values:
+            near = difflib.get_close_matches(text, self.values, n=1, cutoff=0.4)
+            self.fail(f"{text!r} is not {self.name}" + (f" (did you mean {near[0]}?)" if near else ""), param, ctx)
+        return text
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Return the values as help shows them."""
+        return self.name
+
+
+class StrategyName(OneOf):
+    """`auto`, `sequential`, `parallel` or `batched:N`."""
+
+    def __init__(self) -> None:
+        super().__init__(("auto", "sequential", "parallel", "batched:N"))
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the strategy's name; fail with a usage error, also for `batched:0`."""
+        text = str(value)
+        if re.fullmatch(r"batched:[1-9][0-9]{0,8}", text):
+            return text
+        if text == "batched:N" or text.startswith("batched:"):
+            self.fail(f"{text!r}: a whole number from 1 was expected, as in batched:2", param, ctx)
+        return super().convert(value, param, ctx)

@@ -1,80 +1,145 @@
-"""Commands that a killed tui-agent left running: named when their session is resumed, ended on request."""
+"""Processes that outlive their command: orphans of this program, and commands of one that was killed."""
 
-from collections.abc import Sequence
+import asyncio
+import os
+import signal
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.session.lost_processes import LostProcess
+from tui_agent.tools.orphans import become_subreaper, own_children, resign_as_subreaper, unclaimed_orphans
 from tui_agent.tools.process import GRACE
 from tui_agent.tools.process_record import end_recorded, running_of
+from tui_agent.tools.process_tree import TreeMark, end_tree, is_zombie
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
-NOTHING = "No command of an earlier tui-agent is running."
-_MOST_NAMED = 3
-"""Most commands named, and most processes of each."""
-_LONGEST_COMMAND = 60
+NONE_RUNNING = "No command of an earlier tui-agent is running."
+_MAX_SHOWN = 3
+"""Most commands shown, and most processes of each."""
+_MAX_COMMAND_LENGTH = 60
+_PAUSE = 0.5
+"""Seconds between two checks for zombies."""
+_CHECKS_BEFORE_REAP = 3
+"""Checks after which a zombie counts as an orphan. If this program started the child, a thread collects its exit status
+at once; reaping it here would lose that status."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftoverCommand:
-    """A command with processes that still run."""
+    """A command that is still running since tui-agent was killed."""
 
     lost: LostProcess
     pids: tuple[int, ...]
+    """Its running processes."""
 
     def __str__(self) -> str:
-        words = " ".join(self.lost.command.split()) or "a command"
-        shown = words if len(words) <= _LONGEST_COMMAND else f"{words[: _LONGEST_COMMAND - 1]}…"
-        pids = [str(pid) for pid in self.pids[:_MOST_NAMED]]
+        command = " ".join(self.lost.command.split()) or "a command"
+        shown = command if len(command) <= _MAX_COMMAND_LENGTH else f"{command[: _MAX_COMMAND_LENGTH - 1]}…"
+        pids = [str(pid) for pid in self.pids[:_MAX_SHOWN]]
         more = f" and {len(self.pids) - len(pids)} more" if len(self.pids) > len(pids) else ""
         return f"{shown} (pid {', '.join(pids)}{more})"
 
 
 @dataclass(frozen=True)
 class LeftoverCommands:
-    """The commands of one session; implements `ui.bridge.services.LeftoverCommands`."""
+    """The leftover commands of one session; implements `ui.bridge.services.LeftoverCommands`."""
 
     lost: Sequence[LostProcess]
     bus: EventBus
-    offer: str
+    end_command: str
     """Command with which the user ends them, such as `/jobs kill`."""
 
     async def warn(self) -> None:
-        """Publish one warning that names the commands that still run, if any."""
-        if left := await self._look():
-            self.bus.publish(Warned(code="left_running", text=self._words(left)))
+        """Publish one warning that names the commands that are still running, if any."""
+        if left := await self._find_running():
+            self.bus.publish(Warned(code="left_running", text=self._describe(left)))
 
     async def report(self) -> None:
-        """Publish which commands still run, or that none does."""
-        left = await self._look()
-        self.bus.publish(Noticed(code="left_running", text=self._words(left) if left else NOTHING))
+        """Publish a notice with the commands that are still running."""
+        left = await self._find_running()
+        self.bus.publish(Noticed(code="left_running", text=self._describe(left) if left else NONE_RUNNING))
 
     async def end(self, pid: int | None) -> None:
         """End one command with everything it started, by the id of any of its processes; None: all of them."""
-        left = [command for command in await self._look() if pid is None or pid in command.pids]
+        left = [command for command in await self._find_running() if pid is None or pid in command.pids]
         if not left:
-            text = NOTHING if pid is None else f"No process {pid} of an earlier tui-agent is running."
+            text = NONE_RUNNING if pid is None else f"No process {pid} of an earlier tui-agent is running."
         else:
             text = f"Ended: {', '.join(await run_shielded_in_thread(lambda: end_all(left)))}."
         self.bus.publish(Noticed(code="left_ended", text=text))
 
-    async def _look(self) -> list[LeftoverCommand]:
+    async def _find_running(self) -> list[LeftoverCommand]:
         return await run_shielded_in_thread(lambda: find_running_commands(self.lost)) if self.lost else []
 
-    def _words(self, left: Sequence[LeftoverCommand]) -> str:
-        named = ", ".join(str(command) for command in left[:_MOST_NAMED])
-        more = f" and {len(left) - _MOST_NAMED} more commands" if len(left) > _MOST_NAMED else ""
+    def _describe(self, left: Sequence[LeftoverCommand]) -> str:
+        shown = ", ".join(str(command) for command in left[:_MAX_SHOWN])
+        more = f" and {len(left) - _MAX_SHOWN} more commands" if len(left) > _MAX_SHOWN else ""
         them = "it" if len(left) == 1 else "them"
-        return f"Still running since tui-agent was killed: {named}{more}. {self.offer} ends {them}."
+        return f"Still running since tui-agent was killed: {shown}{more}. {self.end_command} ends {them}."
 
 
 def find_running_commands(lost: Sequence[LostProcess]) -> list[LeftoverCommand]:
     """Return the commands that still have processes. Blocks."""
-    found = ((one, tuple(process.pid for process in running_of(one.process))) for one in lost)
-    return [LeftoverCommand(one, pids) for one, pids in found if pids]
+    found = ((process, tuple(running.pid for running in running_of(process.process))) for process in lost)
+    return [LeftoverCommand(process, pids) for process, pids in found if pids]
 
 
 def end_all(commands: Sequence[LeftoverCommand]) -> tuple[str, ...]:
     """End commands with everything they started; return name and id of each process. Blocks."""
     return end_recorded([command.lost.process for command in commands], grace=GRACE)
+
+
+@asynccontextmanager
+async def adopt_orphans() -> AsyncGenerator[None]:
+    """Make orphans children of this program while the context is open; end the remaining ones when it closes."""
+    if not await asyncio.to_thread(become_subreaper):
+        yield
+        return
+    reaper = _Reaper(asyncio.get_running_loop())
+    try:
+        with suppress(RuntimeError, ValueError):  # Only the main thread may handle signals.
+            asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, reaper.schedule_check)
+        yield
+    finally:
+        try:
+            mark = TreeMark.new()
+            if unclaimed_orphans(mark.limit):
+                await run_shielded_in_thread(partial(end_tree, None, mark, grace=GRACE))
+        finally:
+            reaper.close()
+            resign_as_subreaper()
+
+
+class _Reaper:
+    """Reaps adopted orphans by their ids; `waitpid(-1)` would also take the exit status of other children."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._timer: asyncio.TimerHandle | None = None
+        self._checks: dict[int, int] = {}
+        """Number of checks that found each zombie."""
+
+    def schedule_check(self) -> None:
+        """Check for zombies after a pause, so that code that waits for a child can reap it first."""
+        if self._timer is None:
+            self._timer = self._loop.call_later(_PAUSE, self._check)
+
+    def close(self) -> None:
+        """Stop checking."""
+        self._loop.remove_signal_handler(signal.SIGCHLD)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _check(self) -> None:
+        self._timer = None
+        self._checks = {pid: self._checks.get(pid, 0) + 1 for pid in own_children() if is_zombie(pid)}
+        for pid, checks in self._checks.items():
+            if checks >= _CHECKS_BEFORE_REAP:
+                with suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
+        if self._checks:
+            self.schedule_check()

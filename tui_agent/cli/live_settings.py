@@ -1,4 +1,4 @@
-"""Applies settings as soon as their files change, rules also to calls that wait for an answer (interface §4)."""
+"""Applies settings as soon as their files change; rules apply also to calls that wait for an approval."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -26,7 +26,14 @@ async def with_live_settings(
     work: Callable[[], Awaitable[T]],
     show_theme: Callable[[str], None] | None = None,
 ) -> T:
-    """Does `work` while settings files are watched; `show_theme` is for where there is a screen."""
+    """Watch the settings files while `work` runs, and return its result.
+
+    Args:
+        engine: gets the changed settings.
+        options: the command line, whose settings override those of the files.
+        work: runs meanwhile.
+        show_theme: shows a theme by its name; None without a screen.
+    """
     async with asyncio.TaskGroup() as tasks:
         live = LiveSettings(engine, options, show_theme)
         watching = tasks.create_task(run_service("live settings", live.watch(), live.give_up))
@@ -37,7 +44,7 @@ async def with_live_settings(
 
 
 class LiveSettings:
-    """The settings in force, and how they become others."""
+    """Current settings of an engine, and the means to replace them."""
 
     def __init__(self, engine: Engine, options: LaunchOptions, show_theme: Callable[[str], None] | None = None) -> None:
         self._show_theme = show_theme
@@ -45,11 +52,11 @@ class LiveSettings:
         self._options = options
         self._loaded = engine.loaded
         self._files = (engine.locations.user_file, options.cwd / PROJECT_FILE)
-        # Unknown, not what the files hold now: a file may have changed since the settings were loaded.
+        # Not read here: a file may have changed since the settings were loaded.
         self._contents: tuple[bytes | None, ...] | None = None
 
     async def watch(self) -> None:
-        """Apply the settings after each change of the files, until cancelled."""
+        """Apply the settings after each change of their files, until cancelled."""
         await watch_files(WatchedFiles(self._files), self.read_again, self._warn_of_polling)
 
     def give_up(self, reason: str) -> None:
@@ -62,7 +69,7 @@ class LiveSettings:
         self._engine.bus.publish(Noticed(code="settings_checked", text=text))
 
     async def read_again(self) -> None:
-        """Applies what the files hold now, if that is something else; what is broken changes nothing and is told."""
+        """Apply the settings if the files have changed; if they are wrong, publish a warning and change nothing."""
         contents = await asyncio.to_thread(self._read)
         if contents == self._contents:
             return
@@ -72,7 +79,7 @@ class LiveSettings:
             rules = self._kept_rules(loaded)
             layers = parse_rules(rules)
         except ConfigurationError as error:
-            self._engine.bus.publish(Warned(code="settings_broken", text=f"{error}. The settings stay as they were."))
+            self._engine.bus.publish(Warned(code="settings_broken", text=f"{error}. The settings stay unchanged."))
             return
         before, self._loaded = self._loaded, LoadedSettings(loaded.settings, loaded.origins, rules, loaded.files)
         self._use(before.settings, loaded.settings)
@@ -82,36 +89,36 @@ class LiveSettings:
             self._engine.loop.set_mode(mode, by="settings")
         self._engine.gate.reconsider()
         if rules != before.rules:
-            text = f"The settings were read again: {len(rules)} permission rules are in force."
+            text = f"The settings were reloaded: {len(rules)} permission rules are in force."
             self._engine.bus.publish(Noticed(code="settings_read", text=text))
 
     def _use(self, before: Settings, after: Settings) -> None:
-        """Applies everything but rules and mode, and says what waits for the next start."""
+        """Apply everything but rules and mode, and publish which changes wait for the next start."""
         try:
             apply_settings(self._engine, self._options, before, after)
         except ConfigurationError as error:
-            self._engine.bus.publish(Warned(code="settings_broken", text=f"{error}. The model stays as it was."))
+            self._engine.bus.publish(Warned(code="settings_broken", text=f"{error}. The model stays unchanged."))
         if self._show_theme is not None and after.ui.theme != before.ui.theme:
             self._show_theme(after.ui.theme)
         late = [key for key in ONLY_AT_START if value_of(before, key) != value_of(after, key)]
         if late:
-            text = f"{', '.join(late)} changed in the settings; that holds from the next start on."
+            text = f"Changed in the settings: {', '.join(late)}. This takes effect at the next start."
             self._engine.bus.publish(Noticed(code="settings_later", text=text))
 
     def _kept_rules(self, loaded: LoadedSettings) -> tuple[RuleSetting, ...]:
-        """The rules as they are now. Those of the offline model stay; so do the tightening ones of
-        a project whose settings are others now or gone, so that a change of them never loosens what runs."""
-        had = self._loaded.rules
-        tour = tuple(rule for rule in had if rule.origin == "--demo")
-        is_doubtful = any(rule.layer == "project" for rule in had) and not any(
+        """Return the new rules, and those of the current ones that stay: the rules of the offline model's tour, and the
+        deny and ask rules of a project whose settings are no longer trusted, or gone."""
+        current = self._loaded.rules
+        tour = tuple(rule for rule in current if rule.origin == "--demo")
+        lost_project = any(rule.layer == "project" for rule in current) and not any(
             file.name == PROJECT_FILE.name and file != self._engine.locations.user_file for file in loaded.files
         )
-        stays = tuple(rule for rule in had if rule.layer == "project" and is_doubtful and rule.verdict != "allow")
-        if is_doubtful and loaded.ignored:
-            self._engine.bus.publish(
-                Warned(code="settings_untrusted", text=f"{loaded.ignored[0]}. Start again to decide.")
-            )
-        return (*loaded.rules, *stays, *tour)
+        # A change of the project's settings must never loosen the rules of a running agent.
+        stay = tuple(rule for rule in current if rule.layer == "project" and lost_project and rule.verdict != "allow")
+        if lost_project and loaded.ignored:
+            text = f"{loaded.ignored[0]}. Restart tui-agent to decide about them."
+            self._engine.bus.publish(Warned(code="settings_untrusted", text=text))
+        return (*loaded.rules, *stay, *tour)
 
     def _read(self) -> tuple[bytes | None, ...]:
         return tuple(_content(file) for file in self._files)

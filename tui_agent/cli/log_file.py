@@ -1,10 +1,14 @@
-"""Where log lines go: never to the terminal, which belongs to the screen, but to a file of ours.
+"""The log: a private file, because the terminal belongs to the screen.
 
-Errors always, so that there is something to send in; with `--verbose` everything.
+It gets errors always, so that a bug report can include them, and with `--verbose` everything, stalls of the event loop
+among it.
 """
 
+import asyncio
 import logging
 import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -13,16 +17,22 @@ from tui_agent.protocol.visible_text import escaped
 from tui_agent.settings import Locations
 
 LOG_NAME = "tui-agent.log"
-"""The file, in the directory of logs."""
+"""Name of the file in the log directory."""
 LARGEST_FILE = 1_000_000
-"""Bytes; then a new file is begun, and three old ones are kept."""
+"""Size in bytes at which a new file is started; three old ones are kept."""
+STALL = 0.1
+"""Shortest stall of the event loop that is logged, in seconds."""
+_STALL_CHECK_INTERVAL = 0.05
+"""Seconds between two checks for stalls."""
+
+_log = logging.getLogger(__name__)
 
 
 class PrivateFileHandler(RotatingFileHandler):
-    """Makes file and directory with the first record, for nobody else to read."""
+    """Creates the file and its directory with the first record, readable for the user only."""
 
     def _open(self) -> TextIOWrapper:
-        # Loaded when there is something to write down; the first screen does not wait for it.
+        # Imported with the first record, so that the first screen does not wait for it.
         from tui_agent.session import make_private_directory
 
         make_private_directory(Path(self.baseFilename).parent)
@@ -38,12 +48,12 @@ class _VisibleFormatter(logging.Formatter):
 
 
 def log_to_file(locations: Locations, *, verbose: bool) -> None:
-    """Keeps log records and warnings of libraries off the terminal; errors, or with `verbose` all, go to a file.
+    """Send log records and warnings of libraries to the file: errors, or with `verbose` all of them.
 
-    Where no file can be made, records are dropped: the screen is no place for them.
+    If the file cannot be written, records are dropped rather than shown on the screen.
     """
     logging.captureWarnings(True)
-    # Else a record that cannot be written is told on the terminal.
+    # Otherwise logging reports a record that it cannot write on the terminal.
     logging.raiseExceptions = False
     handler = PrivateFileHandler(
         locations.log_dir / LOG_NAME, maxBytes=LARGEST_FILE, backupCount=3, encoding="utf-8", delay=True
@@ -56,6 +66,28 @@ def log_to_file(locations: Locations, *, verbose: bool) -> None:
             earlier.close()
     root.addHandler(handler)
     root.setLevel(logging.DEBUG if verbose else logging.ERROR)
-    # These write headers of requests, in which the key is.
+    # Their debug records contain request headers, and with them the key.
     for name in ("httpcore2", "httpx2", "anthropic"):
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+@asynccontextmanager
+async def log_loop_stalls() -> AsyncGenerator[None]:
+    """Log each time the event loop stalls for more than `STALL`, which delays keys and events; debug logs only."""
+    if not _log.isEnabledFor(logging.DEBUG):
+        yield
+        return
+    loop = asyncio.get_running_loop()
+
+    def check() -> None:
+        nonlocal timer
+        late = loop.time() - timer.when()
+        if late > STALL:
+            _log.debug("the event loop stalled for %.0f ms", late * 1000)
+        timer = loop.call_later(_STALL_CHECK_INTERVAL, check)
+
+    timer = loop.call_later(_STALL_CHECK_INTERVAL, check)
+    try:
+        yield
+    finally:
+        timer.cancel()

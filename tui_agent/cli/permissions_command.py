@@ -1,4 +1,4 @@
-"""`tui-agent permissions`: decides calls without running them."""
+"""`tui-agent permissions`: permission decisions without running the calls."""
 
 import json
 import os
@@ -12,24 +12,27 @@ from tui_agent.settings import Locations, load_settings
 
 from .controlling_terminal import say, say_json_line
 from .project_trust import folder_trust, trust_for
-from .rules_and_tools import RULE_TOOL_NAMES, parse_rules, sandbox_note, sandbox_of, tool_finder
+from .rules_and_tools import RULE_TOOL_NAMES, build_sandbox, parse_rules, sandbox_note, tool_finder
 
 
 @click.group()
 def permissions() -> None:
-    """Decides calls without running them."""
+    """Decide calls without running them."""
 
 
 @permissions.command()
 def check() -> None:
-    """Reads JSON lines from stdin and writes one decision for each, in order.
+    """Decide the calls on stdin.
+
+    Reads JSON lines and prints one decision for each, in order.
 
     \b
     In:  {"tool":"bash","input":{"command":"git status"},"mode":"ask",
           "rules":[["allow","bash(git status:*)"]],"cwd":"/dir"}
     Out: {"decision":"allow","source":"rule","reason":"…","parts":[…]}
 
-    Rules, mode and cwd are optional. A line that is no record is answered, too. Starts no process and never raises.
+    Rules, mode and cwd are optional. A malformed line gets a decision, too: deny, with source "invalid". No process is
+    started.
     """
     defaults = _defaults()
     find_tool = tool_finder(Path.cwd())
@@ -46,15 +49,18 @@ def check() -> None:
 @click.argument("tool")
 @click.argument("input_json")
 def explain(tool: str, input_json: str) -> None:
-    """Says in words how a call is decided: every rule looked at, in order, and what would have changed it."""
+    """Explain the decision about a call.
+
+    Prints every rule that was checked, in order, and what would change the decision.
+    """
     try:
         arguments: object = json.loads(input_json)
     except (ValueError, RecursionError) as error:
-        raise click.UsageError(f"the tool's input is no JSON: {_why(error)}") from error
+        raise click.UsageError(f"the input is not valid JSON: {_reason(error)}") from error
     say(explain_record({"tool": tool, "input": arguments}, find_tool=tool_finder(Path.cwd()), defaults=_defaults()))
 
 
-def _why(error: ValueError | RecursionError) -> str:
+def _reason(error: ValueError | RecursionError) -> str:
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
@@ -68,5 +74,5 @@ def _defaults() -> PermissionDefaults:
         private_paths=(locations.config_dir, locations.state_dir),
         is_trusted=folder_trust(Path.cwd(), locations).is_trusted,
         tool_names=RULE_TOOL_NAMES,
-        command_note=sandbox_note(sandbox_of(loaded.settings, locations, locations.sessions_dir)),
+        command_note=sandbox_note(build_sandbox(loaded.settings, locations, locations.sessions_dir)),
     )

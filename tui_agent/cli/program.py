@@ -1,6 +1,6 @@
-"""The command line: which command, with which options, and every usage error in one line.
+"""The command line: dispatch to the commands, and usage errors in one line.
 
-Nothing heavy is imported here or for `--version` and `--help`; each command imports what it needs when it runs.
+Imports nothing heavy, so that `--version` is fast; each command is imported when it is used.
 """
 
 import difflib
@@ -31,52 +31,52 @@ _COMMANDS = {
     "sessions": ".sessions_command",
     "tools": ".tools_command",
 }
-"""Where each command is that is loaded when it is named."""
+"""Modules of the commands that are imported on use."""
 
 _LONGEST_MESSAGE = 2_000
 """Most characters of an error message."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
-"""Errors of writing to a standard output that is full, broken or, for EBADF, closed from the start."""
+"""Errors of writing to standard output if it is full, broken or, for EBADF, closed from the start."""
 
 
 class Program(click.Group):
-    """The program: a first word that names a command runs it; anything else starts the agent."""
+    """The program: runs the command that the first argument names; any other arguments start the agent."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in the order they are shown."""
+        """Return all names, in the order of the help text."""
         return sorted((*self.commands, *_COMMANDS))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """A command by its name, loaded now."""
+        """Import and return a command."""
         if cmd_name not in _COMMANDS:
             return super().get_command(ctx, cmd_name)
         found: click.Command = getattr(importlib.import_module(_COMMANDS[cmd_name], __package__), cmd_name)
         return found
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Puts the agent's own command in front of anything that is no command."""
+        """Insert the agent's own command before arguments that name no command."""
         if args[:1] not in (["--help"], ["--version"]) and (not args or args[0] not in self.list_commands(ctx)):
             self._refuse_misspelt(args)
             args = [launch.name or "", *args]
         return super().parse_args(ctx, args)
 
     def _refuse_misspelt(self, args: list[str]) -> None:
-        """A single word that nearly is a command was hardly meant for the model."""
+        """Refuse a prompt that begins with a misspelt command."""
         first = args[0] if args and not args[0].startswith("-") else ""
         near = difflib.get_close_matches(first, list(_COMMANDS), 1, 0.8)
         if near:
             raise click.UsageError(
-                f"no command {first!r}; did you mean `tui-agent {near[0]}`? As a prompt: tui-agent -- {first}"
+                f"no command {first!r}; did you mean `tui-agent {near[0]}`? As a prompt: `tui-agent -- {first}`"
             )
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Shows the agent's options with the program's, because that is where people look for them."""
+        """Write the agent's options with the program's: users look for them in `tui-agent --help`."""
         launch.format_options(ctx, formatter)
         self.format_commands(ctx, formatter)
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Both forms."""
+        """Write the usage of both forms."""
         formatter.write_usage("tui-agent", "[OPTIONS] [PROMPT]")
         formatter.write_usage("tui-agent", "COMMAND …")
 
@@ -94,9 +94,9 @@ program.add_command(launch)
 
 
 def run_program(arguments: Sequence[str]) -> int:
-    """Runs the program; returns its exit code (interface §1).
+    """Run the program and return its exit code.
 
-    A usage or configuration error takes one line, and its code is 2.
+    A usage or configuration error prints one line on standard error and returns 2.
     """
     try:
         result: Any = program.main(list(arguments), prog_name="tui-agent", standalone_mode=False)
@@ -112,11 +112,11 @@ def run_program(arguments: Sequence[str]) -> int:
     except FileNotFoundError:
         if _cwd_exists():
             raise
-        return _refuse("the directory you are in is no longer there; go to another, or name one with --cwd")
+        return _refuse("the current directory no longer exists; change to another one, or name one with --cwd")
     except OSError as error:
         if error.errno not in _NO_ROOM or error.filename is not None:
             raise
-        # What is still unwritten would fail once more at the interpreter's end.
+        # Otherwise the interpreter would fail once more when it flushes the rest at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), 1)
         return _refuse(f"the output cannot be written: {error.strerror}")
     except KeyboardInterrupt:
@@ -131,7 +131,7 @@ def _refuse(message: str, code: int = USAGE_ERROR) -> int:
 
 
 def _cwd_exists() -> bool:
-    """Whether the current directory still exists."""
+    """Return True if the current directory still exists."""
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -140,7 +140,7 @@ def _cwd_exists() -> bool:
 
 
 def _in_one_line(error: click.ClickException) -> str:
-    """What is wrong and the nearest right form."""
+    """Return the error, with the closest valid option."""
     if isinstance(error, click.NoSuchOption):
         known = [name for parameter in (error.ctx.command.params if error.ctx else []) for name in parameter.opts]
         near = difflib.get_close_matches(error.option_name, known, n=1, cutoff=0.7)

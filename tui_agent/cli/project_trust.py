@@ -1,12 +1,11 @@
-"""Which projects a person trusts, and what a project brings that trust would apply (safety promise 8).
+"""Trust in projects: the settings and instructions that a project brings, and the user's answers (safety promise 8).
 
-An answer is bound to the folder's real path and to the content of its settings and of its instruction files: what is
-other than what was shown is another question, each of the two by itself.
+An answer is bound to the folder's real path and to the content that was shown, of the settings and of the instruction
+files separately. If either changes, the user is asked again.
 """
 
 import json
 import os
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -35,49 +34,49 @@ _LARGEST_STORE = 64 * 1024 * 1024
 """Largest size in bytes of the file with all answers."""
 
 TrustAnswer = Literal["no", "tightening", "all"]
-"""Nothing is applied; everything but allow rules; those, too."""
+"""Apply nothing, everything except allow rules, or everything."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrustRequest:
-    """What a project brings, for the person who is asked."""
+    """Contents of a project that the user is asked to trust."""
 
     folder: Path
-    """Its real path."""
+    """Real path of the project."""
     digest: str
-    """Of its settings file; that of an empty one where there is none."""
+    """Digest of its settings file, or of an empty text if it has none."""
     instructions_digest: str
     settings: tuple[str, ...]
-    """Settings it would change, such as `model = "x"`."""
+    """Settings that it would change, such as `model = "x"`."""
     tightening: tuple[str, ...]
     """Rules that deny or ask."""
     allows: tuple[str, ...]
-    """Rules that allow something without a question."""
+    """Rules that allow calls without asking."""
     refused: tuple[str, ...]
-    """What is not taken from a project, whatever the answer."""
+    """Entries that are never taken from a project, one message each."""
     instructions: tuple[str, ...]
-    """Files with words for the model."""
+    """Files with instructions for the model."""
     links: tuple[str, ...] = ()
-    """A sentence for each file that is not used because it is a link out of the repository."""
+    """A message for each file that is not used because it links to a target outside the repository."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderTrust:
-    """What of a folder is applied."""
+    """Trusted part of a folder."""
 
     instructions: tuple[ContextLayer, ...]
-    """Those that may be read: the user's own, and the project's as far as they are trusted."""
+    """Instructions that apply: the user's own, and the project's if they are trusted."""
     is_trusted: bool
-    """Whether everything that the folder brings is trusted, or it brings nothing."""
+    """True if everything that the folder brings is trusted, or it brings nothing."""
     left_out: tuple[str, ...]
-    """The instructions that are not read, and why, in words."""
+    """Messages about the instructions that are not used."""
 
 
 def trust_request_for(folder: Path, locations: Locations) -> TrustRequest | None:
-    """What the project in a folder brings; None if it brings nothing, or such as no trust applies. Blocks.
+    """Return the contents of a project that need trust; None if there are none, or the folder is never trusted. Blocks.
 
     Raises:
-        ConfigurationError: the settings cannot be read; the text names the file and line.
+        ConfigurationError: the settings cannot be read; the message names file and line.
     """
     folder = Path(os.path.realpath(folder))
     if not _may_be_trusted(folder):
@@ -91,7 +90,7 @@ def trust_request_for(folder: Path, locations: Locations) -> TrustRequest | None
     trust = ProjectTrust(content_digest(content), allows=True)
     loaded = load_settings(locations, project=folder, trust=trust, environment={})
     values = parse_toml(content)
-    ours = [rule for rule in loaded.rules if rule.layer == "project"]
+    rules = [rule for rule in loaded.rules if rule.layer == "project"]
     source = str(folder / PROJECT_FILE)
     return TrustRequest(
         folder,
@@ -100,158 +99,143 @@ def trust_request_for(folder: Path, locations: Locations) -> TrustRequest | None
         tuple(
             f"{key} = {_value(values, key)}" for key, origin in loaded.origins.items() if _is_from(origin, source, key)
         ),
-        tuple(f"{rule.verdict} {rule.text}" for rule in ours if rule.verdict != "allow"),
-        tuple(f"{rule.verdict} {rule.text}" for rule in ours if rule.verdict == "allow"),
+        tuple(f"{rule.verdict} {rule.text}" for rule in rules if rule.verdict != "allow"),
+        tuple(f"{rule.verdict} {rule.text}" for rule in rules if rule.verdict == "allow"),
         () if found is None else tuple(loaded.ignored),
-        tuple(_named(layer, folder) for layer in instructions),
+        tuple(_relative_name(layer, folder) for layer in instructions),
         _foreign(folder, own),
     )
 
 
 def folder_trust(folder: Path, locations: Locations, *, given: bool = False) -> FolderTrust:
-    """What of a folder's instructions is read, and whether all it brings is trusted. Blocks.
+    """Return the trusted part of a folder. Blocks.
 
     Args:
         folder: the working directory.
-        locations: where our files are.
-        given: for this run the person says yes (`--trust`).
+        locations: the user's directories.
+        given: True if the user trusts the folder for this run (`--trust`).
     """
     folder = Path(os.path.realpath(folder))
     trust = trust_for(folder, locations, given=given)
     own = load_own_instructions(locations.config_dir)
-    brought = load_project_instructions(folder, own)
-    takes_settings = _settings_are_trusted(folder, trust)
-    foreign = tuple(f"{folder}: {words}" for words in _foreign_instructions(folder, own))
-    if not brought:
-        return FolderTrust(own, takes_settings, foreign)
-    if trust is not None and trust.instructions in (None, _instructions_digest(brought)):
-        return FolderTrust((*own, *brought), takes_settings, foreign)
-    names = ", ".join(_named(layer, folder) for layer in brought)
-    knows = trust is not None and trust.instructions != NO_INSTRUCTIONS
-    why = "they are not what was trusted" if knows else "this folder is not trusted"
-    how = "; --trust reads them for one run" if _may_be_trusted(folder) else ""
-    words = f"{folder}: {names} not read, because {why}{how}"
-    return FolderTrust(own, False, (words, *foreign))
+    project = load_project_instructions(folder, own)
+    trusts_settings = _settings_are_trusted(folder, trust)
+    foreign = tuple(f"{folder}: {text}" for text in _foreign_instructions(folder, own))
+    if not project:
+        return FolderTrust(own, trusts_settings, foreign)
+    if trust is not None and trust.instructions in (None, _instructions_digest(project)):
+        return FolderTrust((*own, *project), trusts_settings, foreign)
+    names = ", ".join(_relative_name(layer, folder) for layer in project)
+    was_trusted = trust is not None and trust.instructions != NO_INSTRUCTIONS
+    reason = "changed since they were trusted" if was_trusted else "this folder is not trusted"
+    advice = "; --trust uses them for one run" if _may_be_trusted(folder) else ""
+    return FolderTrust(own, False, (f"{folder}: {names} not used: {reason}{advice}", *foreign))
 
 
 def trust_for(folder: Path, locations: Locations, *, given: bool = False) -> ProjectTrust | None:
-    """How far the project in a folder is trusted now. Blocks.
+    """Return the current trust in the project of a folder; None if there is none. Blocks.
 
     Args:
         folder: the project.
-        locations: where our files are.
-        given: for this run the person says yes (`--trust`), which accepts no allow rule that was not accepted before.
+        locations: the user's directories.
+        given: True if the user trusts the folder for this run (`--trust`); this accepts no further allow rules.
     """
-    kept = TrustStore(locations).trust_in(folder)
+    stored = TrustStore(locations).trust_in(folder)
     if not given or not _may_be_trusted(Path(os.path.realpath(folder))):
-        return kept
+        return stored
     with suppress(ConfigurationError):
         content = _settings_content(folder)
-        if kept is not None and content is not None and kept.digest == content_digest(content):
-            return replace(kept, instructions=None)
+        if stored is not None and content is not None and stored.digest == content_digest(content):
+            return replace(stored, instructions=None)
     return ProjectTrust()
 
 
 class TrustStore:
-    """The answers that were given, in a file of ours (0600)."""
+    """The user's answers, in a private file (0600)."""
 
     def __init__(self, locations: Locations) -> None:
         self._path = locations.state_dir / "trust.json"
 
     def trust_in(self, folder: Path) -> ProjectTrust | None:
-        """What a person said about the project in a folder; None: nothing, or no. Blocks."""
-        told: object = self._read().get(os.path.realpath(folder))
-        if not is_object(told) or not _may_be_trusted(Path(os.path.realpath(folder))):
+        """Return the user's trust in the project of a folder; None if they refused it or were never asked. Blocks."""
+        entry: object = self._read().get(os.path.realpath(folder))
+        if not is_object(entry) or not _may_be_trusted(Path(os.path.realpath(folder))):
             return None
-        digest: object = told.get("digest")
+        digest: object = entry.get("digest")
         if not isinstance(digest, str):
             return None
-        return ProjectTrust(digest, allows=told.get("allows") is True, instructions=_instructions_in(told))
+        return ProjectTrust(digest, allows=entry.get("allows") is True, instructions=_instructions_in(entry))
 
     def knows(self, offer: TrustRequest) -> bool:
-        """Whether a person answered for exactly this offer, yes or no. Blocks."""
-        told: object = self._read().get(str(offer.folder))
-        if not is_object(told):
+        """Return True if the user has accepted or refused exactly this request. Blocks."""
+        entry: object = self._read().get(str(offer.folder))
+        if not is_object(entry):
             return False
-        is_accepted = told.get("digest") == offer.digest and _instructions_in(told) == offer.instructions_digest
-        return is_accepted or told.get("refused") == _digest_of_both(offer)
+        is_accepted = entry.get("digest") == offer.digest and _instructions_in(entry) == offer.instructions_digest
+        return is_accepted or entry.get("refused") == _digest_of_both(offer)
 
     def remember(self, offer: TrustRequest, answer: TrustAnswer) -> None:
-        """Keeps an answer. Blocks.
+        """Store an answer. Blocks.
 
         Raises:
-            ConfigurationError: it cannot be kept.
+            ConfigurationError: the file cannot be written.
         """
-        said: JsonObject = {"refused": _digest_of_both(offer)}
+        entry: JsonObject = {"refused": _digest_of_both(offer)}
         if answer != "no":
-            said = {
+            entry = {
                 "digest": offer.digest,
                 "allows": answer == "all",
                 "instructions": offer.instructions_digest,
             }
-        self._keep(str(offer.folder), said)
+        self._store(str(offer.folder), entry)
 
     def may_renew(self, folder: Path, before: bytes | None) -> bool:
-        """Whether a rule that a person adds to these settings would hold: they are trusted with their allow rules, or
-        there are none yet (`before` is None). Blocks."""
+        """Return True if an allow rule that the user adds to the project's settings would apply. Blocks.
+
+        That is so if the settings are trusted with their allow rules, or do not exist yet (`before` is None).
+        """
         if before is None:
             return _may_be_trusted(Path(os.path.realpath(folder)))
         trusted = self.trust_in(folder)
         return trusted is not None and trusted.allows and trusted.digest == content_digest(before)
 
     def renew(self, folder: Path, after: bytes) -> None:
-        """Keeps trust in settings that we changed ourselves because a person said so. Blocks.
+        """Extend the trust to settings that tui-agent has changed on behalf of the user. Blocks.
 
         Raises:
-            ConfigurationError: it cannot be kept.
+            ConfigurationError: the file cannot be written.
         """
-        told: object = self._read().get(os.path.realpath(folder))
-        instructions = _instructions_in(told) if is_object(told) else NO_INSTRUCTIONS
-        said: JsonObject = {"digest": content_digest(after), "allows": True, "instructions": instructions}
-        self._keep(os.path.realpath(folder), said)
+        old: object = self._read().get(os.path.realpath(folder))
+        instructions = _instructions_in(old) if is_object(old) else NO_INSTRUCTIONS
+        entry: JsonObject = {"digest": content_digest(after), "allows": True, "instructions": instructions}
+        self._store(os.path.realpath(folder), entry)
 
     def _read(self) -> JsonObject:
         try:
-            told: object = json.loads(read_regular_file(str(self._path), _LARGEST_STORE))
+            entries: object = json.loads(read_regular_file(str(self._path), _LARGEST_STORE))
         except (OSError, ValueError, RecursionError):
             return {}
-        return told if is_object(told) else {}
+        return entries if is_object(entries) else {}
 
-    def _keep(self, folder: str, said: JsonObject) -> None:
-        everything = self._read() | {folder: said}
+    def _store(self, folder: str, entry: JsonObject) -> None:
+        # Imported with the first answer, so that the first screen does not wait for the tools.
+        from tui_agent.tools.atomic_write import write_atomically
+
+        entries = self._read() | {folder: entry}
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            write_atomically(self._path, json.dumps(everything, indent=1).encode("utf-8"))
+            write_atomically(self._path, json.dumps(entries, indent=1).encode("utf-8"))
         except OSError as error:
             raise ConfigurationError(f"{self._path}: cannot be written: {error}") from error
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replaces a file of ours as a whole; a new one is 0600, an old one keeps its mode. Blocks."""
-    mode = 0o600
-    with suppress(FileNotFoundError):
-        mode = path.stat().st_mode & 0o777
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
-        os.rename(name, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise
-
-
 def _may_be_trusted(folder: Path) -> bool:
-    """Never the home or the root: trust in one of them would cover everything below it."""
+    """Return False for the home directory and the root: trust in them would cover everything below."""
     return folder != Path("/") and folder != Path(os.path.realpath(Path.home()))
 
 
 def _settings_content(folder: Path) -> bytes | None:
-    """Return the folder's settings file; None if it is missing or leads out of the repository."""
+    """Return the content of the folder's settings file; None if it is missing or links out of the repository."""
     path = folder / PROJECT_FILE
     try:
         content = read_regular_file(str(path))
@@ -259,15 +243,15 @@ def _settings_content(folder: Path) -> bytes | None:
         return None
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read: {error}") from error
-    # Checked after reading, so that a link put there meanwhile is noticed.
+    # Checked after reading, so that a link created meanwhile is noticed.
     return content if target_outside(path, folder) is None else None
 
 
 def _foreign(folder: Path, own: Sequence[ContextLayer]) -> tuple[str, ...]:
-    """Return a sentence for each file of the folder that is not used because it leads out of the repository."""
-    words = _foreign_instructions(folder, own)
+    """Return a message for each file of the folder that is not used because it links out of the repository."""
+    instructions = _foreign_instructions(folder, own)
     outside = target_outside(folder / PROJECT_FILE, folder)
-    return words if outside is None else (refusal(PROJECT_FILE, outside), *words)
+    return instructions if outside is None else (refusal(PROJECT_FILE, outside), *instructions)
 
 
 def _foreign_instructions(folder: Path, own: Sequence[ContextLayer]) -> tuple[str, ...]:
@@ -276,7 +260,7 @@ def _foreign_instructions(folder: Path, own: Sequence[ContextLayer]) -> tuple[st
 
 
 def _settings_are_trusted(folder: Path, trust: ProjectTrust | None) -> bool:
-    """Whether the folder's settings are those that are trusted, or there are none."""
+    """Return True if the folder's settings are trusted, or it has none."""
     try:
         content = _settings_content(folder)
     except ConfigurationError:
@@ -285,12 +269,12 @@ def _settings_are_trusted(folder: Path, trust: ProjectTrust | None) -> bool:
 
 
 def _instructions_digest(layers: Sequence[ContextLayer]) -> str:
-    """What stands for instructions in an answer about them: exactly what the model would be given, file by file."""
+    """Return the digest of the text that the model would get, file by file."""
     return content_digest(json.dumps([[layer.name, layer.text] for layer in layers]).encode())
 
 
-def _instructions_in(told: JsonObject) -> str:
-    digest: object = told.get("instructions")
+def _instructions_in(entry: JsonObject) -> str:
+    digest: object = entry.get("instructions")
     return digest if isinstance(digest, str) else NO_INSTRUCTIONS
 
 
@@ -298,13 +282,13 @@ def _digest_of_both(offer: TrustRequest) -> str:
     return content_digest(f"{offer.digest} {offer.instructions_digest}".encode())
 
 
-def _named(layer: ContextLayer, folder: Path) -> str:
-    """An instruction file by its name, as seen from the folder."""
+def _relative_name(layer: ContextLayer, folder: Path) -> str:
+    """Return the path of an instruction file, relative to the folder."""
     return os.path.relpath(str(layer.metadata["path"]), folder)
 
 
 NO_INSTRUCTIONS = _instructions_digest(())
-"""The digest of none at all; an answer that says nothing of instructions was about none."""
+"""Digest of no instructions, also that of an answer without an entry for them."""
 
 
 def _is_from(origin: str, source: str, key: str) -> bool:

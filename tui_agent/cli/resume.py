@@ -1,32 +1,47 @@
-"""Before the screen of a session that goes on: which one it is, whether it can be had, and a glimpse of its end."""
+"""Resuming a session: the choice of the session, a first look at its end, and the session that an engine works on."""
 
+import tempfile
 import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tui_agent import __version__
+from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope, Origin
-from tui_agent.protocol.errors import SessionOpenError
-from tui_agent.protocol.events import SessionLoaded
-from tui_agent.protocol.messages import now_ms
+from tui_agent.protocol.errors import ConfigurationError, SessionOpenError
+from tui_agent.protocol.events import Noticed, SessionLoaded, UsageUpdated
+from tui_agent.protocol.messages import Usage, now_ms
 from tui_agent.session.journal import with_journal_lock
 from tui_agent.session.journal_tail import read_tail
 from tui_agent.session.store import SessionStore
+from tui_agent.session.stored_session import StoredSession
 from tui_agent.settings import Locations
-from tui_agent.ui.app.session_picker import SessionInUse, SessionPicker
-from tui_agent.ui.chat.screen_state import HistoryTail
 
 from .launch_options import PICK_SESSION, LaunchOptions
-from .session_choice import find_session_to_resume
-from .shutdown import run_dialog
+
+if TYPE_CHECKING:
+    # Print mode imports this module without the screen, and the first screen of a session without the engine.
+    from tui_agent.permissions import PermissionPolicy
+    from tui_agent.ui.chat.screen_state import HistoryTail
 
 
-def chosen(options: LaunchOptions, locations: Locations, theme: str) -> LaunchOptions | None:
-    """The options with the session's id, asked for where the command line leaves it open; None: the person left.
+# --- before the first screen ------------------------------------------------------------------------------------------
+
+
+def resolve_session_choice(options: LaunchOptions, locations: Locations, theme: str) -> LaunchOptions | None:
+    """Return the options with the session's id, which the user picks if the command line has none; None to quit.
 
     Raises:
-        ConfigurationError: there is no session to go on with.
-        SessionError: there is no such session.
+        ConfigurationError: this directory has no session to continue.
+        SessionError: no session has this id.
     """
+    from tui_agent.ui.app.session_picker import SessionPicker
+
+    from .shutdown import run_dialog
+
     store = SessionStore(locations.sessions_dir)
     if options.resume != PICK_SESSION:
         session_id: str | None = find_session_to_resume(options, store)[0]
@@ -38,21 +53,27 @@ def chosen(options: LaunchOptions, locations: Locations, theme: str) -> LaunchOp
 def resolve_session_in_use(
     error: SessionOpenError, options: LaunchOptions, locations: Locations, theme: str
 ) -> LaunchOptions | None:
-    """The options to go on beside the program that writes the session: with a copy, or without keeping anything."""
-    asked = run_dialog(SessionInUse(error.session_id, theme=theme))
-    if asked is None:
+    """Return options for a session that another program has open: a copy of it, or no saving; None to quit."""
+    from tui_agent.ui.app.session_picker import SessionInUse
+
+    from .shutdown import run_dialog
+
+    answer = run_dialog(SessionInUse(error.session_id, theme=theme))
+    if answer is None:
         return None
-    if asked != "fork":
+    if answer != "fork":
         return replace(options, keep_session=False)
     return replace(options, resume=SessionStore(locations.sessions_dir).fork(error.session_id).id)
 
 
-def read_glimpse(options: LaunchOptions, locations: Locations) -> HistoryTail | None:
-    """The end of the session, as the engine will tell it: whatever it leaves open is over. Blocks, but not for long.
+def read_glimpse(options: LaunchOptions, locations: Locations) -> "HistoryTail | None":
+    """Return the end of the session for the first screen; what it leaves open counts as ended. Blocks for a moment.
 
     Raises:
         SessionOpenError: another program has the session open.
     """
+    from tui_agent.ui.chat.screen_state import HistoryTail
+
     session_id, journal = find_session_to_resume(options, SessionStore(locations.sessions_dir))
     if options.keep_session:
         with_journal_lock(journal, lambda: None)
@@ -61,5 +82,67 @@ def read_glimpse(options: LaunchOptions, locations: Locations) -> HistoryTail | 
         return None
     last, events = tail.envelopes[-1], tail.events_before + len(tail.envelopes)
     loaded = SessionLoaded(id=session_id, path=str(journal), cwd=str(options.cwd), version=__version__, events=events)
-    goes_on = Envelope(loaded, last.seq + 1, now_ms(), time.monotonic(), Origin(session_id=session_id))
-    return HistoryTail((*tail.envelopes, goes_on), tail.calls_before)
+    resumed = Envelope(loaded, last.seq + 1, now_ms(), time.monotonic(), Origin(session_id=session_id))
+    return HistoryTail((*tail.envelopes, resumed), tail.calls_before)
+
+
+def find_session_to_resume(options: LaunchOptions, store: SessionStore) -> tuple[str, Path]:
+    """Return id and journal of the session that `--continue` or `--resume` names. Blocks.
+
+    Raises:
+        ConfigurationError: this directory has no session to continue.
+        SessionError: no session has this id.
+    """
+    if not options.continue_last:
+        session_id = store.find(options.resume or "")
+    elif (last := store.latest(options.cwd)) is not None:
+        session_id = last.id
+    else:
+        raise ConfigurationError(f"{options.cwd} has no session to continue")
+    return session_id, store.journal_path(session_id)
+
+
+# --- in the engine ----------------------------------------------------------------------------------------------------
+
+
+def open_session(options: LaunchOptions, locations: Locations, stack: AsyncExitStack) -> tuple[StoredSession, Path]:
+    """Return the new or resumed session, and the directory for its long output. Blocks.
+
+    Without a journal this is a temporary directory, which `stack` removes.
+
+    Raises:
+        ConfigurationError: this directory has no session to continue, or the new session's id is not valid.
+        SessionError: the session cannot be opened.
+    """
+    store = SessionStore(locations.sessions_dir)
+    resumes = options.continue_last or options.resume is not None
+    past = store.load(find_session_to_resume(options, store)[0]) if resumes else None
+    if not options.keep_session:
+        directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="tui-agent-"))
+        session = StoredSession.ephemeral(options.cwd) if past is None else replace(past, path=None)
+        files = Path(directory)
+    else:
+        session = past or store.create(options.cwd, options.session_id)
+        files = store.files_path(session.id)
+    session.fold()
+    return session, files
+
+
+def restore_grants(policy: "PermissionPolicy", rules: Sequence[str], bus: EventBus) -> None:
+    """Apply the rules that the user granted for this session earlier, and publish a notice that names them."""
+    restored: list[str] = []
+    for rule in rules:
+        try:
+            policy.grant(rule, "session")
+        except ConfigurationError:
+            continue  # The user is asked about such a call again.
+        restored += rule.splitlines()
+    if restored:
+        bus.publish(Noticed(code="grants_kept", text=f"Still allowed for this session: {', '.join(restored)}."))
+
+
+def usage_of(session: StoredSession) -> UsageUpdated:
+    """Return usage and cost of the session so far."""
+    events = (envelope.event for envelope in reversed(session.envelopes))
+    none = UsageUpdated(delta=Usage(), total=Usage())
+    return next((event for event in events if isinstance(event, UsageUpdated)), none)

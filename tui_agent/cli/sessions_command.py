@@ -1,4 +1,4 @@
-"""`tui-agent sessions`: what was kept, without the screen."""
+"""`tui-agent sessions`: stored sessions, without the screen."""
 
 import json
 import os
@@ -14,8 +14,8 @@ from tui_agent.session.export import ExportFormat, export_session
 from tui_agent.session.journal import with_journal_lock
 from tui_agent.settings import Locations
 
-from .choices import OneOf
 from .controlling_terminal import say, say_error, say_json, say_json_line
+from .launch_options import OneOf
 from .leftover_commands import end_all, find_running_commands
 
 TITLE_WIDTH = 60
@@ -23,43 +23,44 @@ TITLE_WIDTH = 60
 
 @click.group()
 def sessions() -> None:
-    """Lists, shows, exports, forks, renames and deletes sessions, and ends what they left running."""
+    """Manage stored sessions."""
 
 
 @sessions.command(name="list")
-@click.option("--json", "as_json", is_flag=True, help="One JSON array.")
-@click.option("--search", metavar="TEXT", default="", help="Only sessions in which this was said.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
+@click.option("--search", metavar="TEXT", default="", help="Only sessions that contain TEXT.")
 def list_sessions(as_json: bool, search: str) -> None:
-    """Lists all sessions, the newest first."""
+    """List sessions, the newest first."""
     found = _store().list(search)
     if as_json:
         rows = [
             {
-                "id": one.id,
-                "title": one.title,
-                "cwd": one.cwd,
-                "started": one.started,
-                "updated": one.updated,
-                "size": one.size,
-                "path": str(one.path),
+                "id": summary.id,
+                "title": summary.title,
+                "cwd": summary.cwd,
+                "started": summary.started,
+                "updated": summary.updated,
+                "size": summary.size,
+                "path": str(summary.path),
             }
-            for one in found
+            for summary in found
         ]
         say_json(rows)
         return
     if not found:
-        say("no such session" if search else "no sessions yet")
-    for one in found:
-        when = datetime.fromtimestamp(one.updated / 1000).strftime("%Y-%m-%d %H:%M")
-        say(f"{one.id:<14} {when}  {escaped(one.title)[:TITLE_WIDTH]:<{TITLE_WIDTH}}  {one.cwd}")
+        say(f"no session contains {search!r}" if search else "no sessions yet")
+    for summary in found:
+        updated = datetime.fromtimestamp(summary.updated / 1000).strftime("%Y-%m-%d %H:%M")
+        title = escaped(summary.title)[:TITLE_WIDTH]
+        say(f"{summary.id:<14} {updated}  {title:<{TITLE_WIDTH}}  {summary.cwd}")
 
 
 @sessions.command()
 @click.argument("session_id", metavar="ID")
-@click.option("--json", "as_json", is_flag=True, help="Every event, one JSON line each; with --report, every report.")
-@click.option("--report", "as_report", is_flag=True, help="What each run did, took and cost.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON lines: every event, or with --report every report.")
+@click.option("--report", "as_report", is_flag=True, help="Print what each run did, how long it took and what it cost.")
 def show(session_id: str, as_json: bool, as_report: bool) -> None:
-    """Shows a session's conversation; the beginning of an id is enough."""
+    """Print a session's conversation. ID may be the beginning of an id."""
     store = _store()
     session = store.load(store.find(session_id))
     if as_report:
@@ -72,7 +73,7 @@ def show(session_id: str, as_json: bool, as_report: bool) -> None:
         return
     say(f"session {session.id} in {session.cwd}")
     for message in session.messages:
-        say(f"\n{_words_of(message)}")
+        say(f"\n{_message_text(message)}")
     for problem in session.problems:
         say_error(f"\n! {problem.text}")
 
@@ -81,16 +82,19 @@ def show(session_id: str, as_json: bool, as_report: bool) -> None:
 @click.argument("session_id", metavar="ID")
 @click.option("--format", "form", type=OneOf(("md", "html", "jsonl")), default="md", help="Default: md.")
 def export(session_id: str, form: ExportFormat) -> None:
-    """Writes a session to stdout as text, as a page, or as its events."""
+    """Print a session as Markdown, HTML or events."""
     store = _store()
     say(export_session(store.load(store.find(session_id)), form), line_feed=False)
 
 
 @sessions.command()
 @click.argument("session_id", metavar="ID")
-@click.option("--at", "at_seq", type=int, metavar="SEQ", help="Copy up to the event with this number. Default: all.")
+@click.option("--at", "at_seq", type=int, metavar="SEQ", help="Number of the last event to copy. Default: copy all.")
 def fork(session_id: str, at_seq: int | None) -> None:
-    """Copies a session, also one that is open; prints the id of the copy."""
+    """Copy a session and print the id of the copy.
+
+    The session may be open in another program.
+    """
     store = _store()
     say(store.fork(store.find(session_id), at_seq).id)
 
@@ -99,7 +103,7 @@ def fork(session_id: str, at_seq: int | None) -> None:
 @click.argument("session_id", metavar="ID")
 @click.argument("title")
 def rename(session_id: str, title: str) -> None:
-    """Gives a session a title."""
+    """Change the title of a session."""
     store = _store()
     store.rename(store.find(session_id), title)
 
@@ -107,7 +111,10 @@ def rename(session_id: str, title: str) -> None:
 @sessions.command(name="end-processes")
 @click.argument("session_id", metavar="ID")
 def end_processes(session_id: str) -> None:
-    """Ends what a session's commands left running when tui-agent was killed."""
+    """End commands that a session left running.
+
+    A command is left running if tui-agent is killed.
+    """
     store = _store()
     found = store.find(session_id)
     ended: list[str] = []
@@ -116,13 +123,13 @@ def end_processes(session_id: str) -> None:
         store.journal_path(found),
         lambda: ended.extend(end_all(find_running_commands(store.load(found).lost_processes))),
     )
-    say(f"ended {', '.join(ended)}" if ended else "nothing of this session is running")
+    say(f"ended {', '.join(ended)}" if ended else "no command of this session is running")
 
 
 @sessions.command()
 @click.argument("session_id", metavar="ID")
 def delete(session_id: str) -> None:
-    """Deletes a session and everything kept for it."""
+    """Delete a session and all its files."""
     store = _store()
     found = store.find(session_id)
     store.delete(found)
@@ -133,8 +140,8 @@ def _store() -> SessionStore:
     return SessionStore(Locations.of_user(os.environ).sessions_dir)
 
 
-def _words_of(message: Message) -> str:
-    """A message as plain text."""
+def _message_text(message: Message) -> str:
+    """Return a message as plain text."""
     match message:
         case UserMessage():
             return f"You: {message.text}"

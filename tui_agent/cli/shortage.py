@@ -1,6 +1,6 @@
 """Shortages of descriptors, threads or memory, reported in one sentence instead of a traceback.
 
-Loaded before anything else, and imports almost nothing: the very next import may fail for want of memory.
+Imported before anything else, and imports almost nothing: the very next import may fail for lack of memory.
 """
 
 import errno
@@ -9,29 +9,29 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 FAILED = 1
-"""Exit code of a program that a shortage ended."""
+"""Exit code after a shortage."""
 
 _DESCRIPTORS = "raise it, for example with `ulimit -n 256`"
 _MEMORY = "close other programs, or raise the limit (`ulimit -v`)"
 NEEDED_MIB = 512
-"""Least limit on addresses, in MiB, under which a run starts."""
+"""Lowest limit on addresses, in MiB, with which a run starts."""
 
 
 def shortage_in(error: BaseException) -> str | None:
-    """Return the sentence for an error that a shortage caused, however deeply nested; None for any other."""
-    return next((words for one in _chain(error, set()) if (words := _words(one)) is not None), None)
+    """Return the message for an error that a shortage caused, however deeply nested; None for any other."""
+    return next((text for each in _chain(error, set()) if (text := _message(each)) is not None), None)
 
 
 def memory_problem() -> str | None:
-    """Return the sentence for a limit on addresses that is too low for a run; None where it is not.
+    """Return the message for a limit on addresses that is too low for a run; None if it is high enough.
 
-    Below it, some library aborts the process, or a thread cannot report its result and the run waits for ever.
+    Below it, a library may abort the process, or a thread fail to report its result, so that the run never ends.
     """
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit == resource.RLIM_INFINITY or limit >= NEEDED_MIB << 20:
         return None
     return (
-        f"not enough memory: the limit is {limit >> 20} MiB of addresses, and a run needs {NEEDED_MIB}:"
+        f"not enough memory: the address limit is {limit >> 20} MiB, and a run needs {NEEDED_MIB}:"
         f" raise it, for example with `ulimit -v {NEEDED_MIB << 10}`"
     )
 
@@ -42,7 +42,7 @@ def _chain(error: BaseException, seen: set[int]) -> Iterator[BaseException]:
         return
     seen.add(id(error))
     yield error
-    if _is_group(error):
+    if is_group(error):
         for member in error.exceptions:
             yield from _chain(member, seen)
     for cause in (error.__cause__, error.__context__):
@@ -50,11 +50,12 @@ def _chain(error: BaseException, seen: set[int]) -> Iterator[BaseException]:
             yield from _chain(cause, seen)
 
 
-def _is_group(error: BaseException) -> TypeGuard[BaseExceptionGroup[BaseException]]:
+def is_group(error: BaseException) -> TypeGuard[BaseExceptionGroup[BaseException]]:
+    """Return True if the error is an exception group."""
     return isinstance(error, BaseExceptionGroup)
 
 
-def _words(error: BaseException) -> str | None:
+def _message(error: BaseException) -> str | None:
     text = str(error)
     number = error.errno if isinstance(error, OSError) else None
     if number == errno.EMFILE or (number is None and "Too many open files" in text):
@@ -65,14 +66,14 @@ def _words(error: BaseException) -> str | None:
     if isinstance(error, MemoryError) or number == errno.ENOMEM or _is_unmapped(error, text):
         return f"not enough memory: {_MEMORY}"
     if isinstance(error, FileNotFoundError) and "No usable temporary directory" in text:
-        return "no temporary file can be made: free some space, or set TMPDIR to a directory that can be written"
+        return "cannot create a temporary file: free some space, or set TMPDIR to a writable directory"
     if isinstance(error, RuntimeError) and "can't start new thread" in text:
-        return f"no further thread can be started: {_MEMORY}, or that of processes (`ulimit -u`)"
+        return f"cannot start another thread: {_MEMORY} or the limit of processes (`ulimit -u`)"
     return None
 
 
 def _is_unmapped(error: BaseException, text: str) -> bool:
-    """True if a library could not be loaded for want of memory, or failed without an exception."""
+    """Return True if a library could not be loaded for lack of memory, or failed without an exception."""
     if isinstance(error, SystemError):
-        return "without exception set" in text
+        return "without exception set" in text or "without setting an exception" in text
     return isinstance(error, ImportError) and ("failed to map" in text or "annot allocate memory" in text)

@@ -1,4 +1,4 @@
-"""How the app and the questions before it end: by an answer, by a signal, and then at once."""
+"""Exit of the app and of the dialogs before it, by an answer or by a signal."""
 
 import asyncio
 import logging
@@ -18,10 +18,10 @@ Answer = TypeVar("Answer")
 
 
 def run_and_exit(program: Coroutine[Any, Any, int]) -> NoReturn:
-    """Runs the app and ends the process with the code it gives.
+    """Run the app and end the process with its exit code, at once.
 
-    Everything is closed once the app is over. What a thread still loads would be waited for, and all there is be looked
-    through once more: on a busy machine that takes seconds in which nothing happens.
+    The app has closed everything by then. The interpreter's own exit would still wait for threads that import modules,
+    and collect garbage once more, which takes seconds on a busy machine.
     """
     with asyncio.Runner() as runner:
         code = runner.run(program)
@@ -33,10 +33,10 @@ def run_and_exit(program: Coroutine[Any, Any, int]) -> NoReturn:
 
 
 def run_dialog(app: BaseApp[Answer | None]) -> Answer | None:
-    """Asks something before the app itself; None if the person left instead.
+    """Run a dialog before the app itself and return the answer; None if the user quits.
 
     Raises:
-        Exit: a signal ended the question, and with it the program.
+        Exit: a signal ended the dialog.
     """
 
     async def ask() -> Answer | None:
@@ -51,20 +51,21 @@ def run_dialog(app: BaseApp[Answer | None]) -> Answer | None:
 
 @contextmanager
 def exit_on_signals(app: BaseApp[Answer]) -> Generator[None]:
-    """Signals leave the app as its quit key does: what runs is cancelled, the terminal is restored.
+    """Make signals quit the app as its quit key does: the run is cancelled, and the terminal restored.
 
-    INT comes from outside only: on the terminal `ctrl+c` is a key of the app. The handlers are Python's own and not the
-    event loop's: a program that was asleep has to know that it ends before it takes the terminal again.
+    SIGINT comes from other programs only: in the terminal, `ctrl+c` is a key of the app.
     """
     loop = asyncio.get_running_loop()
 
-    def leave(number: int, _: FrameType | None) -> None:
+    def exit_on_signal(number: int, _: FrameType | None) -> None:
         app.abandon_terminal()
         loop.call_soon_threadsafe(app.exit, None, 128 + number)
 
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
     for number in before:
-        signal.signal(number, leave)
+        # Not `loop.add_signal_handler`, which runs later: a suspended program that is resumed only to exit would take
+        # the terminal before it knows.
+        signal.signal(number, exit_on_signal)
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""`tui-agent tools`: what the model may use."""
+"""`tui-agent tools`: the tools that the model can call."""
 
 from pathlib import Path
 
@@ -12,15 +12,16 @@ from .rules_and_tools import built_in_tools
 
 @click.group()
 def tools() -> None:
-    """Shows the tools."""
+    """Show the tools."""
 
 
 @tools.command(name="list")
-@click.option("--json", "as_json", is_flag=True, help="With schemas, as one JSON array.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array, with schemas.")
 def list_tools(as_json: bool) -> None:
-    """Lists the tools: name, read-only, concurrency-safe, what it does.
+    """List the tools.
 
-    Both properties are decided for each call; shown is the answer for a call without arguments.
+    Prints name, effects, whether calls run in parallel, and description. A tool decides on effects and parallel calls
+    by the arguments; shown is its decision for a call without them.
     """
     rows = [
         {
@@ -38,5 +39,7 @@ def list_tools(as_json: bool) -> None:
         say_json(rows)
         return
     for row in rows:
-        words = ("read-only" if row["read_only"] else "has effects") + (", parallel" if row["concurrency_safe"] else "")
-        say(f"{row['name']!s:<8} {words:<22} {str(row['description']).splitlines()[0]}")
+        traits = ("read-only" if row["read_only"] else "has effects") + (
+            ", parallel" if row["concurrency_safe"] else ""
+        )
+        say(f"{row['name']!s:<8} {traits:<22} {str(row['description']).splitlines()[0]}")

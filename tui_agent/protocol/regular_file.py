@@ -1,5 +1,4 @@
-"""Safe reading of small files that others may have written: regular files of limited size only, as a pipe would
-block."""
+"""Safe reading of files of any origin: regular ones of limited size, as a pipe would block. Syncing of directories."""
 
 import os
 import re
@@ -41,6 +40,19 @@ def read_regular_file(path: str, limit: int = MAX_BYTES) -> bytes:
     if len(content) > limit:
         raise OSError(f"{path} is larger than {limit:,} bytes")
     return content
+
+
+def sync_directory(path: str | os.PathLike[str], dir_fd: int | None = None) -> None:
+    """Make creations and renames in a directory durable. Blocks.
+
+    Raises:
+        OSError: it cannot be opened for reading, or not be synced.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=dir_fd)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def parse_toml(content: bytes) -> JsonObject:

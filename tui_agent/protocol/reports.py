@@ -128,8 +128,7 @@ class RunError(TuiAgentError):
             report: the report of the run.
             text: the message. Default: a sentence made of the report.
         """
-        why = report.error or (report.final_text if report.reason in _EXPLAINED else "")
-        super().__init__(text or (f"{_WORDS[report.reason]}: {why}" if why else _WORDS[report.reason]))
+        super().__init__(text or _message(report))
         self.report = report
         """Report of the run up to its end."""
 
@@ -158,12 +157,12 @@ class RunInterruptedError(RunError):
     """The run was stopped or aborted from outside."""
 
 
-_WORDS: dict[RunReason, str] = {
+_SENTENCES: dict[RunReason, str] = {
     "done": "the run ended",
     "terminated": "a tool ended the run",
     "error": "the run failed",
     "guardrail": "a guardrail ended the run",
-    "max_steps": "the run reached its step cap",
+    "max_steps": "the run reached its step limit",
     "budget": "the run used up its budget",
     "loop_detected": "the run repeated itself",
     "input_rejected": "an input filter refused the message",
@@ -171,8 +170,25 @@ _WORDS: dict[RunReason, str] = {
     "aborted": "the run was aborted",
 }
 
-_EXPLAINED: frozenset[RunReason] = frozenset({"guardrail", "input_rejected"})
-"""Reasons that the final text explains."""
+
+def _message(report: AgentRunReport) -> str:
+    """Return why the run ended, with the reason of the error or the figures of the limit."""
+    text, usage = _SENTENCES[report.reason], report.total_usage
+    if report.error:
+        return f"{text}: {report.error}"
+    match report.reason:
+        case "guardrail" | "input_rejected":
+            return f"{text}: {report.final_text}" if report.final_text else text
+        case "max_steps":
+            return f"{text} ({report.step_count})"
+        case "budget":
+            cost = "" if report.cost_usd is None else f", ${report.cost_usd:.2f}"
+            waited = report.total_approval_wait_ms
+            seconds = (report.total_ms - waited) / 1000
+            return f"{text} ({usage.context_tokens + usage.output_tokens} tokens{cost}, {seconds:.0f} s)"
+        case _:
+            return text
+
 
 _ERRORS: dict[RunReason, type[RunError]] = {
     "error": RunFailedError,

@@ -15,10 +15,9 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.session.active_branch import active_events
+from tui_agent.session.history_fold import ROOT_AGENT
 
 from .rewind_plan import RewindPoint
-
-ROOT_AGENT = "main"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.protocol.events import SessionCreated, SessionForked, SessionLoaded, SessionRenamed
 from tui_agent.protocol.messages import now_ms
+from tui_agent.protocol.regular_file import sync_directory
 
 from .journal import FILE_MODE, JournalFile, with_journal_lock
 from .journal_reader import JournalContents, read_journal
@@ -243,7 +244,7 @@ class SessionStore:
             unfinished.unlink(missing_ok=True)
             self._append(unfinished, lines)
             unfinished.rename(self._path(session_id))
-            _sync_directory(self.root)
+            sync_directory(self.root)
             with suppress(OSError):
                 unfinished.parent.rmdir()
         except OSError as error:
@@ -287,7 +288,7 @@ class SessionStore:
             os.fchmod(descriptor, FILE_MODE)
         finally:
             os.close(descriptor)
-        _sync_directory(self.root)
+        sync_directory(self.root)
 
 
 def make_private_directory(path: Path) -> None:
@@ -307,14 +308,6 @@ def make_private_directory(path: Path) -> None:
                 raise
         if directory.stat().st_mode & 0o777 != DIRECTORY_MODE:
             directory.chmod(DIRECTORY_MODE)
-
-
-def _sync_directory(path: Path) -> None:
-    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
 
 
 def _quoted(path: Path) -> str:

@@ -4,14 +4,18 @@ import os
 import secrets
 import stat
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.regular_file import sync_directory
 
 from .pinned_directory import ResolvedPath, pinned_directory, refuse_special
 
 _NEW_FILE_MODE = 0o666
 """Mode of a new file, before the process's umask applies."""
+_PRIVATE_FILE_MODE = 0o600
 
 
 def replace_file(place: ResolvedPath, content: bytes, before: os.stat_result | None, shown: str) -> os.stat_result:
@@ -37,16 +41,53 @@ def replace_file(place: ResolvedPath, content: bytes, before: os.stat_result | N
             raise ToolError(
                 f"{shown} is write-protected (mode {stat.S_IMODE(before.st_mode):04o}); nothing was changed"
             )
-        temporary = f".{path.name[:40]}.{secrets.token_hex(8)}.tmp"
-        try:
-            status = _write_beside(temporary, directory, content, before, path.name)
-            _refuse_other(_status(path.name, directory), before, shown)
-            os.rename(temporary, path.name, src_dir_fd=directory, dst_dir_fd=directory)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary, dir_fd=directory)
-            raise
-        _sync_directory(directory)
+        return _replace(
+            path.name,
+            directory,
+            content,
+            before,
+            new_mode=_NEW_FILE_MODE,
+            check=lambda: _refuse_other(_status(path.name, directory), before, shown),
+        )
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace one of tui-agent's own files; a new one is private (0600), an existing one keeps its mode. Blocks.
+
+    Raises:
+        OSError: writing failed; nothing was changed.
+    """
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        before = None
+        with suppress(FileNotFoundError):
+            before = path.stat()
+        _replace(path.name, directory, content, before, new_mode=_PRIVATE_FILE_MODE)
+    finally:
+        os.close(directory)
+
+
+def _replace(
+    name: str,
+    directory: int,
+    content: bytes,
+    before: os.stat_result | None,
+    *,
+    new_mode: int,
+    check: Callable[[], None] = lambda: None,
+) -> os.stat_result:
+    """Write the new file under a temporary name, call `check`, and rename it."""
+    temporary = f".{name[:40]}.{secrets.token_hex(8)}.tmp"
+    try:
+        status = _write_beside(temporary, directory, content, before, name, new_mode)
+        check()
+        os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=directory)
+        raise
+    with suppress(OSError):  # Not every directory can be opened for reading.
+        sync_directory(".", dir_fd=directory)
     return status
 
 
@@ -71,11 +112,11 @@ def _identity(status: os.stat_result | None) -> tuple[int, int, int, int] | None
 
 
 def _write_beside(
-    temporary: str, directory: int, content: bytes, before: os.stat_result | None, name: str
+    temporary: str, directory: int, content: bytes, before: os.stat_result | None, name: str, new_mode: int
 ) -> os.stat_result:
     """Write the new file under its temporary name and return its `fstat`."""
     # Others may read the new content only once the file has its old owner and mode again.
-    mode = _NEW_FILE_MODE if before is None else stat.S_IMODE(before.st_mode) & 0o700
+    mode = new_mode if before is None else stat.S_IMODE(before.st_mode) & 0o700
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(temporary, flags, mode, dir_fd=directory)
     try:
@@ -111,13 +152,3 @@ def _keep_attributes(descriptor: int, directory: int, name: str) -> None:
                     os.setxattr(descriptor, attribute, os.getxattr(old, attribute))
         finally:
             os.close(old)
-
-
-def _sync_directory(directory: int) -> None:
-    """Make the rename durable if the directory can be opened for reading."""
-    with suppress(OSError):
-        descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

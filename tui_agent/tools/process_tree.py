@@ -120,7 +120,7 @@ def _look(leader: int | None, mark: TreeMark, *, kills: bool = False) -> tuple[b
     orphans = unclaimed_orphans(mark.limit)
     tied = False
     for pid in reversed(listed):
-        if (pid in orphans or _is_tied(pid, leader, mark)) and not _is_zombie(pid):
+        if (pid in orphans or _is_tied(pid, leader, mark)) and not is_zombie(pid):
             tied = True
             if kills:
                 with suppress(OSError):
@@ -149,7 +149,8 @@ def _is_tied(pid: int, leader: int | None, mark: TreeMark) -> bool:
     return _session(pid) == leader or locks_limit(pid) == mark.limit or mark.token.encode() in _environment(pid)
 
 
-def _is_zombie(pid: int) -> bool:
+def is_zombie(pid: int) -> bool:
+    """Return True if the process has ended, and its parent has not collected its exit status yet."""
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.Error:

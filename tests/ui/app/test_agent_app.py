@@ -1,4 +1,4 @@
-"""The screen around another program's agent: it shows the run, asks for answers, and may be a subclass."""
+"""The screen for another program's agent: it shows the run, asks for approvals, and can be subclassed."""
 
 import asyncio
 from collections.abc import Callable

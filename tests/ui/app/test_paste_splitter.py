@@ -1,4 +1,4 @@
-"""What stands between the brackets of a paste is text, whatever it holds and however it arrives."""
+"""All text between the brackets of a paste is text, with any content and however it arrives."""
 
 import importlib
 import itertools
@@ -14,7 +14,7 @@ from textual.events import Key, Paste
 
 import tui_agent.ui
 from tui_agent.ui.app.base_app import BaseApp
-from tui_agent.ui.app.paste_splitter import PASTE_BEGINS, PASTE_ENDS, PASTE_TIMEOUT, PastedText, PasteSplitter
+from tui_agent.ui.app.terminal_driver import PASTE_BEGINS, PASTE_ENDS, PASTE_TIMEOUT, PastedText, PasteSplitter
 
 HOSTILE = (
     "M1\x1b\rM2",
@@ -37,7 +37,7 @@ pasted_text = st.text(st.sampled_from("\x1b[201~0\ray\x00\u202e日") | st.charac
 
 
 class Terminal:
-    """A terminal whose keys and pastes are read as the app reads them, at a time of its own."""
+    """A terminal whose keys and pastes are read as by the app, with a clock of its own."""
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -70,7 +70,7 @@ class Terminal:
 
 
 def cut(text: str, places: Iterable[int]) -> list[str]:
-    """A text in pieces."""
+    """Return a text in pieces."""
     edges = [0, *sorted({place % len(text) for place in places} - {0}), len(text)]
     return [text[start:end] for start, end in itertools.pairwise(edges)]
 
@@ -110,7 +110,7 @@ def test_without_a_paste_the_keys_are_those_of_the_parser(text: str) -> None:
     ]
 
 
-def test_a_begin_bracket_that_comes_slowly_begins_a_paste() -> None:
+def test_a_slow_begin_bracket_begins_a_paste() -> None:
     terminal = Terminal()
     for character in PASTE_BEGINS:
         terminal.sends(character)
@@ -120,7 +120,7 @@ def test_a_begin_bracket_that_comes_slowly_begins_a_paste() -> None:
     assert terminal.sends("y\r", PASTE_ENDS, "b") == [PastedText("y\r"), "b"]
 
 
-def test_an_empty_paste_is_nothing() -> None:
+def test_an_empty_paste_yields_nothing() -> None:
     assert Terminal().sends(PASTE_BEGINS + PASTE_ENDS + "b") == ["b"]
 
 
@@ -132,11 +132,11 @@ def test_an_end_bracket_inside_a_paste_does_not_end_it_where_another_one_follows
     assert Terminal().sends(two) == [PastedText("one"), "enter", PastedText("two")]
 
 
-def test_an_end_bracket_alone_is_nothing() -> None:
+def test_a_lone_end_bracket_yields_nothing() -> None:
     assert Terminal().sends(f"a{PASTE_ENDS}b") == ["a", "b"]
 
 
-def test_a_paste_without_its_end_is_kept_as_text_after_a_silence() -> None:
+def test_a_paste_without_its_end_is_delivered_after_a_silence() -> None:
     terminal = Terminal()
     terminal.sends(f"{PASTE_BEGINS}one\x1b\r")
 
@@ -179,7 +179,7 @@ def test_after_a_silence_a_single_key_ends_a_paste_whose_end_was_lost(sent: str,
         assert terminal.sends(sent, "x") == [key, "x"]
 
 
-def test_a_paste_that_is_cut_off_is_kept_as_text() -> None:
+def test_an_interrupted_paste_is_delivered_as_text() -> None:
     terminal = Terminal()
     terminal.sends(f"{PASTE_BEGINS}one\x1b[20")
 
@@ -198,7 +198,7 @@ def test_megabytes_are_one_paste() -> None:
     assert terminal.seen == [PastedText(text)]
 
 
-def test_every_app_reads_the_terminal_in_this_way() -> None:
+def test_every_app_uses_the_paste_splitter() -> None:
     for module in pkgutil.walk_packages(tui_agent.ui.__path__, "tui_agent.ui."):
         importlib.import_module(module.name)
     apps = [app for app in subclasses(App) if app.__module__.startswith("tui_agent.")]

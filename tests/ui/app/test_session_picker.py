@@ -1,4 +1,4 @@
-"""What is asked about a session before the app starts."""
+"""Dialogs about sessions before the app starts."""
 
 import pytest
 from textual.widgets import OptionList
@@ -9,7 +9,7 @@ from tui_agent.ui.app.session_picker import SessionInUse
 @pytest.mark.parametrize(
     ("keys", "chosen"), [(("enter",), "fork"), (("down", "enter"), "look"), (("escape",), None), (("q",), None)]
 )
-async def test_a_session_that_is_open_elsewhere_can_be_copied_looked_at_or_left(
+async def test_a_session_that_is_open_elsewhere_can_be_copied_or_opened_without_saving(
     keys: tuple[str, ...], chosen: str | None
 ) -> None:
     app = SessionInUse("mine")

@@ -1,14 +1,14 @@
-"""From the bytes a terminal sends to the names bindings use."""
+"""Names of keys for the bytes that a terminal sends."""
 
 import pytest
 from textual._xterm_parser import XTermParser
 from textual.events import Key, Paste
 
-from tui_agent.ui.app.terminal_keys import register_alt_enter, with_normalised_name
+from tui_agent.ui.app.terminal_events import register_alt_enter, with_normalised_name
 
 
 def keys_of(sent: str) -> list[str]:
-    """The key names of what a terminal sent."""
+    """Return the names of the keys in a terminal's input."""
     register_alt_enter()
     return [with_normalised_name(event).key for event in XTermParser().feed(sent) if isinstance(event, Key)]
 

@@ -1,4 +1,4 @@
-"""Theme files: all shipped ones are good and legible, a broken one is a sentence."""
+"""Theme files: all built-in ones are valid and legible, and a broken one causes a message."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +32,7 @@ def luminance(colour: Color) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def test_the_four_themes_are_shipped_and_good() -> None:
+def test_the_four_built_in_themes_are_valid() -> None:
     shelf = ThemeCatalogue((shipped_themes(),))
 
     assert shelf.read_all() == ()
@@ -40,7 +40,7 @@ def test_the_four_themes_are_shipped_and_good() -> None:
 
 
 @pytest.mark.parametrize(("name", "least"), [("dark", 4.5), ("light", 4.5), ("high-contrast", 7.0)])
-def test_every_text_colour_of_a_theme_can_be_read_on_its_ground(name: str, least: float) -> None:
+def test_every_text_colour_has_enough_contrast(name: str, least: float) -> None:
     theme = read_theme(shipped_themes() / f"{name}.toml")
     variables = theme.to_color_system().generate()
     grounds = [Color.parse(variables[ground]) for ground in ("background", "surface", "panel")]
@@ -72,7 +72,7 @@ def test_an_error_names_file_and_field(tmp_path: Path, text: str, field: str) ->
 
 
 @pytest.mark.parametrize("content", [b"name = ", b"\xff\xfe"])
-def test_what_is_no_toml_is_an_error_with_the_file(tmp_path: Path, content: bytes) -> None:
+def test_invalid_toml_is_an_error_with_the_file(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "mine.toml"
     path.write_bytes(content)
 
@@ -81,9 +81,7 @@ def test_what_is_no_toml_is_an_error_with_the_file(tmp_path: Path, content: byte
 
 
 @pytest.mark.parametrize("put", [*NOT_A_FILE.values(), *NO_TEXT.values(), *NO_TOML.values()])
-def test_whatever_lies_in_the_place_of_a_theme_is_one_problem_and_keeps_the_last(
-    tmp_path: Path, put: Callable[[Path], None]
-) -> None:
+def test_any_odd_file_is_one_problem_and_keeps_the_last_theme(tmp_path: Path, put: Callable[[Path], None]) -> None:
     path = write(tmp_path, GOOD)
     shelf = ThemeCatalogue((tmp_path,))
     assert shelf.read_all() == ()
@@ -98,13 +96,13 @@ def test_whatever_lies_in_the_place_of_a_theme_is_one_problem_and_keeps_the_last
 
 
 @pytest.mark.parametrize("name", ["", "..", "../mine", "/mine", "a\0b", "x" * 5_000, "Mine", "\ud800"])
-def test_what_is_no_name_of_a_theme_finds_none(tmp_path: Path, name: str) -> None:
+def test_an_invalid_name_finds_no_theme(tmp_path: Path, name: str) -> None:
     write(tmp_path.parent, GOOD)
 
     assert ThemeCatalogue((tmp_path,)).find(name) is None
 
 
-def test_variables_hold_colours_percentages_and_text_styles(tmp_path: Path) -> None:
+def test_variables_accept_colours_percentages_and_text_styles(tmp_path: Path) -> None:
     path = write(tmp_path, GOOD + '[variables]\n"border" = "#112233 50%"\n"block-cursor-text-style" = "bold reverse"\n')
 
     assert read_theme(path).variables["block-cursor-text-style"] == "bold reverse"
@@ -124,7 +122,7 @@ def test_a_broken_file_keeps_the_last_good_version(tmp_path: Path) -> None:
     assert found.primary == "#336699"
 
 
-def test_a_theme_of_the_user_replaces_a_shipped_one_of_its_name(tmp_path: Path) -> None:
+def test_a_theme_of_the_user_replaces_a_built_in_one_of_the_same_name(tmp_path: Path) -> None:
     write(tmp_path, 'name = "dark"\n[colors]\nprimary = "#336699"\n', "dark")
 
     found = ThemeCatalogue((shipped_themes(), tmp_path)).find("dark")
@@ -133,7 +131,7 @@ def test_a_theme_of_the_user_replaces_a_shipped_one_of_its_name(tmp_path: Path) 
     assert found.primary == "#336699"
 
 
-def test_a_broken_theme_of_the_user_falls_back_to_the_shipped_one(tmp_path: Path) -> None:
+def test_a_broken_theme_of_the_user_falls_back_to_the_built_in_one(tmp_path: Path) -> None:
     write(tmp_path, "colors = 3", "dark")
 
     assert ThemeCatalogue((shipped_themes(), tmp_path)).find("dark") is not None

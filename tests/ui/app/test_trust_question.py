@@ -1,4 +1,4 @@
-"""Whether a folder's own settings may be applied: no, unless a person read all of it and says yes."""
+"""The question about a folder's settings: no, unless the user has read all of it and says yes."""
 
 import pytest
 from textual.pilot import Pilot
@@ -11,7 +11,7 @@ RULES = ("allow bash(curl:*)", "allow read(\u202e/x)")
 
 
 class Clock:
-    """A clock that is moved by hand."""
+    """A clock that the test moves."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -54,7 +54,7 @@ async def test_each_answer_has_its_key_and_enter_means_no(key: str, answer: Trus
     assert app.return_value == answer
 
 
-async def test_everything_it_brings_is_shown_with_nothing_hidden() -> None:
+async def test_the_question_shows_everything_with_nothing_hidden() -> None:
     clock = Clock()
     app = question(clock)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -69,7 +69,7 @@ async def test_everything_it_brings_is_shown_with_nothing_hidden() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["t", "a", "n"])
-async def test_a_key_that_came_too_early_is_no_answer(key: str) -> None:
+async def test_a_key_pressed_too_early_is_not_an_answer(key: str) -> None:
     clock = Clock()
     app = question(clock)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -93,7 +93,7 @@ async def test_a_yes_counts_only_once_everything_was_read() -> None:
         await pilot.press("t", "a")
         assert app.is_running
         assert "lines more" in screen_text(app)
-        # What the app itself draws counts, so nothing here may draw before everything was read.
+        # Drawing by the app itself counts, so nothing here may draw before everything was read.
         while not app.screen.query_one("#trust-body", RowsView).read_to_end:
             await pilot.press("space")
             await pilot.pause(0.02)

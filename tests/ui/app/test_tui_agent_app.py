@@ -1,4 +1,4 @@
-"""The app as a whole: themes that come and go, sessions that are taken up again, screens that cover each other."""
+"""The app as a whole: changing themes, resumed sessions, screens above each other."""
 
 import asyncio
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def app_with(folder: Path, theme: str = "mine") -> TuiAgentApp:
 
 
 async def until(happened: Callable[[], bool]) -> None:
-    """Waits for something the file system has to tell first."""
+    """Wait for a condition that depends on a report of the file system."""
     async with asyncio.timeout(60):
         while not happened():
             await asyncio.sleep(0.01)
@@ -50,7 +50,7 @@ async def test_a_theme_of_the_user_is_used_from_the_start(tmp_path: Path) -> Non
         assert pilot.app.current_theme.primary == "#336699"
 
 
-async def test_a_changed_theme_is_seen_at_once_and_a_broken_one_keeps_the_last(tmp_path: Path) -> None:
+async def test_a_changed_theme_applies_at_once_and_a_broken_one_keeps_the_last(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(MINE.format("#336699"))
     app = app_with(tmp_path)
@@ -58,7 +58,7 @@ async def test_a_changed_theme_is_seen_at_once_and_a_broken_one_keeps_the_last(t
         await until(lambda: len(app.themes.names) == 5)
 
         def write_and_look() -> bool:
-            # Written again and again: nothing says when the watcher begins to look.
+            # Written repeatedly, because nothing shows when the watcher starts.
             path.write_text(MINE.format("#993366"))
             return app.current_theme.primary == "#993366"
 
@@ -71,7 +71,7 @@ async def test_a_changed_theme_is_seen_at_once_and_a_broken_one_keeps_the_last(t
         assert app.current_theme.primary == "#993366"
 
 
-async def test_a_folder_of_themes_may_be_made_while_the_app_runs(tmp_path: Path) -> None:
+async def test_a_theme_folder_may_be_created_while_the_app_runs(tmp_path: Path) -> None:
     folder = tmp_path / "config" / "themes"
     app = app_with(folder, "dark")
     async with app.run_test():
@@ -86,7 +86,7 @@ async def test_a_folder_of_themes_may_be_made_while_the_app_runs(tmp_path: Path)
         await until(lambda: "mine" in app.available_themes)
 
 
-async def test_themes_that_are_no_longer_watched_are_a_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_watch_of_themes_is_a_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = app_with(tmp_path, "dark")
 
     def fail() -> tuple[ThemeProblem, ...]:
@@ -122,14 +122,14 @@ async def test_a_recording_that_cannot_be_opened_is_a_notice(tmp_path: Path, fau
         assert app.is_running
 
 
-async def test_a_theme_nobody_knows_is_named(tmp_path: Path) -> None:
+async def test_an_unknown_theme_is_reported(tmp_path: Path) -> None:
     app = app_with(tmp_path, "nowhere")
     async with app.run_test():
         assert app.theme == "dark"
         await until(lambda: any("No theme 'nowhere'" in note.message for note in app._notifications))
 
 
-async def test_a_session_is_taken_up_again_with_history_and_messages_that_waited() -> None:
+async def test_a_resumed_session_shows_its_history_and_queued_messages() -> None:
     story = working()
     story.sends("also update the changelog")
     story.sends("then rest", "follow_up")
@@ -166,7 +166,7 @@ async def test_a_call_is_opened_from_the_panel_and_from_the_conversation() -> No
         assert app.screen is app.chat
 
 
-async def test_calls_chosen_in_the_conversation_are_shown_in_the_drawer() -> None:
+async def test_calls_selected_in_the_conversation_are_shown_in_the_drawer() -> None:
     app = still_app(working(), running=True)
 
     async with app.run_test(size=(80, 24)) as pilot:
@@ -198,7 +198,7 @@ async def test_the_drawer_opens_with_a_click_and_closes_with_escape() -> None:
         assert not app.chat.body.drawer_open
 
 
-async def test_the_panel_key_goes_there_and_back() -> None:
+async def test_the_panel_key_moves_the_focus_there_and_back() -> None:
     app = still_app(working())
 
     async with app.run_test(size=(120, 40)) as pilot:
@@ -219,7 +219,7 @@ async def test_tab_leaves_an_empty_composer() -> None:
         assert app.focused is not app.chat.entry.composer
 
 
-async def test_what_has_no_meaning_in_the_panel_is_typed() -> None:
+async def test_keys_without_a_meaning_in_the_panel_are_typed() -> None:
     app = still_app(working())
 
     async with app.run_test(size=(120, 40)) as pilot:
@@ -248,7 +248,7 @@ async def test_the_paging_keys_scroll_the_conversation_while_typing() -> None:
         assert app.chat.body.conversation.scroll_y == app.chat.body.conversation.max_scroll_y
 
 
-async def test_a_question_waits_behind_the_palette_and_comes_when_it_closes() -> None:
+async def test_a_question_waits_until_the_palette_closes() -> None:
     tool = StageTool("change", read_only=False)
     async with stage([reply(call("change", what="a")), "Changed."], [tool]) as on:
         on.chat.bridge.submit("change a")
@@ -266,7 +266,7 @@ async def test_a_question_waits_behind_the_palette_and_comes_when_it_closes() ->
         await on.settled()
 
 
-async def test_a_question_comes_over_the_page_about_a_call() -> None:
+async def test_a_question_opens_over_the_detail_page() -> None:
     tool, other = StageTool("change", read_only=False), StageTool("look", waits=True)
     async with stage([reply(call("look", what="b"), call("change", what="a")), "Changed."], [tool, other]) as on:
         on.chat.bridge.submit("both")
@@ -290,7 +290,7 @@ async def test_the_palette_stays_closed_over_a_dialog() -> None:
         assert app.screen is help_page
 
 
-async def test_a_crash_of_a_worker_is_told_and_served_on(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_crash_of_a_worker_is_reported_and_the_app_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     app = still_app(Story())
     agent = app.chat.bridge._agent
     assert isinstance(agent, FakeAgent)

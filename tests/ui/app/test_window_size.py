@@ -1,4 +1,4 @@
-"""The window as it is, not as it was when its change was noticed."""
+"""Resize events carry the current size of the window."""
 
 import re
 from pathlib import Path
@@ -8,10 +8,10 @@ from textual.events import Resize
 from textual.geometry import Size
 
 import tui_agent.ui
-from tui_agent.ui.app.window_size import with_current_size
+from tui_agent.ui.app.terminal_events import with_current_size
 
 
-def test_a_change_that_is_told_late_tells_the_size_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_late_resize_event_gets_the_current_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("LINES", "30")
 
@@ -20,15 +20,15 @@ def test_a_change_that_is_told_late_tells_the_size_of_now(monkeypatch: pytest.Mo
     assert (event.size, event.virtual_size, event.pixel_size) == (Size(100, 30), Size(100, 30), None)
 
 
-def test_what_the_terminal_itself_tells_comes_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resize_events_of_the_terminal_itself_stay_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     event = Resize.from_dimensions((80, 24), (800, 480))
 
     assert with_current_size(event) is event
 
 
-def test_no_style_measures_by_the_window() -> None:
-    """Textual keeps such a measure, also of a window that was tiny for a moment only."""
+def test_no_style_uses_window_units() -> None:
+    """Textual caches such a measure, also of a window that was tiny for a moment only."""
     sources = [path for path in Path(tui_agent.ui.__file__).parent.rglob("*") if path.suffix in (".py", ".tcss")]
 
     assert len(sources) > 50

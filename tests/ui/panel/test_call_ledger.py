@@ -1,4 +1,4 @@
-"""Every call once, in order, in the right heap, with bounded memory."""
+"""Every call once, in order, counted under the right kind, with bounded memory."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def test_calls_are_numbered_in_the_order_they_were_queued() -> None:
     assert [call.opens_step for call in ledger.calls] == [True, False, True, False]
 
 
-def test_each_call_is_in_one_heap() -> None:
+def test_each_call_has_exactly_one_kind() -> None:
     ledger = fold(working())
 
     assert ledger.places == {"waiting": {3}, "running": {2}, "needs_you": set(), "done": {0, 1}, "failed": set()}
@@ -59,21 +59,21 @@ def test_a_question_moves_a_call_and_the_answer_moves_it_back() -> None:
         ("interrupted", "failed"),
     ],
 )
-def test_how_a_call_ended_decides_its_heap(status: ToolStatus, heap: str) -> None:
+def test_the_result_of_a_call_decides_its_kind(status: ToolStatus, heap: str) -> None:
     story = Story().run("x").step(0)
     story.call("bash", "x", status=status)
 
     assert [name for name, places in fold(story).places.items() if places] == [heap]
 
 
-def test_the_end_of_the_run_ends_calls_that_nobody_ended() -> None:
+def test_the_end_of_the_run_ends_open_calls() -> None:
     ledger = fold(working().end())
 
     assert [call.view.status for call in ledger.calls] == ["ok", "ok", "interrupted", "interrupted"]
     assert ledger.places["running"] == set()
 
 
-def test_a_session_that_broke_off_leaves_no_call_running() -> None:
+def test_an_interrupted_session_leaves_no_call_running() -> None:
     story = working()
     story.tell(SessionLoaded(id="s1"))
 
@@ -100,7 +100,7 @@ def test_events_of_unknown_calls_are_ignored() -> None:
     assert fold(story).calls == []
 
 
-def test_old_results_are_let_go_once_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_results_are_dropped_beyond_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(call_ledger, "MAX_RESULT_CHARACTERS", 1_000)
     story = Story().run("x").step(0)
     for number in range(5):
@@ -112,7 +112,7 @@ def test_old_results_are_let_go_once_there_are_too_many(monkeypatch: pytest.Monk
     assert kept[-2:] == ["x" * 400] * 2
 
 
-def test_what_was_never_queued_cannot_be_found() -> None:
+def test_a_call_that_was_never_queued_is_not_found() -> None:
     ledger = fold(working())
 
     assert ledger.find("nobody") is None
@@ -122,13 +122,13 @@ def test_what_was_never_queued_cannot_be_found() -> None:
 
 
 def again(story: Story, **fields: object) -> Story:
-    """The first call of a story is queued once more, in another run."""
+    """Return events that queue the first call of a story once more, in another run."""
     first = next(envelope.event for envelope in story.envelopes if isinstance(envelope.event, ToolQueued))
     story.tell(first.model_copy(update=fields))
     return story
 
 
-def test_a_call_that_is_taken_up_again_keeps_its_row() -> None:
+def test_a_resumed_call_keeps_its_row() -> None:
     story = Story().run("x").step(0)
     story.ended(story.queued("write", "new.txt", path="new.txt"), "write", "cancelled")
     story.end(reason="aborted")

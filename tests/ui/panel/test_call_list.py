@@ -1,4 +1,4 @@
-"""The tool panel under the hand: selecting, following, filtering, opening, and clocks that cost only themselves."""
+"""Tool panel with keys and mouse: select, follow, filter, open, and clocks that redraw only themselves."""
 
 import pytest
 from textual import on
@@ -11,7 +11,7 @@ from tui_agent.ui.panel.tool_panel import ToolPanel
 
 
 class Bench(App[None]):
-    """The panel alone."""
+    """An app with the panel alone."""
 
     def __init__(self, story: Story) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ def many(number: int) -> Story:
     return story
 
 
-async def test_the_arrows_select_from_the_newest_on() -> None:
+async def test_the_arrows_start_at_the_newest_call() -> None:
     async with Bench(working()).run_test(size=(60, 20)) as pilot:
         seen = []
         for key in ("up", "up", "down", "down", "down", "home", "k", "end"):
@@ -69,7 +69,7 @@ async def test_down_with_nothing_selected_selects_the_newest() -> None:
         assert pilot.app.selected == 4
 
 
-async def test_pages_lead_through_a_long_list() -> None:
+async def test_paging_moves_through_a_long_list() -> None:
     async with Bench(many(100)).run_test(size=(60, 12)) as pilot:
         await pilot.press("pageup")
         assert pilot.app.selected == 90
@@ -79,7 +79,7 @@ async def test_pages_lead_through_a_long_list() -> None:
         assert pilot.app.selected == 100
 
 
-async def test_an_empty_panel_takes_every_key() -> None:
+async def test_an_empty_panel_accepts_every_key() -> None:
     async with Bench(Story()).run_test(size=(60, 12)) as pilot:
         await pilot.press("up", "down", "pageup", "pagedown", "home", "end", "enter", "f")
 
@@ -107,7 +107,7 @@ async def test_a_click_selects_and_another_one_opens() -> None:
         assert pilot.app.opened == ["c3"]
 
 
-async def test_the_filter_steps_and_the_heading_says_so() -> None:
+async def test_the_filter_key_changes_the_filter_and_the_heading() -> None:
     async with Bench(working()).run_test(size=(60, 20)) as pilot:
         seen = []
         for _ in range(4):
@@ -139,7 +139,7 @@ async def test_a_call_that_a_filter_hides_can_be_gone_to() -> None:
         assert pilot.app.selected == 1
 
 
-async def test_the_newest_call_stays_in_sight_until_somebody_looks_back() -> None:
+async def test_the_newest_call_stays_in_sight_until_the_user_scrolls_back() -> None:
     story = many(50)
     async with Bench(story).run_test(size=(60, 12)) as pilot:
         await pilot.pause()
@@ -163,7 +163,7 @@ async def test_the_newest_call_stays_in_sight_until_somebody_looks_back() -> Non
         assert pilot.app.rows.scroll_y == pilot.app.rows.max_scroll_y
 
 
-async def test_the_clock_runs_only_while_something_does() -> None:
+async def test_the_clock_runs_only_while_a_call_does() -> None:
     story = working()
     async with Bench(story).run_test(size=(60, 20)) as pilot:
         timer = pilot.app.rows._timer
@@ -217,7 +217,7 @@ async def test_a_narrow_panel_fits_its_rows() -> None:
         assert all(strip.cell_length == 24 for strip in map(pilot.app.rows.render_line, range(8)))
 
 
-async def test_another_filter_between_an_event_and_its_drawing_is_no_trouble() -> None:
+async def test_the_filter_may_change_between_an_event_and_its_drawing() -> None:
     story = working()
     async with Bench(story).run_test(size=(60, 20)) as pilot:
         seen = len(story.envelopes)

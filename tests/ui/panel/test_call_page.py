@@ -1,4 +1,4 @@
-"""The page about a call: every part that has something to say."""
+"""Detail page of a call: every section that has content."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def sections(view: CallViewState, now: float = 10.0, whole: str | None = None, w
     }
 
 
-def test_a_call_that_just_came_has_input_output_and_timing() -> None:
+def test_a_new_call_has_input_output_and_timing() -> None:
     assert sections(seen(QUEUED)) == {
         "Input": ["command  ls"],
         "Output": ["nothing yet"],
@@ -52,7 +52,7 @@ def test_input_that_was_changed_shows_both() -> None:
     assert sections(seen(QUEUED.model_copy(update={"args_raw": {}})))["Input"] == ["no input"]
 
 
-def test_live_output_is_shown_as_a_terminal_would_and_harmless() -> None:
+def test_live_output_is_shown_sanitised_and_as_in_a_terminal() -> None:
     out = ToolOutput(call_id="c1", stream="stdout", chunk="10%\r99%\n\x1b[31mred\x1b]0;t\x07\n", bytes_total=20)
     view = seen(QUEUED, STARTED, out, ToolProgress(call_id="c1", text="compiling"))
 
@@ -65,7 +65,7 @@ def test_partial_results_follow_the_output() -> None:
     assert sections(view)["Output"] == ["so far"]
 
 
-def test_output_that_was_let_go_is_said() -> None:
+def test_dropped_output_leaves_a_note() -> None:
     view = seen(QUEUED, STARTED)
     view.output, view.output_cut = "tail", True
 
@@ -109,7 +109,7 @@ def test_a_change_is_a_diff() -> None:
     assert any("round(sum" in row for row in sections(seen(QUEUED, ended(details={"diff": DIFF})), width=90)["Change"])
 
 
-def test_what_a_command_changed_is_listed_above_the_differences() -> None:
+def test_files_changed_by_a_command_are_listed_above_the_diffs() -> None:
     view = seen(
         QUEUED,
         FileChanged(path="/w/a.py", change="modified", call_id="c1", diff=DIFF, added=1, removed=1),
@@ -131,7 +131,7 @@ def test_of_very_many_files_the_first_are_listed_and_the_others_counted() -> Non
     assert (len(rows), rows[-1]) == (CHANGES_LIMIT + 1, "… 3 more files")
 
 
-def test_who_decided_is_told_in_full() -> None:
+def test_the_decision_is_shown_in_full() -> None:
     decided = PermissionDecided(
         call_id="c1",
         decision="ask",
@@ -154,12 +154,12 @@ def test_who_decided_is_told_in_full() -> None:
         "touches  /home/a",
         "· floor: fine",
         "approve for the session by  user",
-        "with the words  go on",
+        "with the note  go on",
         "hook audit (before_tool)  allow · fine · 0.02 s",
     ]
 
 
-def test_times_are_apart() -> None:
+def test_each_duration_has_its_row() -> None:
     view = seen(
         QUEUED,
         STARTED,
@@ -183,7 +183,7 @@ def test_times_are_apart() -> None:
     ]
 
 
-def test_a_running_call_counts_what_it_wrote() -> None:
+def test_a_running_call_counts_its_output() -> None:
     out = ToolOutput(call_id="c1", stream="stdout", chunk="x", bytes_total=5000)
     started = STARTED.model_copy(update={"attempt": 2, "timeout_s": None})
 
@@ -220,7 +220,7 @@ def test_a_call_that_took_over_anothers_work_says_so() -> None:
 
     timing = " ".join(" ".join(sections(seen(QUEUED, taken, ended()))["Timing"]).split())
 
-    assert "taken over retried answer took over a call that ran already" in timing
+    assert "taken over result of the same call in the interrupted response" in timing
     assert not any("taken over" in row for row in sections(seen(QUEUED, STARTED, ended()))["Timing"])
 
 

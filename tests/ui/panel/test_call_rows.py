@@ -1,4 +1,4 @@
-"""A call in one row: its state in a sign and in words, whatever the width."""
+"""A call in one row: a sign and text for its state, at any width."""
 
 from dataclasses import replace
 from typing import get_args
@@ -36,7 +36,7 @@ def test_a_row_shows_sign_number_tool_summary_and_time() -> None:
     assert edit.split() == ["◌", "#4", "edit", "src/price.py", "waits", "for", "#3", "bash"]
 
 
-def test_a_call_that_needs_a_person_says_so_and_for_how_long() -> None:
+def test_a_call_that_needs_the_user_shows_that_and_for_how_long() -> None:
     story = Story().run("x").step(0)
     story.asks(story.queued("bash", "rm x"), "bash", "rm x", "no rule")
     story.wait(7)
@@ -44,7 +44,7 @@ def test_a_call_that_needs_a_person_says_so_and_for_how_long() -> None:
     assert rows(story)[0].split() == ["▲", "#1", "bash", "rm", "x", "needs", "you", "7", "s"]
 
 
-def test_time_spent_waiting_for_a_person_is_told_apart() -> None:
+def test_time_spent_waiting_for_the_user_is_shown_separately() -> None:
     story = Story().run("x").step(0)
     story.call("bash", "x", 0.5, approval_ms=4_200.0, text="y" * 2_000)
 
@@ -71,7 +71,7 @@ def test_of_a_long_path_the_end_is_shown(width: int, shown: str) -> None:
     ("width", "shown"),
     [(60, "/tmp/tour-x1/shop/cart.py (+2 −1)"), (44, "…/shop/cart.py (+2 −1)"), (39, "…/cart.py (+2 −1)")],
 )
-def test_what_is_said_behind_a_long_path_is_shown(width: int, shown: str) -> None:
+def test_a_note_after_a_long_path_is_shown(width: int, shown: str) -> None:
     story = Story().run("x").step(0)
     story.call("edit", "/tmp/tour-x1/shop/cart.py (+2 −1)")
 
@@ -110,7 +110,7 @@ def test_progress_is_shown_as_a_share() -> None:
         ("hook", "waits for a hook"),
     ],
 )
-def test_waiting_is_told_with_its_reason(what: str, words: str) -> None:
+def test_waiting_is_shown_with_its_reason(what: str, words: str) -> None:
     story = Story().run("x").step(0)
     call_id = story.queued("bash", "x")
     story.tell(ToolBlockedOn.model_validate({"call_id": call_id, "what": what}))
@@ -119,7 +119,7 @@ def test_waiting_is_told_with_its_reason(what: str, words: str) -> None:
 
 
 @pytest.mark.parametrize("status", get_args(ToolStatus))
-def test_every_ending_has_a_sign_and_all_but_success_have_words(status: ToolStatus) -> None:
+def test_every_status_has_a_sign_and_all_but_success_have_a_text(status: ToolStatus) -> None:
     story = Story().run("x").step(0)
     story.call("bash", "pytest -q", status=status)
     (row,) = rows(story)
@@ -149,7 +149,7 @@ def test_live_output_shows_its_newest_lines_cleaned() -> None:
     assert [text_of_runs(row).strip() for row in tail_rows(view, 40)] == ["three", "four", "20 %"]
 
 
-def test_progress_stands_where_there_is_no_output() -> None:
+def test_progress_is_shown_if_there_is_no_output() -> None:
     story = Story().run("x").step(0)
     call_id = story.queued("fetch", "x")
     story.started(call_id, "fetch", "x")
@@ -158,11 +158,11 @@ def test_progress_stands_where_there_is_no_output() -> None:
     assert [text_of_runs(row).strip() for row in tail_rows(fold(story).calls[0].view, 40)] == ["connecting"]
 
 
-def test_what_ended_shows_no_live_output() -> None:
+def test_a_finished_call_shows_no_live_output() -> None:
     assert tail_rows(fold(working()).calls[0].view, 40) == ()
 
 
-def test_a_step_is_told_from_one_and_a_sub_agent_by_name() -> None:
+def test_a_step_line_has_its_number_and_a_sub_agents_name() -> None:
     story = working()
     view = fold(story).calls[0].view
     assert text_of_runs(step_row(view, 30)).startswith("─ step 1 ─")
@@ -172,7 +172,7 @@ def test_a_step_is_told_from_one_and_a_sub_agent_by_name() -> None:
 
 
 @given(st.integers(1, 160), st.text(max_size=60), st.text(max_size=30))
-def test_no_row_is_wider_than_its_panel_and_nothing_of_it_acts(width: int, summary: str, name: str) -> None:
+def test_no_row_is_wider_than_its_panel_or_has_control_characters(width: int, summary: str, name: str) -> None:
     story = Story().run("x").step(0)
     call_id = story.queued(name, summary)
     story.started(call_id, name, summary)

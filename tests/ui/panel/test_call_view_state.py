@@ -1,4 +1,4 @@
-"""The fold of one call's events: its life, what it wrote, who decided."""
+"""Fold of one call's events: states, output, decisions."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def ended(**fields: object) -> ToolEnded:
 
 
 def seen(*events: AgentEvent) -> CallViewState:
-    """A call after some events, a second apart from 1.0 on."""
+    """Return a call after some events, one second apart, from 1.0 on."""
     view, teller = CallViewState("c1"), Teller()
     for event in events:
         view.apply(teller.tell(event, step=3))
@@ -56,7 +56,7 @@ def test_a_call_goes_from_queued_over_running_to_ended() -> None:
     assert phases == ["queued", "running", "ended"]
 
 
-def test_what_it_was_queued_with_is_known() -> None:
+def test_a_queued_call_has_its_name_and_arguments() -> None:
     view = seen(QUEUED)
 
     assert (view.name, view.index, view.group, view.safe, view.summary) == ("bash", 2, 1, True, "ls")
@@ -66,7 +66,7 @@ def test_what_it_was_queued_with_is_known() -> None:
     assert not view.ended
 
 
-def test_waiting_says_for_what() -> None:
+def test_a_waiting_call_names_its_reason() -> None:
     view = seen(QUEUED, ToolBlockedOn(call_id="c1", what="group", on=("c0",)))
     assert (view.phase, view.waits_for, view.waits_on) == ("waiting", "group", ("c0",))
 
@@ -108,7 +108,7 @@ def test_output_is_kept_up_to_a_limit_while_it_runs() -> None:
     assert two.output_bytes == 7
 
 
-def test_partial_news_of_a_running_call_is_kept_the_newest_of_each_kind() -> None:
+def test_the_newest_partial_output_of_each_kind_is_kept() -> None:
     view = seen(
         QUEUED,
         STARTED,
@@ -120,7 +120,7 @@ def test_partial_news_of_a_running_call_is_kept_the_newest_of_each_kind() -> Non
     assert (view.progress, view.fraction, view.partial, view.data) == ("half", 0.5, "so far", (("rows", {"n": 1}),))
 
 
-def test_the_end_clears_what_was_only_on_the_way() -> None:
+def test_the_end_of_a_call_clears_partial_output() -> None:
     out = ToolOutput(call_id="c1", stream="stdout", chunk="one", bytes_total=3)
     result = {"content": (TextBlock(text="one"),), "latency_ms": 12.0, "queued_ms": 3.0, "approval_ms": 5.0}
 
@@ -130,7 +130,7 @@ def test_the_end_clears_what_was_only_on_the_way() -> None:
     assert (view.latency_ms, view.queued_ms, view.approval_ms, view.size_bytes) == (12.0, 3.0, 5.0, 3)
 
 
-def test_what_a_cancelled_call_wrote_stays() -> None:
+def test_output_of_a_cancelled_call_stays() -> None:
     out = ToolOutput(call_id="c1", stream="stdout", chunk="so far", bytes_total=6)
 
     view = seen(QUEUED, STARTED, out, ended(status="cancelled", is_error=True, content=(TextBlock(text="cancelled"),)))
@@ -138,7 +138,7 @@ def test_what_a_cancelled_call_wrote_stays() -> None:
     assert (view.output, view.result, view.is_error) == ("so far", "cancelled", True)
 
 
-def test_news_after_the_end_is_dropped() -> None:
+def test_events_after_the_end_are_ignored() -> None:
     view, teller = CallViewState("c1"), Teller()
     for event in (QUEUED, STARTED, ended()):
         view.apply(teller.tell(event))
@@ -147,7 +147,7 @@ def test_news_after_the_end_is_dropped() -> None:
     assert view.output == ""
 
 
-def test_the_end_of_the_run_ends_what_is_left() -> None:
+def test_the_end_of_the_run_ends_an_open_call() -> None:
     view = seen(QUEUED, STARTED, RunEnded(reason="aborted"))
 
     assert (view.phase, view.status, view.latency_ms) == ("ended", "interrupted", 1000.0)
@@ -186,7 +186,7 @@ def test_the_verdict_is_kept() -> None:
     assert seen(QUEUED, decided).decision == decided
 
 
-def test_the_diff_is_what_it_did_else_what_it_said_else_what_it_would_do() -> None:
+def test_the_diff_is_that_of_the_change_or_else_of_the_proposal() -> None:
     preview = Preview(kind="diff", text="would")
     started = STARTED.model_copy(update={"preview": preview})
     changed = FileChanged(path="a", change="modified", call_id="c1", diff="did\n")

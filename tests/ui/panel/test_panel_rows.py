@@ -1,4 +1,4 @@
-"""The panel's rows: which call stands where, through filters, widths and live output."""
+"""Rows of the panel: positions of the calls with filters, widths and live output."""
 
 import pytest
 
@@ -78,7 +78,7 @@ def test_events_about_no_call_change_nothing() -> None:
     assert rows.apply(story.status("streaming").envelopes[-1]) is None
 
 
-def test_every_row_leads_to_its_call_and_back() -> None:
+def test_rows_map_to_calls_and_back() -> None:
     story = working()
     rows = fold(story)
 

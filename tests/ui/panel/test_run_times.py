@@ -1,4 +1,4 @@
-"""Where the time of a run went."""
+"""Totals and lanes of a run's times."""
 
 import pytest
 from hypothesis import given
@@ -58,7 +58,7 @@ def test_the_model_answers_from_the_start_of_a_step_to_the_end_of_its_message() 
     ]
 
 
-def test_the_totals_tell_overlap_and_waiting_apart() -> None:
+def test_the_totals_separate_overlap_and_waiting() -> None:
     story = Story().run("x").step(0).wait(1).answer("a")
     first, second = story.queued("bash", "x"), story.queued("bash", "y")
     story.started(first, "bash").started(second, "bash").wait(4)
@@ -72,7 +72,7 @@ def test_the_totals_tell_overlap_and_waiting_apart() -> None:
     assert (totals.total, totals.model, totals.tools, totals.saved, totals.person) == (10, 1, 10, 4, 3)
 
 
-def test_there_are_no_totals_while_the_run_goes_on() -> None:
+def test_there_are_no_totals_during_a_run() -> None:
     assert fold(working()).totals() is None
     assert fold(Story()).totals() is None
 

@@ -1,4 +1,4 @@
-"""The lanes as they are drawn."""
+"""Lanes of the timeline as they are drawn."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,7 +34,7 @@ def test_each_lane_shows_when_something_happened() -> None:
     assert bash.index("▆") == edit.index("·")
 
 
-def test_waiting_for_a_person_is_drawn_apart() -> None:
+def test_waiting_for_the_user_has_its_own_bar() -> None:
     story = Story().run("x").step(0)
     story.asks(story.queued("bash", "x"), "bash", "x", "no rule")
     story.wait(5)
@@ -42,7 +42,7 @@ def test_waiting_for_a_person_is_drawn_apart() -> None:
     assert "░░░" in drawn(story)[-1]
 
 
-def test_after_the_run_its_time_is_told() -> None:
+def test_after_the_run_the_totals_are_shown() -> None:
     story = working().wait(1)
     story.ended("c3", "bash").ended("c4", "edit", "error")
 
@@ -68,7 +68,7 @@ def test_running_calls_keep_their_lane_when_there_are_too_many() -> None:
     assert labels == ["TIMELINE", "model", "#1", "#19", "#20", "#21"]
 
 
-def test_there_is_no_row_too_many() -> None:
+def test_the_rows_fit_the_height() -> None:
     assert drawn(working(), height=0) == []
     assert len(drawn(working(), height=1)) == 1
     assert len(drawn(working().end(), height=3)) == 3

@@ -1,4 +1,4 @@
-"""Amounts read the same everywhere and never grow wide."""
+"""Amounts look the same everywhere and never grow wide."""
 
 import pytest
 from hypothesis import given
@@ -21,7 +21,7 @@ from tui_agent.ui.text.amounts import bytes_text, count_text, money_text, second
         (3725.0, "1:02:05"),
     ],
 )
-def test_seconds_are_told_as_precisely_as_they_matter(seconds: float, text: str) -> None:
+def test_seconds_have_a_useful_precision(seconds: float, text: str) -> None:
     assert seconds_text(seconds) == text
 
 
@@ -32,21 +32,21 @@ def test_a_calm_clock_shows_whole_seconds() -> None:
 @pytest.mark.parametrize(
     ("tokens", "text"), [(0, "0"), (980, "980"), (12_345, "12.3k"), (200_000, "200k"), (1_250_000, "1.2M")]
 )
-def test_tokens_are_told_in_thousands(tokens: int, text: str) -> None:
+def test_tokens_are_shown_in_thousands(tokens: int, text: str) -> None:
     assert tokens_text(tokens) == text
 
 
 @pytest.mark.parametrize(
     ("size", "text"), [(812, "812 B"), (1_234, "1.2 kB"), (999_960, "1 MB"), (3_400_000, "3.4 MB")]
 )
-def test_bytes_are_told_with_their_unit(size: int, text: str) -> None:
+def test_bytes_are_shown_with_their_unit(size: int, text: str) -> None:
     assert bytes_text(size) == text
 
 
 @pytest.mark.parametrize(
     ("dollars", "text"), [(None, ""), (0.0, "$0.00"), (0.004, "<$0.01"), (0.04, "$0.04"), (1234.5, "$1,234.50")]
 )
-def test_money_is_told_in_cents(dollars: float | None, text: str) -> None:
+def test_money_is_shown_in_cents(dollars: float | None, text: str) -> None:
     assert money_text(dollars) == text
 
 

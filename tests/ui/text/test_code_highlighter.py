@@ -1,4 +1,4 @@
-"""Code in colours: every character stays, and the same code looks the same however it arrived."""
+"""Highlighted code: every character stays, and the same code looks the same, however it was streamed."""
 
 import pytest
 from hypothesis import given
@@ -86,7 +86,7 @@ def test_tokens_beyond_the_most_have_no_colour() -> None:
     assert [len(runs) > 1 for runs in coloured] == [True] * count + [False] * 3
 
 
-def test_words_without_any_sign_are_no_code() -> None:
+def test_text_without_punctuation_is_not_code() -> None:
     words = "a " * 100
 
     assert colour_lines("java", [words, "int i;"]) == [((words, ""),), (("int i;", ""),)]

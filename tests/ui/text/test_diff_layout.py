@@ -1,4 +1,4 @@
-"""Diffs as rows: one column or two, never wider than asked."""
+"""Diffs as rows: one column or two, never wider than the width."""
 
 import difflib
 
@@ -39,7 +39,7 @@ def test_two_columns_stand_beside_each_other() -> None:
     ]
 
 
-def test_the_sides_part_where_there_is_room_and_something_went() -> None:
+def test_the_sides_split_if_there_is_room_and_a_line_was_removed() -> None:
     only_added = "@@ -0,0 +1,2 @@\n+a\n+b\n"
 
     assert any("│" in row for row in plain(DIFF, SPLIT_WIDTH))

@@ -1,4 +1,4 @@
-"""Diffs, read: numbers, signs, what changed inside a line, and nothing lost that is no diff."""
+"""Parsed diffs: numbers, signs, changes inside a line, and lines that are not part of a diff."""
 
 import difflib
 
@@ -86,7 +86,7 @@ def test_notes_are_kept() -> None:
     ]
 
 
-def test_text_that_is_no_diff_is_shown() -> None:
+def test_text_that_is_not_a_diff_is_shown() -> None:
     assert read_diff("just words\n\nmore") == [DiffLine("note", "just words"), DiffLine("note", "more")]
     assert read_diff("") == []
 
@@ -98,14 +98,14 @@ def test_lines_are_made_safe() -> None:
     assert [line.text for line in read_diff(raw, visible)[1:]] == ["a\\x1b[31m", "b\\u202e\\x20"]
 
 
-def test_what_ends_a_line_elsewhere_is_seen_inside_of_one() -> None:
+def test_other_line_ends_are_visible_inside_a_line() -> None:
     raw = "@@ -1 +1 @@\n-a\rb\n+a\x0bb\x0cc\x85d\u2028e\r\n"
 
     for clean in (sanitise, visible):
         assert [line.text for line in read_diff(raw, clean)[1:]] == ["a\\x0db", "a\\x0bb\\x0cc\\x85d\\u2028e\\x0d"]
 
 
-def test_what_is_said_in_front_of_a_file_stands_below_its_name() -> None:
+def test_text_before_a_file_stands_below_its_name() -> None:
     ends, halves = diff_of("a\r\n", "b\r\n", "a/x", "b/x").text, diff_of("", "\udc80 \\udc80\n", "a/y", "b/y").text
 
     assert [(line.kind, line.text) for line in read_diff(ends + halves, visible)] == [

@@ -1,4 +1,4 @@
-"""Heights under each other: the same as adding them up."""
+"""Stacked heights: results equal those of adding them up."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The border that text from outside crosses: nothing acts, nothing hides, nothing passes for something else."""
+"""Sanitised text: no character controls the terminal, hides, or looks like another one."""
 
 import re
 import sys
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tui_agent.protocol.visible_text import TYPOGRAPHY, escape_of, is_invisible
-from tui_agent.ui.app.control_character_filter import plain
+from tui_agent.ui.app.base_app import plain
 from tui_agent.ui.text.sanitiser import (
     LONG_BLANK,
     MAX_MARKS,
@@ -62,7 +62,7 @@ backslash_text = st.text(st.sampled_from("\\\\\\ nxuU{}0123456789abcdef\n\t\x1b\
         ("e\u0301", "e\u0301"),
     ],
 )
-def test_sanitise_drops_what_acts_and_shows_what_hides(text: str, shown: str) -> None:
+def test_sanitise_drops_control_sequences_and_shows_hidden_characters(text: str, shown: str) -> None:
     assert sanitise(text) == shown
 
 
@@ -159,7 +159,7 @@ def test_a_long_text_is_shown_as_its_lines_are(text: str) -> None:
 
 
 @given(awkward_text)
-def test_visible_text_holds_nothing_that_hides(text: str) -> None:
+def test_visible_text_has_no_hidden_characters(text: str) -> None:
     shown = visible(text)
 
     assert sanitise(shown).replace("\n", "") == shown.replace("\n", "")
@@ -230,7 +230,7 @@ LITERAL = re.compile(r"x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|n(\{\d+\}
 
 
 def read_back(shown: str) -> str:
-    """The text `visible` was given."""
+    """Return the text that `visible` was called with."""
     ends = ""
     marker = re.search(r"(\\+)n(?:\{(\d+)\})?\Z", shown)
     if marker and len(marker[1]) % 2:

@@ -1,4 +1,4 @@
-"""Rows of text: nothing wider than asked, nothing lost, and copied as it was before it was wrapped."""
+"""Rows of text: never wider than the width, nothing lost, and copied as before wrapping."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The conversation on a screen: follows the end, is left in peace elsewhere, opens, finds, selects, and rests."""
+"""Conversation on a screen: follows the end, keeps its position elsewhere, opens, searches, selects, and rests."""
 
 import asyncio
 import unicodedata
@@ -20,7 +20,7 @@ SIZE = (60, 12)
 
 
 class ListeningApp(HostApp):
-    """Notes which calls were chosen."""
+    """Records the calls that the user opens."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class ListeningApp(HostApp):
 
 
 async def tell(pilot: Pilot[None], *events: AgentEvent, teller: Teller | None = None) -> Conversation:
-    """Tells events and waits until the screen shows them."""
+    """Apply events and wait until the screen shows them."""
     conversation = pilot.app.query_one(Conversation)
     teller = teller or Teller()
     for event in events:
@@ -42,7 +42,7 @@ async def tell(pilot: Pilot[None], *events: AgentEvent, teller: Teller | None = 
 
 
 def seen(conversation: Conversation) -> list[str]:
-    """The rows in sight, as they are drawn."""
+    """Return the visible rows as they are drawn."""
     return [conversation.render_line(y).text.rstrip() for y in range(conversation.size.height)]
 
 
@@ -78,7 +78,7 @@ async def test_a_reader_elsewhere_is_left_in_peace_and_told_what_is_new() -> Non
         assert conversation.unseen == 4
 
 
-async def test_the_line_about_what_is_new_leads_to_the_end() -> None:
+async def test_the_line_about_new_parts_leads_to_the_end() -> None:
     async with HostApp().run_test(size=SIZE) as pilot:
         conversation = await tell(pilot, *many(20))
         conversation.scroll_to(y=5, animate=False)
@@ -125,7 +125,7 @@ async def test_an_endless_text_that_is_there_already_is_read_where_the_reader_is
                 await pilot.pause(0.01)
 
 
-async def test_a_search_of_a_long_conversation_goes_on_until_it_finds_something(
+async def test_a_search_of_a_long_conversation_continues_until_a_match(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(transcript_search, "SLICE", 1)
@@ -178,7 +178,7 @@ async def test_scrolling_up_through_what_was_never_laid_out_shows_every_row_once
 
 
 class CountingConversation(Conversation):
-    """Counts how often changes were drawn."""
+    """Counts how often changes are drawn."""
 
     flushes = 0
 
@@ -202,7 +202,7 @@ async def test_events_reach_the_screen_by_themselves_and_then_it_rests() -> None
         assert conversation.flushes == 1
 
 
-async def test_events_that_came_before_it_was_on_the_screen_are_shown() -> None:
+async def test_events_before_the_first_drawing_are_shown() -> None:
     app = HostApp()
     conversation = Conversation()
     conversation.apply(Teller().tell(user("early")))
@@ -298,7 +298,7 @@ async def test_a_click_that_ends_a_selection_opens_nothing() -> None:
         assert app.chosen == []
 
 
-async def test_search_goes_through_matches_and_opens_what_is_folded() -> None:
+async def test_search_steps_through_matches_and_opens_closed_parts() -> None:
     async with HostApp().run_test(size=SIZE) as pilot:
         conversation = await tell(
             pilot, answer("A.", thinking="one\n\na Needle"), *many(20), user("needle here", "u77")
@@ -356,7 +356,7 @@ async def test_a_selection_is_drawn() -> None:
         assert [segment.text for segment in conversation.render_line(2)] != [segment.text for segment in plain]
 
 
-async def test_another_width_keeps_the_reader_at_the_same_text() -> None:
+async def test_another_width_keeps_the_same_text_in_view() -> None:
     async with HostApp().run_test(size=(60, 12)) as pilot:
         texts = (user(f"message {number} " + "word " * 20, f"u{number}") for number in range(40))
         conversation = await tell(pilot, *texts)
@@ -373,7 +373,7 @@ async def test_another_width_keeps_the_reader_at_the_same_text() -> None:
         assert len(seen(conversation)) == 6
 
 
-async def test_another_session_begins_empty() -> None:
+async def test_another_session_starts_empty() -> None:
     async with HostApp().run_test(size=SIZE) as pilot:
         conversation = await tell(pilot, *many(20))
 
@@ -403,7 +403,7 @@ NASTY = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", NASTY)
-async def test_no_text_acts_and_no_cell_hides(text: str) -> None:
+async def test_no_text_has_control_or_hidden_characters(text: str) -> None:
     async with HostApp().run_test(size=SIZE) as pilot:
         conversation = await tell(
             pilot, user(text), started(), delta(text), queued("c1", text), ended("c1", text, "error"),

@@ -1,4 +1,4 @@
-"""The conversation on the screen after going back, and after undoing that."""
+"""Conversation on the screen after a rewind, and after undoing it."""
 
 from tests.ui.row_kit import Teller, answer, queued, run_started, started, user
 from tui_agent.protocol.envelope import Envelope
@@ -25,7 +25,7 @@ def back(to_seq: int, from_seq: int, *, conversation: bool = True) -> SessionRew
 
 
 def shown(*events: AgentEvent) -> list[str]:
-    """What stands there after these events."""
+    """Return the text shown after these events."""
     teller, transcript = Teller(), Transcript()
     fold = TranscriptFold(transcript)
     told: list[Envelope] = [teller.tell(event) for event in events]
@@ -34,7 +34,7 @@ def shown(*events: AgentEvent) -> list[str]:
     return [part.text for part in transcript.parts]
 
 
-def test_what_came_later_goes_and_a_note_says_so() -> None:
+def test_a_rewind_removes_later_parts_and_leaves_a_note() -> None:
     first = shown(*turn(1))
 
     rows = shown(*turn(1), *turn(2), back(6, 12))
@@ -43,7 +43,7 @@ def test_what_came_later_goes_and_a_note_says_so() -> None:
     assert rows[-1] == "Went back to before “question” · 2 messages taken back · changed back: a.py · /rewind undoes it"
 
 
-def test_the_conversation_goes_on_from_there() -> None:
+def test_the_conversation_continues_after_a_rewind() -> None:
     rows = shown(*turn(1), *turn(2), back(6, 12), *turn(3))
 
     assert "question 2" not in rows
@@ -71,11 +71,11 @@ def test_files_alone_leave_the_conversation_where_it_is() -> None:
     assert rows[:-1] == shown(*turn(1))
 
 
-def test_before_the_first_word_there_is_nothing_but_the_note() -> None:
+def test_a_rewind_to_the_start_leaves_only_the_note() -> None:
     assert len(shown(*turn(1), *turn(2), back(0, 12))) == 1
 
 
-def test_a_plan_told_before_or_after_is_the_only_one() -> None:
+def test_only_one_plan_is_shown_after_a_rewind() -> None:
     def plan(text: str) -> TodoUpdated:
         return TodoUpdated(items=(TodoItem(text=text, status="done"),))
 

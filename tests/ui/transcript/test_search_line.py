@@ -1,4 +1,4 @@
-"""Finding something in the conversation: with the key, letter by letter, through the matches, and back."""
+"""Search in the conversation: opened by key, letter by letter, through the matches, and closed."""
 
 import pytest
 from textual.events import Paste
@@ -28,7 +28,7 @@ async def begun(pilot: Pilot[None]) -> TuiAgentApp:
 
 
 def line_of(app: TuiAgentApp) -> str:
-    """The line as it is drawn; nothing where it is not."""
+    """Return the search line as it is drawn; empty if it is hidden."""
     line = app.chat.body.search
     if not line.region:
         return ""
@@ -52,19 +52,19 @@ async def test_it_searches_with_each_letter_and_steps_through_the_matches() -> N
         assert "n next · N previous" in line_of(app)
 
 
-async def test_its_cursor_does_not_blink_however_long_it_stands() -> None:
+async def test_its_cursor_never_blinks() -> None:
     async with still_app(long_story()).run_test(size=(120, 40)) as pilot:
         app = await begun(pilot)
         await pilot.press("ctrl+f", *"straw 1")
         await drawn(pilot)
         field = app.chat.body.search.query_one(Input)
 
-        # A timer makes a cursor blink; it would be the only one of the field that is active.
+        # A timer makes a cursor blink; it would be the field's only active one.
         assert [timer for timer in field._timers if timer._active.is_set()] == []
         assert field._cursor_visible
 
 
-async def test_with_the_keyboard_in_the_conversation_a_slash_asks_what_to_find() -> None:
+async def test_a_slash_in_the_conversation_opens_the_search() -> None:
     async with still_app(long_story()).run_test(size=(120, 40)) as pilot:
         app = await begun(pilot)
         app.chat.body.conversation.focus()
@@ -75,7 +75,7 @@ async def test_with_the_keyboard_in_the_conversation_a_slash_asks_what_to_find()
         assert app.chat.entry.composer.text == ""
 
 
-async def test_escape_leads_back_to_the_end_and_to_typing() -> None:
+async def test_escape_returns_to_the_end_and_to_the_composer() -> None:
     async with still_app(long_story()).run_test(size=(80, 24)) as pilot:
         app = await begun(pilot)
         await pilot.press(*"dra", "ctrl+f", *"needle")
@@ -90,7 +90,7 @@ async def test_escape_leads_back_to_the_end_and_to_typing() -> None:
         assert app.chat.entry.composer.text == "draft"
 
 
-async def test_what_was_found_stays_in_sight_once_it_was_kept() -> None:
+async def test_a_confirmed_match_stays_in_view() -> None:
     async with still_app(long_story()).run_test(size=(80, 24)) as pilot:
         app = await begun(pilot)
         await pilot.press("ctrl+f", *"needle", "enter", "escape")
@@ -111,7 +111,7 @@ async def test_without_a_search_its_keys_are_letters() -> None:
         assert app.chat.entry.composer.text == "nN"
 
 
-async def test_what_is_not_there_is_said() -> None:
+async def test_a_search_without_a_match_shows_that() -> None:
     async with still_app(long_story()).run_test(size=(80, 24)) as pilot:
         app = await begun(pilot)
         await pilot.press("ctrl+f", *"[/bold]")
@@ -120,7 +120,7 @@ async def test_what_is_not_there_is_said() -> None:
         assert "not found · esc close" in line_of(app)
 
 
-async def test_letters_that_are_keys_where_the_keyboard_is_are_not_typed() -> None:
+async def test_letters_that_are_keys_are_not_typed() -> None:
     async with still_app(long_story()).run_test(size=(120, 40)) as pilot:
         app = await begun(pilot)
         app.chat.body.conversation.focus()

@@ -1,4 +1,4 @@
-"""From events to what the conversation shows: the same for live, resumed and replayed sessions."""
+"""Fold from events to the conversation: the same for live, resumed and replayed sessions."""
 
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -66,7 +66,7 @@ from tui_agent.ui.transcript.transcript_parts import MAX_OUTPUT_ROWS, CallsPart
 
 
 def shown(events: Iterable[AgentEvent], width: int = 60) -> list[str]:
-    """What is shown of some events, all of one step."""
+    """Return the text shown after some events, all of one step."""
     teller, transcript = Teller(), Transcript()
     fold = TranscriptFold(transcript)
     for event in events:
@@ -76,14 +76,14 @@ def shown(events: Iterable[AgentEvent], width: int = 60) -> list[str]:
 
 
 def body(events: Iterable[AgentEvent], width: int = 60) -> list[str]:
-    """The same without empty rows and margins."""
+    """Return the text shown without empty rows and margins."""
     return [row.strip() for row in shown(events, width) if row.strip()]
 
 
 # --- what was said --------------------------------------------------------------------------------------------------
 
 
-def test_a_message_stands_under_who_said_it() -> None:
+def test_a_message_stands_under_its_speaker() -> None:
     assert shown([user("do this\nand that"), started(), delta("I will."), answer("I will.")]) == [
         "",
         " You",
@@ -95,14 +95,14 @@ def test_a_message_stands_under_who_said_it() -> None:
     ]
 
 
-def test_a_steering_mark_says_where_the_message_landed() -> None:
+def test_a_steering_mark_shows_where_the_message_was_delivered() -> None:
     landed = SteeringDelivered(message_id="u1", kind="steer", text="", boundary="after step 2")
 
     for events in ([landed, user("no", kind="steer")], [user("no", kind="steer"), landed]):
         assert body(events) == ["You  ↳ steered after step 2", "no"]
 
 
-def test_a_follow_up_is_marked_and_a_notice_is_nobodys() -> None:
+def test_a_follow_up_is_marked_and_a_notice_has_no_speaker() -> None:
     assert body([user("then that", kind="follow_up")]) == ["You  ↳ follow-up", "then that"]
     assert body([user("the limit is near", kind="notice")]) == ["· the limit is near"]
 
@@ -115,14 +115,14 @@ def test_images_are_named() -> None:
     assert body([MessageEnded(message_id="u1", message=message)]) == ["You", "look", "[image image/png, 3 kB]"]
 
 
-def test_text_of_a_person_is_no_markup() -> None:
+def test_text_of_the_user_is_not_markup() -> None:
     assert body([user("[bold]x[/bold] **y** \u202e")])[1:] == ["[bold]x[/bold] **y** \\u202e"]
 
 
 # --- what the model answers -----------------------------------------------------------------------------------------
 
 
-def test_nothing_of_what_a_person_pasted_is_dropped() -> None:
+def test_no_character_of_a_paste_is_dropped() -> None:
     pasted = user("a\x1b[31mb\x00\x9bc\rd\x85e\u202e")
 
     assert body([pasted])[1:] == ["a\\x1b[31mb\\x00\\x9bc", "d\\x85e\\u202e"]
@@ -146,7 +146,7 @@ def test_a_resumed_message_looks_like_a_live_one() -> None:
     assert shown(live) == shown([answer(text, thinking="hm")])
 
 
-def test_the_whole_message_has_the_last_word() -> None:
+def test_the_complete_message_replaces_streamed_text() -> None:
     assert body([started(), delta("wrong"), answer("right")]) == ["Assistant", "right"]
     assert body([started(), delta("gone"), answer("")]) == ["Assistant"]
 
@@ -227,7 +227,7 @@ def test_calls_of_another_step_are_another_row() -> None:
     assert [part.call_ids for part in transcript.parts if isinstance(part, CallsPart)] == [("c0",), ("c1",)]
 
 
-def test_what_went_wrong_is_counted() -> None:
+def test_failures_are_counted() -> None:
     statuses = ("ok", "error", "timeout", "denied_user", "skipped_steering", "cancelled", "overridden")
     calls: list[AgentEvent] = [queued(f"c{number}", "bash", number) for number in range(len(statuses))]
     calls += [ended(f"c{number}", "bash", status) for number, status in enumerate(statuses)]
@@ -264,7 +264,7 @@ def test_a_long_diff_is_cut_and_says_so() -> None:
     assert rows[-1] == f"… {90 - MAX_DIFF_ROWS} more rows"
 
 
-def test_what_a_command_changes_is_one_row_that_opens() -> None:
+def test_files_changed_by_a_command_are_one_row_that_opens() -> None:
     transcript = Transcript()
     fold = TranscriptFold(transcript)
     teller = Teller()
@@ -387,11 +387,11 @@ def test_the_end_of_a_run_is_a_line_with_its_numbers() -> None:
 
 
 @pytest.mark.parametrize(("reason", "words"), [("aborted", "cancelled"), ("max_steps", "step limit reached")])
-def test_the_end_says_why_where_it_was_not_done(reason: str, words: str) -> None:
+def test_the_end_of_a_run_names_its_reason(reason: str, words: str) -> None:
     assert words in body([RunEnded.model_validate({"reason": reason})])[-1]
 
 
-def test_what_a_person_did_is_told_once_and_is_no_error() -> None:
+def test_an_action_of_the_user_is_shown_once_and_is_not_an_error() -> None:
     noticed = Noticed(code="abort_requested", text="The run ends now: cancelled by the user.")
     end = RunEnded(reason="aborted", error="cancelled by the user")
 
@@ -401,7 +401,7 @@ def test_what_a_person_did_is_told_once_and_is_no_error() -> None:
     assert body([end], 80)[0] == "✖ cancelled by the user"
 
 
-def test_an_error_is_told_once() -> None:
+def test_an_error_is_shown_once() -> None:
     failed = Failed(code="provider", text="The key is not accepted. Nothing was sent.")
     end = RunEnded(reason="error", error="The key is not accepted.")
 
@@ -417,17 +417,17 @@ def test_the_end_of_a_run_closes_what_is_open() -> None:
 
 
 @pytest.mark.parametrize("end", [RunEnded(reason="aborted"), SessionLoaded(id="s", events=3)])
-def test_calls_nobody_told_the_end_of_are_over(end: AgentEvent) -> None:
+def test_calls_without_a_reported_end_are_ended(end: AgentEvent) -> None:
     events = [queued("c1", "bash"), ended("c1", "bash"), queued("c2", "edit", 1), end]
 
     assert body(events)[0] == "▸ bash ×1, edit ×1 · 1 with unknown outcome"
 
 
 def test_a_resumed_session_is_marked() -> None:
-    assert body([SessionLoaded(id="s", events=120)])[0].startswith("── session goes on · 120 events before ─")
+    assert body([SessionLoaded(id="s", events=120)])[0].startswith("── session resumed · 120 earlier events ─")
 
 
-def test_what_a_person_decided_is_told_where_it_changes_the_run() -> None:
+def test_a_decision_of_the_user_is_shown_if_it_changes_the_run() -> None:
     asked = ApprovalRequested(
         request_id="q", call_id="c1", digest="d", tool="bash", args={}, session_rule="bash(git commit:*)"
     )
@@ -443,7 +443,7 @@ def test_what_a_person_decided_is_told_where_it_changes_the_run() -> None:
     assert resolved(decision="deny", by="policy") == []
 
 
-def test_only_the_newest_list_of_what_is_to_do_is_shown() -> None:
+def test_only_the_newest_plan_is_shown() -> None:
     old = TodoUpdated(items=(TodoItem(text="one", status="pending"),))
     new = TodoUpdated(items=(TodoItem(text="one", status="done"), TodoItem(text="two", status="in_progress")))
 
@@ -454,7 +454,7 @@ def test_a_proposed_plan_is_markdown() -> None:
     assert body([PlanProposed(plan_id="p", text="1. do *it*")]) == ["Plan", "1. do it"]
 
 
-def test_sub_agents_are_heard_only_when_something_is_wrong() -> None:
+def test_sub_agents_are_shown_only_for_failures() -> None:
     teller, transcript = Teller(), Transcript()
     fold = TranscriptFold(transcript)
 
@@ -482,7 +482,7 @@ AWKWARD = "[]/@=`*_|>#-1. \n\t\\\x1b\x9b\x07\r\u202e\u200b\u2066\ufeff\u00a0\ue0
 
 
 def commanded(said: str, output: str, status: ToolStatus = "ok") -> list[AgentEvent]:
-    """A command of the person's, from its beginning to its end."""
+    """Return the events of a user's command, from its beginning to its end."""
     return [
         RunStarted(input=said, trigger="command", model="m", mode=PermissionMode.ASK),
         queued("c9", "bash"),
@@ -493,17 +493,17 @@ def commanded(said: str, output: str, status: ToolStatus = "ok") -> list[AgentEv
     ]
 
 
-def test_a_command_of_the_persons_shows_what_it_gives_once() -> None:
+def test_a_command_of_the_user_shows_its_output_once() -> None:
     assert shown(commanded("!ls", "a  b\nc\td")) == ["", " You", "   !ls", "   a  b", "   c   d"]
 
 
 def test_a_private_command_says_so_and_one_that_failed_how() -> None:
     rows = shown(commanded("!!ls", "no", "denied_user"))
 
-    assert rows == ["", " You  only you see what it gives", "   !!ls", "   no", "   denied user"]
+    assert rows == ["", " You  only you see the output", "   !!ls", "   no", "   denied user"]
 
 
-def test_a_command_that_runs_shows_what_it_gave_so_far() -> None:
+def test_a_running_command_shows_its_output_so_far() -> None:
     assert shown(commanded("!make", "abcdef")[:3])[-2:] == ["   !make", "   abc"]
 
 
@@ -515,7 +515,7 @@ def test_of_much_output_the_end_is_shown() -> None:
 
 
 @given(st.text(st.sampled_from(AWKWARD) | st.characters(), max_size=80), st.integers(16, 80))
-def test_whatever_comes_in_no_cell_hides_and_no_row_is_wider_than_asked(text: str, width: int) -> None:
+def test_any_text_stays_visible_and_within_the_width(text: str, width: int) -> None:
     teller, transcript = Teller(), Transcript()
     fold = TranscriptFold(transcript)
     diff = f"@@ -1 +1 @@\n-{text}\n+{text}!"
@@ -587,4 +587,4 @@ def test_a_call_that_had_not_started_when_the_program_ended_has_no_unknown_outco
     )
 
     assert rows[0] == row
-    assert rows[1].startswith("── session goes on")
+    assert rows[1].startswith("── session resumed")

@@ -1,4 +1,4 @@
-"""Parts under each other: laid out only where looked at, found by row, and kept within a budget."""
+"""Stacked parts: laid out only when visible, found by row, and kept within a budget."""
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ from tui_agent.ui.transcript.transcript_parts import TextPart
 
 
 class CountedPart(Part):
-    """Rows of its own, and how often they were made."""
+    """A part that counts how often its rows are built."""
 
     def __init__(self, name: str, rows: int, estimated: int | None = None) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ def filled(*parts: Part, width: int = 20) -> Transcript:
     return transcript
 
 
-def test_only_what_is_looked_at_is_laid_out() -> None:
+def test_only_visible_parts_are_laid_out() -> None:
     parts = [CountedPart(f"p{number}.", 3) for number in range(10_000)]
     transcript = filled(*parts)
 
@@ -47,7 +47,7 @@ def test_only_what_is_looked_at_is_laid_out() -> None:
     assert transcript.start(parts[5000]) == 15_000
 
 
-def test_wrong_estimates_are_corrected_and_what_was_at_the_top_stays_there() -> None:
+def test_wrong_estimates_are_corrected_and_the_top_row_stays() -> None:
     transcript = filled(CountedPart("a", 3), CountedPart("b", 10, estimated=4), CountedPart("c", 3))
     transcript.settle(0, 2)
 
@@ -58,7 +58,7 @@ def test_wrong_estimates_are_corrected_and_what_was_at_the_top_stays_there() -> 
     assert transcript.line(6 + shift).plain == "b9"
 
 
-def test_parts_can_come_between_and_go() -> None:
+def test_parts_can_be_inserted_and_removed() -> None:
     first, second, third = CountedPart("a", 1), CountedPart("b", 1), CountedPart("c", 2)
     transcript = filled(first, third)
     transcript.take_dirty()
@@ -80,7 +80,7 @@ def test_rows_below_all_are_empty() -> None:
     assert transcript.find(5) is None
 
 
-def test_rows_of_parts_not_looked_at_for_long_are_let_go() -> None:
+def test_rows_of_the_least_recently_used_parts_are_dropped() -> None:
     parts = [CountedPart(f"p{number}.", 100) for number in range(100)]
     transcript = filled(*parts)
 
@@ -92,7 +92,7 @@ def test_rows_of_parts_not_looked_at_for_long_are_let_go() -> None:
     assert transcript.line(5).plain == "p0.5"
 
 
-def test_a_change_tells_from_which_row_on() -> None:
+def test_a_change_reports_its_first_row() -> None:
     first, second = CountedPart("a", 3), CountedPart("b", 3)
     transcript = filled(first, second)
     transcript.settle(0, 10)
@@ -138,7 +138,7 @@ def test_a_streamed_part_shows_what_the_whole_shows() -> None:
     assert live.text == LONG
 
 
-def test_a_caret_stands_behind_what_is_being_told() -> None:
+def test_a_caret_follows_streaming_text() -> None:
     part = MarkdownPart(live=True)
     transcript = filled(part)
     part.feed("some text")
@@ -168,7 +168,7 @@ def test_a_flush_changes_nothing_above_the_open_block() -> None:
     assert transcript.take_dirty() == 3
 
 
-def test_a_long_text_is_laid_out_only_where_it_is_looked_at() -> None:
+def test_a_long_text_is_laid_out_only_at_visible_rows() -> None:
     part = MarkdownPart(LONG)
     transcript = filled(part, width=40)
 
@@ -177,7 +177,7 @@ def test_a_long_text_is_laid_out_only_where_it_is_looked_at() -> None:
     assert part.cached_rows < 60
 
 
-def test_units_far_from_what_is_looked_at_are_let_go() -> None:
+def test_units_far_from_the_visible_rows_are_dropped() -> None:
     part = MarkdownPart("\n\n".join(f"p {number}" for number in range(MAX_CACHED_UNIT_ROWS)))
     transcript = filled(part, width=40)
 

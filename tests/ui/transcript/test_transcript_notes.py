@@ -1,4 +1,4 @@
-"""What notes say: every kind of event that is one."""
+"""Texts of notes, for every kind of event that leaves one."""
 
 import pytest
 
@@ -26,12 +26,12 @@ from tui_agent.ui.transcript.transcript_notes import note_of
 @pytest.mark.parametrize(
     ("event", "kind", "words"),
     [
-        (SessionSaveFailed(id="s", error="disk full"), "error", "disk full. The conversation goes on"),
+        (SessionSaveFailed(id="s", error="disk full"), "error", "disk full. The conversation continues"),
         (SessionRepaired(id="s", what="last line torn"), "warning", "last line torn"),
         (
             HookFailed(event="e", name="h", error="", timed_out=True, fail_open=True),
             "warning",
-            "in time; the call goes on",
+            "in time; the call continues",
         ),
         (
             InputRejected(filter="pii", reason="a name", source="prompt"),
@@ -44,7 +44,7 @@ from tui_agent.ui.transcript.transcript_notes import note_of
             "Guardrail g (tool input): r",
         ),
         (LoopDetected(tool="read", count=4, action="abort"), "warning", "called read 4 times"),
-        (LoopDetected(tool="read", count=4, action="nudge"), "warning", "it was told so"),
+        (LoopDetected(tool="read", count=4, action="nudge"), "warning", "the model was notified"),
         (McpStatus(server="s", state="failed", error="no such file"), "warning", "Server s is failed: no such file"),
         (BackgroundEnded(task_id="t1", kind="bash", status="ended", code=2), "notice", "t1 ended (exit 2)"),
         (
@@ -71,11 +71,11 @@ def test_a_note_says_what_happened(event: AgentEvent, kind: str, words: str) -> 
 
 
 @pytest.mark.parametrize("event", [StatusChanged(status="idle"), McpStatus(server="s", state="ready")])
-def test_what_is_shown_elsewhere_is_no_note(event: AgentEvent) -> None:
+def test_events_shown_elsewhere_leave_no_note(event: AgentEvent) -> None:
     assert note_of(event) is None
 
 
-def test_a_status_is_not_told_twice() -> None:
+def test_a_status_is_not_shown_twice() -> None:
     note = note_of(StepRetry(attempt=2, max=3, wait_s=1.0, error_kind="server", text="HTTP 500 from it", status=500))
 
     assert note is not None

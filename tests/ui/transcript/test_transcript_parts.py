@@ -1,4 +1,4 @@
-"""Parts beside Markdown: whatever the length of their text, they take a bounded number of rows and time."""
+"""Parts beside Markdown: a text of any length takes a bounded number of rows and time."""
 
 import pytest
 
@@ -61,7 +61,7 @@ def test_a_command_keeps_the_newest_of_an_endless_output(monkeypatch: pytest.Mon
     assert shown(part)[-1].strip() == "whole"
 
 
-def test_a_long_message_is_laid_out_where_it_is_looked_at() -> None:
+def test_a_long_message_is_laid_out_only_at_visible_rows() -> None:
     fold = TranscriptFold(Transcript())
     text = "**word** of mine\n" * MAX_CHARACTERS
     fold.transcript.set_width(40)

@@ -1,4 +1,4 @@
-"""Search over everything, also what is folded away."""
+"""Search over the whole conversation, also in closed parts."""
 
 import pytest
 
@@ -87,7 +87,7 @@ def test_without_a_match_there_is_nowhere_to_go() -> None:
     assert search.row() == 0
 
 
-def test_a_part_that_is_gone_is_passed_over() -> None:
+def test_a_removed_part_is_skipped() -> None:
     transcript = filled()
     search = TranscriptSearch(transcript, "needle")
     first = search.step()
@@ -130,7 +130,7 @@ def test_a_part_that_grew_is_counted_again() -> None:
     assert found[2:] == [text, text]
 
 
-def test_the_row_of_a_match_in_a_very_long_part_is_looked_for_nearby() -> None:
+def test_the_row_of_a_match_in_a_very_long_part_is_found_nearby() -> None:
     transcript = Transcript()
     transcript.set_width(40)
     lines = [f"line {number}" for number in range(LONGEST_LAID_OUT // 5)]

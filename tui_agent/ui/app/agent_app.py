@@ -1,4 +1,4 @@
-"""The screen for another program's agent: `AgentApp(agent).run()`."""
+"""The full-screen app for other programs: `AgentApp(agent).run()`."""
 
 from collections.abc import Sequence
 from pathlib import Path, PurePath
@@ -37,16 +37,16 @@ class AgentApp(TuiAgentApp):
         ideas: Sequence[str] = (),
         surroundings: TerminalEnvironment | None = None,
     ) -> None:
-        """Make the app; nothing runs yet.
+        """Create the app; nothing runs yet.
 
         Args:
             agent: the agent, with its tools; nothing is stored unless the program does so.
             theme: name of the first theme.
             themes_dirs: more folders of theme files.
             prompt: sent at once.
-            label: shown beside the model's name.
-            ideas: prompts to offer before the first message.
-            surroundings: colours and motion; None: those that the environment asks for.
+            label: text beside the model's name.
+            ideas: prompts to suggest before the first message.
+            surroundings: colours and motion; None: as the environment asks.
         """
         agent.gate.interactive = True
         workspace = agent.config.workspace

@@ -1,40 +1,53 @@
-"""What every app of ours does with the terminal, and with text on its way there, whatever it came through."""
+"""Base of all apps: the terminal driver, and the last line of defence against control characters.
 
+Text is sanitised where it enters the screen (`sanitiser.py`). The filter here runs after every widget, also Textual's
+own: a missed call of the sanitiser leaves a gap in a line instead of a terminal command (safety promise 17).
+"""
+
+import re
 from typing import TypeVar
 
+from rich.cells import cell_len
+from rich.segment import Segment
 from textual import on
 from textual.app import App
+from textual.color import Color
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
+from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
 
 from tui_agent.ui.text.sanitiser import sanitise
 
-from .control_character_filter import ControlCharacterFilter
 from .terminal_driver import TerminalDriver
 
 Result = TypeVar("Result")
 
+_CONTROL_CHARACTERS = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+"""Controls, characters that hide or reorder others, and lone surrogates, which cannot be encoded."""
+
 
 class BaseApp(App[Result]):
-    """An app to whose terminal no outside text gives orders (safety promise 17)."""
+    """An app that no outside text can use to control the terminal (safety promise 17)."""
 
     def __init__(self) -> None:
         super().__init__()
         self._filters.append(ControlCharacterFilter())
 
     def get_driver_class(self) -> type[Driver]:
-        """The driver for the terminal; in a browser and in tests another one."""
+        """Return the driver of the terminal; in a browser and in tests another one."""
         chosen = super().get_driver_class()
         return TerminalDriver if chosen is LinuxDriver else chosen
 
     @on(Driver.SignalResume)
     def _repaint_after_resume(self) -> None:
-        # The terminal shows an empty screen after `ctrl+z`, and Textual sees nothing that would have to be drawn.
+        # The terminal is empty after `ctrl+z`, and Textual sees no change that it would have to draw.
         self.refresh(layout=True)
 
     def abandon_terminal(self) -> None:
-        """Where the program sleeps, it does not take the terminal again: it wakes to end. For signal handlers."""
+        """Leave the terminal alone if the program is suspended: it is resumed only to exit. For signal handlers."""
         if isinstance(self._driver, TerminalDriver):
             self._driver.leaving = True
 
@@ -47,9 +60,38 @@ class BaseApp(App[Result]):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Shows a short text for a moment, sanitised and never as markup."""
+        """Show a short message, sanitised and never as markup."""
         super().notify(sanitise(message), title=sanitise(title), severity=severity, timeout=timeout, markup=False)
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copies a text; halves of characters, which no clipboard takes, as question marks."""
+        """Copy a text; lone surrogates, which no clipboard takes, become question marks."""
         super().copy_to_clipboard(text.encode("utf-8", "replace").decode("utf-8"))
+
+
+class ControlCharacterFilter(LineFilter):
+    """Replaces control characters by blanks of the same width, and removes links."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """Return the segments of one row without control characters and links."""
+        if not any(_needs_filter(segment) for segment in segments):
+            return segments
+        return [_filtered(segment) if _needs_filter(segment) else segment for segment in segments]
+
+
+def plain(text: str) -> str:
+    """Return the text without control characters, as wide as before."""
+    return _CONTROL_CHARACTERS.sub(lambda match: " " * max(0, cell_len(match[0])), text)
+
+
+def _needs_filter(segment: Segment) -> bool:
+    text, style, _ = segment
+    if not text.isascii() or not text.isprintable():
+        return _CONTROL_CHARACTERS.search(text) is not None or (style is not None and style.link is not None)
+    return style is not None and style.link is not None
+
+
+def _filtered(segment: Segment) -> Segment:
+    text, style, control = segment
+    if style is not None and style.link is not None:
+        style = style.update_link(None)
+    return Segment(plain(text), style, control)

@@ -25,17 +25,17 @@ class CommandProvider(Provider):
     async def search(self, query: str) -> Hits:
         """Yield the entries that match the query."""
         matcher = self.matcher(query)
-        for offer in self._offers():
-            score = matcher.match(offer.text)
+        for entry in self._entries():
+            score = matcher.match(entry.text)
             if score > 0:
-                yield Hit(score, matcher.highlight(offer.text), offer.run, text=offer.text, help=offer.help)
+                yield Hit(score, matcher.highlight(entry.text), entry.run, text=entry.text, help=entry.help)
 
     async def discover(self) -> Hits:
         """Yield all entries while the query is empty."""
-        for offer in self._offers():
-            yield DiscoveryHit(offer.text, offer.run, text=offer.text, help=offer.help)
+        for entry in self._entries():
+            yield DiscoveryHit(entry.text, entry.run, text=entry.text, help=entry.help)
 
-    def _offers(self) -> Iterator[PaletteEntry]:
+    def _entries(self) -> Iterator[PaletteEntry]:
         chat = self.screen
         if not isinstance(chat, ChatScreen):
             return

@@ -1,4 +1,4 @@
-"""An app that asks one thing before the agent starts: in the chosen theme, left and put to sleep as everywhere."""
+"""An app that shows one dialog before the agent starts."""
 
 from typing import ClassVar, TypeVar
 
@@ -11,20 +11,20 @@ from .themes import DEFAULT_THEME, ThemeCatalogue, shipped_themes
 
 Result = TypeVar("Result")
 
-_KEYS = tuple(one for one in COMMANDS if one.id in ("app.quit", "app.suspend_process"))
+_KEYS = tuple(each for each in COMMANDS if each.id in ("app.quit", "app.suspend_process"))
 
 
 class QuestionApp(BaseApp[Result]):
-    """Returns the answer."""
+    """Shows a dialog and returns its answer; quits and suspends with the same keys as the main app."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("everywhere", _KEYS)]
     ENABLE_COMMAND_PALETTE = False
 
     def __init__(self, theme: str) -> None:
-        """Makes the app; `theme` is a name, and where there is none of it the usual one is taken."""
+        """Create the app with the theme of this name, or with the default one if there is none."""
         super().__init__()
-        shelf = ThemeCatalogue((shipped_themes(),))
-        chosen = shelf.find(theme) or shelf.find(DEFAULT_THEME)
+        catalogue = ThemeCatalogue((shipped_themes(),))
+        chosen = catalogue.find(theme) or catalogue.find(DEFAULT_THEME)
         if chosen is not None:
             self.register_theme(chosen)
             self.theme = chosen.name

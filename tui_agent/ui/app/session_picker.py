@@ -1,4 +1,4 @@
-"""Questions about sessions before the app starts: which one, and what to do where another program has it open."""
+"""Dialogs about sessions before the app starts: the choice of one, and the case that another program has it open."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -22,7 +22,7 @@ TITLE_WIDTH = 60
 
 
 class _Choice(QuestionApp[str | None]):
-    """Returns the id of the row a person chose, or None if they left."""
+    """Returns the id of the chosen row, or None if the user quits."""
 
     CSS = """
     #heading {
@@ -39,21 +39,21 @@ class _Choice(QuestionApp[str | None]):
     def __init__(self, heading: str, rows: Sequence[tuple[str, str]], theme: str) -> None:
         """
         Args:
-            heading: what is asked.
+            heading: the question.
             rows: id and text of each choice.
-            theme: its name.
+            theme: name of the theme.
         """
         super().__init__(theme)
         self._heading = heading
         self._rows = rows
 
     def compose(self) -> ComposeResult:
-        """The heading and the list."""
+        """Yield the heading and the list."""
         yield Static(sanitise(self._heading), id="heading", markup=False)
         yield OptionList(*(Option(Content(text), id=row_id) for row_id, text in self._rows))
 
     def on_mount(self) -> None:
-        """Keys go to the list."""
+        """Focus the list."""
         self.query_one(OptionList).focus()
 
     @on(OptionList.OptionSelected)
@@ -61,33 +61,33 @@ class _Choice(QuestionApp[str | None]):
         self.exit(event.option_id)
 
     def action_leave(self) -> None:
-        """Leaves without a choice."""
+        """Quit without a choice."""
         self.exit(None)
 
 
 class SessionPicker(_Choice):
-    """Returns the id of the session a person chose, or None if they left."""
+    """Returns the id of the chosen session, or None if the user quits."""
 
     def __init__(self, store: SessionStore, *, theme: str = DEFAULT_THEME) -> None:
-        sessions = [found for found in store.list() if found.said]
-        heading = "Go on with which session?" if sessions else "No sessions yet. Press escape to leave."
-        super().__init__(heading, [(found.id, _row_of(found)) for found in sessions], theme)
+        sessions = [summary for summary in store.list() if summary.said]
+        heading = "Resume which session?" if sessions else "No sessions yet. Press escape to quit."
+        super().__init__(heading, [(summary.id, _row_text(summary)) for summary in sessions], theme)
 
 
 class SessionInUse(_Choice):
-    """What to do with a session that another program writes: returns `fork`, `look`, or None if the person left."""
+    """Choice for a session that another program has open: returns `fork`, `look`, or None if the user quits."""
 
     def __init__(self, session_id: str, *, theme: str = DEFAULT_THEME) -> None:
         rows = (
-            ("fork", "Go on with a copy of it, kept as a session of its own"),
-            ("look", "Only look at it: nothing that is said from here on is kept"),
+            ("fork", "Continue in a copy, saved as a session of its own"),
+            ("look", "Open it without saving: nothing from here on is saved"),
         )
-        heading = f"Session {session_id} is open in another tui-agent, which goes on writing it. Escape leaves."
+        heading = f"Session {session_id} is open in another tui-agent. Press escape to quit."
         super().__init__(heading, rows, theme)
 
 
-def _row_of(found: SessionSummary) -> str:
-    """When, what, where."""
-    when = datetime.fromtimestamp(found.updated / 1000)
-    title = one_line(found.title or "(no title)", TITLE_WIDTH)
-    return f"{when:%Y-%m-%d %H:%M}  {title:<{TITLE_WIDTH}}  {one_line(found.cwd, 40)}"
+def _row_text(summary: SessionSummary) -> str:
+    """Return time, title and directory of a session."""
+    updated = datetime.fromtimestamp(summary.updated / 1000)
+    title = one_line(summary.title or "(no title)", TITLE_WIDTH)
+    return f"{updated:%Y-%m-%d %H:%M}  {title:<{TITLE_WIDTH}}  {one_line(summary.cwd, 40)}"

@@ -1,17 +1,21 @@
-"""The terminal as it is left and taken again: Textual's driver, but for the moments in which it is not ours.
+"""Terminal driver: Textual's, with corrections for suspending and for pastes.
 
-Textual starts anew on every `SIGCONT`, also where it was never suspended: then it takes its own settings for those the
-terminal had before, and never puts back the person's. Told to end while it sleeps, it would first take a terminal
-that belongs to the shell by then, which stops it again.
+Textual restarts on every `SIGCONT`, even if it was never suspended: it would then take its own settings for those that
+the terminal had before, and never restore the user's. If a suspended program is resumed only to exit, Textual would
+first take the terminal, which belongs to the shell by then, and be stopped again.
 
 Textual's parser also reads escape sequences inside a paste as keys: a pasted ESC CR would send the draft. The driver
 cuts pastes out before the parser sees them.
 """
 
 import os
+import re
 import selectors
+import time
 from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 
 from textual._parser import ParseError
@@ -19,28 +23,35 @@ from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Paste
 
-from .paste_splitter import PastedText, PasteSplitter
+PASTE_BEGINS = "\x1b[200~"
+PASTE_ENDS = "\x1b[201~"
+
+PASTE_TIMEOUT = 2.0
+"""Seconds without a character after which a paste without its end is delivered."""
+
+_ONE_KEY = re.compile(r"\x1b?[^\x1b]|\x1b|\x1b\[(?!20[01]~)[\x20-\x3f]*[\x40-\x7e]|\x1bO.", re.DOTALL)
+"""Input of exactly one key or mouse event."""
 
 _READ_SIZE = 64 * 1024
-_PAUSE = 0.1
-"""Seconds between looks at the clock: an escape that nothing follows is a key by then."""
+_POLL_INTERVAL = 0.1
+"""Seconds between two checks for timeouts: a lone escape is a key by then."""
 
 
 class TerminalDriver(LinuxDriver):
-    """Touches the terminal only while it is its own."""
+    """Uses the terminal only while the program owns it."""
 
     asleep = False
-    """Whether the terminal was given back, to the shell or to an editor."""
+    """True while the terminal belongs to the shell or an editor."""
     leaving = False
-    """Whether the program ends: then a terminal that was given back is not taken again."""
+    """True if the program is about to exit; a terminal that it has released is then left alone."""
 
     @cached_property
-    def _pastes(self) -> PasteSplitter:
-        """Splits the input. It outlives the reading threads: the program may be suspended in the middle of a paste."""
+    def _pastes(self) -> "PasteSplitter":
+        """Splitter of the input. It outlives the reading threads: a suspension may happen in the middle of a paste."""
         return PasteSplitter()
 
     def run_input_thread(self) -> None:
-        """Read keys and pastes until the app no longer wants any.
+        """Read keys and pastes until the app stops reading.
 
         Bytes that are not UTF-8 arrive as U+FFFD; they do not end the program.
         """
@@ -51,7 +62,7 @@ class TerminalDriver(LinuxDriver):
                 is_last = False
                 while not is_last:
                     is_last = self.exit_event.is_set()
-                    if selector.select(_PAUSE):
+                    if selector.select(_POLL_INTERVAL):
                         self._take(decoder.decode(os.read(self.fileno, _READ_SIZE), final=is_last), parser)
                     for message in parser.tick():
                         self.process_message(message)
@@ -76,29 +87,125 @@ class TerminalDriver(LinuxDriver):
                     self.process_message(message)
 
     def suspend_application_mode(self) -> None:
-        """Gives the terminal back."""
+        """Release the terminal."""
         if not self.asleep:
             super().suspend_application_mode()
             self.asleep = True
 
     def resume_application_mode(self) -> None:
-        """Takes the terminal again, if it was given back and there is something to come."""
+        """Take the terminal again, unless the program is about to exit."""
         if self.asleep and not self.leaving:
-            # In the background this stops, and goes on inside of itself when the shell lets it.
+            # In the background this call stops the process, and continues once the shell resumes it.
             super().resume_application_mode()
             self.asleep = False
 
     def stop_application_mode(self) -> None:
-        """Puts the terminal back to what it was."""
+        """Restore the terminal's earlier state."""
         if not self.asleep:
             super().stop_application_mode()
 
     def disable_input(self) -> None:
-        """Hears no keys any more."""
+        """Stop reading keys."""
         if not self.asleep:
             super().disable_input()
 
     def write(self, data: str) -> None:
-        """Draws; nobody would take it any more where the terminal was given back for good."""
+        """Write to the terminal, unless it was released for good."""
         if not (self.asleep and self.leaving):
             super().write(data)
+
+
+@dataclass(frozen=True, slots=True)
+class PastedText:
+    """Complete text between the brackets of a paste."""
+
+    text: str
+
+
+class PasteSplitter:
+    """Splits the input of a terminal into pastes and the rest, in order.
+
+    Everything between the brackets is text, also an escape sequence or another begin bracket; only the end bracket ends
+    it. Terminals remove that bracket from pasted text. If one does not, the last end bracket of the same read counts,
+    because no key sends it.
+
+    A paste without its end is delivered after `PASTE_TIMEOUT` seconds of silence. Later input is still text, but the
+    first read that is exactly one key is that key, so that the keyboard keeps working.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._pasted: list[str] | None = None
+        """Parts of the current paste; None: no paste."""
+        self._bracket = ""
+        """Start of a bracket at the end of the input so far: of an end bracket in a paste, else of a begin bracket."""
+        self._overdue = False
+        """True if a part of the paste was delivered before its end arrived."""
+        self._last_read = 0.0
+
+    def feed(self, data: str) -> Iterator[str | PastedText]:
+        """Yield the parts of one read: characters for the key parser, and pastes.
+
+        The characters include both brackets, with nothing between them, so that the parser follows. They are never
+        held back: only the parser knows when a lone escape is a key.
+        """
+        self._last_read = self._clock()
+        if self._overdue and not self._pasted and not self._bracket and _ONE_KEY.fullmatch(data):
+            self._pasted, self._overdue = None, False
+            yield PASTE_ENDS
+        while data:
+            if self._pasted is None:
+                keys, data = self._until_paste(data)
+                yield keys
+                continue
+            whole = self._bracket + data
+            end = _end_of_paste(whole)
+            if end is None:
+                self._bracket = _begun_bracket(whole, PASTE_ENDS)
+                self._pasted.append(whole[: len(whole) - len(self._bracket)])
+                return
+            text, data = "".join((*self._pasted, whole[:end])), whole[end + len(PASTE_ENDS) :]
+            self._pasted, self._bracket, self._overdue = None, "", False
+            yield PASTE_ENDS
+            if text:
+                yield PastedText(text)
+
+    def tick(self) -> Iterator[PastedText]:
+        """Yield the text of a paste whose end is overdue. Call this regularly."""
+        if self._pasted is not None and self._clock() - self._last_read >= PASTE_TIMEOUT:
+            text, self._pasted, self._overdue = "".join(self._pasted), [], True
+            if text:
+                yield PastedText(text)
+
+    def finish(self) -> Iterator[PastedText]:
+        """Yield the text of a paste without its end when reading stops; it may start again later."""
+        if self._pasted is not None:
+            text = "".join((*self._pasted, self._bracket))
+            self._pasted, self._bracket, self._overdue = [], "", True
+            if text:
+                yield PastedText(text)
+
+    def _until_paste(self, data: str) -> tuple[str, str]:
+        """Cut behind the bracket that begins a paste; without one, everything is keys."""
+        whole = self._bracket + data
+        place = whole.find(PASTE_BEGINS)
+        if place < 0:
+            self._bracket = _begun_bracket(whole, PASTE_BEGINS)
+            return data, ""
+        cut = place + len(PASTE_BEGINS) - len(self._bracket)
+        self._pasted, self._bracket = [], ""
+        return data[:cut], data[cut:]
+
+
+def _end_of_paste(text: str) -> int | None:
+    """Return where the end bracket begins; None if it has not come."""
+    first = text.find(PASTE_ENDS)
+    if first < 0:
+        return None
+    next_paste = text.find(PASTE_BEGINS, first)
+    return text.rfind(PASTE_ENDS, first, len(text) if next_paste < 0 else next_paste)
+
+
+def _begun_bracket(text: str, bracket: str) -> str:
+    """Return the beginning of a bracket with which a text ends."""
+    return next((text[-size:] for size in range(len(bracket) - 1, 0, -1) if text.endswith(bracket[:size])), "")

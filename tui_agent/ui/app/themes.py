@@ -1,4 +1,4 @@
-"""Themes: files of colours, the only place colours are named. A broken file is a message, never a crash."""
+"""Themes: files that define all colours. A broken file causes a message, never a crash."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from tui_agent.protocol.file_watch import WatchedFiles
 from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 
 DEFAULT_THEME = "dark"
-"""What is shown where nothing else was asked for."""
+"""Name of the theme that is used if none is chosen."""
 
 THEME_NAME = r"[a-z0-9][a-z0-9-]*"
 """Pattern of theme names; a path does not match it."""
@@ -28,21 +28,21 @@ _STYLE_WORDS = frozenset(
 
 
 def _colour(value: str) -> str:
-    """A colour Textual can read."""
+    """Check that Textual can parse the colour."""
     try:
         Color.parse(value)
     except ColorParseError:
-        raise ValueError(f"{value!r} is no colour; write #rrggbb or the name of one") from None
+        raise ValueError(f"{value!r} is not a colour; use #rrggbb or the name of one") from None
     return value
 
 
 def _variable(value: str) -> str:
-    """What a style variable may hold: colours, percentages, words of text style."""
+    """Check the value of a style variable: colours, percentages and text styles."""
     for word in value.split():
         if word not in _STYLE_WORDS and not (word.endswith("%") and word[:-1].isdecimal()):
             _colour(word)
     if not value.strip():
-        raise ValueError("is empty; write a colour or a text style such as bold")
+        raise ValueError("is empty; use a colour or a text style such as bold")
     return value
 
 
@@ -51,19 +51,19 @@ Variable = Annotated[str, AfterValidator(_variable)]
 
 
 class ThemeColours(BaseModel):
-    """`[colors]`: what each colour is for."""
+    """`[colors]`: colours by purpose."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     primary: Colour
-    """What is alive or chosen: the running call, the cursor, focus."""
+    """Active and selected parts: the running call, the cursor, focus."""
     secondary: Colour | None = None
-    """What stands back: frames, numbers."""
+    """Unobtrusive parts: frames, numbers."""
     accent: Colour | None = None
-    """Steering, and the person's own words."""
+    """Steering, and the user's messages."""
     success: Colour | None = None
     warning: Colour | None = None
-    """What needs a person."""
+    """Parts that need the user."""
     error: Colour | None = None
     foreground: Colour | None = None
     background: Colour | None = None
@@ -80,16 +80,16 @@ class ThemeFile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     name: str = Field(pattern=rf"^{THEME_NAME}$")
-    """The name it is chosen by."""
+    """Name by which the user selects it."""
     dark: bool = True
     ansi: bool = False
-    """Whether it uses the terminal's own sixteen colours."""
+    """True if it uses the terminal's own sixteen colours."""
     colors: ThemeColours
     variables: Mapping[str, Variable] = Field(default_factory=dict[str, str])
     """Values for single Textual style variables, such as `footer-key-foreground`."""
 
     def to_theme(self) -> Theme:
-        """The same as Textual wants it."""
+        """Return the theme as a Textual theme."""
         colours = {name: value for name, value in self.colors.model_dump().items() if value is not None}
         variables = dict(self.variables)
         if self.ansi:
@@ -104,29 +104,29 @@ class ThemeProblem:
 
     path: Path
     text: str
-    """One sentence with file and field."""
+    """Message with file and field."""
 
 
 class ThemeCatalogue:
-    """All themes there are, and the last good version of each."""
+    """All themes, each in its last valid version."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self.folders = tuple(folders)
-        """Where theme files are; a later folder's theme replaces an earlier one of the same name."""
+        """Folders of theme files; a theme in a later folder replaces one of the same name."""
         self._themes: dict[str, Theme] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the themes read so far."""
+        """Names of the themes that have been read."""
         return tuple(self._themes)
 
     @property
     def watched(self) -> WatchedFiles:
-        """The files in which a change may bring or change a theme."""
+        """Files to watch for new and changed themes."""
         return WatchedFiles(directories=self.folders, ending=".toml")
 
     def find(self, name: str) -> Theme | None:
-        """A theme by name; reads no more than the files that bear its name."""
+        """Return the theme of this name, or None; reads only files of this name."""
         if not re.fullmatch(THEME_NAME, name):
             return None
         for folder in reversed(self.folders):
@@ -136,7 +136,7 @@ class ThemeCatalogue:
         return self._themes.get(name)
 
     def read_all(self) -> tuple[ThemeProblem, ...]:
-        """Reads every file again. A broken one leaves the last good version in place and is told."""
+        """Read every file again, and return the problems; a broken file keeps the last valid version."""
         return self._read(path for folder in self.folders for path in sorted(folder.glob("*.toml")))
 
     def _read(self, paths: Iterable[Path]) -> tuple[ThemeProblem, ...]:
@@ -152,10 +152,10 @@ class ThemeCatalogue:
 
 
 def read_theme(path: Path) -> Theme:
-    """Reads one theme file.
+    """Read a theme file.
 
     Raises:
-        ConfigurationError: it cannot be read; the text names file, field and what was expected.
+        ConfigurationError: it cannot be read; the message names file, field and expected value.
     """
     try:
         content = read_regular_file(str(path))
@@ -174,7 +174,7 @@ def read_theme(path: Path) -> Theme:
 
 
 def shipped_themes() -> Path:
-    """The folder of the themes that come with the program, installed or in a checkout."""
+    """Return the folder of the built-in themes, in an installation or in a checkout."""
     package = Path(tui_agent.__file__).parent
     installed = package / "themes"
     return installed if installed.is_dir() else package.parent / "themes"

@@ -1,4 +1,4 @@
-"""Asks whether a folder is trusted, before the app starts and before anything of the folder is applied."""
+"""The question whether the user trusts a folder, before the app starts and before its settings apply."""
 
 import time
 from collections.abc import Callable
@@ -10,14 +10,14 @@ from .themes import DEFAULT_THEME
 
 
 class TrustQuestion(QuestionApp[TrustChoice | None]):
-    """Returns the answer, or None if the person left instead."""
+    """Returns the answer, or None if the user quits."""
 
     def __init__(
-        self, matter: TrustPrompt, *, theme: str = DEFAULT_THEME, clock: Callable[[], float] = time.monotonic
+        self, prompt: TrustPrompt, *, theme: str = DEFAULT_THEME, clock: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__(theme)
-        self._question = TrustScreen(matter, clock=clock)
+        self._question = TrustScreen(prompt, clock=clock)
 
     def on_mount(self) -> None:
-        """Puts the question; the program goes on with the answer."""
+        """Show the question; the answer ends the app."""
         self.push_screen(self._question, self.exit)

@@ -28,9 +28,8 @@ from tui_agent.ui.transcript.conversation import Conversation
 
 from .base_app import BaseApp
 from .live_themes import LiveThemes
-from .terminal_keys import register_alt_enter, with_normalised_name
+from .terminal_events import register_alt_enter, with_current_size, with_normalised_name
 from .themes import DEFAULT_THEME, ThemeCatalogue, shipped_themes
-from .window_size import with_current_size
 
 OpenPlayer: TypeAlias = Callable[[str], Awaitable[Screen[None]]]
 """Returns the screen that plays the recording in a file.

@@ -1,1 +1,1 @@
-"""The tool panel, the timeline and the page of one call."""
+"""Tool panel, timeline, and the detail page of one call."""

@@ -1,4 +1,4 @@
-"""One call, whole: a page over everything, live as long as the call runs."""
+"""Detail page of one call, live while the call runs."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -23,14 +23,16 @@ from .call_page import Section, call_sections, page_rows, state_text
 from .call_view_state import CallViewState
 
 CALL_POLL_SECONDS = 0.25
-"""Time between two looks at a call that is not over."""
+"""Seconds between two updates while the call runs."""
 FULL_OUTPUT_LIMIT = 80_000
-"""Bytes read of a file that holds a whole output; of a longer one the head and the tail are shown."""
+"""Most bytes read of a file with a whole output; of a longer one the page shows head and tail."""
 
 
 class CallDetailScreen(Paging, ModalScreen[bool]):
-    """The page about one call. The call goes on changing underneath; the page follows. Gives whether what it changed
-    is to be taken back."""
+    """Detail page of one call; follows the call while it changes.
+
+    Returns True if the user wants to revert the call's changes.
+    """
 
     app = getters.app(any_app)
     AUTO_FOCUS = ""
@@ -63,7 +65,7 @@ class CallDetailScreen(Paging, ModalScreen[bool]):
         self._page = RowsView(self._page_rows, id="detail-page")
 
     def compose(self) -> ComposeResult:
-        """The parts to choose from, and the page."""
+        """Yield the section titles and the page."""
         with Vertical() as frame:
             self._tabs.can_focus = self._page.can_focus = False
             frame.border_subtitle = Content(
@@ -74,7 +76,7 @@ class CallDetailScreen(Paging, ModalScreen[bool]):
             yield self._page
 
     def on_mount(self) -> None:
-        """Reads the whole output where it was too long, and looks again as long as the call goes on."""
+        """Load the whole output if the result was truncated, and follow the call while it runs."""
         self._show_title()
         if self._view.persisted_path is not None:
             self._load_full_output(self._view.persisted_path)
@@ -88,23 +90,23 @@ class CallDetailScreen(Paging, ModalScreen[bool]):
     # --- keys ---------------------------------------------------------------------------------------------------------
 
     def action_close(self) -> None:
-        """Back."""
+        """Close the page."""
         self.dismiss(False)
 
     def action_revert(self) -> None:
-        """Offers to take back what it changed."""
+        """Close the page and offer to revert the call's changes."""
         self.dismiss(True)
 
     def action_next_section(self) -> None:
-        """To the next part, after the last to the first."""
+        """Go to the next section, from the last to the first."""
         self._go_to((self._current + 1) % max(1, len(self._starts)))
 
     def action_previous_section(self) -> None:
-        """To the part before, before the first to the last."""
+        """Go to the previous section, from the first to the last."""
         self._go_to((self._current - 1) % max(1, len(self._starts)))
 
     def action_copy(self) -> None:
-        """Copies the part that is in sight."""
+        """Copy the current section."""
         if self._sections:
             rows = self._sections[self._current].rows
             self.app.copy_to_clipboard(copied_text([(row, 0, None) for row in rows]))
@@ -112,14 +114,14 @@ class CallDetailScreen(Paging, ModalScreen[bool]):
 
     @property
     def paged(self) -> RowsView:
-        """What the paging keys move."""
+        """View that the paging keys scroll."""
         return self._page
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 
     @property
     def _current(self) -> int:
-        """The part that was chosen, until the page is scrolled; then the one at its top."""
+        """Selected section until the user scrolls, then the one at the top."""
         top = self._page.scroll_offset.y
         section, at = self._chosen
         if top == at and section < len(self._starts):
@@ -151,7 +153,7 @@ class CallDetailScreen(Paging, ModalScreen[bool]):
         self.query_one(Vertical).border_title = Content(f" {title} · {state_text(view)} ")
 
     def _poll_call(self) -> None:
-        """Follows the call; at the end of the page, stays there."""
+        """Update the page, and keep it scrolled to the end if it is there."""
         at_end = self._page.rows_below == 0 and self._page.scroll_offset.y > 0
         self._page.show(self._page_rows)
         self._show_title()
@@ -160,7 +162,7 @@ class CallDetailScreen(Paging, ModalScreen[bool]):
 
     @work(thread=True, exclusive=True, exit_on_error=False)
     def _load_full_output(self, path: str) -> None:
-        """Reads the file with the whole output; where that fails, what the model saw stays."""
+        """Load the file with the whole output; on an error keep the truncated result."""
         try:
             text = _head_and_tail(Path(path))
         except OSError as error:
@@ -174,7 +176,7 @@ class CallDetailScreen(Paging, ModalScreen[bool]):
 
 
 def _head_and_tail(path: Path) -> str:
-    """A file as text; of one longer than `FULL_OUTPUT_LIMIT` its two ends."""
+    """Return a file as text; of one longer than `FULL_OUTPUT_LIMIT`, head and tail."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
         file.seek(0)

@@ -1,4 +1,4 @@
-"""All calls of a session in the order they came: the fold behind the tool panel. Costs the same with 10,000 calls."""
+"""All calls of a session in order: the fold behind the tool panel. An event costs the same with 10,000 calls."""
 
 from collections import deque
 from dataclasses import dataclass, field, fields
@@ -32,13 +32,13 @@ from tui_agent.protocol.messages import FrozenModel
 from .call_view_state import CallViewState, call_of
 
 CallKind = Literal["waiting", "running", "needs_you", "done", "failed"]
-"""What the panel counts and filters by."""
+"""Kinds of calls that the panel counts and filters."""
 
 CallFilter = Literal["all", "running", "failed", "needs_you"]
 FILTERS: tuple[CallFilter, ...] = ("all", "running", "failed", "needs_you")
 
 MAX_RESULT_CHARACTERS = 32 * 1024 * 1024
-"""Characters of results kept for the detail page, over all calls; the oldest go first."""
+"""Most characters of results kept for detail pages, over all calls; the oldest results are dropped first."""
 
 _FAILED: frozenset[ToolStatus] = frozenset(
     ("error", "timeout", "invalid", "not_found", "output_limit", "interrupted"),
@@ -52,38 +52,38 @@ HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
         *(SubagentStarted, SubagentEnded, FileChanged, RunEnded, SessionLoaded),
     )
 )
-"""The events that may change a call."""
+"""Events that may change a call."""
 
 
 @dataclass(slots=True)
 class LedgerCall:
-    """One call with its place in the session."""
+    """One call and its position in the session."""
 
     view: CallViewState
     number: int
-    """From 1, in the order of `tool.queued`."""
+    """Number from 1, in the order of `tool.queued`."""
     opens_step: bool
-    """Whether it is the first call of its step."""
+    """True if it is the first call of its step."""
     kind: CallKind = "waiting"
 
 
 @dataclass(slots=True)
 class CallLedger:
-    """Changed by `apply` and `become` only."""
+    """All calls of a session. Changed by `apply` and `become` only."""
 
     before: int = 0
-    """Calls of the session that came before the first one here."""
+    """Number of calls of the session before the first one here."""
     calls: list[LedgerCall] = field(default_factory=list[LedgerCall])
     places: dict[CallKind, set[int]] = field(
         default_factory=lambda: {"waiting": set(), "running": set(), "needs_you": set(), "done": set(), "failed": set()}
     )
-    """Places of the calls of each kind."""
+    """Indexes of the calls of each kind."""
     _position_of: dict[str, int] = field(default_factory=dict[str, int])
     _results: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])
     _result_size: int = 0
 
     def apply(self, envelope: Envelope) -> tuple[int, ...]:
-        """Takes one event; the places of the calls it changed, new ones included."""
+        """Apply one event; return the indexes of changed and new calls."""
         event = envelope.event
         match event:
             case ToolQueued(call_id=call_id):
@@ -91,7 +91,7 @@ class CallLedger:
             case RunEnded():
                 return self._close_run(envelope)
             case SessionLoaded():
-                # Whoever ran these calls is gone: how they ended is not known.
+                # The program that ran these calls has ended, so their outcome is unknown.
                 return self._close_run(envelope.with_event(RunEnded(reason="aborted")))
             case _:
                 call_id = call_of(event)
@@ -104,27 +104,27 @@ class CallLedger:
                 return (place,)
 
     def become(self, other: "CallLedger") -> None:
-        """Holds what another one held, which is not used any more."""
+        """Take over the content of another ledger, which must not be used afterwards."""
         for name in (one.name for one in fields(self)):
             setattr(self, name, getattr(other, name))
 
     @property
     def total(self) -> int:
-        """All calls of the session."""
+        """Number of all calls of the session."""
         return self.before + len(self.calls)
 
     def numbered(self, number: int) -> LedgerCall | None:
-        """A call by its number."""
+        """Return the call with this number."""
         place = number - self.before - 1
         return self.calls[place] if 0 <= place < len(self.calls) else None
 
     def find(self, call_id: str) -> LedgerCall | None:
-        """A call by id."""
+        """Return the call with this id."""
         place = self._position_of.get(call_id)
         return None if place is None else self.calls[place]
 
     def shown(self, chosen: CallFilter) -> list[int]:
-        """Places of the calls a filter lets through, in order."""
+        """Return the indexes of the calls that pass the filter, in order."""
         return list(range(len(self.calls))) if chosen == "all" else sorted(self.places[chosen])
 
     def _add(self, call_id: str, envelope: Envelope) -> int:
@@ -148,7 +148,7 @@ class CallLedger:
         return place
 
     def _close_run(self, envelope: Envelope) -> tuple[int, ...]:
-        """The end of a run ends every call of it; the end of the root's run those of all (P83)."""
+        """End every call of a run that has ended; the end of the root agent's run ends all calls."""
         still_open = sorted(self.places["waiting"] | self.places["running"] | self.places["needs_you"])
         ended: list[int] = []
         for place in still_open:
@@ -180,7 +180,7 @@ class CallLedger:
 
 
 def _is_resumed_call(view: CallViewState, old: CallViewState) -> bool:
-    """Whether a call is the same one as before, taken up again after its run broke off; ids alone may come twice."""
+    """Return True if the queued call continues one of an interrupted run; equal ids alone do not show that."""
     return old.status in ("cancelled", "interrupted") and (view.name, view.args) == (
         old.name,
         old.args_asked or old.args,
@@ -188,7 +188,7 @@ def _is_resumed_call(view: CallViewState, old: CallViewState) -> bool:
 
 
 def kind_of(view: CallViewState) -> CallKind:
-    """What the panel counts a call as."""
+    """Return the kind under which the panel counts a call."""
     match view.phase:
         case "queued" | "waiting":
             return "waiting"

@@ -1,4 +1,4 @@
-"""The rows of the tool panel under a person's hand: select, filter, open."""
+"""Rows of the tool panel with keys and mouse: select, filter, open."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,39 +16,39 @@ from .call_view_state import CallViewState
 
 
 class CallList(CallRowsView, can_focus=True):
-    """Keys and mouse of the rows."""
+    """Rows of calls that the user can select, filter and open."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("panel")]
 
     chosen: var[CallFilter] = var("all")
-    """Which calls are shown."""
+    """Current filter."""
 
     @dataclass
     class Opened(Message):
-        """A person wants to see the whole of a call."""
+        """The user opens the detail page of a call."""
 
         view: CallViewState
 
     @dataclass
     class CancelRequested(Message):
-        """A person wants a call to end."""
+        """The user cancels a call."""
 
         view: CallViewState
 
     @dataclass
     class RevertRequested(Message):
-        """A person wants back what was before a call."""
+        """The user wants to revert the changes of a call."""
 
         view: CallViewState
 
     @dataclass
     class Filtered(Message):
-        """Another filter is chosen."""
+        """The filter has changed."""
 
         chosen: CallFilter
 
     def select(self, call_id: str) -> None:
-        """Puts the cursor on a call; a filter that hides it is lifted. Unknown calls are ignored."""
+        """Move the cursor to a call, and remove a filter that hides it. Unknown calls are ignored."""
         call = self.ledger.find(call_id)
         if call is not None:
             if self._rows.index_of(call) is None:
@@ -57,12 +57,12 @@ class CallList(CallRowsView, can_focus=True):
             self.move_to(len(self._rows) - 1 if index is None else index)
 
     def watch_chosen(self, chosen: CallFilter) -> None:
-        """Shows what the filter lets through."""
+        """Show the calls that pass the filter."""
         self.show_rows(chosen, self.size.width)
         self.post_message(self.Filtered(chosen))
 
     def on_click(self, event: Click) -> None:
-        """A click selects a row, another one opens it."""
+        """Select the clicked row, or open it if it is selected."""
         index = self._rows.find(event.y + self.scroll_offset.y)
         if index is not None:
             again = index == self._cursor
@@ -71,48 +71,48 @@ class CallList(CallRowsView, can_focus=True):
                 self.action_open()
 
     def action_cursor_up(self) -> None:
-        """Selects the row above."""
+        """Select the row above."""
         self.move_to((len(self._rows) if self._cursor is None else self._cursor) - 1)
 
     def action_cursor_down(self) -> None:
-        """Selects the row below."""
+        """Select the row below."""
         self.move_to(len(self._rows) - 1 if self._cursor is None else self._cursor + 1)
 
     def action_page_up(self) -> None:
-        """Selects the row a page above."""
+        """Select the row a page above."""
         self._move_by_page(-1)
 
     def action_page_down(self) -> None:
-        """Selects the row a page below."""
+        """Select the row a page below."""
         self._move_by_page(1)
 
     def action_first(self) -> None:
-        """Selects the first row."""
+        """Select the first row."""
         self.move_to(0)
 
     def action_last(self) -> None:
-        """Selects the newest row and follows."""
+        """Select the newest row and follow new ones."""
         self.move_to(len(self._rows) - 1)
 
     def action_open(self) -> None:
-        """Opens the selected call; without one, the newest."""
+        """Open the selected call, or else the newest."""
         if self.selected is None:
             self.action_last()
         if (call := self.selected) is not None:
             self.post_message(self.Opened(call.view))
 
     def action_cancel_call(self) -> None:
-        """Asks for the end of the selected call."""
+        """Request to cancel the selected call."""
         if (call := self.selected) is not None:
             self.post_message(self.CancelRequested(call.view))
 
     def action_revert(self) -> None:
-        """Offers to take back what the selected call changed."""
+        """Request to revert the changes of the selected call."""
         if (call := self.selected) is not None:
             self.post_message(self.RevertRequested(call.view))
 
     def action_cycle_filter(self) -> None:
-        """Steps to the next filter."""
+        """Switch to the next filter."""
         self.chosen = FILTERS[(FILTERS.index(self.chosen) + 1) % len(FILTERS)]
 
     def _move_by_page(self, pages: int) -> None:

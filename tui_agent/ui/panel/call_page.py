@@ -1,4 +1,4 @@
-"""The page about one call, as rows: what it was given, wrote and changed, who decided, where the time went. Pure."""
+"""Rows of the detail page: input, output, changes, decision and timing of a call. Pure."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ from tui_agent.ui.text.styled_lines import Line, folded, prefixed_lines, wrapped
 from .call_view_state import CallViewState
 
 MAX_OUTPUT_LINES = 5_000
-"""Lines shown of an output: the first and the last half of them."""
+"""Most lines shown of an output, half from its head and half from its tail."""
 MAX_OUTPUT_CHARACTERS = 100_000
-"""Characters shown of an output, and of a difference."""
+"""Most characters shown of an output, and of a diff."""
 MAX_INPUT_CHARACTERS = 20_000
-"""Characters shown of all arguments together."""
+"""Most characters shown of all arguments together."""
 
-TAKEOVER_NOTE = "retried answer took over a call that ran already"
-"""What is said of a call that owes its result to one of an answer that broke off."""
+TAKEOVER_NOTE = "result of the same call in the interrupted response"
+"""Note on a call whose result comes from the same call in an interrupted response."""
 
-NOT_COMPARED = "Not all it changed is known: the workspace has too many files to be compared, or the disk was slow."
+NOT_COMPARED = "Some changes may be missing: the workspace has too many files to compare, or the disk was slow."
 
 _LEAST_OF_ARGUMENT = 200
 _LABEL = 13
@@ -34,20 +34,20 @@ _STATES = {"queued": "queued", "waiting": "waits", "asking": "needs you", "runni
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the page."""
+    """One section of the page."""
 
     title: str
     rows: Sequence[Line]
 
 
 def call_sections(view: CallViewState, width: int, now: float, whole: str | None = None) -> list[Section]:
-    """The parts of the page that have something to say.
+    """Return the sections that have content.
 
     Args:
-        view: The call.
-        width: Cells of a row.
-        now: Monotonic seconds, for clocks.
-        whole: Its whole output, where that was read from its file.
+        view: the call.
+        width: cells of a row.
+        now: monotonic seconds, for running clocks.
+        whole: the whole output, if it was read from its file.
     """
     makers: tuple[tuple[str, Callable[[], list[Line]]], ...] = (
         ("Input", lambda: _input_rows(view, width)),
@@ -60,12 +60,12 @@ def call_sections(view: CallViewState, width: int, now: float, whole: str | None
 
 
 def state_text(view: CallViewState) -> str:
-    """What the call does, or how it ended."""
+    """Return the state of the call, or its result status."""
     return view.status.replace("_", " ") if view.status is not None else _STATES[view.phase]
 
 
 def page_rows(sections: Sequence[Section]) -> tuple[list[Line], list[int]]:
-    """All rows with a heading for each section, and the row each section begins at."""
+    """Return all rows with a heading for each section, and the first row of each section."""
     rows: list[Line] = []
     starts: list[int] = []
     for section in sections:
@@ -96,7 +96,7 @@ def _arguments(args: JsonObject, width: int) -> list[Line]:
 
 
 def _output_rows(view: CallViewState, width: int, whole: str | None) -> list[Line]:
-    """What it wrote so far, or its result; then what went wrong inside."""
+    """Return the output so far or the result, then a traceback."""
     rows: list[Line] = []
     if view.output_cut and not view.ended:
         rows.append(Line((("… earlier output is not shown …", "muted"),)))
@@ -114,7 +114,7 @@ def _output_rows(view: CallViewState, width: int, whole: str | None) -> list[Lin
 
 
 def _text_rows(text: str, width: int) -> list[Line]:
-    """Output line by line; of very many lines the first and the last."""
+    """Return the output line by line; of very many lines the first and the last."""
     lines = sanitise(settle(ends_of(text, MAX_OUTPUT_CHARACTERS))).rstrip("\n").split("\n")
     half = MAX_OUTPUT_LINES // 2
     if len(lines) > MAX_OUTPUT_LINES:
@@ -124,7 +124,7 @@ def _text_rows(text: str, width: int) -> list[Line]:
 
 
 def _change_rows(view: CallViewState, width: int) -> list[Line]:
-    """What it changed or would change; before several differences, or files without one, the list of the files."""
+    """Return the changes made or proposed; a list of files comes first if the diffs do not show them all."""
     diff = ends_of(view.diff, MAX_OUTPUT_CHARACTERS)
     rows = layout_diff(read_diff(diff, visible), width) if diff else []
     unknown = (view.details or {}).get("files_changed", 0) is None
@@ -138,7 +138,7 @@ def _change_rows(view: CallViewState, width: int) -> list[Line]:
 
 
 def _decision_rows(view: CallViewState, width: int) -> list[Line]:
-    """Which rule decided, what a person said, which hooks were asked."""
+    """Return the permission decision, the user's answer and the hooks."""
     rows: list[Line] = []
     decision, request, resolution = view.decision, view.request, view.resolution
     if decision is not None:
@@ -158,15 +158,15 @@ def _decision_rows(view: CallViewState, width: int) -> list[Line]:
         scope = f" for the {resolution.scope}" if resolution.scope != "once" else ""
         rows.extend(_labelled(f"{resolution.decision}{scope} by", resolution.by, width))
         if resolution.note:
-            rows.extend(_labelled("with the words", resolution.note, width))
+            rows.extend(_labelled("with the note", resolution.note, width))
     for hook in view.hooks:
-        words = " · ".join(filter(None, (hook.action, hook.reason, seconds_text(hook.ms / 1000) if hook.ms else "")))
-        rows.extend(_labelled(f"hook {hook.name} ({hook.event})", words, width))
+        answer = " · ".join(filter(None, (hook.action, hook.reason, seconds_text(hook.ms / 1000) if hook.ms else "")))
+        rows.extend(_labelled(f"hook {hook.name} ({hook.event})", answer, width))
     return rows
 
 
 def _timing_rows(view: CallViewState, width: int, now: float) -> list[Line]:
-    """Where the time went; waiting for a person apart from everything else."""
+    """Return the durations; waiting for the user is separate."""
     state = state_text(view)
     values = [
         ("state", state + (f", attempt {view.attempt}" if view.attempt > 1 else "")),
@@ -183,5 +183,5 @@ def _timing_rows(view: CallViewState, width: int, now: float) -> list[Line]:
 
 
 def _labelled(label: str, value: str, width: int) -> list[Line]:
-    """A value beside its label."""
+    """Return a value beside its label."""
     return beside(label, lambda room: wrapped([(visible(value), "")], room), width, least=_LABEL)

@@ -1,4 +1,4 @@
-"""How a call looks in one row of the panel. Pure: text and style names; state is never told by colour alone."""
+"""Row of a call in the panel. Pure: text and style names; colour is never the only sign of a state."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from .call_ledger import LedgerCall
 from .call_view_state import CallViewState
 
 TAIL_ROWS = 3
-"""Rows of live output under a running call."""
+"""Most rows of live output under a running call."""
 _TAIL_READ = 4_096
-"""Characters of output looked at for them."""
+"""Most characters of output read for these rows."""
 
 _LONGEST_SUMMARY = 400
-"""Cells of a summary that are looked at."""
+"""Most cells of a summary that are used."""
 
 SPINNER = "◐◓◑◒"
-"""Signs of a running call, one after another."""
+"""Frames of a running call's spinner."""
 
 CLOCK_ROOM = 14
 """Cells at the right end of a row that change with the clock."""
@@ -46,7 +46,7 @@ _ENDINGS: dict[ToolStatus, tuple[str, str, str]] = {
     "cancelled": ("■", "stopped", "cancelled"),
     "interrupted": ("?", "stopped", "outcome unknown"),
 }
-"""Sign, style and words of each way to end."""
+"""Sign, style and text of each result status."""
 
 _WAITS: dict[BlockedOn, str] = {
     "permission": "is judged",
@@ -59,21 +59,21 @@ _WAITS: dict[BlockedOn, str] = {
 
 @dataclass(frozen=True, slots=True)
 class RowContext:
-    """What a row needs beside its call."""
+    """Context of a row beside its call."""
 
     width: int
     now: float
     """Monotonic seconds."""
     frame: int = 0
-    """Number of the spinner's sign."""
+    """Number of the spinner's frame."""
     tenths: bool = True
-    """Whether clocks show parts of a second."""
+    """True if clocks show tenths of a second."""
     find: Callable[[str], LedgerCall | None] = lambda _: None
-    """Another call by id."""
+    """Finds another call by id."""
 
 
 def row_of(call: LedgerCall, context: RowContext) -> tuple[Run, ...]:
-    """One call in one row: sign, number, tool, summary, and at the right what it does or how it ended."""
+    """Return a call in one row: sign, number, tool, summary, and at the right its state or result."""
     view = call.view
     sign, style = sign_of(view, context.frame)
     indent = "  " * min(view.origin.depth, 4)
@@ -82,16 +82,16 @@ def row_of(call: LedgerCall, context: RowContext) -> tuple[Run, ...]:
     name = f"{one_line(view.name, 16):<5} "
     right, right_style = _right(view, context)
     room = context.width - cell_len(head) - cell_len(number) - cell_len(name) - 1
-    words = cell_len(right) + 2
-    summary = _fitted_summary(view.summary, max(0, room - words))
-    if room < words + 8:
+    used = cell_len(right) + 2
+    summary = _fitted_summary(view.summary, max(0, room - used))
+    if room < used + 8:
         summary, right = "", clip(right, max(0, room))
     gap = " " * max(0, room - cell_len(summary) - cell_len(right))
     return ((head, style), (number, "number"), (name, "name"), (summary, "summary"), (gap, ""), (right, right_style))
 
 
 def step_row(view: CallViewState, width: int) -> tuple[Run, ...]:
-    """The line above the first call of a step."""
+    """Return the line above the first call of a step."""
     step = view.origin.step
     label = f" step {step + 1} " if step is not None else " calls "
     if view.origin.depth:
@@ -100,7 +100,7 @@ def step_row(view: CallViewState, width: int) -> tuple[Run, ...]:
 
 
 def tail_rows(view: CallViewState, width: int) -> tuple[tuple[Run, ...], ...]:
-    """The newest lines of what a running call writes, at most `TAIL_ROWS`."""
+    """Return the newest lines of a running call's output, at most `TAIL_ROWS`."""
     if view.phase != "running":
         return ()
     texts: Sequence[str] = ()
@@ -114,7 +114,7 @@ def tail_rows(view: CallViewState, width: int) -> tuple[tuple[Run, ...], ...]:
 
 
 def sign_of(view: CallViewState, frame: int = 0) -> tuple[str, str]:
-    """Sign and style name of a call's state."""
+    """Return sign and style name of a call's state."""
     if view.status is not None:
         sign, style, _ = _ENDINGS[view.status]
         return sign, style
@@ -128,7 +128,7 @@ def sign_of(view: CallViewState, frame: int = 0) -> tuple[str, str]:
 
 
 def _right(view: CallViewState, context: RowContext) -> tuple[str, str]:
-    """The right end of a row: clock, reason for waiting, or ending with its time and size."""
+    """Return the right end of a row: clock, reason for waiting, or status with time and size."""
     if view.status is not None:
         return _ending(view), "failed" if _ENDINGS[view.status][1] == "failed" else "amount"
     match view.phase:
@@ -145,7 +145,7 @@ def _right(view: CallViewState, context: RowContext) -> tuple[str, str]:
 
 
 def _fitted_summary(summary: str, width: int) -> str:
-    """A summary that fits; of a long path the end says more than the beginning, and `(+2 −1)` behind it as much."""
+    """Return the summary cut to the width; keep the end of a long path, and a count such as `(+2 −1)` after it."""
     shown = one_line(summary, _LONGEST_SUMMARY)
     path, bracket, rest = shown.rpartition(" (")
     path, rest = (path, bracket + rest) if path and rest.endswith(")") else (shown, "")
@@ -160,7 +160,7 @@ def _fitted_summary(summary: str, width: int) -> str:
 
 
 def _waits_for(view: CallViewState, context: RowContext) -> str:
-    """What a call waits for, with the call by number where it is one."""
+    """Return the reason for waiting, with the number of the call if it is one."""
     others = [found for call_id in view.waits_on if (found := context.find(call_id)) is not None]
     if others:
         more = f" +{len(others) - 1}" if len(others) > 1 else ""
@@ -169,11 +169,11 @@ def _waits_for(view: CallViewState, context: RowContext) -> str:
 
 
 def _ending(view: CallViewState) -> str:
-    """How a call ended: words where it was not simply fine, the person's time apart from the tool's, size, time."""
-    words = _ENDINGS[view.status][2] if view.status is not None else ""
+    """Return the result of a call: status unless it is ok, the user's time, the tool's time, size."""
+    outcome = _ENDINGS[view.status][2] if view.status is not None else ""
     executed = view.started_at is not None
     parts = [
-        words,
+        outcome,
         "taken over" if view.took_over else "",
         count_text(view.changed_files, "file") if view.changed_files and view.is_compared else "",
         f"you {seconds_text(view.approval_ms / 1000, tenths=False)}" if view.approval_ms >= 1000 else "",

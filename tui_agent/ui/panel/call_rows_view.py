@@ -1,4 +1,4 @@
-"""The rows of the tool panel as they are drawn, line by line: 10,000 calls cost what the visible ones cost."""
+"""Drawing of the tool panel's rows, line by line: 10,000 calls cost as much as the visible ones."""
 
 from collections.abc import Iterable
 from typing import ClassVar, cast
@@ -22,11 +22,11 @@ from .call_rows import CLOCK_ROOM, RowContext
 from .panel_rows import PanelRows
 
 TICK = 0.2
-"""Seconds between two looks at the clocks."""
+"""Seconds between two updates of the clocks."""
 IDLE_TICK = 1.0
-"""The same where nothing should move."""
+"""Seconds between two updates with reduced motion."""
 SIGN_ROOM = 12
-"""Cells at the left end of a row that hold the spinner, however deep its agent."""
+"""Cells at the left end of a row that contain the spinner, for any depth of the agent."""
 
 STYLES = (
     *("waiting", "asking", "running", "ok", "failed", "stopped"),
@@ -35,7 +35,7 @@ STYLES = (
 
 
 class CallRowsView(CoalescedRefresh, ScrollView):
-    """One row a call, live output under those that run, a line where a step begins. Follows the newest."""
+    """One row a call, live output under running ones, and a line above each step. Follows the newest call."""
 
     DEFAULT_CSS = """
     CallRowsView {
@@ -83,16 +83,16 @@ class CallRowsView(CoalescedRefresh, ScrollView):
 
     @property
     def selected(self) -> LedgerCall | None:
-        """The call under the cursor."""
+        """Call under the cursor."""
         return self._rows.call(self._cursor) if self._cursor is not None and self._cursor < len(self._rows) else None
 
     def on_mount(self) -> None:
-        """Makes the clock, standing."""
+        """Create the timer, paused."""
         pace = IDLE_TICK if self._surroundings.reduced_motion else TICK
         self._timer = self.set_interval(pace, self._tick, pause=True)
 
     def apply(self, envelope: Envelope) -> bool:
-        """Takes one event; False where it changed no call."""
+        """Apply one event; return False if it changed no call."""
         selected = self.selected
         change = self._rows.apply(envelope)
         if change is None:
@@ -105,7 +105,7 @@ class CallRowsView(CoalescedRefresh, ScrollView):
         return True
 
     def settle(self) -> None:
-        """Draws the rows that changed, or all where some moved; lets the clock run or stand."""
+        """Draw the changed rows, or all if some have moved; start or pause the timer."""
         moved, blocks = self._moved, self._blocks
         self._moved, self._blocks = False, set()
         if moved:
@@ -117,7 +117,7 @@ class CallRowsView(CoalescedRefresh, ScrollView):
             (self._timer.resume if moving else self._timer.pause)()
 
     def show(self, ledger: CallLedger) -> None:
-        """Shows other calls; the cursor stays where they hold the same one."""
+        """Show another ledger; the cursor stays on the same call if both have it."""
         selected = self.selected
         self.ledger.become(ledger)
         self._rows.rebuild(self._rows.chosen, self._rows.width)
@@ -126,7 +126,7 @@ class CallRowsView(CoalescedRefresh, ScrollView):
         self.changed()
 
     def show_rows(self, chosen: CallFilter, width: int) -> None:
-        """Fits the rows to a filter and a width."""
+        """Lay out the rows for a filter and a width."""
         selected = self.selected
         self._rows.rebuild(chosen, width)
         self._cursor = self._rows.index_of(selected)
@@ -134,7 +134,7 @@ class CallRowsView(CoalescedRefresh, ScrollView):
         self._lay_out()
 
     def move_to(self, index: int) -> None:
-        """Puts the cursor on a row and brings it into sight; the last row is followed."""
+        """Move the cursor to a row and scroll it into view; the last row is followed."""
         if len(self._rows):
             self._cursor = max(0, min(index, len(self._rows) - 1))
             self._follows = self._cursor == len(self._rows) - 1
@@ -144,7 +144,7 @@ class CallRowsView(CoalescedRefresh, ScrollView):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """One line of the widget."""
+        """Return one line of the widget."""
         row, width = y + self.scroll_offset.y, self.size.width
         still = self._surroundings.reduced_motion
         frame = 0 if still else self._frame
@@ -157,16 +157,16 @@ class CallRowsView(CoalescedRefresh, ScrollView):
         return Strip(segments).adjust_cell_length(width, base)
 
     def notify_style_update(self) -> None:
-        """Forgets colours after a change of theme or focus."""
+        """Drop cached colours after a change of theme or focus."""
         super().notify_style_update()
         self._styles.clear()
 
     def on_resize(self, event: Resize) -> None:
-        """Fits the rows to another width."""
+        """Lay out the rows for the new width."""
         self.show_rows(self._rows.chosen, event.size.width)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Follows the newest call only while it is in sight."""
+        """Follow the newest call only while it is visible."""
         super().watch_scroll_y(old_value, new_value)
         if new_value >= self.max_scroll_y:
             self._follows = True
@@ -174,7 +174,7 @@ class CallRowsView(CoalescedRefresh, ScrollView):
             self._follows = False
 
     def _is_selected(self, row: int) -> bool:
-        """Whether a row is that of the call under the cursor, or its output."""
+        """Return True if a row belongs to the call under the cursor, as its row or its output."""
         if self._cursor is None or self._rows.find(row) != self._cursor:
             return False
         return row >= self._rows.row_within(self._cursor)
@@ -185,7 +185,7 @@ class CallRowsView(CoalescedRefresh, ScrollView):
             return
         rows = Size(size.width, self._rows.total)
         if rows != self.virtual_size:
-            # Set the usual way it would have the whole screen laid out, and nothing around the list moves.
+            # Setting `virtual_size` directly would lay out the whole screen, although nothing around the list moves.
             self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), rows)
             self._scroll_update(rows)
         if follows:
@@ -200,7 +200,7 @@ class CallRowsView(CoalescedRefresh, ScrollView):
                 self.refresh(Region(0, start - top, size.width, height))
 
     def _tick(self) -> None:
-        """Moves clocks and spinners: only their own cells are drawn."""
+        """Update clocks and spinners; only their cells are drawn."""
         self._frame += 1
         top, size = self.scroll_offset.y, self.size
         left = max(0, size.width - CLOCK_ROOM)

@@ -1,7 +1,7 @@
-"""What is known of one tool call: the fold of its events, for its row in the panel and for its detail page.
+"""State of one tool call: the fold of its events, for its row in the panel and for its detail page.
 
-The panel hands it every event that `call_of` says is its own; nothing else changes it. All text is kept as it came
-and is sanitised where it is drawn.
+The panel applies every event that `call_of` assigns to the call; nothing else changes the state. Text is kept as it
+arrived, and sanitised when it is drawn.
 """
 
 from dataclasses import dataclass, field
@@ -37,80 +37,80 @@ from tui_agent.protocol.tool import Preview
 from tui_agent.ui.text.amounts import bytes_text
 
 CallPhase = Literal["queued", "waiting", "asking", "running", "ended"]
-"""Where a call is: received, waiting for something, waiting for a person, executing, over."""
+"""State of a call: received, blocked, waiting for the user, executing, finished."""
 
 LIVE_LIMIT = 64 * 1024
-"""Characters of output kept while a call runs; what came before stays in its result or its file."""
+"""Most characters of output kept while a call runs; earlier output is in its result or its file."""
 RESULT_LIMIT = 128 * 1024
-"""Characters kept of a result, half from its head and half from its tail."""
+"""Most characters kept of a result, half from its head and half from its tail."""
 DATA_LIMIT = 50
-"""Pieces of typed data kept for a call."""
+"""Most pieces of typed data kept for a call."""
 CHANGES_LIMIT = 500
-"""Changed files kept for a call; more are counted."""
+"""Most changed files kept for a call; others are only counted."""
 
 _TailEvent = ToolOutput | ToolProgress | ToolUpdated | ToolData
 
 
 @dataclass(frozen=True, slots=True)
 class HookRun:
-    """A hook that was asked about the call."""
+    """One run of a hook for the call."""
 
     event: str
     name: str
     action: str
-    """What it answered; `failed` or `timed out` where it did not, `asked` as long as it thinks."""
+    """Its answer; `failed` or `timed out` without one, `asked` while it runs."""
     reason: str = ""
     ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file the call changed."""
+    """A file that the call changed."""
 
     path: str
-    """Below the working directory, where it is known; else the whole."""
+    """Path relative to the working directory if that is known, else absolute."""
     change: str
     diff: str = ""
-    """A unified diff; empty where there is none."""
+    """Unified diff; empty if there is none."""
     added: int = 0
-    """Lines."""
+    """Number of lines."""
     removed: int = 0
     what: str = ""
-    """What the numbers do not say: that the file is new or gone, its mode, its size where lines say nothing."""
+    """Facts beside the numbers: a new or deleted file, a mode, a size if the file has no lines."""
 
     @property
     def words(self) -> str:
-        """The file in a few words, such as `a.py +2 −1`."""
+        """File with its counts, such as `a.py +2 −1`."""
         counts = f" +{self.added} −{self.removed}" if self.added or self.removed else ""
         return f"{self.path}{counts}{f' {self.what}' if self.what else ''}"
 
     @classmethod
     def of(cls, event: FileChanged, root: str = "") -> "FileChange":
-        """What was told of a file; `root` is the working directory."""
+        """Return the change in an event; `root` is the working directory."""
         path = event.path.removeprefix(f"{root.rstrip('/')}/") if root else event.path
         return cls(path, event.change, event.diff, event.added, event.removed, _what_of(event))
 
 
 @dataclass(slots=True)
 class CallViewState:
-    """One call as far as it is known. Mutable: it is the state behind a row, changed by `apply` only."""
+    """State of one call, mutable. Changed by `apply` only."""
 
     call_id: str
     origin: Origin = field(default_factory=Origin)
     name: str = ""
     index: int = 0
-    """Place in its message, from 0."""
+    """Position in its message, from 0."""
     group: int | None = None
     summary: str = ""
-    """One line by the tool itself."""
+    """One-line summary by the tool."""
     args: JsonObject = field(default_factory=dict[str, object])
-    """As the model wrote them until the call starts, then those in effect."""
+    """Arguments of the model until the call starts, then the effective ones."""
     args_asked: JsonObject | None = None
-    """What the model wrote, where something else was run."""
+    """Arguments of the model, if others were run."""
 
     phase: CallPhase = "queued"
     status: ToolStatus | None = None
-    """How it ended; None as long as it did not."""
+    """Result status; None until the call ends."""
     safe: bool = False
     read_only: bool = False
     waits_for: BlockedOn | None = None
@@ -129,15 +129,15 @@ class CallViewState:
     timeout_s: float | None = None
     attempt: int = 1
     took_over: bool = False
-    """Whether it took over what a call of an answer that broke off had begun, so that the tool ran once."""
+    """True if it took over the result of the same call in an interrupted response, so that the tool ran once."""
 
     output: str = ""
-    """The newest of what it wrote, at most `LIVE_LIMIT` characters; empty once the result holds it."""
+    """Newest output, at most `LIVE_LIMIT` characters; empty once the result contains it."""
     output_bytes: int = 0
     output_cut: bool = False
-    """Whether earlier output was let go."""
+    """True if earlier output was dropped."""
     partial: str = ""
-    """Its newest partial result."""
+    """Newest partial result."""
     data: tuple[tuple[str, JsonObject], ...] = ()
     result: str = ""
     is_error: bool = False
@@ -151,50 +151,50 @@ class CallViewState:
 
     preview: Preview | None = None
     changes: list[FileChange] = field(default_factory=list[FileChange])
-    """The files it changed, at most `CHANGES_LIMIT`."""
+    """Changed files, at most `CHANGES_LIMIT`."""
     changed_files: int = 0
-    """All of them, counted."""
+    """Number of all changed files."""
     is_compared: bool = False
-    """Whether its changes were found by comparing the workspace, so that its summary cannot name them."""
+    """True if its changes were found by comparing the workspace; its summary does not name them then."""
     decision: PermissionDecided | None = None
     request: ApprovalRequest | None = None
-    """The question to a person, as long as it is open and afterwards."""
+    """Approval request, also after it is answered."""
     resolution: ApprovalResolved | None = None
     hooks: tuple[HookRun, ...] = ()
     agent: str | None = None
-    """Label of the sub-agent it started."""
+    """Label of the sub-agent that it started."""
     child_run_id: str | None = None
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will happen to it."""
+        """True if the call is finished."""
         return self.phase == "ended"
 
     @property
     def diff(self) -> str:
-        """The unified diffs of what it changed, else of what it would change; empty where there is none."""
+        """Unified diffs of its changes, else of the proposed ones; empty if there are none."""
         done = "\n".join(change.diff.rstrip("\n") for change in self.changes if change.diff)
         if done:
             return done
-        told = (self.details or {}).get("diff")
-        if isinstance(told, str) and told:
-            return told
+        reported = (self.details or {}).get("diff")
+        if isinstance(reported, str) and reported:
+            return reported
         return self.preview.text if self.preview is not None and self.preview.kind == "diff" else ""
 
     def elapsed_ms(self, now: float) -> float:
-        """Milliseconds of execution; `now` in monotonic seconds, read only while the call runs."""
+        """Return the milliseconds of execution; `now` in monotonic seconds is used only while the call runs."""
         if self.phase == "running" and self.started_at is not None:
             return max(0.0, (now - self.started_at) * 1000)
         return self.latency_ms
 
     def waited_ms(self, now: float) -> float:
-        """Milliseconds since it was received and is not executing yet; `now` in monotonic seconds."""
+        """Return the milliseconds from receipt to execution; `now` in monotonic seconds."""
         if self.phase in ("queued", "waiting", "asking"):
             return max(0.0, (now - self.queued_at) * 1000)
         return self.queued_ms + self.approval_ms
 
     def apply(self, envelope: Envelope) -> bool:
-        """Takes one event of this call, or the end of its run; False where it changed nothing."""
+        """Apply one event of this call, or the end of its run; return False if it changed nothing."""
         event = envelope.event
         match event:
             case ToolQueued():
@@ -210,7 +210,7 @@ class CallViewState:
             case RunEnded():
                 return self._abandoned(envelope)
             case _:
-                return self._judged(event)
+                return self._apply_decision(event)
         return True
 
     # --- its life -----------------------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ class CallViewState:
         self.started_at = envelope.mono
 
     def _apply_progress(self, event: _TailEvent) -> bool:
-        """Partial news of a running call; late ones are dropped (engine C42)."""
+        """Apply partial output of a running call; ignore it after the call has ended."""
         if self.ended:
             return False
         match event:
@@ -274,7 +274,7 @@ class CallViewState:
             self.output = ""
 
     def _abandoned(self, envelope: Envelope) -> bool:
-        """Its run is over, so it is, too, whatever was told of it (P83)."""
+        """End the call with its run, even if no event reported its end."""
         if self.ended:
             return False
         self.phase, self.status, self.is_error = "ended", "interrupted", True
@@ -285,7 +285,7 @@ class CallViewState:
 
     # --- who decided --------------------------------------------------------------------------------------------------
 
-    def _judged(self, event: AgentEvent) -> bool:
+    def _apply_decision(self, event: AgentEvent) -> bool:
         match event:
             case PermissionDecided():
                 self.decision = event
@@ -322,7 +322,7 @@ class CallViewState:
             self.phase, self.waits_for = "asking", "approval"
 
     def _hook_answered(self, run: HookRun) -> None:
-        """Puts an answer in the place of its question."""
+        """Replace the hook's question by its answer."""
         for place, asked in enumerate(self.hooks):
             if asked.action == "asked" and (asked.event, asked.name) == (run.event, run.name):
                 self.hooks = (*self.hooks[:place], run, *self.hooks[place + 1 :])
@@ -331,7 +331,7 @@ class CallViewState:
 
 
 def call_of(event: AgentEvent) -> str | None:
-    """The id of the call an event belongs to; None where it is not about one call."""
+    """Return the id of the call that an event belongs to; None if it belongs to none."""
     match event:
         case (
             ToolQueued(call_id=call_id)
@@ -358,12 +358,12 @@ def call_of(event: AgentEvent) -> str | None:
 
 
 def text_of(content: tuple[UserBlock, ...]) -> str:
-    """The blocks of a result as text; an image is named by its type and size."""
+    """Return the blocks of a result as text; an image is named by its type and size."""
     return "\n".join(_image_words(block) if isinstance(block, ImageBlock) else block.text for block in content)
 
 
 def fitted(text: str, limit: int = RESULT_LIMIT) -> str:
-    """Head and tail of a text that is longer than `limit` characters, with the number left out between them."""
+    """Return head and tail of a text longer than `limit` characters, with the number of omitted ones between them."""
     if len(text) <= limit:
         return text
     head, tail = text[: limit // 2], text[-(limit // 2) :]
@@ -371,16 +371,16 @@ def fitted(text: str, limit: int = RESULT_LIMIT) -> str:
 
 
 def _what_of(event: FileChanged) -> str:
-    """What happened to a file beside lines that came and went."""
+    """Return what happened to a file beside added and removed lines."""
     before, after = event.before, event.after
-    words = "" if event.change == "modified" else event.change
+    fact = "" if event.change == "modified" else event.change
     if before is not None and after is not None and before.mode != after.mode:
-        words = f"mode {before.mode:04o} → {after.mode:04o}"
+        fact = f"mode {before.mode:04o} → {after.mode:04o}"
     same = before is not None and after is not None and before.digest == after.digest != ""
     if event.diff or same:
-        return words
+        return fact
     sizes = [bytes_text(state.size) for state in (before, after) if state is not None]
-    return ", ".join(filter(None, (words, " → ".join(sizes))))
+    return ", ".join(filter(None, (fact, " → ".join(sizes))))
 
 
 def _image_words(block: ImageBlock) -> str:

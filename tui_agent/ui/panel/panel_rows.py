@@ -1,4 +1,4 @@
-"""Which calls the tool panel shows, and which of them stands at which row. Pure; the widget draws it."""
+"""Layout of the tool panel: its calls and their rows. Pure; the widget draws it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,22 +13,22 @@ from .call_rows import RowContext, row_of, step_row, tail_rows
 
 @dataclass(frozen=True, slots=True)
 class RowsChange:
-    """What an event changed."""
+    """Effect of an event on the rows."""
 
     moved: bool
-    """Whether rows came, went or changed their height."""
+    """True if rows were added, removed or changed in height."""
     blocks: tuple[int, ...] = ()
-    """Indexes of the calls whose rows look different, where nothing moved."""
+    """Indexes of the calls whose rows look different, if nothing moved."""
 
 
 class PanelRows:
-    """The calls a filter lets through, each a block of rows: a line above a new step, its own row, its live output."""
+    """Calls that pass the filter, each a block of rows: a line above a new step, its own row, its live output."""
 
     def __init__(self) -> None:
         self.ledger = CallLedger()
         """All calls."""
         self.chosen: CallFilter = "all"
-        """The filter; set by `rebuild`."""
+        """Current filter; set by `rebuild`."""
         self.width = 1
         """Cells of a row; set by `rebuild`."""
         self._shown: list[int] = []
@@ -39,11 +39,11 @@ class PanelRows:
 
     @property
     def total(self) -> int:
-        """All rows."""
+        """Number of all rows."""
         return self._heights.total
 
     def apply(self, envelope: Envelope) -> RowsChange | None:
-        """Takes one event; None where it changed no call."""
+        """Apply one event; return None if it changed no call."""
         changed = self.ledger.apply(envelope)
         if not changed:
             return None
@@ -62,35 +62,35 @@ class PanelRows:
         return RowsChange(moved, () if moved else changed)
 
     def rebuild(self, chosen: CallFilter, width: int) -> None:
-        """Fits everything to a filter and a width."""
+        """Lay out everything for a filter and a width."""
         self.chosen, self.width = chosen, max(1, width)
         self._shown = self.ledger.shown(chosen)
         self._heights = HeightIndex(self._height_of(place) for place in self._shown)
 
     def call(self, index: int) -> LedgerCall:
-        """The call of a block."""
+        """Return the call of a block."""
         return self.ledger.calls[self._shown[index]]
 
     def index_of(self, call: LedgerCall | None) -> int | None:
-        """The block of a call; None where the filter hides it."""
+        """Return the block of a call; None if the filter hides it."""
         place = call.number - self.ledger.before - 1 if call is not None else None
         return self._shown.index(place) if place in self._shown else None
 
     def block(self, index: int) -> tuple[int, int]:
-        """First row and number of rows of a block."""
+        """Return first row and number of rows of a block."""
         return self._heights.start(index), self._heights.height(index)
 
     def row_within(self, index: int) -> int:
-        """The row of the call itself."""
+        """Return the row of the call itself."""
         return self._heights.start(index) + self._opens(self._shown[index])
 
     def find(self, row: int) -> int | None:
-        """The block at a row; None below all."""
+        """Return the block at a row; None below the last one."""
         index = self._heights.find(row)
         return index if index < len(self._shown) else None
 
     def moving(self, first_row: int, last_row: int) -> Iterator[int]:
-        """Rows between two others whose clock runs."""
+        """Yield the rows in a range whose clock runs."""
         moving = self.ledger.places["running"] | self.ledger.places["needs_you"]
         for index in range(self._heights.find(first_row), min(self._heights.find(last_row) + 1, len(self._shown))):
             row = self.row_within(index)
@@ -98,7 +98,7 @@ class PanelRows:
                 yield row
 
     def runs(self, row: int, context: RowContext) -> tuple[Run, ...]:
-        """The text of one row."""
+        """Return the text of one row."""
         index = self.find(row)
         if index is None:
             return ()
@@ -115,5 +115,5 @@ class PanelRows:
         return self._opens(place) + 1 + len(tail_rows(self.ledger.calls[place].view, self.width))
 
     def _opens(self, place: int) -> bool:
-        """Whether a line stands above this call."""
+        """Return True if a line stands above this call."""
         return self.chosen == "all" and self.ledger.calls[place].opens_step

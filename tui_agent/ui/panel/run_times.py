@@ -1,4 +1,4 @@
-"""Who did what when in the run on the screen: the fold behind the timeline."""
+"""Times of the model and the calls in the newest run: the fold behind the timeline."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import AssistantMessage, FrozenModel
 
 SpanKind = Literal["model", "waits", "asks", "runs", "failed", "stopped"]
-"""What somebody does: the model answers; a call waits its turn or for a person, executes, failed, was cancelled."""
+"""Activity: the model answers; a call waits, waits for the user, runs, failed, was cancelled."""
 
 
 HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
@@ -34,76 +34,76 @@ HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
         *(ToolQueued, ToolStarted, ToolEnded, ApprovalRequested, ApprovalResolved, SteeringDelivered),
     )
 )
-"""The events that may change the times."""
+"""Events that may change the times."""
 
 
 @dataclass(slots=True)
 class Span:
-    """A stretch of time; seconds on the monotonic clock of the events."""
+    """A span of time, in seconds on the monotonic clock of the events."""
 
     kind: SpanKind
     start: float
     end: float | None = None
-    """None as long as it goes on."""
+    """None while it lasts."""
 
 
 @dataclass(slots=True)
 class Lane:
-    """The stretches of one call, or of the model."""
+    """Spans of one call, or of the model."""
 
     label: str
     spans: list[Span] = field(default_factory=list[Span])
 
     @property
     def open(self) -> bool:
-        """Whether something goes on."""
+        """True if a span is open."""
         return bool(self.spans) and self.spans[-1].end is None
 
     def begin(self, kind: SpanKind, at: float) -> None:
-        """What went on before ends, and this begins."""
+        """End the current span and begin another."""
         self.finish(at)
         self.spans.append(Span(kind, at))
 
     def finish(self, at: float) -> None:
-        """What goes on ends."""
+        """End the current span."""
         if self.open:
             self.spans[-1].end = max(at, self.spans[-1].start)
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Where the time of a run went; seconds."""
+    """Totals of a finished run, in seconds."""
 
     total: float
     model: float
     tools: float
     saved: float
-    """What it would have taken longer, had nothing overlapped."""
+    """Time saved because activities overlapped."""
     person: float
-    """Time spent waiting for a person."""
+    """Time spent waiting for the user."""
 
 
 class RunTimes:
-    """The newest run of the root agent. Changed by `apply` only."""
+    """Times of the root agent's newest run. Changed by `apply` only."""
 
     def __init__(self, calls_before: int = 0) -> None:
-        """Nothing is known yet; `calls_before` is the number of calls before the first event."""
+        """Start without times; `calls_before` is the number of calls before the first event."""
         self.model = Lane("model")
         self.calls: dict[str, Lane] = {}
-        """Lanes of the calls of this run by call id, in the order they came."""
+        """Lanes of this run's calls by call id, in order."""
         self.steers: list[float] = []
-        """When messages of a person landed."""
+        """Times at which messages of the user were delivered."""
         self.started: float | None = None
         self.ended: float | None = None
         self._numbered = calls_before
 
     @property
     def in_progress(self) -> bool:
-        """Whether the run is not over."""
+        """True while the run lasts."""
         return self.started is not None and self.ended is None
 
     def apply(self, envelope: Envelope) -> bool:
-        """Takes one event; False where it changed nothing."""
+        """Apply one event; return False if it changed nothing."""
         event, at = envelope.event, envelope.mono
         match event:
             case ToolQueued(call_id=call_id):
@@ -123,7 +123,7 @@ class RunTimes:
         return True
 
     def totals(self) -> Totals | None:
-        """Where the time went; None while the run goes on."""
+        """Return the totals; None while the run lasts."""
         if self.started is None or self.ended is None:
             return None
         model = [_stretch(span) for span in self.model.spans]
@@ -174,7 +174,7 @@ _EXECUTING: frozenset[SpanKind] = frozenset(("runs", "failed", "stopped"))
 
 
 def covered(stretches: Iterable[tuple[float, float]]) -> float:
-    """The time in which at least one of some stretches goes on."""
+    """Return the time that at least one of the spans covers."""
     total, reached = 0.0, float("-inf")
     for start, end in sorted(stretches):
         total += max(0.0, end - max(start, reached))

@@ -1,4 +1,4 @@
-"""Lanes for the model and the calls of the newest run: what overlapped, what waited, and for whom."""
+"""Timeline of the newest run: lanes of the model and the calls, with overlaps and waits."""
 
 from typing import ClassVar
 
@@ -19,13 +19,13 @@ from .run_times import HANDLED_EVENTS, RunTimes
 from .timeline_rows import timeline_rows
 
 TICK = 0.5
-"""Seconds between two looks at the clock while a run goes on."""
+"""Seconds between two updates during a run."""
 
 STYLES = ("title", "label", "amount", "model", "waits", "asks", "runs", "failed", "stopped", "steer", "saved")
 
 
 class Timeline(CoalescedRefresh):
-    """Drawn line by line, anew whenever something began or ended; its clock runs only while a run does."""
+    """Timeline, drawn line by line after each change; its timer runs only during a run."""
 
     DEFAULT_CSS = """
     Timeline {
@@ -55,45 +55,45 @@ class Timeline(CoalescedRefresh):
         self._styles: dict[str, Style] = {}
 
     def on_mount(self) -> None:
-        """Makes the clock, standing."""
+        """Create the timer, paused."""
         self._timer = self.set_interval(TICK, self._redraw, pause=True)
 
     def apply(self, envelope: Envelope) -> None:
-        """Takes one event."""
+        """Apply one event."""
         if self._times.apply(envelope):
             self.changed()
 
     def show(self, times: RunTimes) -> None:
-        """Shows other times."""
+        """Show the times of another run."""
         self._times = times
         self.changed()
 
     def settle(self) -> None:
-        """Draws the lanes, and lets their clock run or stand."""
+        """Draw the lanes, and start or pause the timer."""
         if self._timer is not None:
             (self._timer.resume if self._times.in_progress else self._timer.pause)()
         self._redraw()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """The lines of the widget."""
+        """Return the lines of the widget."""
         if self._lines is None:
             self._lines = timeline_rows(self._times, self._surroundings.clock(), self.size.width, self.size.height)
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
-        """One line of the widget."""
+        """Return one line of the widget."""
         width, base = self.size.width, self.rich_style
         runs = self._lines[y] if self._lines is not None and y < len(self._lines) else ()
         segments = [Segment(text, base + self._style(name) if name else base) for text, name in runs if text]
         return Strip(segments).adjust_cell_length(width, base)
 
     def notify_style_update(self) -> None:
-        """Forgets colours after a change of theme."""
+        """Drop cached colours after a change of theme."""
         super().notify_style_update()
         self._styles.clear()
 
     def on_resize(self, event: Resize) -> None:
-        """Fits the lanes to another size."""
+        """Lay out the lanes for the new size."""
         self._redraw()
 
     def _redraw(self) -> None:

@@ -1,4 +1,4 @@
-"""How a run's times look as lanes. Pure: text and style names."""
+"""Rows of the timeline. Pure: text and style names."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from tui_agent.ui.text.styled_lines import Run
 from .run_times import Lane, RunTimes, SpanKind
 
 LABEL_ROOM = 7
-"""Cells in front of the lanes."""
+"""Cells before the lanes."""
 
 _BARS: dict[SpanKind, tuple[str, str]] = {
     "model": ("▆", "model"),
@@ -18,14 +18,14 @@ _BARS: dict[SpanKind, tuple[str, str]] = {
     "failed": ("▚", "failed"),
     "stopped": ("▒", "stopped"),
 }
-"""Sign and style of each kind of stretch."""
+"""Character and style of each kind of span."""
 
 _SCALES = (2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 450, 600, 900, 1_200, 1_800, 2_700, 3_600)
-"""Seconds the whole width stands for while a run goes on, so that bars grow instead of shrinking all the time."""
+"""Seconds that the width stands for during a run: fixed steps, so that bars grow instead of shrinking all the time."""
 
 
 def timeline_rows(times: RunTimes, now: float, width: int, height: int) -> list[tuple[Run, ...]]:
-    """All rows: a heading, the model, as many calls as fit, and after the run where its time went."""
+    """Return all rows: heading, model, as many calls as fit, and after the run its totals."""
     if height < 1:
         return []
     rows = [_heading(times, now, width)]
@@ -49,14 +49,14 @@ def _heading(times: RunTimes, now: float, width: int) -> tuple[Run, ...]:
 
 
 def _span(seconds: float, *, exact: bool) -> float:
-    """Seconds the width stands for."""
+    """Return the seconds that the width stands for."""
     if exact:
         return max(seconds, 0.001)
     return next((float(scale) for scale in _SCALES if scale >= seconds), seconds * 1.25)
 
 
 def _chosen(lanes: Sequence[Lane], room: int) -> list[Lane]:
-    """The calls that get a lane: those that are not over first, then the newest, in their order."""
+    """Return the calls that get a lane: open ones first, then the newest, in their order."""
     if room < 1:
         return []
     if len(lanes) <= room:
@@ -68,7 +68,7 @@ def _chosen(lanes: Sequence[Lane], room: int) -> list[Lane]:
 
 
 def _lane(lane: Lane, times: RunTimes, now: float, span: float, width: int) -> tuple[Run, ...]:
-    """Label and bars; on the model's lane also the marks where a person steered."""
+    """Return label and bars, and on the model's lane the marks of steering messages."""
     columns = max(1, width - LABEL_ROOM - 1)
     start = times.started or 0.0
     cells: list[tuple[str, str]] = [(" ", "")] * columns
@@ -86,7 +86,7 @@ def _lane(lane: Lane, times: RunTimes, now: float, span: float, width: int) -> t
 
 
 def _merged(cells: Sequence[tuple[str, str]]) -> list[Run]:
-    """Neighbours of one style as one run."""
+    """Merge neighbours of the same style."""
     runs: list[Run] = []
     for text, style in cells:
         if runs and runs[-1][1] == style:
@@ -97,7 +97,7 @@ def _merged(cells: Sequence[tuple[str, str]]) -> list[Run]:
 
 
 def _totals(times: RunTimes, width: int) -> list[tuple[Run, ...]]:
-    """Where the time of a finished run went; on two rows where one is too narrow."""
+    """Return the totals of a finished run, on two rows if one is too narrow."""
     totals = times.totals()
     if totals is None:
         return []

@@ -1,4 +1,4 @@
-"""Every call of the session, live: a heading with the counts, and the rows."""
+"""Tool panel: a heading with counts, and the rows of all calls of the session."""
 
 from typing import ClassVar
 
@@ -19,7 +19,7 @@ from .call_list import CallList
 
 
 class PanelHeading(Widget):
-    """`TOOLS`, the filter where one is chosen, and how many run, wait, failed or need a person."""
+    """Heading `TOOLS`, with the filter and the counts of running, waiting and failed calls and open questions."""
 
     DEFAULT_CSS = """
     PanelHeading {
@@ -29,16 +29,16 @@ class PanelHeading(Widget):
     """
 
     chosen: reactive[CallFilter] = reactive("all")
-    """The filter."""
+    """Current filter."""
     numbers: reactive[tuple[int, ...]] = reactive(())
-    """How many calls there are of each kind: only when these change, there is something new to be drawn."""
+    """Number of calls of each kind; the heading is drawn again only when one changes."""
 
     def __init__(self, ledger: CallLedger) -> None:
         super().__init__()
         self._ledger = ledger
 
     def render(self) -> Content:
-        """The whole line."""
+        """Return the heading."""
         title = Content.assemble((" TOOLS", "$text bold"))
         if self.chosen != "all":
             title = Content("").join([title, Content.styled(f" · only {self.chosen.replace('_', ' ')}", "$accent")])
@@ -48,7 +48,7 @@ class PanelHeading(Widget):
 
 
 class ToolPanel(CoalescedRefresh, Vertical):
-    """The panel."""
+    """Heading and rows of all calls."""
 
     DEFAULT_CSS = """
     ToolPanel {
@@ -64,7 +64,7 @@ class ToolPanel(CoalescedRefresh, Vertical):
         self._heading = PanelHeading(self._list.ledger)
 
     def compose(self) -> ComposeResult:
-        """Heading and rows."""
+        """Yield heading and rows."""
         yield self._heading
         yield self._list
 
@@ -74,25 +74,25 @@ class ToolPanel(CoalescedRefresh, Vertical):
         return self._list.ledger
 
     def apply(self, envelope: Envelope) -> None:
-        """Takes one event."""
+        """Apply one event."""
         if self._list.apply(envelope):
             self.changed()
 
     def show(self, ledger: CallLedger) -> None:
-        """Shows other calls."""
+        """Show another ledger."""
         self._list.show(ledger)
         self.changed()
 
     def settle(self) -> None:
-        """Brings the heading up to date; the rows do the same for themselves."""
+        """Update the heading; the rows update themselves."""
         self._heading.numbers = tuple(len(places) for places in self.ledger.places.values())
 
     def focus_list(self) -> None:
-        """Puts the keyboard into the rows."""
+        """Focus the rows."""
         self._list.focus()
 
     def select(self, call_id: str) -> None:
-        """Puts the cursor on a call."""
+        """Move the cursor to a call."""
         self._list.select(call_id)
 
     @on(CallList.Filtered)
@@ -101,9 +101,9 @@ class ToolPanel(CoalescedRefresh, Vertical):
 
 
 def counts(ledger: CallLedger, room: int = 1_000) -> Content:
-    """How many calls run, wait, failed or need a person; once all is quiet, how many there were.
+    """Return the counts of running, waiting and failed calls and of those that need the user, else the number of calls.
 
-    Where `room` cells are not enough, what matters least is left out.
+    If `room` cells are not enough, the least important parts are left out.
     """
     numbers = {kind: len(places) for kind, places in ledger.places.items()}
     quiet = not (numbers["running"] or numbers["waiting"] or numbers["needs_you"])

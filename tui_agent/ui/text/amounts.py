@@ -1,14 +1,14 @@
-"""Amounts in the few characters a row has: time, tokens, bytes, money. One spelling on the whole screen."""
+"""Short texts for amounts: time, tokens, bytes, money. Every part of the screen uses them."""
 
 from collections.abc import Sequence
 
 
 def seconds_text(seconds: float, *, tenths: bool = True) -> str:
-    """A duration: `0.04 s`, `12.3 s`, `2:05`, `1:02:05`.
+    """Return a duration: `0.04 s`, `12.3 s`, `2:05`, `1:02:05`.
 
     Args:
-        seconds: The duration; negative ones count as none.
-        tenths: Whether parts of a second are shown; a clock that should not flicker says no.
+        seconds: the duration; a negative one counts as 0.
+        tenths: True to show tenths of a second; False for a clock that should not flicker.
     """
     seconds = max(0.0, seconds)
     if seconds < 59.95:
@@ -22,17 +22,17 @@ def seconds_text(seconds: float, *, tenths: bool = True) -> str:
 
 
 def tokens_text(tokens: int) -> str:
-    """A number of tokens: `980`, `12.3k`, `200k`, `1.2M`."""
+    """Return a number of tokens: `980`, `12.3k`, `200k`, `1.2M`."""
     return _scaled(tokens, 1000, ("", "k", "M", "G"))
 
 
 def bytes_text(size: int) -> str:
-    """A number of bytes: `812 B`, `1.2 kB`, `3.4 MB`."""
+    """Return a number of bytes: `812 B`, `1.2 kB`, `3.4 MB`."""
     return _scaled(size, 1000, (" B", " kB", " MB", " GB", " TB"))
 
 
 def money_text(dollars: float | None) -> str:
-    """An estimated cost: `$0.04`; empty where it is not known."""
+    """Return an estimated cost: `$0.04`; empty if it is not known."""
     if dollars is None:
         return ""
     if 0 < dollars < 0.01:
@@ -41,23 +41,23 @@ def money_text(dollars: float | None) -> str:
 
 
 def share_text(part: float, whole: float) -> str:
-    """A share in percent: `6 %`; empty where the whole is nothing."""
+    """Return a share in percent: `6 %`; empty if the whole is 0."""
     return f"{round(100 * part / whole)} %" if whole > 0 else ""
 
 
 def names_text(names: Sequence[str], most: int = 12) -> str:
-    """Names in a row; of very many the first, and how many more."""
+    """Return names in one row; of very many the first ones, and the number of others."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 def count_text(count: int, one: str, many: str | None = None) -> str:
-    """A number with its word: `1 call`, `2 calls`."""
+    """Return a number with its noun: `1 call`, `2 calls`."""
     return f"{count} {one if count == 1 else many or f'{one}s'}"
 
 
 def _scaled(amount: int, base: int, units: tuple[str, ...]) -> str:
-    """Three or so digits and a unit; whole numbers where a tenth says nothing."""
+    """Return about three digits and a unit; no tenths if they say nothing."""
     value, unit = float(amount), 0
     while round(value, 1) >= base and unit < len(units) - 1:
         value /= base

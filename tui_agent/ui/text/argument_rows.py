@@ -1,6 +1,6 @@
-"""What a call is given, exactly, and what was decided about it, as rows. Pure.
+"""Arguments of a call and the decision about it, exactly, as rows. Pure.
 
-Shared by the question whether a call may run and the page about it: both show the same thing the same way.
+The approval dialog and the detail page share them, so that both show the same call in the same way.
 """
 
 import json
@@ -32,10 +32,10 @@ def argument_texts(args: JsonObject) -> Iterator[tuple[str, str]]:
 
 
 def argument_rows(name: str, value: str, width: int) -> list[Line]:
-    """One argument: on one row where it fits, else under its name."""
+    """Return one argument: in one row if it fits, else under its name."""
     whole_name = visible(name)
     label: Run = (f"{one_line(whole_name, width // 2)}  ", "muted")
-    # A name that is cut, or that one line changes, is shown in full above its value.
+    # A name that is cut or changed by `one_line` is shown in full above its value.
     names = [Line((label,))] if f"{whole_name}  " == label[0] else _marked([(whole_name, "muted")], width)
     if not value:
         return [*names[1:], Line((label, (_EMPTY, "muted")))]
@@ -49,7 +49,7 @@ def argument_rows(name: str, value: str, width: int) -> list[Line]:
 
 
 def exact_rows(text: str, width: int) -> list[Line]:
-    """A text on its own ground in which everything can be seen: broken anywhere, no blank swallowed.
+    """Return a text in which every character is visible: broken anywhere, with all blanks.
 
     A row that continues the one above begins with a sign, so that it does not look like a line of the text.
     """
@@ -57,7 +57,7 @@ def exact_rows(text: str, width: int) -> list[Line]:
 
 
 def _ground_rows(text: str, width: int) -> list[Line]:
-    """Return the rows of a text that is visible already."""
+    """Return the rows of a text that is already visible."""
     ground: list[Run] = [(text, "code-ground exact")]
     signs: dict[bool, Run] = {True: (" ", "code-ground"), False: (WRAP_SIGN, "code-ground muted")}
     return [
@@ -66,7 +66,7 @@ def _ground_rows(text: str, width: int) -> list[Line]:
 
 
 def script_rows(text: str, width: int) -> list[Line]:
-    """Says of which scripts a text has letters that could pass for others."""
+    """Return a warning about scripts with letters that look like Latin ones."""
     scripts = foreign_scripts(text)
     if not scripts or "\n" in text.strip():
         return []
@@ -74,7 +74,7 @@ def script_rows(text: str, width: int) -> list[Line]:
 
 
 def labelled_rows(label: str, values: Sequence[str], width: int) -> list[Line]:
-    """Exact values under each other beside a label."""
+    """Return exact values under each other beside a label."""
 
     def rows(room: int) -> list[Line]:
         # A line feed would make one value look like two.
@@ -85,13 +85,13 @@ def labelled_rows(label: str, values: Sequence[str], width: int) -> list[Line]:
 
 
 def beside(label: str, rows: Callable[[int], list[Line]], width: int, least: int = 0) -> list[Line]:
-    """Rows to the right of a label; under it where there is no room.
+    """Return rows to the right of a label, or under it if there is no room.
 
     Args:
-        label: The label.
-        rows: Makes the rows for the cells that are left.
-        width: Cells of a row.
-        least: Cells the label takes at least, so that several of them stand in a column.
+        label: the label.
+        rows: makes the rows for the remaining cells.
+        width: cells of a row.
+        least: least cells of the label, so that several labels form a column.
     """
     margin = one_line(visible(label), width // 2).ljust(least) + "  "
     if width - cell_len(margin) < 2 * NARROWEST:
@@ -100,12 +100,12 @@ def beside(label: str, rows: Callable[[int], list[Line]], width: int, least: int
 
 
 def verdict_rows(part: DecisionPart, width: int) -> list[Line]:
-    """One part: sign, text, and below it which rule decided or why."""
+    """Return one part of the decision: sign and text, and below it the rule or the reason."""
     sign, style = _VERDICTS[part.decision]
     rows = prefixed_lines(_marked([(visible(part.text), "exact")], width - 2), ((f"{sign} ", style),), (("  ", ""),))
-    words = " · ".join(filter(None, (part.rule, part.reason)))
-    if words:
-        rows.extend(row.prefixed(("    ", "")) for row in wrapped([(visible(words), "muted")], width - 4))
+    reason = " · ".join(filter(None, (part.rule, part.reason)))
+    if reason:
+        rows.extend(row.prefixed(("    ", "")) for row in wrapped([(visible(reason), "muted")], width - 4))
     return rows
 
 

@@ -1,7 +1,7 @@
-"""Colours for code, in pieces: code that streams in is never coloured whole again.
+"""Syntax highlighting of code in pieces: streaming code is never highlighted as a whole again.
 
-Code is cut where a top-level line follows a blank one, after some lines, and each piece is read on its own. The cuts
-depend on the code alone, so the same code looks the same however it arrived.
+A piece ends where a top-level line follows a blank one, after a number of lines, and is highlighted by itself. The
+pieces depend on the code alone, so the same code looks the same, however it was streamed.
 """
 
 import re
@@ -21,17 +21,17 @@ MAX_PIECE_LINES = 80
 PIECE_SIZE = 4_000
 """Characters at which a piece ends anywhere."""
 LONGEST_LINE = 400
-"""Characters; a piece with a longer line is not coloured: some lexers need time quadratic in its length."""
+"""Most characters of a line in a highlighted piece: some lexers need time quadratic in the length of a line."""
 MAX_TOKENS = 2_000
-"""Tokens of a piece that are coloured; the rest of it is plain."""
+"""Highlighted tokens of a piece; the rest of it is plain."""
 
 
 def colour_lines(language: str, lines: Sequence[str]) -> list[tuple[Run, ...]]:
-    """The runs of each line of some code; not coloured where the language is not known.
+    """Return the runs of each line of code; plain if the language is unknown.
 
     Args:
-        language: The info string of a fence; its first word counts.
-        lines: Sanitised lines.
+        language: the info string of a fence; its first word counts.
+        lines: sanitised lines.
     """
     match = re.match(r"[\w+#.-]+", language.strip("{}. "))
     name = match[0].lower() if match else ""
@@ -44,7 +44,7 @@ def colour_lines(language: str, lines: Sequence[str]) -> list[tuple[Run, ...]]:
 
 
 def piece_length(lines: Sequence[str]) -> int | None:
-    """How many lines the first piece has; None as long as it may still grow."""
+    """Return the number of lines of the first piece; None while it may still grow."""
     size = 0
     for number, line in enumerate(lines[:MAX_PIECE_LINES]):
         if size >= PIECE_SIZE:
@@ -78,12 +78,12 @@ _STYLES: dict[tuple[str, ...], str] = {
     ("Name", "Tag"): "code-keyword",
     ("Operator", "Word"): "code-keyword",
 }
-"""Styles of the reader's kinds of tokens; one that is not here has that of the kind above it."""
+"""Styles of token types; a missing type has the style of its parent."""
 
 
 @lru_cache(maxsize=256)
 def _colour_piece(language: str, lines: tuple[str, ...]) -> tuple[tuple[Run, ...], ...]:
-    """The runs of each line of one piece."""
+    """Return the runs of each line of one piece."""
     plain = tuple(((line, ""),) if line else () for line in lines)
     lexer = _lexer(language)
     code = "\n".join(lines)
@@ -105,18 +105,18 @@ def _colour_piece(language: str, lines: tuple[str, ...]) -> tuple[tuple[Run, ...
 
 
 _ONLY_WORDS = re.compile(r"(?:[\w.$<>\[\]?]++\s++){80}")
-"""So many words without any sign between them are not code, and some lexers need time quadratic in their number."""
+"""Pattern of text without any punctuation: it is not code, and some lexers need time quadratic in its words."""
 
 
 def _pad_uncoloured(coloured: Sequence[Sequence[Run]], lines: Sequence[str]) -> Iterator[tuple[Run, ...]]:
-    """Yield the lines that are coloured to their end, and the others without colours."""
+    """Yield the lines that are highlighted to their end, and the others plain."""
     for number, line in enumerate(lines):
         runs = tuple(coloured[number]) if number < len(coloured) - 1 else ()
         yield runs if "".join(text for text, _ in runs) == line else ((line, ""),)
 
 
 def _append(runs: list[Run], text: str, style: str) -> None:
-    """Adds text to a line; blanks and text of the same style go into the run before, so that rows have few runs."""
+    """Append text to a line; blanks and text of the same style extend the last run, so that rows have few runs."""
     if runs and (runs[-1][1] == style or not text.strip()):
         runs[-1] = (runs[-1][0] + text, runs[-1][1])
     else:
@@ -125,7 +125,7 @@ def _append(runs: list[Run], text: str, style: str) -> None:
 
 @lru_cache(maxsize=512)
 def _style_of(kind: tuple[str, ...]) -> str:
-    """The style of a kind of token."""
+    """Return the style of a token type."""
     while kind:
         if (style := _STYLES.get(kind)) is not None:
             return style
@@ -135,8 +135,8 @@ def _style_of(kind: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=64)
 def _lexer(language: str) -> "Lexer | None":
-    """The reader of a language; None where there is none."""
-    # Loaded with the first code: an empty screen does not wait for it.
+    """Return the lexer of a language; None if there is none."""
+    # Imported with the first code, so that an empty screen does not wait for it.
     from pygments.lexers import find_lexer_class_by_name
     from pygments.util import ClassNotFound
 

@@ -1,4 +1,4 @@
-"""Diffs as rows for a width: one column, or the two sides beside each other where there is room."""
+"""Diffs as rows: in one column, or with both sides beside each other if there is room."""
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -8,18 +8,18 @@ from .sanitiser import WRAP_SIGN
 from .styled_lines import NARROWEST, Line, Run, folded, styled_over, width_of_runs, wrapped
 
 SPLIT_WIDTH = 110
-"""Cells from which on the two sides stand beside each other."""
+"""Least cells for both sides beside each other."""
 
 _SIGNS = {"same": " ", "added": "+", "removed": "-"}
 
 
 def layout_diff(lines: Sequence[DiffLine], width: int, *, split: bool | None = None) -> list[Line]:
-    """The rows of a diff, each at most `width` cells wide and a little more than `NARROWEST` at least.
+    """Return the rows of a diff, each at most `width` cells wide, and in a very narrow window about `NARROWEST`.
 
     Args:
-        lines: The diff.
-        width: Cells of a row.
-        split: Whether the sides stand beside each other; None: where there is room.
+        lines: the diff.
+        width: cells of a row.
+        split: True to show the sides beside each other; None: if there is room.
     """
     digits = max((len(str(line.old or line.new or 0)) for line in lines), default=1)
     several = sum(line.kind == "file" for line in lines) > 1
@@ -41,7 +41,7 @@ def layout_diff(lines: Sequence[DiffLine], width: int, *, split: bool | None = N
 
 
 def _parts(lines: Sequence[DiffLine]) -> Iterator[list[DiffLine]]:
-    """Single headers and notes, and runs of the same, or of removed and then added lines."""
+    """Yield single headers and notes, runs of unchanged lines, and runs of removed and then added lines."""
     part: list[DiffLine] = []
     for line in lines:
         alone = line.kind in ("file", "hunk", "note")
@@ -62,7 +62,7 @@ def _hunk_rows(line: DiffLine, digits: int, width: int) -> list[Line]:
 
 
 def _line_rows(line: DiffLine, digits: int, width: int, number: int | None = None) -> list[Line]:
-    """One line after its number and sign."""
+    """Return the rows of one line, after its number and sign."""
     kind = "" if line.kind == "same" else line.kind
     number = number or line.new or line.old
     head: Run = (f"{number:>{digits}} ", f"line-number {kind}".strip())
@@ -82,7 +82,7 @@ def _line_rows(line: DiffLine, digits: int, width: int, number: int | None = Non
 
 
 def _rows_beside(part: Sequence[DiffLine], digits: int, width: int) -> list[Line]:
-    """What was on the left, what is on the right."""
+    """Return rows with the removed lines on the left and the added ones on the right."""
     half = (width - 3) // 2
     if part[0].kind == "same":
         pairs = [(line, line) for line in part]
@@ -101,7 +101,7 @@ def _rows_beside(part: Sequence[DiffLine], digits: int, width: int) -> list[Line
 
 
 def _filled(row: Line | None, width: int) -> tuple[Run, ...]:
-    """A row's runs, filled up to `width` cells."""
+    """Return a row's runs, padded to `width` cells."""
     if row is None:
         return ((" " * width, ""),)
     missing = width - width_of_runs(row.runs)

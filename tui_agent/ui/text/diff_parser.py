@@ -1,4 +1,4 @@
-"""Unified diffs, read: which lines went and came, with what changed inside of them."""
+"""Parser of unified diffs: removed and added lines, with the changed characters inside them."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -17,11 +17,11 @@ DiffKind = Literal["same", "added", "removed", "hunk", "file", "note"]
 Span = tuple[int, int]
 
 MAX_LINES = 20_000
-"""Lines read of a diff; a note tells how many more there are."""
+"""Most lines read of a diff; a note names the number of others."""
 LONGEST_COMPARED = 600
-"""Characters of a line in which changes are looked for."""
+"""Most characters of a line that is compared with its counterpart."""
 MAX_COMPARED = 60
-"""Changed lines in a row of which each is compared with its counterpart."""
+"""Most changed lines in a row of which each is compared with its counterpart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,25 +30,25 @@ class DiffLine:
 
     kind: DiffKind
     text: str
-    """Made safe; a hunk's is what the diff says of where it is."""
+    """Text, safe to show; for a hunk, its position in the file."""
     old: int | None = None
-    """Its number before, from 1."""
+    """Line number in the old file, from 1."""
     new: int | None = None
-    """Its number afterwards."""
+    """Line number in the new file."""
     changes: tuple[Span, ...] = ()
-    """Characters that differ from the line's counterpart; empty where all of it counts."""
+    """Characters that differ from the line's counterpart; empty if the whole line does."""
 
 
 def read_diff(text: str, clean: Callable[[str], str] = sanitise) -> list[DiffLine]:
-    """The lines of a unified diff. Anything that is none becomes notes, so that nothing shown is lost.
+    """Return the lines of a unified diff. Other lines become notes, so that no text is lost.
 
     Args:
-        text: The diff as it came.
-        clean: Makes one line safe to show.
+        text: the diff.
+        clean: makes one line safe to show.
     """
 
     def whole(line: str) -> str:
-        # These characters end a line elsewhere, but not in a diff.
+        # Other functions treat these characters as line ends; a diff does not.
         return clean(line.translate(_INNER_ENDS))
 
     raw = text.split("\n")
@@ -66,7 +66,7 @@ def is_cut(text: str) -> bool:
 
 
 def diff_counts(lines: Sequence[DiffLine]) -> tuple[int, int]:
-    """How many lines came and went."""
+    """Return the numbers of added and removed lines."""
     return sum(line.kind == "added" for line in lines), sum(line.kind == "removed" for line in lines)
 
 
@@ -74,7 +74,7 @@ _INNER_ENDS = {ord(end): escape_of(end) for end in "\r\x0b\x0c\x85"}
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)", re.DOTALL)
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 _LEAST_ALIKE = 0.5
-"""Lines less alike than this are simply other lines."""
+"""Least similarity of lines that are compared; less similar ones are simply other lines."""
 
 
 def _read(raw: Iterator[str], clean: Callable[[str], str]) -> Iterator[DiffLine]:
@@ -123,7 +123,7 @@ def _path(name: str) -> str:
 
 
 def _with_changes(lines: list[DiffLine]) -> Iterator[DiffLine]:
-    """Lines in which each that went is compared with the one that came in its place."""
+    """Yield the lines, with each removed one compared with the one added in its place."""
     place = 0
     while place < len(lines):
         removed = _run(lines, place, "removed")
@@ -140,7 +140,7 @@ def _with_changes(lines: list[DiffLine]) -> Iterator[DiffLine]:
 
 
 def _compared(removed: Sequence[DiffLine], added: Sequence[DiffLine]) -> list[DiffLine]:
-    """Lines that went and came, each of the former with what differs in its counterpart."""
+    """Return removed and added lines, each of them with the characters that differ from its counterpart."""
     lines = [*removed, *added]
     nearest = 0
     for number, before in enumerate(removed):
@@ -163,7 +163,7 @@ def _run(lines: Sequence[DiffLine], place: int, kind: DiffKind) -> list[DiffLine
 
 
 def _changes(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]] | None:
-    """What differs in two lines; None where they are too long or too different to say."""
+    """Return the differences of two lines; None if they are too long or too different."""
     if max(len(before), len(after)) > LONGEST_COMPARED:
         return None
     old, new = _TOKEN.findall(before), _TOKEN.findall(after)
@@ -180,6 +180,6 @@ def _changes(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...
 
 
 def _span(tokens: Sequence[str], start: int, end: int) -> Span:
-    """Characters of some tokens."""
+    """Return the characters of some tokens."""
     first = sum(map(len, tokens[:start]))
     return first, first + sum(map(len, tokens[start:end]))

@@ -1,4 +1,4 @@
-"""Heights of things that stand on each other, and which of them is at a row: what makes a long transcript cheap."""
+"""Heights of stacked blocks, and the block at a row: makes a long transcript cheap."""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from itertools import accumulate
 
 
 class HeightIndex:
-    """A list of heights. Changes cost what stands below them, once, when a row is asked for next."""
+    """A list of heights. After a change, the next query by row adds up the heights below it once."""
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
         self._heights = list(heights)
@@ -17,35 +17,35 @@ class HeightIndex:
 
     @property
     def total(self) -> int:
-        """The sum of all heights."""
+        """Sum of all heights."""
         self._settle()
         return self._ends[-1] if self._ends else 0
 
     def append(self, height: int) -> None:
-        """Adds one below."""
+        """Append a height."""
         self._heights.append(height)
 
     def insert(self, place: int, height: int) -> None:
-        """Adds one above the one at `place`."""
+        """Insert a height before the one at `place`."""
         self._heights.insert(place, height)
         del self._ends[place:]
 
     def remove(self, place: int) -> None:
-        """Takes one out."""
+        """Remove a height."""
         del self._heights[place]
         del self._ends[place:]
 
     def cut(self, length: int) -> None:
-        """Keeps the first `length`."""
+        """Keep the first `length` heights."""
         del self._heights[length:]
         del self._ends[length:]
 
     def height(self, place: int) -> int:
-        """The height of one."""
+        """Return a height."""
         return self._heights[place]
 
     def set(self, place: int, height: int) -> bool:
-        """Changes one; False where it was the same."""
+        """Change a height; return False if it is the same."""
         if self._heights[place] == height:
             return False
         self._heights[place] = height
@@ -53,17 +53,17 @@ class HeightIndex:
         return True
 
     def start(self, place: int) -> int:
-        """The row at which one begins; with `place` the length, the row after all."""
+        """Return the first row of a block; for the length as `place`, the row after all."""
         self._settle()
         return self._ends[place - 1] if place else 0
 
     def find(self, row: int) -> int:
-        """The one that holds a row; those without height hold none. The length, where the row is below all."""
+        """Return the block at a row, never one without height; the length if the row is below all."""
         self._settle()
         return bisect_right(self._ends, max(0, row))
 
     def _settle(self) -> None:
-        """Completes the sums."""
+        """Complete the sums."""
         known = len(self._ends)
         if known < len(self._heights):
             initial = self._ends[-1] if known else 0

@@ -1,4 +1,4 @@
-"""The base of everything that shows rows of styled text: draws only what is in sight, and can be selected from."""
+"""Base of all views of styled rows: draws only visible rows, and supports selection."""
 
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -23,14 +23,14 @@ STYLES = (
     *("you", "assistant", "steer", "thinking", "calls", "notice", "warning", "error", "success", "caret"),
     *("cursor", "found", "found-here", "chip", "label", "key", "exact"),
 )
-"""Names of styles in `styled_lines`; each is a component class `line--NAME`."""
+"""Style names in `styled_lines`; each is a component class `line--NAME`."""
 
 SELECTED = "selected"
-"""The one style that is the screen's own."""
+"""Style that the screen itself defines."""
 
 
 class LineView(ScrollView, can_focus=True, inherit_bindings=False):
-    """Rows of `Line`s. A subclass knows the rows; this knows their colours."""
+    """Rows of `Line`s. A subclass provides the rows, this class their colours."""
 
     ALLOW_SELECT = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"line--{name}" for name in STYLES}
@@ -92,20 +92,20 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def row_width(self) -> int:
-        """Cells a row has."""
+        """Cells of a row."""
         return self.scrollable_content_region.width
 
     @property
     def row_count(self) -> int:
-        """Rows in sight."""
+        """Number of visible rows."""
         return self.scrollable_content_region.height
 
     @abstractmethod
     def line_at(self, row: int) -> Line | None:
-        """A row as it is drawn; None below all."""
+        """Return a row to draw; None below the last one."""
 
     def render_line(self, y: int) -> Strip:
-        """One row of the widget."""
+        """Return one row of the widget."""
         row, width = y + self.scroll_offset.y, self.size.width
         line = self.line_at(row)
         if line is None:
@@ -119,23 +119,23 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return self._strip(line, width).apply_offsets(0, row)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The text of a selection, without margins, its lines as they were before they were wrapped."""
+        """Return the selected text without margins, with its lines as before wrapping."""
         first = selection.start.y if selection.start is not None else 0
         last = selection.end.y if selection.end is not None else int(self.virtual_size.height) - 1
         return copied_text(list(self._selected(selection, first, last))), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:
-        """Draws the selection."""
+        """Draw the selection."""
         self.refresh()
 
     def notify_style_update(self) -> None:
-        """Forgets colours after a change of theme or focus."""
+        """Drop cached colours after a change of theme or focus."""
         super().notify_style_update()
         self._styles.clear()
         self._strips.clear()
 
     def style_named(self, name: str) -> Style:
-        """The colours of a style name."""
+        """Return the colours of a style name."""
         found = self._styles.get(name)
         if found is None:
             words = name.split()
@@ -147,27 +147,27 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return found
 
     def set_rows(self, total: int) -> None:
-        """Tells how many rows there are. Nothing around the view moves, so no layout is made."""
+        """Set the number of rows without a layout: nothing around the view moves."""
         if self.count_rows(total):
             self._scroll_update(self.virtual_size)
 
     def count_rows(self, total: int) -> bool:
-        """The same but for the scrollbar, which is drawn later; False where nothing changed."""
+        """Set the number of rows and draw the scrollbar later; return False if nothing changed."""
         size = Size(self.row_width, total)
         if size == self.virtual_size:
             return False
-        # Read from a class, the descriptor is what its type calls only one of two things.
+        # Read from a class, a descriptor has two possible types, of which pyright must know one.
         self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), size)
         return True
 
     def refresh_rows(self, first: int) -> None:
-        """Draws the rows in sight from one on."""
+        """Draw the visible rows from one row on."""
         y = max(0, first - self.scroll_offset.y)
         if y < self.size.height:
             self.refresh(Region(0, y, self.size.width, self.size.height - y))
 
     def _strip(self, line: Line, width: int) -> Strip:
-        """A row as cells."""
+        """Return a row as cells."""
         key = id(line)
         cached = self._strips.get(key)
         if cached is not None and cached[0] is line and cached[1].cell_length == width:

@@ -1,4 +1,4 @@
-"""Rows that are made for a width all at once: what dialogs and pages show."""
+"""A view of rows that are built for a width all at once, for dialogs and pages."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from .line_view import LineView
 from .styled_lines import NARROWEST, Line
 
 Build: TypeAlias = Callable[[int], Sequence[Line]]
-"""Makes the rows for a width in cells."""
+"""Builds the rows for a width in cells."""
 
 
 class RowsView(LineView):
-    """Scrollable rows that remember whether they were read to the end."""
+    """Scrollable rows that know if they were read to the end."""
 
     @dataclass
     class Moved(Message):
-        """Other rows are in sight, or everything was read."""
+        """Other rows are visible, or all rows were read."""
 
         view: "RowsView"
 
@@ -39,21 +39,21 @@ class RowsView(LineView):
 
     @property
     def total(self) -> int:
-        """All rows."""
+        """Number of all rows."""
         return len(self._lines)
 
     @property
     def rows_below(self) -> int:
-        """Rows below what is in sight."""
+        """Number of rows below the visible ones."""
         return max(0, self.total - self.scroll_offset.y - self.row_count)
 
     @property
     def read_to_end(self) -> bool:
-        """Whether the last row was drawn, and before it every other one, each after the one above it."""
+        """True if the last row was drawn, and every other one before it, each after the one above it."""
         return self._read_all
 
     def show(self, build: Build, *, anew: bool = False) -> None:
-        """Shows other rows; `anew` for another text, which begins at its top and is unread."""
+        """Show other rows; `anew` for another text, which starts at its top and is unread."""
         self._build = build
         if anew:
             self._read_to, self._read_all = 0, False
@@ -61,17 +61,17 @@ class RowsView(LineView):
         self._make()
 
     def read_on(self, rows: int) -> None:
-        """Moves down by some rows, at once, but over nothing that was not drawn yet: keys may come faster than that."""
+        """Scroll down by some rows at once, but never past undrawn rows: keys may come faster than drawing."""
         top = self.scroll_offset.y
         target = top + rows if top > self._read_to else min(top + rows, self._read_to)
         self.scroll_to(y=target, animate=False, immediate=True)
 
     def line_at(self, row: int) -> Line | None:
-        """A row."""
+        """Return a row."""
         return self._lines[row] if 0 <= row < len(self._lines) else None
 
     def render_line(self, y: int) -> Strip:
-        """One row of the widget; only what is drawn counts as read, and what was jumped over does not."""
+        """Return one row of the widget; only drawn rows count as read, not skipped ones."""
         if y + self.scroll_offset.y == self._read_to < self.total:
             self._read_to += 1
             if self._read_to == self.total and not self._read_all:
@@ -80,11 +80,11 @@ class RowsView(LineView):
         return super().render_line(y)
 
     def on_resize(self, event: Resize) -> None:
-        """Fits the rows to another width."""
+        """Build the rows for the new width."""
         self._make()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Tells that other rows are in sight."""
+        """Post that other rows are visible."""
         super().watch_scroll_y(old_value, new_value)
         self.post_message(self.Moved(self))
 

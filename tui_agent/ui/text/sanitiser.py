@@ -1,7 +1,7 @@
-"""The one border text from outside crosses to reach the screen (safety promise 17).
+"""The one way for outside text to the screen (safety promise 17).
 
-Nothing of it acts: control sequences are dropped, and what hides or reorders characters is shown as a visible escape.
-`sanitise` is for reading, `visible` for deciding: there, two different texts never look the same.
+No outside text controls the terminal: control sequences are dropped, and characters that hide or reorder others become
+visible escapes. `sanitise` is for reading, `visible` for decisions: there, two different texts never look the same.
 """
 
 import re
@@ -17,23 +17,23 @@ TAB = 4
 """Width of a tab stop in cells."""
 ELLIPSIS = "…"
 MAX_MARKS = 4
-"""Combining marks shown on one character; more would only hide what is around."""
+"""Most combining marks shown on one character; more would only cover its neighbours."""
 LONG_BLANK = 40
-"""A run of as many blanks is counted rather than shown where two texts may not look the same."""
+"""Length of a run of blanks that `visible` counts rather than shows."""
 TAB_SIGN = "⇥"
-"""Shows a tab where two texts may not look the same; a literal one is escaped there."""
+"""Sign of a tab in `visible`, which escapes a literal one."""
 WRAP_SIGN = "↪"
-"""Begins a row that continues the line above where two texts may not look the same; a literal one is escaped, too."""
+"""Sign of a row that continues the line above, in visible text; a literal one is escaped, too."""
 
 
 def sanitise(text: str) -> str:
-    """Text that is safe to show and reads as it was meant.
+    """Return text that is safe to show and reads as intended.
 
-    Line by line: `sanitise(a + "\\n" + b)` is `sanitise(a) + "\\n" + sanitise(b)` unless a line feed follows a carriage
-    return, so that text which streams in can be cleaned as its lines complete. Control sequences go, ended or not (an
-    unended one takes its line); a lone carriage return begins a line, tabs become blanks, format, private, unassigned
-    and zero-width characters become escapes such as `\\u202e`. Emoji joiners and presentation marks go without a
-    trace, the no-break blanks and the wide blank of ordinary typography become blanks.
+    Works line by line: `sanitise(a + "\\n" + b)` is `sanitise(a) + "\\n" + sanitise(b)` unless a line feed follows a
+    carriage return, so that streamed text can be cleaned as its lines complete. Control sequences are dropped, ended or
+    not (an unended one takes its line with it); a lone carriage return begins a line, tabs become blanks, format,
+    private, unassigned and zero-width characters become escapes such as `\\u202e`. Emoji joiners and presentation marks
+    are dropped; the no-break blanks and the wide blank of ordinary typography become blanks.
     """
     if _NOT_PLAIN.search(text) is None:
         return text
@@ -50,12 +50,12 @@ def with_controls(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Text in which everything can be seen; different texts give different ones (safety promise 17).
+    """Return text in which every character is visible; different texts give different results (safety promise 17).
 
-    Only line feeds stay as they are, but for those at the end, which are `\\n`. Other control, format and unusual
+    Only line feeds stay unchanged, except for those at the end, which become `\\n`. Other control, format and unusual
     characters are escapes such as `\\x1b` or `\\u202e`, and so are combining marks on nothing, or too many on one
     character; trailing blanks are `\\x20`, several of them or many in a row `\\x20{80}`; a tab is `⇥` and three blanks.
-    A backslash is doubled where it could be taken for one of these. Letters that pass for ASCII ones in a word of ASCII
+    A backslash is doubled if it could be taken for one of these. Letters that look like ASCII ones in a word of ASCII
     letters are escaped, too.
     """
     body = text.rstrip("\n")
@@ -83,7 +83,7 @@ def visible(text: str) -> str:
 
 
 def with_escapes(text: str, escape: Callable[[str], str] = escape_of) -> str:
-    """Return text for an editor, with an escape for each character that cannot be seen.
+    """Return text for an editor, with an escape for each invisible character.
 
     Unlike in text for reading, nothing is dropped: joiners and control sequences are escapes, and so are combining
     marks beyond the allowed number on one character. Line feeds, tabs and the blanks of typography stay.
@@ -101,7 +101,7 @@ def with_escapes(text: str, escape: Callable[[str], str] = escape_of) -> str:
 
 
 def one_line(text: str, width: int) -> str:
-    """Text as one row of at most `width` cells: sanitised, blanks and line ends as one blank, cut with `…`."""
+    """Return text as one row of at most `width` cells: sanitised, each run of blanks as one blank, cut with `…`."""
     head = text[: max(0, width) * 8 + 256]
     shown = " ".join(sanitise(head).split())
     if len(head) < len(text):
@@ -118,7 +118,7 @@ def ends_of(text: str, most: int) -> str:
 
 
 def clip(text: str, width: int) -> str:
-    """As much of a sanitised text as fits `width` cells, with `…` in the last one where something is missing."""
+    """Return as much of a sanitised text as fits `width` cells, with `…` in the last one if something is cut."""
     if text.isascii():
         if len(text) <= width:
             return text
@@ -130,7 +130,7 @@ def clip(text: str, width: int) -> str:
 
 
 def cut_at(text: str, width: int) -> int:
-    """How many characters of a sanitised text fit in `width` cells; marks stay with their character."""
+    """Return how many characters of a sanitised text fit in `width` cells; marks stay with their character."""
     if text[: width + 1].isascii():
         return min(len(text), max(0, width))
     taken = 0
@@ -148,14 +148,14 @@ def cells_of(character: str) -> int:
 
 
 def settle(text: str) -> str:
-    """Output in which each line is as its last carriage return left it, as a terminal shows progress."""
+    """Return output with each line as its last carriage return left it, as a terminal shows progress."""
     if "\r" not in text:
         return text
     return "\n".join(_last_state(line) for line in text.split("\n"))
 
 
 def foreign_scripts(text: str) -> tuple[str, ...]:
-    """The scripts of the letters of a text that are not Latin, by their names, such as `Cyrillic`."""
+    """Return the names of the non-Latin scripts among the letters of a text, such as `Cyrillic`."""
     if text.isascii():
         return ()
     letters = {character for character in set(text) if not character.isascii() and character.isalpha()}
@@ -171,9 +171,9 @@ _SEQUENCE = re.compile(
 )
 _LINE_END = re.compile(r"[\x0b\x0c\x85]")
 _LOOK_ALIKES = frozenset("\u037e\u00b4\u02cb\u02d0\u01c0\u2010\u2011\u2024\u2044\u2215\u2223\u2212\u2236\u223c\ua789")
-"""Signs that pass for `;`, `'`, `` ` ``, `:`, `|`, `-`, `.`, `/`, `~`."""
+"""Characters that look like `;`, `'`, `` ` ``, `:`, `|`, `-`, `.`, `/`, `~`."""
 _MUCH = 4_096
-"""Length of a text from which it pays to build a pattern of its own."""
+"""Length of a text from which a pattern of its own pays."""
 _BLANKS = rf"\ ++(?=\n|\Z)|\ {{{LONG_BLANK},}}+"
 _MOSTLY_SHOWN = rf"(?P<backslashes>\\+)|(?P<tab>\t)|(?P<blanks>{_BLANKS})"
 _SHOWN = re.compile(rf"{_MOSTLY_SHOWN}|(?P<odd>[^\n\x20-\x7e])")
@@ -182,13 +182,13 @@ _WORD = re.compile(r"\w+")
 
 
 def _drop_controls(text: str) -> str:
-    """Without sequences and control characters but line feeds and tabs."""
+    """Return the text without control sequences and without control characters except line feeds and tabs."""
     text = _SEQUENCE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     return _CONTROL.sub("", _LINE_END.sub("\n", text))
 
 
 def _show_unseen(text: str) -> str:
-    """With everything that cannot be seen as an escape."""
+    """Return the text with an escape for every invisible character."""
     text = without_joiners(text)
     characters = {character for character in set(text) if not character.isascii()}
     table = {ord(character): _shown_as(character) for character in characters if is_invisible(character)}
@@ -215,7 +215,7 @@ def _is_mark(character: str) -> bool:
 
 
 def _deceiving(text: str) -> frozenset[str]:
-    """The characters of a text that pass for others in it."""
+    """Return the characters of a text that look like others in it."""
     found = {character for character in set(text) if character in _LOOK_ALIKES or character in (TAB_SIGN, WRAP_SIGN)}
     if not unicodedata.is_normalized("NFC", text):
         found |= {character for character in set(text) if _composes(character)}
@@ -226,13 +226,13 @@ def _deceiving(text: str) -> frozenset[str]:
 
 
 def _composes(character: str) -> bool:
-    """Whether a character is one of several spellings of the same sign."""
+    """Return True if a character is one of several encodings of the same sign."""
     return not character.isascii() and (_is_mark(character) or not unicodedata.is_normalized("NFC", character))
 
 
 @lru_cache(maxsize=4096)
 def _script(letter: str) -> str:
-    """The first word of a letter's name, which is its script for all that matter here."""
+    """Return the first word of a letter's name, which names its script well enough here."""
     return unicodedata.name(letter, "UNKNOWN").split()[0]
 
 
@@ -256,7 +256,7 @@ def _loose_marks(text: str, hidden: frozenset[str]) -> frozenset[int]:
 
 
 def _escape_follows(body: str, end: int, hidden: frozenset[str], loose: frozenset[int]) -> bool:
-    """Whether what follows a run of backslashes is shown as an escape, or reads like one."""
+    """Return True if the characters after a run of backslashes are an escape, or look like one."""
     following = body[end]
     if end in loose:
         return True
@@ -266,6 +266,6 @@ def _escape_follows(body: str, end: int, hidden: frozenset[str], loose: frozense
 
 
 def _last_state(line: str) -> str:
-    """What a terminal shows of a line with carriage returns: what was written last."""
+    """Return what a terminal shows of a line with carriage returns: the characters written last."""
     states = line.rstrip("\r").split("\r")
     return states[-1] if states else line

@@ -1,7 +1,7 @@
-"""Rows of styled text, and how text is cut into them. Pure: a style is a name, the widget knows its colours.
+"""Rows of styled text, and wrapping of text into rows. Pure: a style is a name, the widget knows its colours.
 
-A style name is one or more words of `line_view.LineView`'s component classes, such as `strong code`; text in runs was
-sanitised before it came here.
+A style name is one or more of the component classes of `line_view.LineView`, such as `strong code`. Text in runs is
+already sanitised.
 """
 
 import re
@@ -17,7 +17,7 @@ Run: TypeAlias = tuple[str, str]
 """Text and its style name; the empty name is plain."""
 
 NARROWEST = 8
-"""Layouts count with at least as many cells; what is narrower cuts rows off."""
+"""Least cells that layouts assume; a narrower window cuts rows off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class Line:
 
     runs: tuple[Run, ...] = ()
     joint: str | None = None
-    """What stood between it and the row above where both were one line: a blank or nothing. None: it begins a line."""
+    """Text between it and the row above in the unwrapped line: a blank or nothing. None: it begins a line."""
     indent: int = 0
-    """Characters at its beginning that are not text: left out when copied."""
+    """Number of characters at its beginning that are not text and not copied."""
     fill: str = ""
     """Style of the cells after its end."""
 
@@ -38,48 +38,48 @@ class Line:
         return "".join(text for text, _ in self.runs)
 
     def prefixed(self, *prefix: Run) -> "Line":
-        """The same row after a margin that is not text."""
+        """Return the row after a margin that is not text."""
         return replace(self, runs=(*prefix, *self.runs), indent=self.indent + sum(len(text) for text, _ in prefix))
 
     def styled(self, style: str) -> "Line":
-        """Return the same row with a style beneath those of its runs."""
+        """Return the row with a style beneath those of its runs."""
         return replace(self, runs=tuple((text, f"{style} {inner}".strip()) for text, inner in self.runs))
 
 
 def plain_line(text: str, style: str = "", *, fill: str = "") -> Line:
-    """A row of one run."""
+    """Return a row of one run."""
     return Line(((text, style),) if text else (), fill=fill)
 
 
 def text_of_runs(runs: Iterable[Run]) -> str:
-    """The characters of some runs."""
+    """Return the characters of some runs."""
     return "".join(text for text, _ in runs)
 
 
 def width_of_runs(runs: Iterable[Run]) -> int:
-    """The cells some runs take."""
+    """Return the number of cells of some runs."""
     return sum(cell_len(text) for text, _ in runs)
 
 
 def wrapped(runs: Sequence[Run], width: int) -> list[Line]:
-    """Runs as rows of at most `width` cells, broken between words where it can be; line feeds end rows."""
+    """Return runs as rows of at most `width` cells, broken between words if possible; line feeds end rows."""
     return _rows(runs, max(width, NARROWEST), _word_breaks)
 
 
 def folded(runs: Sequence[Run], width: int) -> list[Line]:
-    """Runs as rows of at most `width` cells, broken anywhere: every blank stays to be seen; line feeds end rows."""
+    """Return runs as rows of at most `width` cells, broken anywhere: every blank stays visible; line feeds end rows."""
     return _rows(runs, max(width, NARROWEST), _cell_breaks)
 
 
 def styled_over(runs: Sequence[Run], start: int, end: int, style: str) -> tuple[Run, ...]:
-    """Runs with `style` added from character `start` to before `end`."""
+    """Return runs with `style` added from character `start` to before `end`."""
     before, rest = _split(runs, start)
     middle, after = _split(rest, max(0, end - start))
     return (*before, *((text, f"{old} {style}".strip()) for text, old in middle), *after)
 
 
 def clipped(runs: Sequence[Run], width: int) -> tuple[Run, ...]:
-    """As many runs as fit `width` cells; the last cell is `…` where something is missing."""
+    """Return as many runs as fit `width` cells; the last cell is `…` if something is cut."""
     if width_of_runs(runs) <= width:
         return tuple(runs)
     if width < 1:
@@ -89,7 +89,7 @@ def clipped(runs: Sequence[Run], width: int) -> tuple[Run, ...]:
 
 
 def prefixed_lines(lines: Iterable[Line], first: Sequence[Run], others: Sequence[Run]) -> list[Line]:
-    """Rows after a margin; that of the first row may be another one and, as a list's marker, is text."""
+    """Return rows after a margin; the first row's margin may differ and, as the marker of a list, is text."""
     result: list[Line] = []
     for number, line in enumerate(lines):
         result.append(line.prefixed(*others) if number else replace(line, runs=(*first, *line.runs)))
@@ -97,7 +97,7 @@ def prefixed_lines(lines: Iterable[Line], first: Sequence[Run], others: Sequence
 
 
 def copied_text(lines: Sequence[tuple[Line, int, int | None]]) -> str:
-    """The text of some rows, each from one character to before another, as it was before it was wrapped."""
+    """Return the text of some rows, each from one character to before another, as before wrapping."""
     text = ""
     for number, (line, start, end) in enumerate(lines):
         if number:
@@ -107,7 +107,7 @@ def copied_text(lines: Sequence[tuple[Line, int, int | None]]) -> str:
 
 
 def _rows(runs: Sequence[Run], width: int, breaks: "_Breaks") -> list[Line]:
-    """Rows of runs that `breaks` cuts."""
+    """Return rows of runs, cut by `breaks`."""
     lines: list[Line] = []
     for paragraph in _paragraphs(runs):
         text, joint = text_of_runs(paragraph), None
@@ -138,7 +138,7 @@ def _cut(runs: Sequence[Run], places: Sequence[int]) -> Iterator[Sequence[Run]]:
 
 
 def _paragraphs(runs: Sequence[Run]) -> list[list[Run]]:
-    """Runs cut at line feeds; there is always one paragraph, maybe an empty one."""
+    """Return runs cut at line feeds: always at least one paragraph, maybe an empty one."""
     paragraphs: list[list[Run]] = [[]]
     for text, style in runs:
         first, *others = text.split("\n")
@@ -149,7 +149,7 @@ def _paragraphs(runs: Sequence[Run]) -> list[list[Run]]:
 
 
 def _split(runs: Sequence[Run], place: int) -> tuple[list[Run], list[Run]]:
-    """Runs before and from a character on."""
+    """Return the runs before a character and from it on."""
     before: list[Run] = []
     for number, (text, style) in enumerate(runs):
         if place >= len(text):
@@ -163,7 +163,7 @@ def _split(runs: Sequence[Run], place: int) -> tuple[list[Run], list[Run]]:
 
 
 def _without_end(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Runs without blanks at their end."""
+    """Return runs without blanks at their end."""
     kept = list(runs)
     while kept and not kept[-1][0].rstrip(" "):
         kept.pop()
@@ -182,7 +182,7 @@ class _Breaks:
     words: bool
 
     def offsets(self, text: str, width: int) -> list[int]:
-        """Characters at which new rows begin, ascending, without 0."""
+        """Return the characters at which new rows begin, ascending, without 0."""
         if text.isascii():
             if len(text) <= width:
                 return []
@@ -198,7 +198,7 @@ _cell_breaks = _Breaks(words=False)
 
 
 def _word_offsets(text: str, width: int) -> list[int]:
-    """Breaks before words that do not fit; words wider than a row are broken inside."""
+    """Return breaks before words that do not fit; words wider than a row are broken inside."""
     offsets: list[int] = []
     used = 0
     cells = len if text.isascii() else cell_len
@@ -219,7 +219,7 @@ def _word_offsets(text: str, width: int) -> list[int]:
 
 
 def _fold_offsets(text: str, width: int, used: int) -> tuple[list[int], int]:
-    """Breaks wherever a row is full, and the cells of the last row."""
+    """Return breaks wherever a row is full, and the cells of the last row."""
     if text.isascii():
         places = list(range(width, len(text), width))
         return places, used + len(text) - (places[-1] if places else 0)

@@ -1,1 +1,1 @@
-"""The conversation pane: parts, search and scrolling."""
+"""Conversation pane: parts, search and scrolling."""

@@ -1,4 +1,4 @@
-"""The part of the fold that is the model's answers: they stream, may be thrown away, and end as one whole message."""
+"""Fold of the model's responses: they stream, may be discarded, and end as one complete message."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,44 +15,44 @@ from .transcript_parts import BODY, HeadingPart, NotePart, TextPart
 
 @dataclass(slots=True)
 class Answer:
-    """An assistant message that is being told, and its parts in order."""
+    """An assistant message that is streaming, and its parts in order."""
 
     parts: list[Part] = field(default_factory=list[Part])
     heading: HeadingPart | None = None
     thinking: ThinkingPart | None = None
     text: MarkdownPart | None = None
     preparing: TextPart | None = None
-    """Says that a call is being written, which may take a while."""
+    """Note that a call is being written, which may take a while."""
     prepared: int = 0
-    """Characters of calls told so far."""
+    """Characters of calls received so far."""
 
     @property
     def gap(self) -> bool:
-        """Whether its next part begins after an empty row: not right under its heading."""
+        """True if its next part begins after an empty row: not directly under the heading."""
         return self.heading is None or self.parts[-1:] != [self.heading]
 
 
 class AnswerFold:
-    """The answers that are open, in the order they began."""
+    """Open responses, in the order they began."""
 
     def __init__(self, transcript: Transcript) -> None:
         self.speaking = False
-        """Whether the last who spoke was the model, so that its next message needs no heading."""
+        """True if the last message is the model's, so that its next one needs no heading."""
         self._transcript = transcript
         self._open: dict[str, Answer] = {}
 
     @property
     def newest(self) -> Answer | None:
-        """The answer that began last and is not complete."""
+        """Newest open response."""
         return next(reversed(self._open.values()), None)
 
     def growing(self) -> Iterator[MarkdownPart | ThinkingPart]:
-        """The parts that text is fed to."""
+        """Yield the parts that are receiving text."""
         for answer in self._open.values():
             yield from filter(None, (answer.thinking, answer.text))
 
     def begin(self, message_id: str) -> Answer:
-        """An answer begins."""
+        """Begin a response."""
         answer = self._open[message_id] = Answer()
         if not self.speaking:
             answer.heading = HeadingPart("Assistant", "assistant", waiting=True)
@@ -61,7 +61,7 @@ class AnswerFold:
         return answer
 
     def grow(self, event: MessageDelta) -> None:
-        """More of an answer."""
+        """Add streamed content to a response."""
         answer = self._open.get(event.message_id) or self.begin(event.message_id)
         match event.kind:
             case "text":
@@ -78,7 +78,7 @@ class AnswerFold:
                 self._prepare(answer, len(event.delta))
 
     def end(self, message_id: str, message: AssistantMessage) -> None:
-        """An answer is complete: what was told so far is replaced where the whole says otherwise."""
+        """Complete a response; parts that differ from the final message are replaced."""
         answer = self._open.get(message_id) or self.begin(message_id)
         self.drop(answer, answer.preparing)
         thinking, text = _thinking_of(message), _text_of(message)
@@ -87,12 +87,12 @@ class AnswerFold:
             self.append(answer, answer.thinking)
         if text != (answer.text.text if answer.text else ""):
             self._rewrite(answer, text)
-        if (words := truncation_text(message.stop_reason)) is not None:
-            self.append(answer, NotePart("warning", words))
+        if (warning := truncation_text(message.stop_reason)) is not None:
+            self.append(answer, NotePart("warning", warning))
         self._close(message_id)
 
     def discard(self, message_id: str) -> list[Part]:
-        """An answer is thrown away; nothing of it stays. Returns the parts that are gone."""
+        """Discard a response and return its parts, which are removed."""
         answer = self._open.pop(message_id, None)
         if answer is None:
             return []
@@ -103,21 +103,21 @@ class AnswerFold:
         return gone
 
     def close(self) -> None:
-        """Nothing more comes: what is open stays as it is."""
+        """End streaming; open parts stay as they are."""
         for message_id in list(self._open):
             answer = self._open[message_id]
             self.drop(answer, answer.preparing)
             self._close(message_id)
 
     def append(self, answer: Answer, part: Part, after: Part | None = None) -> None:
-        """Puts a part under the others of its message, or under one of them."""
+        """Add a part below the other parts of its message, or below a given one."""
         place = len(answer.parts) if after is None else answer.parts.index(after) + 1
         self._transcript.add(part, answer.parts[place - 1] if place else None)
         answer.parts.insert(place, part)
         self._stop_waiting(answer)
 
     def drop(self, answer: Answer, part: Part | None) -> None:
-        """Takes a part of an answer out."""
+        """Remove a part of a response."""
         if part is not None:
             answer.parts.remove(part)
             self._transcript.remove(part)
@@ -126,16 +126,16 @@ class AnswerFold:
 
     def _prepare(self, answer: Answer, length: int) -> None:
         answer.prepared += length
-        words = f"… prepares a call ({bytes_text(answer.prepared)})"
+        text = f"… prepares a call ({bytes_text(answer.prepared)})"
         if answer.preparing is None:
-            answer.preparing = TextPart(words, "muted")
+            answer.preparing = TextPart(text, "muted")
             self.append(answer, answer.preparing)
         else:
-            answer.preparing.replace(words)
+            answer.preparing.replace(text)
             self._transcript.refresh(answer.preparing)
 
     def _rewrite(self, answer: Answer, text: str) -> None:
-        """Puts another text in the place of the one that was told, or under the other parts."""
+        """Replace the text of a part by the final one, or add it below the other parts."""
         old = answer.text
         answer.text = MarkdownPart(text, gap=old.gap if old else answer.gap, margin=BODY) if text else None
         if answer.text is not None:
@@ -151,7 +151,7 @@ class AnswerFold:
                 self._transcript.refresh(part)
 
     def _stop_waiting(self, answer: Answer, *, closed: bool = False) -> None:
-        """Takes the caret off the heading once there is something under it."""
+        """Remove the caret from the heading once a part stands below it."""
         heading = answer.heading
         if heading is not None and heading.waiting and (closed or len(answer.parts) > 1):
             heading.waiting = False
@@ -160,12 +160,12 @@ class AnswerFold:
 
 
 def _text_of(message: AssistantMessage) -> str:
-    """What a message says: its texts as paragraphs; a single one exactly as it is."""
+    """Return the text of a message: its text blocks as paragraphs; a single block unchanged."""
     return "\n\n".join(block.text for block in message.content if isinstance(block, TextBlock) and block.text.strip())
 
 
 def _thinking_of(message: AssistantMessage) -> str:
-    """The reasoning of a message; where it is encrypted, that."""
+    """Return the reasoning of a message, with a note in place of encrypted reasoning."""
     blocks = [block for block in message.content if isinstance(block, ThinkingBlock)]
     thoughts = [block.thinking or ("(encrypted)" if block.redacted else "") for block in blocks]
     return "\n\n".join(filter(None, thoughts))

@@ -1,4 +1,4 @@
-"""What a call changed in files, as a part of the conversation: one file with its difference, several in a row."""
+"""Part of the conversation with the files that a call changed: one file with its diff, several as a row."""
 
 from dataclasses import replace
 
@@ -13,26 +13,26 @@ from .transcript_model import Part
 from .transcript_parts import BODY
 
 MAX_DIFF_ROWS = 24
-"""Rows shown of the change of one file; the call's page has all of it."""
+"""Most rows shown of one file's diff; the call's detail page shows all."""
 MAX_FILES = 100
-"""Files listed; the others are counted."""
+"""Most files listed; others are counted."""
 MAX_FILES_WITH_DIFF = 12
-"""Files whose difference is shown once the part is opened; of the others there are their counts."""
+"""Most files whose diff is shown in an opened part; others have only their counts."""
 
 MAX_DIFF_CHARACTERS = 20_000
-"""Characters of a diff that are read for its first rows."""
+"""Most characters of a diff that are parsed for its first rows."""
 
 _LONGEST_TEXT = 200_000
 _NAMES_IN_A_ROW = 20
 
 
 class ChangedFilesPart(Part):
-    """The files a call changed. Several are one row until it is opened."""
+    """Files that a call changed. Several are one row until the user opens the part."""
 
     def __init__(self, call_id: str, tool: str) -> None:
         super().__init__(gap=True)
         self.opened = False
-        """Whether the differences of several files are shown."""
+        """True if the diffs of several files are shown."""
         self._call_id = call_id
         self._tool = tool
         self._files: list[FileChange] = []
@@ -41,16 +41,16 @@ class ChangedFilesPart(Part):
 
     @property
     def text(self) -> str:
-        """Paths and differences."""
+        """Paths and diffs."""
         return "\n".join(f"{file.path}\n{file.diff}" for file in self._files)
 
     @property
     def call_ids(self) -> tuple[str, ...]:
-        """The call that made the changes."""
+        """Id of the call that made the changes."""
         return (self._call_id,) if self._call_id else ()
 
     def add(self, file: FileChange) -> None:
-        """Takes one more file in."""
+        """Add a file."""
         self._count += 1
         self._added += file.added
         self._removed += file.removed
@@ -61,7 +61,7 @@ class ChangedFilesPart(Part):
         self.changed()
 
     def toggle(self) -> bool:
-        """Opens or closes the list of several files; a single one is always shown."""
+        """Open or close the list of several files; a single one is always shown."""
         if self._count < 2:
             return False
         self.opened = not self.opened
@@ -69,14 +69,14 @@ class ChangedFilesPart(Part):
         return True
 
     def estimate(self, width: int) -> int:
-        """About how many rows it has."""
+        """Return about how many rows the part has."""
         if self._count > 1 and not self.opened:
             return 1
         shown = self._files[:MAX_FILES_WITH_DIFF]
         return len(self._files) + sum(min(file.diff.count("\n"), MAX_DIFF_ROWS + 1) for file in shown)
 
     def layout(self, width: int) -> list[Line]:
-        """One file with its first rows; of several a row, and below it each with its first rows where it is opened."""
+        """Return one file with its first rows, or a row for several files and, if opened, each with its first rows."""
         if self._count < 2:
             return [row for file in self._files for row in self._file_rows(file, width, one_line(self._tool, 24))]
         head: list[Run] = [(f"{BODY}{'▾' if self.opened else '▸'} ", "calls"), (one_line(self._tool, 24), "strong")]
@@ -97,7 +97,7 @@ class ChangedFilesPart(Part):
         return [(f"  +{self._added}", "success"), (f" −{self._removed}", "error")]
 
     def _file_rows(self, file: FileChange, width: int, tool: str, *, with_diff: bool = True) -> list[Line]:
-        """What happened to a file, and its first changed rows."""
+        """Return what happened to a file, and its first changed rows."""
         head: list[Run] = [(BODY, ""), *(((tool, "strong"), ("  ", "")) if tool else (("  ", ""),))]
         lines = read_diff(file.diff[:MAX_DIFF_CHARACTERS]) if file.diff and with_diff else []
         is_whole = len(file.diff) < MAX_DIFF_CHARACTERS

@@ -1,7 +1,7 @@
 """The conversation: one widget that draws rows, so that ten thousand messages scroll and grow like ten.
 
-It changes through `apply` only. Text that streams in is flushed at a fixed rate by a timer that stands while nothing
-changes. It follows the end as long as the reader is there; elsewhere it says how much is new.
+It changes through `apply` only. A timer flushes streamed text at a fixed rate and is paused while nothing changes. The
+view follows the end while the user is there; elsewhere it shows how much is new below.
 """
 
 import asyncio
@@ -25,15 +25,15 @@ from .transcript_search import TranscriptSearch
 from .transcript_view import TranscriptView
 
 FLUSH_SECONDS = 1 / 15
-"""Least time between two flushes."""
+"""Least seconds between two flushes."""
 BAR_SECONDS = 0.5
-"""Time between two drawings of the scrollbar while text streams in."""
+"""Seconds between two updates of the scrollbar while text streams."""
 IDLE_SHARE = 4
-"""A flush that took long is followed by as many times its length of rest."""
+"""Pause after a slow flush, as a multiple of its duration."""
 
 
 class Conversation(TranscriptView):
-    """Everything that was said and done."""
+    """All messages, notes and calls of the session."""
 
     HANDLED_EVENTS: ClassVar[frozenset[type[AgentEvent]]] = HANDLED_EVENTS
     FOCUS_ON_CLICK = False
@@ -41,13 +41,13 @@ class Conversation(TranscriptView):
 
     @dataclass
     class CallsSelected(Message):
-        """A person wants to see these calls."""
+        """The user opens these calls in the panel."""
 
         call_ids: tuple[str, ...]
 
     @dataclass
     class SearchRequested(Message):
-        """A person wants to find something."""
+        """The user starts a search."""
 
     @dataclass
     class SearchCounted(Message):
@@ -57,7 +57,7 @@ class Conversation(TranscriptView):
 
     @dataclass
     class SearchClosed(Message):
-        """A person found what they looked for, or not."""
+        """The search has ended."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -73,16 +73,16 @@ class Conversation(TranscriptView):
     # --- what comes in ------------------------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
-        """Makes the flush timer; it stands as long as nothing came."""
+        """Create the flush timer, paused."""
         super().on_mount()
         self._timer = self.set_interval(FLUSH_SECONDS, self._tick, pause=not self._unflushed)
 
     def apply(self, envelope: Envelope) -> None:
-        """Takes one event; the screen follows with the next flush."""
+        """Apply one event; the screen shows it after the next flush."""
         if isinstance(envelope.event, SessionSwitched):
             self.clear()
         if isinstance(envelope.event, SessionRewound):
-            # Parts may go: nothing points at one any more.
+            # Parts may be removed, so the keyboard's part is dropped.
             self._current, self._search, self._found_row = None, None, None
         self._fold.apply(envelope)
         self._flush_soon()
@@ -98,25 +98,25 @@ class Conversation(TranscriptView):
         self._flush_soon()
 
     def clear(self) -> None:
-        """Forgets the conversation."""
+        """Remove everything."""
         self._follows = True
         self.show(TranscriptFold(Transcript()))
 
     def show(self, fold: TranscriptFold) -> None:
-        """Shows another conversation, or more of the same: a reader who is not at its end stays as far from it."""
+        """Show another transcript, or a longer one of this session; a reader above the end keeps the distance to it."""
         self.show_transcript(fold.transcript)
         self._fold, self._current, self._found_row = fold, None, None
         self._search = TranscriptSearch(self.transcript, self._search.query) if self._search is not None else None
         self._flush_soon()
 
     def flush(self) -> None:
-        """Brings everything that came to the screen."""
+        """Show all changes now."""
         self._unflushed = False
         self._flush_slice()
         self.show_scrollbar()
 
     def _flush_slice(self) -> None:
-        """Read a slice of what came and draw it; schedule another flush if there is more."""
+        """Read and draw a slice of the changes; schedule another flush if there are more."""
         more = self._fold.flush() or self.read_on()
         more = self._count_on() or more
         self.show_changes()
@@ -124,8 +124,8 @@ class Conversation(TranscriptView):
             self._flush_soon()
 
     def _tick(self) -> None:
-        """Flushes what came; stands once nothing comes any more."""
-        # The time of the loop: in a replay it is the recording's.
+        """Flush; pause the timer if nothing changes any more."""
+        # The event loop's time, which during a replay is that of the recording.
         clock = asyncio.get_running_loop().time
         now = clock()
         if not self._unflushed:
@@ -143,7 +143,7 @@ class Conversation(TranscriptView):
     # --- drawing ------------------------------------------------------------------------------------------------------
 
     def line_at(self, row: int) -> Line | None:
-        """A row as it is drawn, with what is found in it and where the keyboard is."""
+        """Return a row to draw, with marks of matches and of the keyboard's part."""
         line = super().line_at(row)
         if line is None:
             return None
@@ -156,7 +156,7 @@ class Conversation(TranscriptView):
     # --- search -------------------------------------------------------------------------------------------------------
 
     def search(self, query: str) -> int:
-        """Marks all matches and goes to the one nearest to the end; gives their number. An empty query ends it."""
+        """Mark all matches, go to the one nearest to the end, and return their number. An empty query ends it."""
         self._search, self._found_row = (TranscriptSearch(self.transcript, query) if query else None), None
         self._seeks = not self.previous_match()
         self.refresh()
@@ -164,25 +164,25 @@ class Conversation(TranscriptView):
         return self._search.count if self._search is not None else 0
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The keys of a search count as long as its matches are marked."""
+        """Allow the keys of a search only while matches are marked."""
         if action in ("next_match", "previous_match", "close_search"):
             return self._search is not None
         return super().check_action(action, parameters)
 
     def action_search(self) -> None:
-        """Asks for what is looked for."""
+        """Request a search."""
         self.post_message(self.SearchRequested())
 
     def action_next_match(self) -> None:
-        """The next match."""
+        """Go to the next match."""
         self.next_match()
 
     def action_previous_match(self) -> None:
-        """The match before."""
+        """Go to the previous match."""
         self.previous_match()
 
     def action_close_search(self) -> None:
-        """Takes the marks away."""
+        """Remove the marks of the search."""
         self.post_message(self.SearchClosed())
 
     def _count_on(self) -> bool:
@@ -195,11 +195,11 @@ class Conversation(TranscriptView):
         return True
 
     def next_match(self) -> bool:
-        """Goes to the next match, after the last to the first; False where there is none."""
+        """Go to the next match, from the last to the first; return False if there is none."""
         return self._go_to_match(backwards=False)
 
     def previous_match(self) -> bool:
-        """Goes to the match before, before the first to the last; False where there is none."""
+        """Go to the previous match, from the first to the last; return False if there is none."""
         return self._go_to_match(backwards=True)
 
     def _go_to_match(self, *, backwards: bool) -> bool:
@@ -217,7 +217,7 @@ class Conversation(TranscriptView):
     # --- keys and mouse -----------------------------------------------------------------------------------------------
 
     def on_click(self, event: Click) -> None:
-        """Opens what was clicked; the line that says how much is new leads to the end."""
+        """Open the clicked part; a click on the line with new messages scrolls to the end."""
         if self.text_selection is not None:
             return
         if self.news and event.y == self.size.height - 1:
@@ -229,31 +229,31 @@ class Conversation(TranscriptView):
             self.action_open_part()
 
     def action_line_up(self) -> None:
-        """One row up."""
+        """Scroll up one row."""
         self.scroll_relative(y=-1, animate=False)
 
     def action_line_down(self) -> None:
-        """One row down."""
+        """Scroll down one row."""
         self.scroll_relative(y=1, animate=False)
 
     def action_page_up(self) -> None:
-        """One page up."""
+        """Scroll up one page."""
         self.scroll_page_up(animate=False)
 
     def action_page_down(self) -> None:
-        """One page down."""
+        """Scroll down one page."""
         self.scroll_page_down(animate=False)
 
     def action_scroll_top(self) -> None:
-        """To the first message."""
+        """Scroll to the first message."""
         self.scroll_home(animate=False)
 
     def action_scroll_end(self) -> None:
-        """To the newest message."""
+        """Scroll to the newest message."""
         self.show_end()
 
     def action_open_part(self) -> None:
-        """Opens or closes the part the keyboard is at, or leads to its calls."""
+        """Open or close the keyboard's part, or show its calls in the panel."""
         part = self._current
         if part is None or part not in self.transcript.parts:
             self.action_previous_part()
@@ -265,11 +265,11 @@ class Conversation(TranscriptView):
             self.post_message(self.CallsSelected(part.call_ids))
 
     def action_next_part(self) -> None:
-        """To the next part that opens."""
+        """Move the keyboard to the next part that opens."""
         self._select_part(backwards=False)
 
     def action_previous_part(self) -> None:
-        """To the part before that opens."""
+        """Move the keyboard to the previous part that opens."""
         self._select_part(backwards=True)
 
     def _select_part(self, *, backwards: bool) -> None:
@@ -284,7 +284,7 @@ class Conversation(TranscriptView):
 
 
 def _pointed_at(line: Line) -> Line:
-    """A row of the part the keyboard is at: a mark in the first cell of its margin."""
+    """Return a row of the keyboard's part, with a mark in the first cell of its margin."""
     if not line.runs or not line.runs[0][0].startswith(" "):
         return line
     (text, style), *others = line.runs

@@ -1,25 +1,25 @@
-"""The conversation on the screen after a person went back: parts go with what they tell of, and may come again."""
+"""The conversation after a rewind: parts disappear with their events, and may return."""
 
 from dataclasses import dataclass
 
 from .transcript_model import Part, Transcript
 
 _Mark = tuple[int, Part]
-"""The number of an event, and the last part after it."""
+"""Number of an event, and the last part after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """What was there right before a going back."""
+    """State right before a rewind."""
 
     seq: int
-    """Of the going back."""
+    """Number of the rewind's event."""
     parts: tuple[Part, ...]
     marks: tuple[_Mark, ...]
 
 
 class RewindMarks:
-    """Knows after which event which part was the last one."""
+    """Last part after each event."""
 
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript
@@ -27,17 +27,17 @@ class RewindMarks:
         self._before: list[_Before] = []
 
     def note(self, seq: int) -> None:
-        """An event was taken; its parts are there."""
+        """Note the last part after an event, once its parts are there."""
         parts = self._transcript.parts
         if parts and (not self._marks or self._marks[-1][1] is not parts[-1]):
             self._marks.append((seq, parts[-1]))
 
     def go_back(self, seq: int, to_seq: int) -> None:
-        """Shows what was there after an earlier event.
+        """Show the parts that were there after an earlier event.
 
         Args:
-            seq: the event that says so.
-            to_seq: the earlier one, maybe before another going back, which is undone by that.
+            seq: the event of the rewind.
+            to_seq: the earlier event, maybe before another rewind, which is thereby undone.
         """
         now = _Before(seq, tuple(self._transcript.parts), tuple(self._marks))
         then = next((before for before in self._before if before.seq > to_seq), now)
@@ -48,7 +48,7 @@ class RewindMarks:
         self._show(then.parts[: then.parts.index(last) + 1] if last is not None else ())
 
     def _show(self, parts: tuple[Part, ...]) -> None:
-        """Has exactly these parts there; those at the beginning that are there already stay."""
+        """Show exactly these parts; those at the beginning that are already shown stay."""
         transcript = self._transcript
         same = 0
         for here, wanted in zip(transcript.parts, parts, strict=False):

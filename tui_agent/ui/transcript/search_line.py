@@ -1,4 +1,4 @@
-"""The line in which a person says what to look for in the conversation; it stands as long as matches are marked."""
+"""Line with the query of a search in the conversation; shown while matches are marked."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -18,7 +18,7 @@ from tui_agent.ui.text.input_fields import LineInput
 
 
 class SearchCount(Widget):
-    """How many matches there are, and the keys that lead through them."""
+    """Number of matches, and the keys that move between them."""
 
     DEFAULT_CSS = """
     SearchCount {
@@ -30,14 +30,14 @@ class SearchCount(Widget):
     """
 
     query_text = reactive("", layout=True)
-    """What is looked for."""
+    """Query of the search."""
     matches = reactive(0, layout=True)
-    """How often it is there."""
+    """Number of matches."""
     typing = reactive(True, layout=True)
-    """Whether keys are letters of it; else they are the conversation's."""
+    """True if keys are letters of the query; otherwise the conversation gets them."""
 
     def render(self) -> Content:
-        """The words."""
+        """Return the text."""
         close = hint("search.close")
         if not self.query_text:
             return Content(f"{close} ")
@@ -49,15 +49,15 @@ class SearchCount(Widget):
 
 
 class SearchMarker(Widget):
-    """The sign in front of what is looked for."""
+    """Sign before the query."""
 
     def render(self) -> Content:
-        """The sign."""
+        """Return the sign."""
         return Content(" / ")
 
 
 class SearchLine(Horizontal):
-    """Opens with the search key, searches with each letter, and goes with the last mark."""
+    """Search line: opens with the search key, searches with each letter, and closes with the search."""
 
     DEFAULT_CSS = """
     SearchLine {
@@ -72,23 +72,23 @@ class SearchLine(Horizontal):
 
     @dataclass
     class Changed(Message):
-        """Something else is looked for; nothing: no marks."""
+        """The query has changed; empty: remove the marks."""
 
         query: str
 
     @dataclass
     class Stepped(Message):
-        """A person wants another match."""
+        """The user moves to another match."""
 
         backwards: bool
 
     @dataclass
     class Confirmed(Message):
-        """The text is right; the keys go to the conversation."""
+        """The user confirms the query; the conversation gets the keys."""
 
     @dataclass
     class Closed(Message):
-        """Enough looked."""
+        """The user ends the search."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -98,31 +98,31 @@ class SearchLine(Horizontal):
         self._count = SearchCount()
 
     def compose(self) -> ComposeResult:
-        """Sign, text, count."""
+        """Yield sign, query and count."""
         yield SearchMarker(classes="search-sign")
         yield self._input
         yield self._count
 
     @property
     def is_open(self) -> bool:
-        """Whether it is there."""
+        """True if the line is shown."""
         return bool(self.display)
 
     def open(self) -> None:
-        """Shows it, to be typed into; a text that is there is replaced by the first letter."""
+        """Show the line for typing; the first letter replaces an old query."""
         self.display = True
         self._input.focus()
         self._input.select_all()
 
     def close(self) -> None:
-        """Hides it."""
+        """Hide the line."""
         self.display = False
         with self.prevent(Input.Changed):
             self._input.value = ""
         self.show_matches(0)
 
     def show_matches(self, count: int) -> None:
-        """Says how many there are."""
+        """Show the number of matches."""
         self._count.query_text, self._count.matches = self._input.value, count
 
     @on(Input.Changed)
@@ -136,21 +136,21 @@ class SearchLine(Horizontal):
         self.post_message(self.Confirmed() if event.value else self.Closed())
 
     def on_descendant_focus(self) -> None:
-        """Keys are letters now."""
+        """Send keys to the query."""
         self._count.typing = True
 
     def on_descendant_blur(self) -> None:
-        """Keys are the conversation's now."""
+        """Send keys to the conversation."""
         self._count.typing = False
 
     def action_next_match(self) -> None:
-        """The next match."""
+        """Go to the next match."""
         self.post_message(self.Stepped(backwards=False))
 
     def action_previous_match(self) -> None:
-        """The match before."""
+        """Go to the previous match."""
         self.post_message(self.Stepped(backwards=True))
 
     def action_close(self) -> None:
-        """Enough looked."""
+        """End the search."""
         self.post_message(self.Closed())

@@ -1,4 +1,4 @@
-"""The fold from events to the parts of the conversation: the same for live, resumed and replayed sessions."""
+"""Fold from events to the parts of the conversation, the same for live, resumed and replayed sessions."""
 
 from tui_agent.protocol.cancellation import ASKED_AGAIN
 from tui_agent.protocol.envelope import Envelope, event_classes
@@ -70,11 +70,11 @@ HANDLED_EVENTS: frozenset[type[AgentEvent]] = frozenset(event_classes().values()
     *(ToolBatchStarted, ToolBatchEnded, ToolStarted, ToolUpdated, ToolProgress, PermissionDecided),
     *(HookStarted, HookEnded),
 }
-"""All events but those that change nothing here: other parts of the screen show them."""
+"""Events that change the conversation; other parts of the screen show the others."""
 
 
 class TranscriptFold:
-    """Changes a transcript by events, and by nothing else."""
+    """Changes a transcript by events only."""
 
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
@@ -102,7 +102,7 @@ class TranscriptFold:
         return waits
 
     def apply(self, envelope: Envelope) -> None:
-        """Takes one event; those of sub-agents only where something went wrong."""
+        """Apply one event; of sub-agents only failures."""
         event = envelope.event
         if envelope.origin.depth > 0:
             if isinstance(event, Failed | Warned):
@@ -193,7 +193,7 @@ class TranscriptFold:
         self._changed.pop(event.call_id, None)
 
     def _commanded(self, part: CommandPart, event: ToolQueued | ToolOutput | ToolEnded) -> None:
-        """The one call of a command that the person gave."""
+        """Return the only call of a command of the user."""
         match event:
             case ToolQueued(call_id=call_id):
                 part.begin(call_id)
@@ -204,25 +204,25 @@ class TranscriptFold:
         self.transcript.refresh(part)
 
     def _forget_calls(self, gone: list[Part]) -> None:
-        """Calls of an answer that was thrown away are not told of any more; what became of them is in the panel."""
+        """Forget the calls of a discarded response; the panel shows their outcome."""
         self._groups = {call_id: group for call_id, group in self._groups.items() if group not in gone}
         if self._calls in gone:
             self._calls = None
 
     def _lose_open_calls(self) -> None:
-        """Calls nobody told the end of are over all the same; their outcome is not known (P83)."""
+        """End calls without a reported end; their outcome is unknown."""
         for call_id, group in self._groups.items():
             group.end(call_id, "interrupted")
             self.transcript.refresh(group)
 
     def _end_open_calls(self) -> None:
-        """The same, and nothing more is told of them."""
+        """End calls without a reported end, and ignore later events about them."""
         self._lose_open_calls()
         self._groups.clear()
         self._changed.clear()
 
     def _file_changed(self, call_id: str, file: FileChange) -> None:
-        """All that one call changes is one part."""
+        """Add a changed file to the part with all changes of its call."""
         part = self._changed.get(call_id)
         if part is not None:
             part.add(file)
@@ -247,18 +247,18 @@ class TranscriptFold:
             return
         if event.error and not self._already_reported(event.error):
             self._add(NotePart("error", event.error, gap=True))
-        style, words = run_end_text(event)
-        self._add(DividerPart(words, style))
+        style, text = run_end_text(event)
+        self._add(DividerPart(text, style))
 
     def _command_of(self, event: RunStarted) -> CommandPart:
-        private = "only you see what it gives" if event.input.startswith("!!") else ""
+        private = "only you see the output" if event.input.startswith("!!") else ""
         self._add(HeadingPart("You", "you", private))
         part = CommandPart(event.input)
         self._add(part)
         return part
 
     def _apply_rewind(self, event: SessionRewound, seq: int) -> None:
-        """Shows what was there then, and says so."""
+        """Show the conversation of the earlier moment, and a note about the rewind."""
         if event.conversation:
             self._answers.close()
             self._end_open_calls()
@@ -275,7 +275,7 @@ class TranscriptFold:
             case SessionLoaded(events=events, cwd=root):
                 self._root = root
                 self._lose_open_calls()
-                self._add(DividerPart(f"session goes on · {count_text(events, 'event')} before", "notice"))
+                self._add(DividerPart(f"session resumed · {count_text(events, 'earlier event')}", "notice"))
                 self._answers.speaking = False
             case ApprovalRequested(request_id=request_id, session_rule=rule):
                 self._rules[request_id] = rule or ""
@@ -297,7 +297,7 @@ class TranscriptFold:
                 self._note(event)
 
     def _answered(self, event: ApprovalResolved) -> None:
-        """What a person decided, where the run goes on differently from what the model asked."""
+        """Add a note about the user's decision if it changes the course of the run."""
         offered = self._rules.pop(event.request_id, "")
         rule = event.rule or offered
         group = self._groups.get(event.call_id)
@@ -321,12 +321,12 @@ class TranscriptFold:
         self._add(part)
 
     def _already_reported(self, text: str) -> bool:
-        """Whether one of the last parts already says so: an error, or the notice that a person ended the run."""
+        """Return True if one of the last parts already reports this, as an error or as the user's end of the run."""
         last = [part for part in self.transcript.parts[-3:] if isinstance(part, NotePart)]
         return any(text in part.text or (_is_error(part) and part.text in text) for part in last)
 
     def _follows(self, *kinds: type[Part]) -> bool:
-        """Whether the last part is of one of these kinds, so that the next one stands right under it, or does not."""
+        """Return True if the last part is of one of these kinds; the next one then follows without an empty row."""
         return any(isinstance(part, kinds) for part in self.transcript.parts[-1:])
 
     def _add(self, part: Part) -> None:
@@ -334,14 +334,14 @@ class TranscriptFold:
 
 
 def _said_part(text: str) -> Part:
-    """Return the user's words with every character visible, as in the composer; a long text is laid out where shown."""
+    """Return the user's message with every character visible, as in the composer; a long text is laid out on demand."""
     if len(text) <= MAX_CHARACTERS:
         return TextPart(text, shows_controls=True)
     return MarkdownPart(with_controls(text).rstrip("\n"), margin=BODY, style="")
 
 
 def _landing(kind: str, boundary: str) -> str:
-    """The mark of a message that came in while the model worked."""
+    """Return the mark of a message that was delivered while the model worked."""
     if kind == "steer":
         return f"↳ steered {boundary}".rstrip()
     return "↳ follow-up" if kind == "follow_up" else ""

@@ -1,7 +1,7 @@
-"""The conversation as parts that stand under each other. Pure: laid out only where it is looked at.
+"""The conversation as stacked parts. Pure: parts are laid out only when they are visible.
 
-What is not on the screen has an estimated height and no rows; what was has its exact height and, past a budget, no rows
-either. So ten thousand messages cost as much as ten.
+A part that was never visible has an estimated height and no rows; others have their exact height and, beyond a budget,
+no rows either. So ten thousand messages cost as much as ten.
 """
 
 from abc import ABC, abstractmethod
@@ -12,57 +12,57 @@ from tui_agent.ui.text.height_index import HeightIndex
 from tui_agent.ui.text.styled_lines import NARROWEST, Line
 
 MAX_CACHED_ROWS = 4_000
-"""Rows of laid-out parts kept in memory."""
+"""Most rows of laid-out parts kept in memory."""
 
 
 class Part(ABC):
-    """A piece of the conversation with rows of its own."""
+    """A part of the conversation with its own rows."""
 
     pinned = False
-    """Whether its rows stay in memory, because it is still being told."""
+    """True if its rows stay in memory, because it is still streaming."""
     opened = True
-    """Whether all of it is shown."""
+    """True if all of it is shown."""
 
     def __init__(self, *, gap: bool = False) -> None:
         self.gap = gap
-        """Whether an empty row stands above it."""
+        """True if an empty row stands above it."""
         self.dirty_row = 0
-        """Its first row that looks different since the last change."""
+        """First row that has changed since the last drawing."""
         self._rows: list[Line] = []
         self._width = 0
         self._measured = (0, 0)
 
     @property
     def text(self) -> str:
-        """All its text, also what is folded away, as it came: what a search reads."""
+        """Its complete raw text, also of closed parts, for the search."""
         return ""
 
     @property
     def call_ids(self) -> tuple[str, ...]:
-        """The calls it stands for."""
+        """Ids of its calls."""
         return ()
 
     @property
     def cached_rows(self) -> int:
-        """Rows it holds in memory."""
+        """Number of rows it keeps in memory."""
         return len(self._rows)
 
     @abstractmethod
     def layout(self, width: int) -> list[Line]:
-        """Its rows for a width, without the gap."""
+        """Return its rows for a width, without the gap."""
 
     def estimate(self, width: int) -> int:
-        """About how many rows `layout` will give, at no cost."""
+        """Return about how many rows `layout` will return, without cost."""
         text = self.text
         return 1 + text.count("\n") + len(text) // max(width, NARROWEST)
 
     @property
     def active(self) -> bool:
-        """Whether choosing it does something: it opens, or leads to calls."""
+        """True if selecting it has an effect: it opens, or shows calls."""
         return bool(self.call_ids)
 
     def toggle(self) -> bool:
-        """Opens or closes it; False where it cannot be."""
+        """Open or close it; return False if it cannot be opened."""
         return False
 
     def has_unread_at(self, width: int, last: int) -> bool:
@@ -74,13 +74,13 @@ class Part(ABC):
         return 0
 
     def height(self, width: int) -> int:
-        """Its rows with the gap; an estimate as long as it was not laid out for this width."""
+        """Return the number of its rows with the gap; an estimate until it is laid out for this width."""
         if self._measured[0] == width:
             return self._measured[1]
         return self.gap + self.estimate(width)
 
     def settle(self, width: int, first: int, last: int) -> int:
-        """Lays out at least the rows from `first` to `last`; gives by how many rows what was at `first` moved."""
+        """Lay out at least the rows from `first` to `last`; return by how many rows the content at `first` moved."""
         before = self.height(width)
         if self._width != width:
             self._rows = [*([Line()] if self.gap else []), *self.layout(width)]
@@ -88,26 +88,26 @@ class Part(ABC):
         return len(self._rows) - before if first > 0 else 0
 
     def line(self, width: int, row: int) -> Line:
-        """One of its rows, laid out before; an empty one where there is none."""
+        """Return a row that is already laid out; an empty one if there is none."""
         if self._width != width:
             self.settle(width, 0, row)
         return self._rows[row] if 0 <= row < len(self._rows) else Line()
 
     def changed(self) -> None:
-        """Forgets everything that followed from what it was."""
+        """Drop everything that depends on its content."""
         self._rows, self._width, self._measured, self.dirty_row = [], 0, (0, 0), 0
 
     def forget(self) -> None:
-        """Lets its rows go and keeps their number."""
+        """Drop its rows and keep their number."""
         self._rows, self._width = [], 0
 
 
 class Transcript:
-    """Parts in order, and which of them is at a row."""
+    """Parts in order, and their rows."""
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
-        """From the oldest to the newest. Changed by the methods below only."""
+        """Parts from the oldest to the newest. Changed by the methods below only."""
         self.width = 0
         """Cells of a row; 0 until it is known."""
         self._heights = HeightIndex()
@@ -116,11 +116,11 @@ class Transcript:
 
     @property
     def total(self) -> int:
-        """All rows, as far as is known."""
+        """Number of all rows, as far as it is known."""
         return self._heights.total
 
     def set_width(self, width: int) -> bool:
-        """Fits everything to a width; False where it is the same."""
+        """Lay out everything for a width; return False if it is the same."""
         if width == self.width:
             return False
         self.width = width
@@ -129,14 +129,14 @@ class Transcript:
         return True
 
     def add(self, part: Part, after: Part | None = None) -> None:
-        """Puts a part at the end, or after another one."""
+        """Add a part at the end, or after another one."""
         place = len(self.parts) if after is None else self._index_of(after) + 1
         self.parts.insert(place, part)
         self._heights.insert(place, self._height(part))
         self._mark(place, 0)
 
     def remove(self, part: Part) -> None:
-        """Takes a part out."""
+        """Remove a part."""
         place = self._index_of(part)
         self._mark(place, 0)
         del self.parts[place]
@@ -144,18 +144,18 @@ class Transcript:
         self._recently_used.pop(part, None)
 
     def refresh(self, part: Part) -> None:
-        """Takes notice of a part that changed, from its `dirty_row` on."""
+        """Register a change of a part, from its `dirty_row` on."""
         place = self._index_of(part)
         self._heights.set(place, self._height(part))
         self._mark(place, part.dirty_row)
 
     def take_dirty(self) -> int | None:
-        """The first row that looks different since this was asked last; None where none does."""
+        """Return the first row that has changed since the last call; None if no row has."""
         dirty, self._dirty = self._dirty, None
         return dirty
 
     def settle(self, first: int, last: int) -> int:
-        """Lays out what is between two rows; gives by how many rows what was at `first` moved."""
+        """Lay out the rows between two; return by how many rows the content at `first` moved."""
         shift, place = 0, self._heights.find(first)
         above = place
         row = self._heights.start(place) if place < len(self.parts) else last + 1
@@ -192,23 +192,23 @@ class Transcript:
             place += 1
 
     def line(self, row: int) -> Line:
-        """The row; an empty one below all."""
+        """Return a row; an empty one below the last."""
         place = self._heights.find(row)
         if row < 0 or place >= len(self.parts):
             return Line()
         return self.parts[place].line(self.width, row - self._heights.start(place))
 
     def find(self, row: int) -> Part | None:
-        """The part at a row; None below all."""
+        """Return the part at a row; None below the last."""
         place = self._heights.find(row)
         return self.parts[place] if place < len(self.parts) else None
 
     def start(self, part: Part) -> int:
-        """The first row of a part, its gap included."""
+        """Return the first row of a part, its gap included."""
         return self._heights.start(self._index_of(part))
 
     def from_part(self, part: Part | None, *, backwards: bool = False) -> Iterator[Part]:
-        """The parts after (or before) one, not around the end; all where there is none."""
+        """Yield the parts after (or before) one, without wrapping around; all parts if there is none."""
         if backwards:
             place = len(self.parts) if part is None else self._index_of(part)
             yield from reversed(self.parts[:place])
@@ -217,7 +217,7 @@ class Transcript:
             yield from self.parts[place + 1 :]
 
     def _index_of(self, part: Part) -> int:
-        """Where a part is; looked for from the end, where changes are."""
+        """Return the index of a part, searched from the end, where most changes are."""
         for place in range(len(self.parts) - 1, -1, -1):
             if self.parts[place] is part:
                 return place
@@ -227,17 +227,17 @@ class Transcript:
         return part.height(self.width) if self.width else 0
 
     def _mark(self, place: int, row: int) -> None:
-        """Notes that rows look different from a row of a part on."""
+        """Mark rows as changed, from a row of a part on."""
         changed = self._heights.start(place) + row
         self._dirty = changed if self._dirty is None else min(self._dirty, changed)
 
     def _mark_used(self, part: Part) -> None:
-        """Notes that a part was just looked at."""
+        """Mark a part as recently used."""
         self._recently_used.pop(part, None)
         self._recently_used[part] = part.cached_rows
 
     def _evict(self, looked_at: int) -> None:
-        """Lets rows of parts go, but for the `looked_at` last ones; those looked at longest ago first."""
+        """Drop rows of the least recently used parts, except the last `looked_at` ones."""
         kept = sum(self._recently_used.values())
         for part in list(self._recently_used)[: len(self._recently_used) - looked_at]:
             if kept <= MAX_CACHED_ROWS:

@@ -1,4 +1,4 @@
-"""Events that become a note in the conversation, and what it says. Pure."""
+"""Notes that events leave in the conversation. Pure."""
 
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -31,7 +31,7 @@ from tui_agent.ui.text.amounts import count_text, money_text, names_text, second
 from tui_agent.ui.text.sanitiser import one_line
 
 Note = tuple[str, str]
-"""Kind of `transcript_parts.NotePart` and text."""
+"""Kind of `transcript_parts.NotePart`, and text."""
 
 _ENDS: dict[RunReason, Note] = {
     "done": ("muted", "done"),
@@ -40,7 +40,7 @@ _ENDS: dict[RunReason, Note] = {
     "aborted": ("warning", "cancelled"),
     "error": ("error", "failed"),
     "guardrail": ("error", "halted by a guardrail"),
-    "max_steps": ("warning", "step limit reached · say “continue” to go on"),
+    "max_steps": ("warning", "step limit reached · say “continue” to resume"),
     "budget": ("warning", "budget used up"),
     "loop_detected": ("warning", "halted: the model repeated itself"),
     "input_rejected": ("warning", "the input was refused"),
@@ -53,7 +53,7 @@ _CUTS: dict[StopReason, str] = {
 
 
 def note_of(event: AgentEvent) -> Note | None:
-    """The note of an event; None where it is no note."""
+    """Return the note about an event; None if it needs none."""
     match event:
         case Noticed(text=text):
             return "notice", text
@@ -64,18 +64,18 @@ def note_of(event: AgentEvent) -> Note | None:
         case StepRetry():
             return "retry", retry_message(event)
         case SessionSaveFailed(error=error):
-            return "error", f"The session could not be saved: {error}. The conversation goes on; nothing is forgotten."
+            return "error", f"The session could not be saved: {error}. The conversation continues in memory."
         case SessionRepaired(what=what):
             return "warning", f"The session was repaired: {what}"
         case HookFailed(name=name, error=error, timed_out=late, fail_open=opened):
             what = "did not answer in time" if late else f"failed: {error}"
-            return "warning", f"Hook {name} {what}; {'the call goes on' if opened else 'the call was denied'}"
+            return "warning", f"Hook {name} {what}; {'the call continues' if opened else 'the call was denied'}"
         case _:
             return _watch_note(event) or _session_note(event)
 
 
 def retry_message(event: StepRetry) -> str:
-    """Why the model is asked again, when, and how often more."""
+    """Return why and when the model is asked again, and how often more."""
     reason = (event.text or event.error_kind.replace("_", " ")).rstrip(". ")
     status = f" ({event.status})" if event.status is not None and str(event.status) not in reason else ""
     left = max(0, event.max - event.attempt)
@@ -85,8 +85,8 @@ def retry_message(event: StepRetry) -> str:
 
 
 def run_end_text(event: RunEnded) -> tuple[str, str]:
-    """Style and words of the line that ends a run."""
-    kind, words = _ENDS[event.reason]
+    """Return style and text of the line that ends a run."""
+    kind, outcome = _ENDS[event.reason]
     numbers = [
         seconds_text(event.total_ms / 1000) if event.total_ms else "",
         count_text(event.steps, "step") if event.steps > 1 else "",
@@ -96,28 +96,28 @@ def run_end_text(event: RunEnded) -> tuple[str, str]:
         else "",
         money_text(event.cost) if event.cost else "",
     ]
-    return kind, " · ".join([words, *filter(None, numbers)])
+    return kind, " · ".join([outcome, *filter(None, numbers)])
 
 
 def truncation_text(reason: StopReason | None) -> str | None:
-    """What is wrong with an answer that ended so; None where nothing is."""
+    """Return the warning about an incomplete answer; None if it is complete."""
     return _CUTS.get(reason) if reason is not None else None
 
 
 def rewind_text(event: SessionRewound) -> str:
-    """What went back, and what did not."""
+    """Return what the rewind restored, and what not."""
     what = one_line(event.text.strip(), 80)
     head = f"Took back what “{what}” changed" if event.call_id else f"Went back to before “{what}”"
-    words = [
+    parts = [
         f"{count_text(event.removed, 'message')} taken back" if event.conversation else "",
         f"changed back: {names_text(event.files)}" if event.files else "",
         f"left as they are: {names_text(event.left)}" if event.left else "",
     ]
-    return " · ".join([head, *filter(None, words), "/rewind undoes it"])
+    return " · ".join([head, *filter(None, parts), "/rewind undoes it"])
 
 
 def _watch_note(event: AgentEvent) -> Note | None:
-    """Notes of filters, guardrails and watchers."""
+    """Return notes of filters, guardrails and watchers."""
     match event:
         case InputWarned(filter=name, text=text):
             return "warning", f"{name}: {text}"
@@ -126,7 +126,7 @@ def _watch_note(event: AgentEvent) -> Note | None:
         case GuardrailTripped(name=name, lane=lane, reason=reason, halted=halted):
             return ("error" if halted else "warning"), f"Guardrail {name} ({lane.replace('_', ' ')}): {reason}"
         case LoopDetected(tool=tool, count=count, action=action):
-            what = "the run was ended" if action == "abort" else "it was told so"
+            what = "the run was ended" if action == "abort" else "the model was notified"
             return "warning", f"The model called {tool} {count} times with the same input; {what}"
         case McpStatus(server=server, state="failed" | "degraded" as state, error=error):
             return "warning", f"Server {server} is {state}{f': {error}' if error else ''}"
@@ -137,7 +137,7 @@ def _watch_note(event: AgentEvent) -> Note | None:
 
 
 def _session_note(event: AgentEvent) -> Note | None:
-    """Notes of what was agreed."""
+    """Return notes about the session, such as grants."""
     match event:
         case PermissionModeChanged(old=old, new=new, by=by):
             return "notice", f"Mode {old.value} → {new.value} ({by})"
@@ -163,7 +163,7 @@ def _session_note(event: AgentEvent) -> Note | None:
 
 
 def _compaction_text(done: CompactionEnded) -> str:
-    """What was done to the conversation, with its size before and after."""
+    """Return what the compaction did, with the size before and after."""
     summed_up = "summed up" if done.strategy == "summary" else "put into a plain list"
     parts = [f"{count_text(done.removed, 'message')} {summed_up}"] if done.removed else []
     parts += [f"{count_text(len(done.cut), 'old result')} cut short"] if done.cut else []

@@ -1,4 +1,4 @@
-"""The other kinds of parts of the conversation: headings, what a person said, notes, groups of calls."""
+"""Other parts of the conversation: headings, the user's messages, notes, groups of calls."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,15 +11,15 @@ from tui_agent.ui.text.styled_lines import Line, Run, clipped, prefixed_lines, w
 from .transcript_model import Part
 
 HEAD = " "
-"""Margin of headings and of everything that is about the run rather than in it."""
+"""Margin of headings and of notes about the run as a whole."""
 BODY = "   "
-"""Margin of what was said and done."""
+"""Margin of messages and calls."""
 CARET: Run = ("▍", "caret")
-"""Stands where more is about to be said."""
+"""Sign of text that is about to arrive."""
 MAX_OUTPUT_ROWS = 24
-"""Rows shown of what a command gave; the call's page has all of it."""
+"""Most rows shown of a command's output; the call's detail page shows all."""
 MAX_STORED_OUTPUT = 256 * 1024
-"""Newest characters of a running command's output that are kept."""
+"""Most characters kept of a running command's output, the newest ones."""
 MAX_CHARACTERS = 10_000
 """Most characters shown of a note; of a longer one both ends."""
 MAX_COMMAND_CHARACTERS = 2_000
@@ -27,7 +27,7 @@ MAX_COMMAND_CHARACTERS = 2_000
 MAX_TODO_CHARACTERS = 500
 """Most characters shown of one item of the plan."""
 MAX_TODO_ITEMS = 100
-"""Most items shown; the others are counted."""
+"""Most items shown; others are counted."""
 
 _SIGNS = {"notice": "·", "success": "✔", "warning": "!", "error": "✖", "retry": "↻", "denied": "⊘", "steer": "↳"}
 _STYLES = {"retry": "warning", "denied": "warning"}
@@ -38,28 +38,28 @@ _FINE: frozenset[ToolStatus] = frozenset({"ok", "overridden"})
 
 
 class HeadingPart(Part):
-    """Who speaks."""
+    """Heading with the speaker."""
 
     def __init__(self, speaker: str, style: str, note: str = "", *, gap: bool = True, waiting: bool = False) -> None:
         super().__init__(gap=gap)
         self.waiting = waiting
-        """Whether nothing was said yet."""
+        """True if no text has arrived yet."""
         self._speaker = speaker
         self._style = style
         self._note = note
 
     @property
     def text(self) -> str:
-        """The speaker and the note."""
+        """Speaker and note."""
         return f"{self._speaker} {self._note}".strip()
 
     def annotate(self, note: str) -> None:
-        """Puts a note behind the speaker."""
+        """Set the note after the speaker."""
         self._note = note
         self.changed()
 
     def layout(self, width: int) -> list[Line]:
-        """One row."""
+        """Return one row."""
         runs: list[Run] = [(HEAD, ""), (self._speaker, self._style)]
         if self._note:
             runs.extend((("  ", ""), (one_line(self._note, width), "steer")))
@@ -69,7 +69,7 @@ class HeadingPart(Part):
 
 
 class TextPart(Part):
-    """Text as a person wrote it: no Markdown, every line of its own."""
+    """Plain text of the user: no Markdown, line ends as typed."""
 
     def __init__(
         self, text: str, style: str = "", *, margin: str = BODY, gap: bool = False, shows_controls: bool = False
@@ -82,23 +82,23 @@ class TextPart(Part):
 
     @property
     def text(self) -> str:
-        """As it came."""
+        """Raw text."""
         return self._text
 
     def replace(self, text: str) -> None:
-        """Gives it another text."""
+        """Replace the text."""
         self._text = text
         self.changed()
 
     def layout(self, width: int) -> list[Line]:
-        """Wrapped, on its margin."""
+        """Return the wrapped text with its margin."""
         text = with_controls(self._text) if self._shows_controls else self._text
         rows = wrapped([(sanitise(text).rstrip("\n"), self._style)], width - len(self._margin))
         return [row.prefixed((self._margin, "")) for row in rows]
 
 
 class NotePart(Part):
-    """Something about the run: a sign of its kind and text."""
+    """A note about the run: the sign of its kind, and text."""
 
     def __init__(self, kind: str, text: str, *, margin: str = BODY, gap: bool = False) -> None:
         super().__init__(gap=gap)
@@ -109,16 +109,16 @@ class NotePart(Part):
 
     @property
     def text(self) -> str:
-        """As it came."""
+        """Raw text."""
         return self._text
 
     def replace(self, text: str) -> None:
-        """Gives it another text."""
+        """Replace the text."""
         self._text = text
         self.changed()
 
     def layout(self, width: int) -> list[Line]:
-        """The text beside its sign."""
+        """Return the text beside its sign."""
         style = _STYLES.get(self.kind, self.kind)
         rows = wrapped(
             [(sanitise(ends_of(self._text, MAX_CHARACTERS)).rstrip("\n"), style)], width - len(self._margin) - 2
@@ -129,7 +129,7 @@ class NotePart(Part):
 
 
 class DividerPart(Part):
-    """A line across with words in it: where a run ended, where a session goes on."""
+    """A horizontal line with text: the end of a run, or the resumption of a session."""
 
     def __init__(self, text: str, style: str = "muted") -> None:
         super().__init__(gap=True)
@@ -138,19 +138,19 @@ class DividerPart(Part):
 
     @property
     def text(self) -> str:
-        """Its words."""
+        """Its text."""
         return self._text
 
     def layout(self, width: int) -> list[Line]:
-        """One row."""
-        words = one_line(self._text, width - 6)
-        runs: tuple[Run, ...] = ((f"{HEAD}── ", "rule"), (f"{words} ", self._style))
+        """Return one row."""
+        shown = one_line(self._text, width - 6)
+        runs: tuple[Run, ...] = ((f"{HEAD}── ", "rule"), (f"{shown} ", self._style))
         used = sum(len(text) for text, _ in runs)
         return [Line(clipped((*runs, ("─" * max(0, width - used - 1), "rule")), width))]
 
 
 class CallsPart(Part):
-    """The calls of one step in one row; chosen, it leads to their rows in the panel."""
+    """The calls of one step in one row; selecting it shows them in the panel."""
 
     def __init__(self, *, gap: bool = False) -> None:
         super().__init__(gap=gap)
@@ -159,45 +159,45 @@ class CallsPart(Part):
 
     @property
     def text(self) -> str:
-        """How often which tool was called."""
+        """Tools with their number of calls."""
         return ", ".join(f"{name} ×{count}" for name, count in Counter(self._names.values()).items())
 
     @property
     def call_ids(self) -> tuple[str, ...]:
-        """Its calls in order."""
+        """Ids of its calls, in order."""
         return tuple(self._names)
 
     def name_of(self, call_id: str) -> str:
-        """The tool of a call."""
+        """Return the tool of a call."""
         return self._names.get(call_id, "")
 
     def add(self, call_id: str, name: str) -> None:
-        """Takes a call in."""
+        """Add a call."""
         self._names[call_id] = one_line(name, 24)
         self.changed()
 
     def end(self, call_id: str, status: ToolStatus | None) -> None:
-        """Notes how a call ended; None: it did not, and comes again."""
+        """Set the result of a call; None: it is queued again."""
         self._statuses.pop(call_id, None)
         if status is not None:
             self._statuses[call_id] = status
         self.changed()
 
     def layout(self, width: int) -> list[Line]:
-        """One row, more where there are many tools."""
+        """Return one row, or more if there are many tools."""
         runs: list[Run] = [(self.text, "calls"), *self._troubles()]
         rows = wrapped(runs, width - len(BODY) - 2)
         return [row.prefixed((f"{BODY}▸ " if number == 0 else f"{BODY}  ", "calls")) for number, row in enumerate(rows)]
 
     def _troubles(self) -> list[Run]:
-        """What did not go well, by number."""
+        """Return failures and denials with their numbers."""
         statuses = list(self._statuses.values())
         denied = sum(status in _DENIED for status in statuses)
         skipped = sum(status in _SKIPPED for status in statuses)
         cancelled, unknown = statuses.count("cancelled"), statuses.count("interrupted")
         fine = sum(status in _FINE for status in statuses)
         failed = len(statuses) - denied - skipped - cancelled - unknown - fine
-        told = (
+        counts = (
             (failed, "failed", "error"),
             (denied, "denied", "warning"),
             (skipped, "skipped", "muted"),
@@ -205,14 +205,14 @@ class CallsPart(Part):
             (unknown, "with unknown outcome", "warning"),
         )
         runs: list[Run] = []
-        for count, word, style in told:
+        for count, word, style in counts:
             if count:
                 runs.extend(((" · ", "muted"), (f"{count} {word}", style)))
         return runs
 
 
 class CommandPart(Part):
-    """A shell command of the person's and what it gives, as it comes."""
+    """A shell command of the user and its live output."""
 
     def __init__(self, command: str) -> None:
         super().__init__()
@@ -224,20 +224,20 @@ class CommandPart(Part):
 
     @property
     def text(self) -> str:
-        """The command and what it gave."""
+        """Command and output."""
         return f"{self._command}\n{self._output}"
 
     @property
     def call_ids(self) -> tuple[str, ...]:
-        """Its call, once it is told."""
+        """Id of its call, once it is known."""
         return (self._call_id,) if self._call_id else ()
 
     def begin(self, call_id: str) -> None:
-        """It is a call now."""
+        """Set the call of the command."""
         self._call_id = call_id
 
     def grow(self, output: str) -> None:
-        """It gave more."""
+        """Add output."""
         self._output += output
         if len(self._output) > 2 * MAX_STORED_OUTPUT:
             least = len(self._output) - MAX_STORED_OUTPUT
@@ -247,26 +247,26 @@ class CommandPart(Part):
         self.changed()
 
     def end(self, status: ToolStatus, output: str) -> None:
-        """It is over, and this is all of what it gave."""
+        """Set the final output."""
         self._output, self._lines_gone = output, 0
         self._end = "" if status == "ok" else status.replace("_", " ")
         self.changed()
 
     def estimate(self, width: int) -> int:
-        """About how many rows it has."""
+        """Return about how many rows it has."""
         return min(super().estimate(width), MAX_OUTPUT_ROWS + 2)
 
     def layout(self, width: int) -> list[Line]:
-        """The command, then the last rows of what it gave."""
+        """Return the command, then the last rows of its output."""
         room = width - len(BODY)
         rows = [
             row.prefixed((BODY, ""))
             for row in wrapped([(sanitise(ends_of(self._command, MAX_COMMAND_CHARACTERS)), "strong")], room)
         ]
-        told = self._output.strip("\n")
-        last = told.rsplit("\n", MAX_OUTPUT_ROWS)[-MAX_OUTPUT_ROWS:] if told else []
+        output = self._output.strip("\n")
+        last = output.rsplit("\n", MAX_OUTPUT_ROWS)[-MAX_OUTPUT_ROWS:] if output else []
         lines = sanitise("\n".join(line[: width * 8] for line in last)).split("\n") if last else []
-        hidden = self._lines_gone + told.count("\n") + 1 - MAX_OUTPUT_ROWS
+        hidden = self._lines_gone + output.count("\n") + 1 - MAX_OUTPUT_ROWS
         if hidden > 0:
             above = f"… {count_text(hidden, 'more line')} above; enter opens all of it"
             rows.append(Line(clipped(((f"{BODY}{above}", "muted"),), width)))
@@ -277,7 +277,7 @@ class CommandPart(Part):
 
 
 class TodoPart(Part):
-    """The model's list of what is to do."""
+    """The model's plan."""
 
     def __init__(self, items: Sequence[TodoItem]) -> None:
         super().__init__(gap=True)
@@ -285,11 +285,11 @@ class TodoPart(Part):
 
     @property
     def text(self) -> str:
-        """Its lines."""
+        """Its items as lines."""
         return "\n".join(item.text for item in self._items)
 
     def layout(self, width: int) -> list[Line]:
-        """A count, then an item a row or more."""
+        """Return a count, then the items in one row or more each."""
         done = sum(item.status == "done" for item in self._items)
         count = f"  {done} of {len(self._items)} done"
         rows = [Line(clipped(((BODY, ""), ("Plan", "strong"), (count, "muted")), width))]

@@ -1,6 +1,7 @@
-"""Searching the conversation: over everything, also what is folded away. Pure.
+"""Search in the conversation, also in closed parts. Pure.
 
-Matches are counted from the newest part to the oldest, a slice of the text at a time: no conversation is too long.
+Matches are counted from the newest part to the oldest, one slice of the text at a time, so that a conversation of any
+length can be searched.
 """
 
 import re
@@ -12,21 +13,21 @@ from tui_agent.ui.text.styled_lines import Line, styled_over
 from .transcript_model import Part, Transcript
 
 MAX_MATCHES = 10_000
-"""Matches counted in one part."""
+"""Most matches counted in one part."""
 SLICE = 2_000_000
 """Characters searched in one slice; its last part is searched to the end."""
 LONGEST_LAID_OUT = 100_000
-"""Longest part in characters that is laid out as a whole to find a match; in a longer one only the rows nearby are."""
+"""Most characters of a part that is laid out as a whole to find a match; in a longer one only rows nearby are."""
 _NEARBY = 200
 """Rows above and below the expected row of a match."""
 
 
 class TranscriptSearch:
-    """One search: what is looked for, and which match the reader is at."""
+    """One search: its query, and the current match."""
 
     def __init__(self, transcript: Transcript, query: str) -> None:
         self.query = query
-        """What is looked for."""
+        """Query of the search."""
         self._transcript = transcript
         self._pattern = re.compile(re.escape(query), re.IGNORECASE)
         self._part: Part | None = None
@@ -49,7 +50,7 @@ class TranscriptSearch:
         return True
 
     def step(self, *, backwards: bool = False) -> Part | None:
-        """Goes to the next match, around the end if need be; gives its part, or None where there is no match."""
+        """Go to the next match, around the end if necessary; return its part, or None if there is no match."""
         within = self._ordinal + (-1 if backwards else 1)
         if self._part is not None and self._part in self._transcript.parts and 0 <= within < self._matches(self._part):
             self._ordinal = within
@@ -62,7 +63,7 @@ class TranscriptSearch:
         return None
 
     def row(self) -> int:
-        """The row of the match within its part, which is laid out for that."""
+        """Return the row of the match within its part, which is laid out for that."""
         part, width = self._part, self._transcript.width
         if part is None:
             return 0
@@ -82,7 +83,7 @@ class TranscriptSearch:
         return next(number for number, end in enumerate(ends) if place < end)
 
     def marked(self, line: Line, *, here: bool) -> Line:
-        """A row with its matches marked; `here` is the row the reader was led to."""
+        """Return a row with its matches marked; `here` is True for the row of the current match."""
         runs = line.runs
         for match in self._pattern.finditer(line.plain):
             runs = styled_over(runs, match.start(), match.end(), "found-here" if here else "found")
@@ -111,7 +112,7 @@ class TranscriptSearch:
         return min(found, key=lambda place: abs(place - row), default=min(row, max(0, part.height(width) - 1)))
 
     def _around(self, backwards: bool) -> Iterator[Part]:
-        """All parts, beginning after (or before) where the reader is."""
+        """Return all parts, from the one after (or before) the current match on."""
         at = self._part if self._part in self._transcript.parts else None
         return chain(
             self._transcript.from_part(at, backwards=backwards), self._transcript.from_part(None, backwards=backwards)

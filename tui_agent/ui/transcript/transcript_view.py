@@ -1,4 +1,4 @@
-"""A transcript on the screen, and where its reader is: at the end and staying there, or elsewhere and left in peace."""
+"""View of a transcript: follows the end if the user is there, and otherwise keeps its position."""
 
 from dataclasses import dataclass
 
@@ -16,11 +16,11 @@ from .transcript_model import Transcript
 
 
 class TranscriptView(LineView):
-    """Draws the rows of a transcript; what is out of sight is not laid out."""
+    """Draws the rows of a transcript; rows out of sight are not laid out."""
 
     @dataclass
     class DrawingFailed(Message):
-        """Something could not be drawn; the rest is."""
+        """A part could not be drawn; the others are."""
 
         view: "TranscriptView"
         error: Exception
@@ -28,7 +28,7 @@ class TranscriptView(LineView):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.transcript = Transcript()
-        """What is shown."""
+        """Transcript on the screen."""
         self._follows = True
         self._seen_count = 0
         self._adjusting = False
@@ -36,47 +36,47 @@ class TranscriptView(LineView):
 
     @property
     def row_width(self) -> int:
-        """Cells a row has; one stays free on the right."""
+        """Cells of a row; one stays free on the right."""
         return max(0, super().row_width - 1)
 
     @property
     def following(self) -> bool:
-        """Whether the reader is at the end, and stays there."""
+        """True if the view is at the end and follows it."""
         return self._follows
 
     @property
     def unseen(self) -> int:
-        """Parts that came since the reader left the end."""
+        """Parts added since the user left the end."""
         return 0 if self._follows else max(0, len(self.transcript.parts) - self._seen_count)
 
     def line_at(self, row: int) -> Line | None:
-        """A row as it is drawn."""
+        """Return a row to draw."""
         return self.transcript.line(row) if 0 <= row < self.transcript.total else None
 
     def render_line(self, y: int) -> Strip:
-        """One row of the widget; over the last one stands how much is new."""
+        """Return one row of the widget; the last one also shows how much is new below."""
         strip = call_or_fallback(lambda: super(TranscriptView, self).render_line(y), self._blank)
-        words = self.news
-        if words and y == self.size.height - 1:
+        news = self.news
+        if news and y == self.size.height - 1:
             width = self.size.width
-            left = strip.crop(0, max(0, width - len(words) - 1))
-            chip = Strip([Segment(words[:width], self.style_named("chip"))])
+            left = strip.crop(0, max(0, width - len(news) - 1))
+            chip = Strip([Segment(news[:width], self.style_named("chip"))])
             return Strip.join([left, chip, Strip.blank(1, self.rich_style)]).crop(0, width)
         return strip
 
     def report_fault(self, fault: Exception) -> None:
-        """Something could not be drawn."""
+        """Report that a part could not be drawn."""
         self.post_message(self.DrawingFailed(self, fault))
 
     @property
     def news(self) -> str:
-        """How much is new below; empty where the reader sees it."""
+        """Text about new parts below; empty if the user sees them."""
         return f" {self.unseen} new ↓ " if self.unseen else ""
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
     def show_transcript(self, transcript: Transcript) -> None:
-        """Shows another transcript; a reader who is not at its end stays as far from it."""
+        """Show another transcript; a reader above the end keeps the distance to it."""
         below = self.transcript.total - self.scroll_offset.y
         news = len(transcript.parts) - len(self.transcript.parts)
         self.transcript = transcript
@@ -92,7 +92,7 @@ class TranscriptView(LineView):
         self._move_to(max(0, total - below))
 
     def show_changes(self) -> None:
-        """Draws what changed in the transcript since the last time; the scrollbar is the caller's."""
+        """Draw the changes since the last call; the caller updates the scrollbar."""
         dirty = self.transcript.take_dirty()
         if dirty is not None and self.transcript.width:
             self.lay_out_visible()
@@ -113,21 +113,21 @@ class TranscriptView(LineView):
         """Schedule `read_on`: a text in sight is not read to its end."""
 
     def show_scrollbar(self) -> None:
-        """Brings the scrollbar up to date. While text streams in it need not be: it hardly moves, and costs much."""
+        """Update the scrollbar. While text streams, this may wait: the bar hardly moves, and drawing it costs much."""
         if self._bar_stale:
             self._bar_stale = False
             self._scroll_update(self.virtual_size)
             self.vertical_scrollbar.position = self.scroll_y
 
     def show_row(self, row: int) -> None:
-        """Scrolls so that a row is in the upper part of what is in sight."""
+        """Scroll so that a row is in the upper part of the view."""
         self._follows, self._seen_count = False, len(self.transcript.parts)
         self.set_rows(self.transcript.total)
         self.scroll_to(y=max(0, row - self.row_count // 3), animate=False)
         self.refresh()
 
     def show_end(self) -> None:
-        """To the newest row, to stay there."""
+        """Scroll to the newest row and follow."""
         self._follows = True
         self.lay_out_visible()
         self.show_scrollbar()
@@ -135,7 +135,7 @@ class TranscriptView(LineView):
     # --- where the reader is ------------------------------------------------------------------------------------------
 
     def on_resize(self, event: Resize) -> None:
-        """Fits the rows to another width; what the reader looks at stays."""
+        """Lay out the rows for the new width; the visible text stays."""
         top = self.transcript.find(self.scroll_offset.y)
         below = self.scroll_offset.y - self.transcript.start(top) if top is not None else 0
         if self.transcript.set_width(self.row_width) and top is not None and not self._follows:
@@ -147,7 +147,7 @@ class TranscriptView(LineView):
         self.refresh()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Follows the end only while it is in sight."""
+        """Follow the end only while it is visible."""
         if self._adjusting:
             self.refresh(self.size.region)
             return
@@ -163,14 +163,14 @@ class TranscriptView(LineView):
         self.show_scrollbar()
 
     def lay_out_visible(self) -> None:
-        """Lays out what is in sight, and keeps the reader at the end or at the same text."""
+        """Lay out the visible rows, and keep the view at the end or at the same text."""
         call_or_fallback(self._lay_out_visible, self.report_fault)
         if self._waits:
             self.schedule_read()
 
     @property
     def _top(self) -> int:
-        """The first row in sight."""
+        """First visible row."""
         return max(0, self.transcript.total - self.row_count) if self._follows else self.scroll_offset.y
 
     @property
@@ -200,10 +200,10 @@ class TranscriptView(LineView):
             self._move_to(top + shift if shift else None)
 
     def _reveal_above(self, top: int, before: int) -> None:
-        """Lays out the rows between two tops when the reader goes up a little, so that none is jumped over.
+        """Lay out the rows between two tops when the user scrolls up a little, so that none is skipped.
 
-        Rows above that turn out higher than thought push everything down; the end is not touched, so how far the old
-        top is from it stays the same.
+        Rows above that turn out higher than estimated push everything down; the end does not move, so the old top keeps
+        its distance to it.
         """
         if 0 < before - top <= 2 * self.row_count:
             total = self.transcript.total
@@ -212,7 +212,7 @@ class TranscriptView(LineView):
                 self._move_to(top + self.transcript.total - total)
 
     def _move_to(self, row: int | None) -> None:
-        """Tells the number of rows, and scrolls without further ado; None: stays."""
+        """Set the number of rows, and scroll at once; None: do not scroll."""
         self._adjusting = True
         changed = self.count_rows(self.transcript.total)
         if row is not None:

@@ -1,4 +1,4 @@
-"""Markdown as blocks: structure is read, everything else is text that cannot act."""
+"""Markdown as blocks: structure is parsed, everything else is harmless text."""
 
 from typing import Any
 
@@ -67,7 +67,7 @@ def test_html_and_references_are_shown_as_they_are(source: str) -> None:
     assert text(source) == source
 
 
-def test_entities_cannot_bring_back_what_was_cleaned() -> None:
+def test_entities_cannot_restore_removed_characters() -> None:
     assert text("a&#x202e;b &lt;") == "a\\u202eb <"
     assert text("&#27;[31mred &#x9b;31mx") == "\ufffd[31mred \ufffd31mx"
 

@@ -1,4 +1,4 @@
-"""Blocks as rows: never wider than asked, nothing left out without a word."""
+"""Blocks as rows: never wider than the width, and nothing omitted without a note."""
 
 import pytest
 from hypothesis import given
@@ -66,7 +66,7 @@ def test_lists_hang_on_their_markers() -> None:
     assert rows(source, 22) == ["• one two three four", "  five", "• six", "  1. seven eight nine", "     ten"]
 
 
-def test_where_there_is_no_room_for_margins_the_text_comes_first() -> None:
+def test_without_room_for_margins_the_text_comes_first() -> None:
     assert rows("- one two three four", 12) == ["• one two", "three four"]
     assert rows("> one two three", 12) == ["one two", "three"]
     assert rows("- > x\n\n- # y", 12) == ["•", "", "x", "•", "", "y"]

@@ -1,4 +1,4 @@
-"""Text that streams in: the outcome does not depend on how it was cut, and a flush costs what is open."""
+"""Streaming text: the result does not depend on how it was cut, and a flush costs as much as the open end."""
 
 from collections.abc import Collection
 
@@ -104,7 +104,7 @@ def test_any_cutting_gives_the_same_rows_where_blocks_are_too_long(text: str, le
 
 
 @given(sources, cuts, st.sampled_from([30, 60, 200]), st.sampled_from([0, 100, 300]))
-def test_any_cutting_gives_the_same_rows_where_reading_is_dear(
+def test_any_cutting_gives_the_same_rows_for_expensive_text(
     text: str, lengths: list[int], block: int, whole: int
 ) -> None:
     options = {"block_cost": block, "text_cost": whole}
@@ -174,7 +174,7 @@ def test_open_code_is_finished_piece_by_piece() -> None:
     assert all(isinstance(unit.block, CodeBlock) for unit in stream.finished)
 
 
-def test_numbers_go_on_over_finished_items() -> None:
+def test_numbers_continue_over_finished_items() -> None:
     stream = MarkdownStream()
     for line in ("1. a\n", "1. b\n", "1. c\n", "1. d"):
         stream.feed(line)
@@ -201,13 +201,13 @@ def test_escape_sequences_cut_in_two_do_not_show() -> None:
     assert [line.plain for line in rows(stream.finished)] == ["abc"]
 
 
-def test_nothing_gives_nothing() -> None:
+def test_an_empty_text_has_no_units() -> None:
     assert at_once("") == []
     assert at_once("\n\n  \n") == []
 
 
 class Reader:
-    """Counts what the Markdown reader is given; lines that are hidden from it cost nothing."""
+    """Counts the text that the Markdown parser gets; hidden lines cost nothing."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._read = markdown_stream.parse_markdown
@@ -226,7 +226,7 @@ class Reader:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", pathological_texts(1))
-def test_no_text_makes_a_flush_dear(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_text_makes_a_flush_expensive(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = pathological_texts(20_000)[name]
     reader, stream = Reader(monkeypatch), MarkdownStream()
 
@@ -237,7 +237,7 @@ def test_no_text_makes_a_flush_dear(name: str, monkeypatch: pytest.MonkeyPatch) 
         dearest, flushes = max(dearest, reader.taken()), flushes + 1
     stream.finish()
 
-    # The open block with a slice, then the block that is full, then what is behind it.
+    # The open block with a slice, then the full block, then the rest.
     assert max(dearest, reader.taken()) <= 2 * (BLOCK_COST + LINE_COST) + SLICE_COST
     assert flushes <= stream.cost // (SLICE_COST // 4) + 2
     assert not stream.open
@@ -245,7 +245,7 @@ def test_no_text_makes_a_flush_dear(name: str, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sign", ["[", "![", "*", "<", "&", "http://", "x", "(", "{"])
-def test_a_line_too_dear_to_be_read_is_shown_as_it_came(sign: str) -> None:
+def test_a_line_too_expensive_to_parse_is_shown_unparsed(sign: str) -> None:
     text = sign * 50_000
 
     assert "".join(line.plain for line in rows(at_once(text))) == text
@@ -254,7 +254,7 @@ def test_a_line_too_dear_to_be_read_is_shown_as_it_came(sign: str) -> None:
 @pytest.mark.parametrize(
     "before", ["", "text\n", "- item\n  ", "```\n", "# head\n", "> quote\n", "|a|b|\n|-|-|\n", "[a](\n"]
 )
-def test_a_dear_line_stays_where_it_is(before: str) -> None:
+def test_an_expensive_line_stays_in_place(before: str) -> None:
     line = "[" * 300
 
     shown = "".join(line.plain.strip(" ▎") for line in rows(at_once(f"{before}{line}\n)\n\nafter **it**"), width=400))
@@ -293,7 +293,7 @@ def test_the_rest_of_an_endless_text_is_not_read() -> None:
     assert read + "".join(pieces).count("a **b** c") == TEXT_COST // 10
 
 
-def test_what_waits_is_shown_as_it_came() -> None:
+def test_unread_text_is_shown_unparsed() -> None:
     stream = MarkdownStream()
     stream.feed("a **b**\n\n" * 10_000)
 

@@ -1,1 +1,1 @@
-"""Markdown as styled rows, also while it streams in."""
+"""Markdown as styled rows, also while it streams."""

@@ -1,7 +1,7 @@
-"""Markdown as blocks of styled text: read once, laid out for any width.
+"""Markdown as blocks of styled text: parsed once, laid out for any width.
 
-Everything becomes text: links show their address, images their words, HTML itself. Leaves are sanitised after
-reading, because entities can spell any character.
+Everything becomes text: links show their address, images their description, HTML itself. Leaves are sanitised after
+parsing, because entities can spell any character.
 """
 
 import re
@@ -30,7 +30,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A title; level 1 to 6."""
+    """Heading of level 1 to 6."""
 
     level: int
     runs: Runs
@@ -41,14 +41,14 @@ class CodeBlock:
     """Code, line by line."""
 
     language: str
-    """What stood after the fence."""
+    """Info string of the fence."""
     lines: tuple[str, ...]
     fenced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """Blocks that someone else said."""
+    """Quoted blocks."""
 
     blocks: tuple["Block", ...]
 
@@ -63,7 +63,7 @@ class Item:
 
     @property
     def marker(self) -> str:
-        """What stands before it."""
+        """Bullet or number before it."""
         return "•" if self.number is None else f"{self.number}."
 
 
@@ -77,7 +77,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class ThematicBreak:
-    """A line across."""
+    """A horizontal line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +96,18 @@ class Unit:
 
     block: Block
     start: int
-    """Line of the source it begins at, from 0."""
+    """First line in the source, from 0."""
     joined: bool = False
-    """Whether it goes on with the unit above: no blank row between them."""
+    """True if it follows the unit above without a blank row."""
 
 
 def parse_markdown(source: str, number: int | None = None, hidden: Collection[int] = ()) -> list[Unit]:
-    """The units of a text, in order.
+    """Return the units of a text, in order.
 
     Args:
-        source: Sanitised Markdown.
-        number: The number of the first item where the text begins with an ordered list that goes on from before.
-        hidden: Numbers, from 0, of lines that are plain text: the parser never sees their content.
+        source: sanitised Markdown.
+        number: the number of the first item if the text begins with an ordered list that continues an earlier one.
+        hidden: numbers, from 0, of lines that are plain text: the parser never sees their content.
     """
     lines = source.split("\n")
     if not hidden:
@@ -119,13 +119,14 @@ def parse_markdown(source: str, number: int | None = None, hidden: Collection[in
 
 
 _DEEPEST = 60
-"""Levels of nesting; the reader leaves out what is deeper."""
+"""Most levels of nesting; the parser leaves out deeper ones."""
 _HIDDEN = re.compile("\x01 ([0-9]+) \x02")
-"""Stands for a hidden line. Sanitised text has no such characters, and no entity spells them; because of its blanks it
-is never an address."""
+"""Placeholder of a hidden line. Sanitised text has no such characters, and no entity spells them; because of its blanks
+it is never an address.
+"""
 
 _MAX_INDENT = 2 * _DEEPEST
-"""Blanks before a hidden line that the reader sees, so that it stays in its list."""
+"""Most blanks before a hidden line that the parser sees, so that the line stays in its list."""
 
 
 def _sign_of(place: int, line: str) -> str:
@@ -134,7 +135,7 @@ def _sign_of(place: int, line: str) -> str:
 
 
 def _put_back(tokens: "Sequence[Token]", lines: Sequence[str]) -> None:
-    """Replace the signs by their hidden lines."""
+    """Replace the placeholders by their hidden lines."""
     for token in tokens:
         if "\x01" in token.content:
             token.content = _HIDDEN.sub(lambda match: lines[int(match[1])].lstrip(), token.content)
@@ -143,7 +144,7 @@ def _put_back(tokens: "Sequence[Token]", lines: Sequence[str]) -> None:
 
 @cache
 def _reader() -> "MarkdownIt":
-    """Loaded with the first text: an empty screen does not wait for it."""
+    """Return the parser, imported with the first text, so that an empty screen does not wait for it."""
     from markdown_it import MarkdownIt
 
     reader = MarkdownIt("commonmark", {"html": False, "maxNesting": _DEEPEST}).enable(["table", "strikethrough"])
@@ -155,7 +156,7 @@ _INLINE_STYLES = {"strong": "strong", "em": "emphasis", "s": "struck", "link": "
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A token with what stands inside it."""
+    """A token with the tokens inside it."""
 
     token: "Token"
     children: tuple["_Node", ...] = ()
@@ -170,7 +171,7 @@ class _Node:
 
 
 def _tree(tokens: "Sequence[Token]") -> tuple[_Node, ...]:
-    """Nested nodes from the reader's flat list."""
+    """Return nested nodes from the parser's flat list."""
     stack: list[tuple[Token | None, list[_Node]]] = [(None, [])]
     for token in tokens:
         if token.nesting > 0:
@@ -194,7 +195,7 @@ def _units(nodes: Sequence[_Node], number: int | None, lines: Sequence[str]) -> 
 
 
 def _block_or_source(block: Block, node: _Node, lines: Sequence[str]) -> Block:
-    """A block, or its source as it stands where it is nested so deep that something was left out."""
+    """Return a block, or its source if it is nested so deep that the parser left something out."""
     if node.token.map is None or _depth(node) < _DEEPEST - 2:
         return block
     start, end = node.token.map
@@ -202,12 +203,12 @@ def _block_or_source(block: Block, node: _Node, lines: Sequence[str]) -> Block:
 
 
 def _depth(node: _Node) -> int:
-    """The deepest level of a node's tokens."""
+    """Return the deepest level of a node's tokens."""
     return max((_depth(child) for child in node.children), default=node.token.level)
 
 
 def _items(node: _Node, number: int | None = None) -> Iterator[tuple[Item, _Node]]:
-    """The items of a list with their nodes."""
+    """Yield the items of a list with their nodes."""
     first = number if number is not None else int(node.token.attrs.get("start", 1))
     for index, child in enumerate(node.children):
         yield Item(first + index if node.kind == "ordered_list" else None, _blocks(child.children)), child
@@ -224,7 +225,7 @@ def _blocks(nodes: Sequence[_Node]) -> tuple[Block, ...]:
 
 
 def _block(node: _Node) -> Block:
-    """One block that is no list."""
+    """Return a block that is not a list."""
     token = node.token
     match node.kind:
         case "heading":
@@ -255,7 +256,7 @@ def _align(token: "Token") -> Align:
 
 
 def _inline(node: _Node) -> Runs:
-    """The runs of everything inside a node."""
+    """Return the runs of everything inside a node."""
     if node.token.type == "inline":
         return tuple(_runs(node.token.children or ()))
     if node.children:
@@ -288,7 +289,7 @@ def _runs(tokens: "Sequence[Token]") -> Iterator[Run]:
 
 
 def _leaf(token: "Token") -> Run:
-    """The text of a token without inside."""
+    """Return the text of a token without children."""
     match token.type:
         case "softbreak" | "hardbreak":
             return "\n", ""
@@ -303,5 +304,5 @@ def _leaf(token: "Token") -> Run:
 
 
 def _text_is_url(words: str, address: str) -> bool:
-    """Whether a link's words are its address."""
+    """Return True if a link's text is its address."""
     return words == address or f"mailto:{words}" == address

@@ -1,4 +1,4 @@
-"""Blocks of Markdown as rows for a width. Nothing is wider than asked, however narrow that is."""
+"""Layout of Markdown blocks as rows. No row is wider than the given width, however narrow that is."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -33,17 +33,17 @@ from .markdown_blocks import (
 )
 
 MAX_ROWS = 400
-"""Rows shown of a table; the rest is counted."""
+"""Most rows shown of a table; others are counted."""
 MAX_CODE_LINES = 10_000
-"""Lines shown of a block of code; the rest is counted."""
+"""Most lines shown of a block of code; others are counted."""
 _MIN_COLUMN = 5
-"""Cells of the narrowest column of a table; where not all columns have as many, rows become records."""
+"""Least cells of a table's column; if not all columns have as many, rows become records."""
 _ROOM = 2 * NARROWEST
-"""Cells that must be left for text beside a margin; else there is no margin."""
+"""Least cells for text beside a margin; with fewer there is no margin."""
 
 
 def layout_block(block: Block, width: int) -> list[Line]:
-    """The rows of a block, each at most `width` cells wide and `NARROWEST` at least."""
+    """Return the rows of a block, each at most `width` cells wide, and at least `NARROWEST`."""
     match block:
         case Paragraph(runs):
             return wrapped(runs, width)
@@ -68,7 +68,7 @@ def layout_block(block: Block, width: int) -> list[Line]:
 
 
 def layout_code(block: CodeBlock, width: int) -> list[Line]:
-    """The rows of code on its own ground, each line broken where the row is full."""
+    """Return the rows of code on its own background, each line broken where the row is full."""
     shown = block.lines[:MAX_CODE_LINES]
     margin = "  " if width >= NARROWEST + 2 else ""
     rows: list[Line] = []
@@ -83,7 +83,7 @@ def layout_code(block: CodeBlock, width: int) -> list[Line]:
 
 
 def stacked(blocks: Sequence[Block], width: int) -> list[Line]:
-    """Several blocks under each other, with an empty row between those that are no items of one list."""
+    """Return several blocks below each other, with an empty row between them except between items of one list."""
     rows: list[Line] = []
     before: Block | None = None
     for block in blocks:
@@ -96,7 +96,7 @@ def stacked(blocks: Sequence[Block], width: int) -> list[Line]:
 
 
 def estimated_height(block: Block, width: int) -> int:
-    """About how many rows a block will take, without laying it out."""
+    """Return about how many rows a block will take, without laying it out."""
     match block:
         case Paragraph(runs) | Heading(_, runs):
             return sum(1 + len(line) // max(width, NARROWEST) for line in text_of_runs(runs).split("\n"))
@@ -113,7 +113,7 @@ def estimated_height(block: Block, width: int) -> int:
 
 
 def _beside(first: Sequence[Run], others: Sequence[Run], blocks: Sequence[Block], width: int, style: str) -> list[Line]:
-    """Blocks to the right of a margin."""
+    """Return blocks to the right of a margin."""
     margin = width_of_runs(others)
     if width - margin < _ROOM:
         first, others, margin = (), (), 0
@@ -127,14 +127,14 @@ def _beside(first: Sequence[Run], others: Sequence[Run], blocks: Sequence[Block]
 
 
 def _after_marker(marker: str, blocks: Sequence[Block]) -> tuple[Block, ...]:
-    """The blocks of an item with its marker as their first word, where there is no room for a margin."""
+    """Return the blocks of an item with its marker as their first word, if there is no room for a margin."""
     if blocks and isinstance(blocks[0], Paragraph):
         return (Paragraph(((marker, "marker"), *blocks[0].runs)), *blocks[1:])
     return (Paragraph(((marker, "marker"),)), *blocks)
 
 
 def _table(table: Table, width: int) -> list[Line]:
-    """A table whose columns share the width; as records where there are too many columns."""
+    """Return a table whose columns share the width, or records if there are too many columns."""
     header, *body = table.rows
     shown = body[:MAX_ROWS]
     columns = _column_widths([header, *shown], width)
@@ -151,7 +151,7 @@ def _table(table: Table, width: int) -> list[Line]:
 
 
 def _column_widths(rows: Sequence[Sequence[Runs]], width: int) -> list[int] | None:
-    """Cells for each column: what it needs, or its share; None where there is not enough for all."""
+    """Return the cells of each column: its need, or its share; None if there is not enough room for all."""
     count = len(rows[0])
     room = width - 3 * (count - 1)
     wanted = [max(1, *(width_of_runs(row[index]) for row in rows if index < len(row))) for index in range(count)]
@@ -172,7 +172,7 @@ def _column_widths(rows: Sequence[Sequence[Runs]], width: int) -> list[int] | No
 
 
 def _table_row(cells: Sequence[Runs], columns: Sequence[int], aligns: Sequence[Align]) -> list[Line]:
-    """One row of a table, as high as its highest cell."""
+    """Return one row of a table, as high as its highest cell."""
     columns_of_lines = [_cell_lines(cell, width) for cell, width in zip(cells, columns, strict=False)]
     rows: list[Line] = []
     for parts in zip_longest(*columns_of_lines):
@@ -186,7 +186,7 @@ def _table_row(cells: Sequence[Runs], columns: Sequence[int], aligns: Sequence[A
 
 
 def _cell_lines(cell: Runs, width: int) -> list[Line]:
-    """The rows of one cell; unlike text, a cell may be narrower than `NARROWEST`."""
+    """Return the rows of one cell; unlike text, a cell may be narrower than `NARROWEST`."""
     if width >= NARROWEST:
         return wrapped(cell, width)
     rows: list[Line] = []
@@ -217,7 +217,7 @@ def _bold(cell: Runs) -> Runs:
 
 
 def _records(header: Sequence[Runs], body: Sequence[Sequence[Runs]], width: int) -> list[Line]:
-    """The rows of a table one under the other, each cell after the words of its column."""
+    """Return the rows of a table below each other, each cell after the heading of its column."""
     rows: list[Line] = []
     for number, cells in enumerate(body):
         if number:

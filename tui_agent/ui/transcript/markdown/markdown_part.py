@@ -1,4 +1,4 @@
-"""Parts of the conversation that are Markdown: they grow while the model talks, and only where they grow is work."""
+"""Markdown parts of the conversation: they grow while the model streams, and only new text costs work."""
 
 from tui_agent.ui.text.height_index import HeightIndex
 from tui_agent.ui.text.sanitiser import one_line
@@ -11,7 +11,7 @@ from .markdown_layout import estimated_height, layout_block
 from .markdown_stream import SLICE_COST, MarkdownStream
 
 MAX_CACHED_UNIT_ROWS = 2_000
-"""Rows of one text kept in memory."""
+"""Most rows of one text kept in memory."""
 
 _LAST_WORDS = 8_000
 """Characters at the end of reasoning that are searched for its last line."""
@@ -20,7 +20,7 @@ _Rows = list[Line] | None
 
 
 class MarkdownPart(Part):
-    """A text in units: each is laid out once for a width, and only where it is looked at."""
+    """A text in units: each is laid out once for a width, and only when it is visible."""
 
     def __init__(
         self, text: str = "", *, gap: bool = False, margin: str = "", live: bool = False, style: str | None = None
@@ -49,7 +49,7 @@ class MarkdownPart(Part):
 
     @property
     def text(self) -> str:
-        """The Markdown as it came."""
+        """Raw Markdown."""
         if self._fresh:
             self._text += "".join(self._fresh)
             self._fresh = []
@@ -62,15 +62,15 @@ class MarkdownPart(Part):
 
     @property
     def cached_rows(self) -> int:
-        """Rows it holds in memory."""
+        """Number of rows it keeps in memory."""
         return sum(len(rows) for rows in self._unit_rows if rows is not None)
 
     def feed(self, text: str) -> None:
-        """Takes more text; `flush` brings it to the screen."""
+        """Add text; `flush` brings it to the screen."""
         self._fresh.append(text)
 
     def flush(self) -> None:
-        """Read the next slice of what was fed."""
+        """Read the next slice of the added text."""
         stream = self._fed_stream()
         if self.pinned:
             stream.flush()
@@ -99,7 +99,7 @@ class MarkdownPart(Part):
         return last >= self._index.start(unread)
 
     def layout(self, width: int) -> list[Line]:
-        """All its rows for a width."""
+        """Return all its rows for a width."""
         self.settle(width, 0, 0)
         for place in range(len(self._units)):
             self._lay_out(place)
@@ -115,7 +115,7 @@ class MarkdownPart(Part):
         return self._measured[1]
 
     def settle(self, width: int, first: int, last: int) -> int:
-        """Lays out the units between two rows; gives by how many rows what was at `first` moved."""
+        """Lay out the units between two rows; return by how many rows the content at `first` moved."""
         before = self.height(width)
         shift = 0
         if self._stream is None:
@@ -149,7 +149,7 @@ class MarkdownPart(Part):
         return line
 
     def forget(self) -> None:
-        """Lets its units go and keeps their heights."""
+        """Drop its units and keep their heights."""
         if self._stream is not None and self._stream.cost > SLICE_COST:
             self._unit_rows = [None] * len(self._units)  # Reading it again would take many turns.
             return
@@ -158,7 +158,7 @@ class MarkdownPart(Part):
     # --- units --------------------------------------------------------------------------------------------------------
 
     def styled(self, line: Line) -> Line:
-        """A row of the text as it is shown."""
+        """Return a row of the text as it is shown."""
         if self._style:
             line = line.styled(self._style)
         return line.prefixed((self._margin, "")) if self._margin else line
@@ -178,7 +178,7 @@ class MarkdownPart(Part):
         return self._stream
 
     def _read_all(self, width: int) -> None:
-        """Reads the text anew; heights that were exact stay."""
+        """Read the text from its beginning; exact heights stay."""
         heights, self._index = self._index, HeightIndex()
         exact = self._measured[0] == width
         self._width = width
@@ -188,7 +188,7 @@ class MarkdownPart(Part):
         self._store_measured()
 
     def _take(self, stream: MarkdownStream) -> None:
-        """Takes over the units that are new; what was finished before stays."""
+        """Take over the new units; finished ones stay."""
         kept = self._settled
         new = [*stream.finished[kept:], *stream.open, *stream.unread]
         self._settled = len(stream.finished)
@@ -202,7 +202,7 @@ class MarkdownPart(Part):
             self._store_measured()
 
     def _fit(self, width: int) -> None:
-        """Fits all units to a width, as estimates."""
+        """Set the heights of all units for a width, as estimates."""
         self._width = width
         self._index = HeightIndex(self._estimated(unit, place == 0) for place, unit in enumerate(self._units))
         self._unit_rows = [None] * len(self._units)
@@ -223,7 +223,7 @@ class MarkdownPart(Part):
         return rows or []
 
     def _lay_out(self, place: int) -> int:
-        """Lays one unit out; gives by how many rows it is higher than thought."""
+        """Lay one unit out; return by how many rows it is higher than estimated."""
         if self._unit_rows[place] is not None:
             return 0
         unit = self._units[place]
@@ -235,7 +235,7 @@ class MarkdownPart(Part):
         return len(rows) + gap - before
 
     def _drop_rows(self, first: int, last: int) -> None:
-        """Lets rows of units go that are not between two rows."""
+        """Drop rows of units that are not between two rows."""
         keep = range(self._index.find(first), self._index.find(last) + 1)
         for place in range(len(self._units)):
             if place not in keep:
@@ -243,7 +243,7 @@ class MarkdownPart(Part):
 
 
 class _Thoughts(MarkdownPart):
-    """The text of some reasoning, beside its bar."""
+    """Text of reasoning, beside its bar."""
 
     def styled(self, line: Line) -> Line:
         """Return a row in the colours of reasoning."""
@@ -255,24 +255,24 @@ class _Thoughts(MarkdownPart):
 
 
 class ThinkingPart(Part):
-    """The model's reasoning: one row until it is opened."""
+    """The model's reasoning: one row until the user opens it."""
 
     def __init__(self, text: str = "", *, gap: bool = False, margin: str = "", live: bool = False) -> None:
         super().__init__(gap=gap)
         self.pinned = live
         self.opened = False
-        """Whether all of it is shown."""
+        """True if all of it is shown."""
         self._margin = margin
         self._body = _Thoughts(text, margin=f"{margin}▏ ", live=live)
 
     @property
     def text(self) -> str:
-        """The reasoning as it came."""
+        """Raw reasoning."""
         return self._body.text
 
     @property
     def active(self) -> bool:
-        """It always opens or closes."""
+        """True: it always opens or closes."""
         return True
 
     @property
@@ -282,27 +282,27 @@ class ThinkingPart(Part):
 
     @property
     def cached_rows(self) -> int:
-        """Rows it holds in memory."""
+        """Number of rows it keeps in memory."""
         return super().cached_rows + self._body.cached_rows
 
     def toggle(self) -> bool:
-        """Opens or closes it."""
+        """Open or close it."""
         self.opened = not self.opened
         self.changed()
         return True
 
     def feed(self, text: str) -> None:
-        """Takes more text."""
+        """Add text."""
         self._body.feed(text)
         self.changed()
 
     def flush(self) -> None:
-        """Reads what was fed, where it is shown."""
+        """Read the added text if it is shown."""
         if self.opened:
             self._body.flush()
 
     def finish(self) -> None:
-        """Takes the text as complete."""
+        """Take the text as complete."""
         self._body.finish()
         self.pinned = False
         self.changed()
@@ -315,10 +315,10 @@ class ThinkingPart(Part):
     def layout(self, width: int) -> list[Line]:
         """Return the row above the reasoning."""
         sign = "▾" if self.opened else "▸"
-        told = self._last_line() if self.pinned else self.text[: 8 * width + 512]
-        words = one_line(told.strip(), width) or "…"
+        text = self._last_line() if self.pinned else self.text[: 8 * width + 512]
+        shown = one_line(text.strip(), width) or "…"
         head: tuple[Run, ...] = ((f"{self._margin}{sign} ", "calls"), ("thinking  ", "thinking"))
-        return [Line(head if self.opened else clipped((*head, (words, "muted")), width))]
+        return [Line(head if self.opened else clipped((*head, (shown, "muted")), width))]
 
     def height(self, width: int) -> int:
         """Return the number of its rows with the gap."""

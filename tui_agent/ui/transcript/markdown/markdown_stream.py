@@ -1,8 +1,8 @@
-"""Markdown that streams in: what is finished is read once, only its open end is read again.
+"""Streaming Markdown: finished units are parsed once, only the open end is parsed again.
 
-A block is finished once a later one began on a complete line, an item of a list once the next did, a piece of code
-once the next piece did. So a flush costs what is open, whatever came before, and the outcome does not depend on how
-the text was cut on its way.
+A block is finished once a later one begins on a complete line, an item of a list once the next does, a piece of code
+once the next piece does. So a flush costs as much as the open end, and the result does not depend on how the text was
+cut on its way.
 
 No text blocks the event loop: `reading_cost` estimates how long the parser needs for a line, from its characters and
 not by the clock, so that the same text always looks the same. A flush reads at most `SLICE_COST`, a block ends at
@@ -18,21 +18,21 @@ from tui_agent.ui.text.sanitiser import sanitise
 from .markdown_blocks import CodeBlock, Item, PlainText, Unit, parse_markdown
 
 LONGEST_LINE = 16_000
-"""Characters after which a line is taken to end."""
+"""Characters after which a line counts as ended."""
 LONGEST_BLOCK = 32_000
-"""Characters after which an open block is taken to end with its line; code has its pieces instead."""
+"""Characters after which an open block ends with its line; code has pieces instead."""
 SLICE_COST = 12_000
 """Cost of new lines read by one flush; the rest is shown unparsed until the next one."""
 BLOCK_COST = 20_000
-"""Cost after which an open block is taken to end with its line."""
+"""Cost after which an open block ends with its line."""
 LINE_COST = 8_000
-"""Cost beyond which a line is not read as Markdown."""
+"""Cost beyond which a line is not parsed as Markdown."""
 TEXT_COST = 1_000_000
-"""Cost of a text beyond which the rest of it is not read as Markdown."""
+"""Cost beyond which the rest of a text is not parsed as Markdown."""
 MAX_OTHER_ENDS = 100
-"""Carriage returns and other line ends within one line; where it has more, they are blanks."""
+"""Most carriage returns and other line ends within one line; if it has more, they become blanks."""
 PLAIN_PIECE = 4_000
-"""Characters of a piece of text that is shown as it came."""
+"""Characters of a piece of unparsed text."""
 
 _MIN_LINE_COST = 24
 _BEGINNING_COST = 20
@@ -57,7 +57,7 @@ def reading_cost(line: str) -> int:
 
 
 class MarkdownStream:
-    """The units of a text that is still being told."""
+    """Units of a text that is still streaming."""
 
     def __init__(
         self, longest_block: int = LONGEST_BLOCK, *, block_cost: int = BLOCK_COST, text_cost: int = TEXT_COST
@@ -70,7 +70,7 @@ class MarkdownStream:
             text_cost: cost up to which the text is parsed; 0: none of it is.
         """
         self.finished: list[Unit] = []
-        """Units that will not change any more."""
+        """Units that do not change any more."""
         self.open: list[Unit] = []
         """Units of the end, as of the last flush."""
         self.unread: list[Unit] = []
@@ -95,7 +95,7 @@ class MarkdownStream:
         return bool(self.unread) and not self._spent
 
     def feed(self, text: str) -> None:
-        """Takes more text; nothing is read before the next flush."""
+        """Add text; nothing is parsed before the next flush."""
         self._raw = self._raw[self._at :] + text
         self._at = 0
 
@@ -178,7 +178,7 @@ class MarkdownStream:
         self._settled = 0
 
     def _read(self, lines: Sequence[str], costs: Sequence[int]) -> list[Unit]:
-        """The units of the open lines, with what is known of the text before them."""
+        """Return the units of the open lines, parsed in the context of the text before them."""
         hidden = {place for place, cost in enumerate(costs) if cost > LINE_COST}
         if not self._fence:
             units = parse_markdown("\n".join(lines), self._number, hidden)
@@ -207,7 +207,7 @@ class MarkdownStream:
         return again, Unit(last.block, 0, last.joined) if is_whole and not again else None
 
     def _cut_of(self, unit: Unit, end: int) -> int | None:
-        """The line before which a unit must end because it is too long; None where it is not."""
+        """Return the line before which a unit must end because it is too long; None if it need not."""
         if isinstance(unit.block, CodeBlock) and unit.block.fenced:
             return None
         length = cost = 0
@@ -238,19 +238,19 @@ class MarkdownStream:
     # --- where the open lines begin -----------------------------------------------------------------------------------
 
     def _begin_with(self, unit: Unit) -> None:
-        """Lets the open lines begin with a unit of theirs."""
+        """Make the open lines begin with one of their units."""
         if unit.start:
             self._begin_after(unit.start)
             self._joined = unit.joined
             self._number = unit.block.number if unit.joined and isinstance(unit.block, Item) else None
 
     def _begin_after(self, lines: int) -> None:
-        """Forgets open lines and what was known of the text before them."""
+        """Drop open lines, and the context of the text before them."""
         self._lines, self._costs = self._lines[lines:], self._costs[lines:]
         self._fence, self._joined, self._number = "", False, None
 
     def _end_at(self, cut: int) -> bool:
-        """Takes the text to end before an open line, and to begin anew there."""
+        """End the text before an open line, and begin anew there."""
         self.finished.extend(self._read(self._lines[:cut], self._costs[:cut]))
         self._begin_after(cut)
         return True
@@ -262,6 +262,6 @@ def _cost_of(line: str, cost: int) -> int:
 
 
 def _cleaned(line: str) -> list[str]:
-    """One raw line as sanitised lines."""
+    """Return a raw line as sanitised lines."""
     clean = sanitise(line.removesuffix("\r"))
     return clean.split("\n") if clean.count("\n") <= MAX_OTHER_ENDS else [clean.replace("\n", " ")]

@@ -4,11 +4,11 @@ import logging
 import pytest
 
 from tests.support.virtual_clock import VirtualClockLoop, run_virtual
-from tui_agent.cli.loop_watchdog import log_loop_stalls
+from tui_agent.cli.log_file import log_loop_stalls
 
 
 async def watched(*stalls: float) -> int:
-    """Stands still now and then; gives how many timers are left."""
+    """Stall the loop for these times, and return the number of timers that are left."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualClockLoop)
     async with log_loop_stalls():
@@ -18,19 +18,19 @@ async def watched(*stalls: float) -> int:
     return len([timer for timer in loop._scheduled if not timer.cancelled()])
 
 
-def test_each_time_the_loop_stood_still_is_logged_and_a_short_pause_is_not(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG, "tui_agent.cli.loop_watchdog")
+def test_stalls_of_the_loop_are_logged_and_short_pauses_are_not(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "tui_agent.cli.log_file")
 
     assert run_virtual(watched(0.3, 0.1, 2.0)) == 0
 
     first, second = [int(record.getMessage().split()[-2]) for record in caplog.records]
-    assert caplog.messages[0] == f"the event loop stood still for {first} ms"
+    assert caplog.messages[0] == f"the event loop stalled for {first} ms"
     assert 200 < first < 300
     assert 1900 < second < 2000
 
 
-def test_without_a_debug_log_nobody_looks(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.ERROR, "tui_agent.cli.loop_watchdog")
+def test_without_a_debug_log_stalls_are_not_checked(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR, "tui_agent.cli.log_file")
 
     assert run_virtual(watched(0.3)) == 0
 

@@ -1,4 +1,4 @@
-"""`--record` of a run without a screen: it can be watched as one with a screen, and its stream can be played again."""
+"""`--record` without a screen: the recording plays like any other, and its model streams can be replayed."""
 
 import os
 import sys
@@ -37,9 +37,7 @@ def test_a_headless_run_is_recorded_and_shows_the_same_conversation(
     assert (file.stat().st_mode & 0o777, b"canary" in file.read_bytes()) == (0o600, False)
 
 
-def test_a_recording_of_a_run_that_could_not_begin_leaves_no_file(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_run_that_cannot_start_leaves_no_recording(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert run_program(["-p", "hello", "--record", str(tmp_path / "run.jsonl")]) == 2
 
     assert "no key" in capsys.readouterr().err
@@ -47,7 +45,7 @@ def test_a_recording_of_a_run_that_could_not_begin_leaves_no_file(
 
 
 @pytest.mark.slow
-def test_an_engine_that_refuses_to_start_behind_the_screen_leaves_no_file(tmp_path: Path) -> None:
+def test_an_engine_that_cannot_start_leaves_no_recording(tmp_path: Path) -> None:
     home, work = tmp_path / "home", tmp_path / "work"
     work.mkdir()
     settings = home / ".config" / "tui-agent" / "config.toml"
@@ -63,7 +61,7 @@ def test_an_engine_that_refuses_to_start_behind_the_screen_leaves_no_file(tmp_pa
     assert list(work.iterdir()) == []
 
 
-def test_a_recording_is_watched_in_a_terminal_only(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_recording_plays_only_in_a_terminal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     file.write_text('{"recording":1}\n', "utf-8")
 

@@ -1,0 +1,64 @@
+"""Set-up of the process: private memory, substitutes for closed standard streams, a log for uncaught errors."""
+
+import ctypes
+import logging
+import os
+import sys
+import threading
+from contextlib import suppress
+
+_SET_DUMPABLE = 4
+"""`PR_SET_DUMPABLE` of prctl(2)."""
+
+
+def deny_memory_access() -> bool:
+    """Make `/proc/PID/environ`, `mem`, `fd` and the like of this process unreadable for other processes of its user.
+
+    The commands that tui-agent runs are such processes, and the environment of this process holds the key. The process
+    can then neither dump core nor be debugged. Children are not affected, and a process that may trace any other, such
+    as one of root, can still read everything.
+
+    Returns:
+        True if the system supports this; only Linux does.
+    """
+    if sys.platform != "linux":
+        return False
+    return ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0) == 0
+
+
+def open_missing_streams() -> None:
+    """Open a substitute for each standard stream that is closed, as after `>&-`.
+
+    Otherwise the next file that is opened, such as a session's journal, would get its number, and text for standard
+    output would end up in that file. The substitute for input is empty, the one for errors discards everything, and
+    writing to the one for output fails as on a full disk.
+    """
+    for number, flags in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            # `open` takes the lowest free number, which is this one: those below are open.
+            os.set_inheritable(os.open(os.devnull, flags), True)
+            _replace_stream(number)
+
+
+def _replace_stream(number: int) -> None:
+    if number == 0:
+        sys.stdin = os.fdopen(number, encoding="utf-8", errors="replace", closefd=False)
+    elif number == 1:
+        sys.stdout = os.fdopen(number, "w", encoding="utf-8", errors="replace", closefd=False)
+    else:
+        sys.stderr = os.fdopen(number, "w", encoding="utf-8", errors="replace", closefd=False)
+
+
+def log_uncaught_errors() -> None:
+    """Write errors that no code can catch, in threads and finalizers, to the log and not to the terminal."""
+    sys.unraisablehook = lambda fault: _log(str(fault.err_msg or "ignored in a finalizer"), fault.exc_value)
+    threading.excepthook = lambda fault: _log("a thread failed", fault.exc_value)
+
+
+def _log(message: str, error: BaseException | None) -> None:
+    root = logging.getLogger()
+    with suppress(MemoryError):
+        if root.handlers:  # Without handlers the record would go to the terminal.
+            root.error(message, exc_info=error)
