@@ -110,9 +110,7 @@ def call_or_default(predicate: Callable[..., V], *arguments: Any, otherwise: V, 
         kind: required type of the result; None: the type of `otherwise`.
     """
     answer = try_call(predicate, *arguments)
-    if isinstance(answer, Crash) or not isinstance(answer, kind or type(otherwise)):
-        return otherwise
-    return answer
+    return otherwise if isinstance(answer, Crash) or not isinstance(answer, kind or type(otherwise)) else answer
 
 
 def is_being_cancelled() -> bool:

@@ -122,7 +122,7 @@ def test_s4_33_creating_an_agent_sets_up_everything_and_publishes_it(bench: Benc
     assert bench([], session_id="s1").loop.history.id == "s1"
     with pytest.raises(TypeError, match="provider"):
         AgentLoopConfig()  # pyright: ignore[reportCallIssue]
-    with pytest.raises(ConfigurationError, match="named look already"):
+    with pytest.raises(ConfigurationError, match="already a tool named look"):
         AgentLoop(AgentLoopConfig(ScriptedProvider(), tools=[ScriptedTool("look"), ScriptedTool("look")]))
 
 
@@ -281,7 +281,7 @@ async def test_s4_41_a_request_has_everything_and_a_run_may_add_tools(bench: Ben
     assert (first.max_tokens, first.temperature, first.thinking_tokens) == (99, 0.5, 1024)
     assert (first.cache, first.conversation_id) == (False, "talk")
     assert extra.runs == [{"n": 1}]
-    with pytest.raises(ConfigurationError, match="named look already"):
+    with pytest.raises(ConfigurationError, match="already a tool named look"):
         await b.loop.run("Go", tools=[ScriptedTool("other"), ScriptedTool("look")])
     assert "other" not in b.loop.dump().tool_names
 
