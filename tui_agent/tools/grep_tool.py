@@ -16,7 +16,7 @@ from .file_errors import missing_file_error, os_errors_as
 from .file_listing import FileListing, list_files
 from .glob_pattern import GlobPattern
 from .matching_lines import matching_lines
-from .pinned_directory import ResolvedPath, open_regular_file
+from .pinned_directory import ResolvedPath, open_file
 from .search_engine import SearchMode, SearchRequest, find_ripgrep
 from .text_format import printable
 from .typed_tool import Arguments, PathText, TypedTool, WordText
@@ -76,7 +76,7 @@ class GrepTool(TypedTool[GrepArguments]):
     async def run(self, args: GrepArguments, context: ToolContext) -> ToolResult:
         with os_errors_as(f"cannot search {args.path}"):
             found = await self._search(args, context)
-            lines = await asyncio.to_thread(self._lines, args, found, context.cancellation)
+            lines = await self._lines(args, found, context.cancellation)
         hits = found.result.hits
         details: JsonObject = {
             "files": len(hits),
@@ -95,17 +95,18 @@ class GrepTool(TypedTool[GrepArguments]):
         if os.path.isdir(start):
             listing = await list_files(place, self._workspace.root, ripgrep, cancellation)
         else:
-            with open_regular_file(start, self._workspace.display(start), place=place):
+            async with open_file(start, self._workspace.display(start), place=place):
                 pass
             place, listing = ResolvedPath(start.parent, place.known), FileListing((start.name,), True)
         names = await asyncio.to_thread(name_filter, listing.names)
         request = SearchRequest(args.pattern, args.output_mode, args.ignore_case, args.limit)
         return _Found(place, listing, await search_contents(place, names, request, ripgrep, cancellation))
 
-    def _lines(self, args: GrepArguments, found: _Found, cancellation: CancellationToken) -> list[str]:
+    async def _lines(self, args: GrepArguments, found: _Found, cancellation: CancellationToken) -> list[str]:
         """Return the lines of the result."""
         if args.output_mode == "content":
-            return matching_lines(found.place, found.result.hits, args.context, self._workspace, cancellation.is_set)
+            stopped = cancellation.is_set
+            return await matching_lines(found.place, found.result.hits, args.context, self._workspace, stopped)
         shown = [(self._workspace.display(found.place.path / hit.name), hit.count) for hit in found.result.hits]
         return [f"{name}:{count}" if args.output_mode == "count" else name for name, count in shown]
 
