@@ -1,5 +1,6 @@
 """Whether there is a theme of the name that `--theme` gives; a page of its own, because themes cost an import."""
 
+import asyncio
 import difflib
 
 from tui_agent.protocol.errors import ConfigurationError
@@ -29,7 +30,7 @@ def unknown_theme(name: str, locations: Locations) -> str | None:
     shelf = ThemeCatalogue((shipped_themes(), locations.user_themes_dir))
     if shelf.find(name) is not None:
         return None
-    problems = [problem.text for problem in shelf.read_all() if problem.path.stem == name]
+    problems = [problem.text for problem in asyncio.run(shelf.read_all()) if problem.path.stem == name]
     if problems:
         return problems[0]
     near = difflib.get_close_matches(name, shelf.names, n=1)

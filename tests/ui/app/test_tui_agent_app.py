@@ -89,7 +89,7 @@ async def test_a_folder_of_themes_may_be_made_while_the_app_runs(tmp_path: Path)
 async def test_themes_that_are_no_longer_watched_are_a_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = app_with(tmp_path, "dark")
 
-    def fail() -> tuple[ThemeProblem, ...]:
+    async def fail() -> tuple[ThemeProblem, ...]:
         raise MemoryError
 
     monkeypatch.setattr(app._shelf, "read_all", fail)

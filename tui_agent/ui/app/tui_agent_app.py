@@ -228,7 +228,7 @@ class TuiAgentApp(BaseApp[None]):
         await watch_files(self._shelf.watched, self._read_themes, self._themes_checked)
 
     async def _read_themes(self) -> None:
-        self._apply_themes(await asyncio.to_thread(self._shelf.read_all))
+        self._apply_themes(await self._shelf.read_all())
         wanted, self._wanted_theme = self._wanted_theme, None
         if wanted is not None and self._shelf.find(wanted) is None:
             self._warn(f"there is no theme {wanted}; there are {', '.join(self._shelf.names)}")

@@ -68,7 +68,7 @@ class StageApp(TuiAgentApp):
 
     async def _watch_themes(self) -> None:
         """All themes are read once."""
-        self._apply_themes(self._shelf.read_all())
+        self._apply_themes(await self._shelf.read_all())
 
     def watch_recording(self, path: str) -> None:
         """What was watched then is no part of the recording."""
