@@ -167,3 +167,31 @@ async def test_an_error_of_the_opener_is_raised_and_its_thread_ends(tmp_path: Pa
             pass
 
     await is_ended(threads[0])
+
+
+async def test_a_thread_that_cannot_be_started_is_an_error_and_opens_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    def opener(path: str, flags: int) -> int:
+        opened.append(path)
+        return os.open(path, flags)
+
+    def fail(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def read() -> None:
+        async with open_for_reading("/dev/null", opener):
+            raise AssertionError("no thread could open it")
+
+    await read_nothing()
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        await read()
+
+    assert opened == []
+
+
+async def read_nothing() -> None:
+    """Load `aiofiles`, which happens with the first file."""
+    async with open_for_reading("/dev/null", os.open) as file:
+        assert await file.read(1) == b""

@@ -57,12 +57,18 @@ class _FileThread(ThreadPoolExecutor):
 
     def close_file(self) -> Future[None]:
         """Close the file after the operation that is running, if any, and end the thread. Does not block."""
-        closing = self.submit(self._close)
+        opened = self._opened
+        if opened is None:  # The thread could not be started. Its queue still has the call that opens the file.
+            self.shutdown(wait=False, cancel_futures=True)
+            closing: Future[None] = Future()
+            closing.set_result(None)
+            return closing
+        closing = self.submit(_close, opened)
         self.shutdown(wait=False)
         return closing
 
-    def _close(self) -> None:
-        """Close the file, also if nobody received it because the caller was cancelled while it was being opened."""
-        opened = self._opened
-        if opened is not None and not opened.cancelled() and opened.exception() is None:
-            cast(BufferedReader, opened.result()).close()
+
+def _close(opened: Future[Any]) -> None:
+    """Close a file, also if its caller never received it because of a cancellation."""
+    if not opened.cancelled() and opened.exception() is None:
+        cast(BufferedReader, opened.result()).close()
