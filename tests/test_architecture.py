@@ -233,16 +233,17 @@ def test_errors_are_caught_broadly_only_around_tools_hooks_listeners_services_an
 READS_WITHOUT_BLOCKING = {
     "tui_agent.protocol.async_file.open_for_reading": {"protocol.regular_file", "tools.pinned_directory"},
     "tui_agent.protocol.regular_file.read_regular_file_async": {"cli.live_settings", "ui.app.themes"},
-    "tui_agent.tools.pinned_directory.open_file": {
-        "tools.file_change",
-        "tools.grep_tool",
-        "tools.matching_lines",
-        "tools.read_tool",
-    },
+    "tui_agent.tools.pinned_directory.open_file": {"tools.file_change", "tools.grep_tool", "tools.read_tool"},
 }
 """Functions that read a file through `aiofiles`, and the modules that import them."""
 
-BLOCKS = {"tui_agent.tools.pinned_directory.open_regular_file": {"tools.content_search", "tools.file_states"}}
+BLOCKS = {
+    "tui_agent.tools.pinned_directory.open_regular_file": {
+        "tools.content_search",
+        "tools.file_states",
+        "tools.matching_lines",
+    }
+}
 """Function that blocks, and the modules that call it: only in threads, for many files in one go."""
 
 

@@ -1,6 +1,5 @@
 """Output of grep."""
 
-import asyncio
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from tui_agent.tools.workspace import Workspace
 
 def shown(workspace: Workspace, hits: dict[str, dict[int, int]], context: int = 0) -> list[str]:
     found = [FileHits(name, columns) for name, columns in hits.items()]
-    return asyncio.run(matching_lines(ResolvedPath(workspace.root), found, context, workspace, lambda: False))
+    return matching_lines(ResolvedPath(workspace.root), found, context, workspace, lambda: False)
 
 
 def test_lines_have_their_path_and_number(workspace: Workspace, root: Path) -> None:

@@ -76,7 +76,7 @@ class GrepTool(TypedTool[GrepArguments]):
     async def run(self, args: GrepArguments, context: ToolContext) -> ToolResult:
         with os_errors_as(f"cannot search {args.path}"):
             found = await self._search(args, context)
-            lines = await self._lines(args, found, context.cancellation)
+            lines = await asyncio.to_thread(self._lines, args, found, context.cancellation)
         hits = found.result.hits
         details: JsonObject = {
             "files": len(hits),
@@ -102,11 +102,10 @@ class GrepTool(TypedTool[GrepArguments]):
         request = SearchRequest(args.pattern, args.output_mode, args.ignore_case, args.limit)
         return _Found(place, listing, await search_contents(place, names, request, ripgrep, cancellation))
 
-    async def _lines(self, args: GrepArguments, found: _Found, cancellation: CancellationToken) -> list[str]:
+    def _lines(self, args: GrepArguments, found: _Found, cancellation: CancellationToken) -> list[str]:
         """Return the lines of the result."""
         if args.output_mode == "content":
-            stopped = cancellation.is_set
-            return await matching_lines(found.place, found.result.hits, args.context, self._workspace, stopped)
+            return matching_lines(found.place, found.result.hits, args.context, self._workspace, cancellation.is_set)
         shown = [(self._workspace.display(found.place.path / hit.name), hit.count) for hit in found.result.hits]
         return [f"{name}:{count}" if args.output_mode == "count" else name for name, count in shown]
 

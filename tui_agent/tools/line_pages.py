@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tui_agent.protocol.errors import OperationCancelledError
 
 from .file_versions import KEPT_CONTENT, FileVersion, new_hash
-from .text_format import TextFormat
+from .text_format import SAMPLE_SIZE, TextFormat, format_of
 
 if TYPE_CHECKING:
     from aiofiles.threadpool.binary import AsyncBufferedReader
@@ -86,46 +86,67 @@ async def read_lines(
         OSError: reading failed.
         OperationCancelledError: `stopped` returned True.
     """
-    reader = _PageReader(status, form, request)
+    reader = _PageReader(status, form, request, stopped)
     piece = start
-    while True:
-        if stopped():
-            raise OperationCancelledError("reading was cancelled")
-        is_last = len(piece) < PIECE
-        # In a thread, because decoding, hashing and splitting a piece takes milliseconds.
-        await asyncio.to_thread(reader.feed, piece, is_last=is_last)
-        if is_last or reader.is_enough:
-            return reader.page
+    # In a thread, because decoding, hashing and splitting a piece takes milliseconds.
+    while await asyncio.to_thread(reader.feed, piece):
         piece = await file.read(PIECE)
+    return reader.page
+
+
+def read_lines_blocking(
+    descriptor: int, status: os.stat_result, request: LineRequest, stopped: Callable[[], bool]
+) -> LinePage:
+    """Read lines as `read_lines` does, from a descriptor at its start. Blocks.
+
+    For work that runs in a thread and reads many files: changing threads for each would take longer than reading them.
+
+    Raises:
+        OSError, OperationCancelledError: as for `read_lines`.
+    """
+    with open(descriptor, "rb", closefd=False) as file:
+        piece = file.read(PIECE)
+        reader = _PageReader(status, format_of(piece[:SAMPLE_SIZE]), request, stopped)
+        while reader.feed(piece):
+            piece = file.read(PIECE)
+    return reader.page
 
 
 class _PageReader:
     """Decoder of one file, which arrives in pieces."""
 
-    def __init__(self, status: os.stat_result, form: TextFormat, request: LineRequest) -> None:
+    def __init__(
+        self, status: os.stat_result, form: TextFormat, request: LineRequest, stopped: Callable[[], bool]
+    ) -> None:
         self.page = LinePage(form, FileVersion.of(status))
         self._status = status
+        self._stopped = stopped
         self._collector = _Collector(self.page, request)
         errors = "replace" if form.encoding[:6] == "utf-16" else form.errors
         self._decoder = codecs.getincrementaldecoder(form.encoding)(errors)
         self._skip = len(form.mark)
         self._hash, self._content = new_hash(), bytearray()
 
-    @property
-    def is_enough(self) -> bool:
-        """True if all requested lines were read, and the file is too long to read it to its end."""
-        return self._collector.done and self._status.st_size > WHOLE_LIMIT
+    def feed(self, piece: bytes) -> bool:
+        """Take the next piece; return False once the page is complete.
 
-    def feed(self, piece: bytes, *, is_last: bool) -> None:
-        """Take the next piece; after the last one, the page is complete."""
+        Raises:
+            OperationCancelledError: `stopped` returned True.
+        """
+        if self._stopped():
+            raise OperationCancelledError("reading was cancelled")
+        is_last = len(piece) < PIECE
         self._hash.update(piece)
         if len(self._content) <= KEPT_CONTENT:
             self._content += piece
         self._collector.feed(self._decoder.decode(piece[self._skip :], final=is_last))
         self._skip = 0
-        if is_last and not self.is_enough:
+        if self._collector.done and self._status.st_size > WHOLE_LIMIT:
+            return False
+        if is_last:
             self._collector.finish()
             self.page.version = FileVersion.of(self._status, self._hash.hexdigest(), bytes(self._content))
+        return not is_last
 
 
 class _Collector:

@@ -1,14 +1,13 @@
 """Output of grep: the matching lines and their context, in the same form for every search engine."""
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from tui_agent.protocol.errors import ToolError
 
 from .content_search import FileHits
-from .line_pages import PIECE, Line, LinePage, LineRequest, read_lines
-from .pinned_directory import ResolvedPath, open_file
-from .text_format import SAMPLE_SIZE, format_of, printable
+from .line_pages import Line, LineRequest, read_lines_blocking
+from .pinned_directory import ResolvedPath, open_regular_file
+from .text_format import printable
 from .workspace import Workspace
 
 SHOWN_WIDTH = 400
@@ -21,10 +20,10 @@ _KEPT_WIDTH = 20_000
 _BEFORE_MATCH = 100
 
 
-async def matching_lines(
+def matching_lines(
     place: ResolvedPath, hits: Sequence[FileHits], context: int, workspace: Workspace, stopped: Callable[[], bool]
 ) -> list[str]:
-    """Return the lines of all matches as `path:number:text`, context lines as `path-number-text`.
+    """Return the lines of all matches as `path:number:text`, context lines as `path-number-text`. Blocks.
 
     `--` separates groups of lines.
     """
@@ -33,14 +32,7 @@ async def matching_lines(
     for number, hit in enumerate(hits):
         if context and number:
             shown.append("--")
-        name = workspace.display(place.path / hit.name)
-        try:
-            page = await _page_of(place, hit, name, context, stopped)
-        except (OSError, ToolError) as error:
-            lines = [f"[{name} has matches, but could not be read: {error}]"]
-        else:
-            lines = await asyncio.to_thread(_shown_lines, page, hit, name, context, room)
-        for line in lines:
+        for line in _lines_of(place, hit, context, workspace, stopped):
             room -= len(line) + 1
             if room < 0:
                 shown.append(f"[cut after {SHOWN_CHARACTERS:,} characters; narrow the search to see the rest]")
@@ -49,36 +41,28 @@ async def matching_lines(
     return shown
 
 
-async def _page_of(
-    place: ResolvedPath, hit: FileHits, name: str, context: int, stopped: Callable[[], bool]
-) -> LinePage:
-    """Read the matching lines of one file and their context.
-
-    Raises:
-        ToolError, OSError: the file could not be read.
-    """
-    request = LineRequest(_ranges(sorted(hit.columns), context), _KEPT_WIDTH, budget=SHOWN_CHARACTERS * 50)
-    async with open_file(place.path / hit.name, name, place=place) as (file, status):
-        start = await file.read(PIECE)
-        return await read_lines(file, status, format_of(start[:SAMPLE_SIZE]), start, request, stopped)
-
-
-def _shown_lines(page: LinePage, hit: FileHits, name: str, context: int, room: int) -> list[str]:
-    """Return the lines of one file as they are shown, up to the first for which there is no room."""
-    shown: list[str] = []
+def _lines_of(
+    place: ResolvedPath, hit: FileHits, context: int, workspace: Workspace, stopped: Callable[[], bool]
+) -> Iterator[str]:
+    """Yield the lines of one file."""
+    path = place.path / hit.name
+    name = workspace.display(path)
+    ranges = _ranges(sorted(hit.columns), context)
+    request = LineRequest(ranges, _KEPT_WIDTH, budget=SHOWN_CHARACTERS * 50)
+    try:
+        with open_regular_file(path, name, place=place) as (descriptor, status):
+            page = read_lines_blocking(descriptor, status, request, stopped)
+    except (OSError, ToolError) as error:
+        yield f"[{name} has matches, but could not be read: {error}]"
+        return
     before = 0
     for line in page.lines:
-        if room < 0:
-            break
         if context and before and line.number > before + 1:
-            shown.append("--")
-            room -= len("--") + 1
+            yield "--"
         before = line.number
         column = hit.columns.get(line.number)
         sign = "-" if column is None else ":"
-        shown.append(f"{name}{sign}{line.number}{sign}{_shortened(line, column or 1)}")
-        room -= len(shown[-1]) + 1
-    return shown
+        yield f"{name}{sign}{line.number}{sign}{_shortened(line, column or 1)}"
 
 
 def _ranges(numbers: Sequence[int], context: int) -> list[tuple[int, int]]:
