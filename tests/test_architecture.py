@@ -273,3 +273,42 @@ def test_errors_are_caught_broadly_only_around_tools_hooks_listeners_services_an
                 if caught in ("everything", "Exception", "BaseException"):
                     allowed = name_of(path).startswith("execution.") or name_of(path) in CATCHES_BROADLY
                     assert allowed, f"{name_of(path)}:{node.lineno}: catches {caught}"
+
+
+READS_WITHOUT_BLOCKING = {
+    "tui_agent.protocol.async_file.open_for_reading": {"protocol.regular_file", "tools.pinned_directory"},
+    "tui_agent.protocol.regular_file.read_regular_file_async": {"cli.live_settings", "ui.app.themes"},
+    "tui_agent.tools.pinned_directory.open_file": {"tools.file_change", "tools.grep_tool", "tools.read_tool"},
+}
+"""Functions that read a file through `aiofiles`, and the modules that import them."""
+
+BLOCKS = {
+    "tui_agent.tools.pinned_directory.open_regular_file": {
+        "tools.content_search",
+        "tools.file_states",
+        "tools.matching_lines",
+    }
+}
+"""Function that blocks, and the modules that call it: only in threads, for many files in one go."""
+
+
+def importers_of(name: str) -> set[str]:
+    return {name_of(path) for path in modules() if any(is_below(target, name) for target in imports_of(path))}
+
+
+def test_files_of_tools_and_settings_are_read_through_aiofiles() -> None:
+    tree = ast.parse((PACKAGE / "protocol" / "async_file.py").read_text("utf-8"))
+    calls = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+
+    assert "aiofiles.open" in calls
+    for function, importers in (READS_WITHOUT_BLOCKING | BLOCKS).items():
+        assert importers_of(function) == importers, function
+
+
+@pytest.mark.slow
+def test_aiofiles_is_loaded_with_the_first_file() -> None:
+    script = "import sys, tui_agent.tools, tui_agent.cli.live_settings; print('aiofiles' in sys.modules)"
+
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+
+    assert loaded == "False\n"

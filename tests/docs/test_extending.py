@@ -31,7 +31,7 @@ async def test_the_theme_can_be_selected(tmp_path: Path) -> None:
     (tmp_path / "dusk.toml").write_text(block.text, "utf-8")
     shelf = ThemeCatalogue([tmp_path])
 
-    assert shelf.read_all() == ()
+    assert await shelf.read_all() == ()
     theme = shelf.find("dusk")
     assert theme is not None
     app: App[None] = App()

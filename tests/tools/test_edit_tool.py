@@ -1,8 +1,11 @@
 """The edit tool on real files."""
 
 import asyncio
+import os
 import stat
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -92,6 +95,37 @@ async def test_edits_of_one_file_at_once_lose_nothing(edit: EditTool, root: Path
             group.create_task(call(edit, path="a", old_string=f" {number};", new_string=f" -{number}"))
 
     assert (root / "a").read_text() == "".join(f"line -{number}\n" for number in range(20))
+
+
+async def test_a_call_cancelled_while_its_file_is_opened_returns_at_once_and_writes_nothing(
+    edit: EditTool, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "a").write_text("1\n")
+    entered, released = threading.Event(), threading.Event()
+    threads: list[threading.Thread] = []
+    whole_open = os.open
+
+    def slow_open(path: Any, flags: int, *args: Any, **options: Any) -> int:
+        if path == "a" and not released.is_set():
+            threads.append(threading.current_thread())
+            entered.set()
+            assert released.wait(60)
+        return whole_open(path, flags, *args, **options)
+
+    monkeypatch.setattr(os, "open", slow_open)
+    async with asyncio.TaskGroup() as tasks:
+        editing = tasks.create_task(call(edit, path="a", old_string="1", new_string="2"))
+        while not entered.is_set():  # Runs only because the loop does not wait for the file.
+            await asyncio.sleep(0)
+        editing.cancel()
+    assert editing.cancelled()
+    released.set()
+    await asyncio.to_thread(threads[0].join, 60)
+
+    assert os.listdir(root) == ["a"]
+    assert (root / "a").read_text() == "1\n"
+    assert not any(os.path.realpath(f"/proc/self/fd/{fd}") == str(root / "a") for fd in os.listdir("/proc/self/fd"))
+    assert (await call(edit, path="a", old_string="1", new_string="2")).text == "Changed a (+1 −1 lines)."
 
 
 async def test_errors_name_the_file(edit: EditTool, root: Path) -> None:

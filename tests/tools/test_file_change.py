@@ -79,7 +79,7 @@ async def test_a_long_diff_is_cut_in_events_and_complete_in_the_preview(workspac
     assert len(recorded.data[0][1]["diff"]) < DIFF_LIMIT + 100
 
 
-def test_a_file_that_cannot_be_changed_as_text_is_refused(root: Path) -> None:
+async def test_a_file_that_cannot_be_changed_as_text_is_refused(root: Path) -> None:
     (root / "binary").write_bytes(b"a\0b")
     with (root / "huge").open("wb") as file:
         file.truncate(CHANGE_LIMIT + 1)
@@ -93,12 +93,12 @@ def test_a_file_that_cannot_be_changed_as_text_is_refused(root: Path) -> None:
         "file/below": "cannot read file/below: a part of the path is a file",
     }.items():
         with pytest.raises(ToolError, match=words):
-            load_file(ResolvedPath(root / name), name)
+            await load_file(ResolvedPath(root / name), name)
 
 
-def test_a_file_that_does_not_exist_is_none(root: Path) -> None:
-    assert load_file(ResolvedPath(root / "a"), "a") is None
-    assert load_file(ResolvedPath(root / "x" / "a"), "x/a") is None
+async def test_a_file_that_does_not_exist_is_none(root: Path) -> None:
+    assert await load_file(ResolvedPath(root / "a"), "a") is None
+    assert await load_file(ResolvedPath(root / "x" / "a"), "x/a") is None
 
 
 @pytest.mark.parametrize("name", ["dir", "new/", "."])

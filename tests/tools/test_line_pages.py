@@ -1,17 +1,20 @@
 """Reading of lines equals splitting the whole text, at any piece size."""
 
+import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tui_agent.protocol.async_file import open_for_reading
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.tools import line_pages
 from tui_agent.tools.file_versions import digest_of
 from tui_agent.tools.line_pages import LinePage, LineRequest, read_lines
-from tui_agent.tools.text_format import SAMPLE_SIZE
+from tui_agent.tools.text_format import SAMPLE_SIZE, format_of
 
 RANGES = st.lists(st.integers(1, 40), max_size=6, unique=True).map(
     lambda numbers: [(first, first) for first in sorted(numbers)]
@@ -21,12 +24,13 @@ RANGES = st.lists(st.integers(1, 40), max_size=6, unique=True).map(
 def page_of(
     path: Path, ranges: list[tuple[int, int]], width: int = 1000, budget: int = 100_000, overhead: int = 1
 ) -> LinePage:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        request = LineRequest(ranges, width, budget, overhead)
-        return read_lines(descriptor, os.pread(descriptor, SAMPLE_SIZE, 0), request, lambda: False)
-    finally:
-        os.close(descriptor)
+    return asyncio.run(_page_of(path, LineRequest(ranges, width, budget, overhead), lambda: False))
+
+
+async def _page_of(path: Path, request: LineRequest, stopped: Callable[[], bool]) -> LinePage:
+    async with open_for_reading(str(path), os.open) as file:
+        form = format_of(path.read_bytes()[:SAMPLE_SIZE])
+        return await read_lines(file, os.stat(path), form, await file.read(line_pages.PIECE), request, stopped)
 
 
 def texts(page: LinePage) -> list[tuple[int, str]]:
@@ -41,7 +45,7 @@ def texts(page: LinePage) -> list[tuple[int, str]]:
 def test_reading_equals_splitting_the_whole_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int, text: str, ranges: list[tuple[int, int]], width: int
 ) -> None:
-    monkeypatch.setattr(line_pages, "_PIECE", piece)
+    monkeypatch.setattr(line_pages, "PIECE", piece)
     path = tmp_path / "f"
     path.write_bytes(text.encode())
     lines = text.split("\n")
@@ -133,8 +137,6 @@ def test_reading_a_huge_file_ends_when_the_page_is_full(tmp_path: Path, monkeypa
 def test_reading_can_be_stopped(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes(b"a")
-    descriptor = os.open(path, os.O_RDONLY)
 
     with pytest.raises(OperationCancelledError):
-        read_lines(descriptor, b"a", LineRequest([(1, 1)], 10, 10), lambda: True)
-    os.close(descriptor)
+        asyncio.run(_page_of(path, LineRequest([(1, 1)], 10, 10), lambda: True))

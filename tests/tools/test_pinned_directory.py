@@ -2,12 +2,14 @@
 
 import os
 import socket
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.tools.pinned_directory import open_regular_file, pinned_directory
+from tui_agent.tools.pinned_directory import ResolvedPath, open_file, open_regular_file, pinned_directory
 
 
 def test_opens_a_regular_file_for_reading(root: Path) -> None:
@@ -85,4 +87,57 @@ def test_no_descriptor_is_left_open(root: Path) -> None:
         except OSError:
             pass
 
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+async def test_a_file_is_opened_in_a_thread_below_the_held_directory(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "a.txt").write_bytes(b"text")
+    whole_open = os.open
+    held: list[tuple[os.stat_result, threading.Thread]] = []
+
+    def open_and_record(path: str, flags: int, *args: Any, dir_fd: int | None = None) -> int:
+        if path == "a.txt":
+            assert dir_fd is not None
+            assert flags & os.O_NOFOLLOW
+            held.append((os.fstat(dir_fd), threading.current_thread()))
+        return whole_open(path, flags, *args, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", open_and_record)
+
+    async with open_file(root / "a.txt", "a.txt") as (file, status):
+        assert await file.read(10) == b"text"
+        assert status.st_ino == os.stat(root / "a.txt").st_ino
+
+    [(directory, thread)] = held
+    assert os.path.samestat(directory, os.stat(root))
+    assert thread is not threading.current_thread()
+
+
+async def test_a_file_read_without_blocking_is_guarded_like_any_other(root: Path) -> None:
+    (root / "real").mkdir()
+    (root / "real" / "a.txt").write_bytes(b"text")
+    (root / "link").symlink_to("real")
+    (root / "file-link").symlink_to("real/a.txt")
+    os.mkfifo(root / "pipe")
+    replaced = ResolvedPath(root / "real" / "a.txt", {str(root / "real" / "a.txt"): (0, 0)})
+    before = len(os.listdir("/proc/self/fd"))
+
+    async def open_it(name: str, place: ResolvedPath | None = None) -> None:
+        async with open_file(root / name, name, place=place):
+            raise AssertionError(name)
+
+    with pytest.raises(ToolError, match="pipe is a named pipe"):
+        await open_it("pipe")
+    with pytest.raises(ToolError, match="is a directory"):
+        await open_it("real")
+    with pytest.raises(ToolError, match="symbolic link"):
+        await open_it("file-link")
+    with pytest.raises(NotADirectoryError):
+        await open_it("link/a.txt")
+    with pytest.raises(ToolError, match="was replaced after this call was allowed"):
+        await open_it("real/a.txt", replaced)
+    with pytest.raises(FileNotFoundError):
+        await open_it("missing")
     assert len(os.listdir("/proc/self/fd")) == before

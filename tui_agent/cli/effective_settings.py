@@ -1,5 +1,6 @@
 """Settings and credentials of a launch, merged from files, trust, environment and options; check of the theme."""
 
+import asyncio
 import difflib
 import os
 from collections.abc import Mapping
@@ -129,7 +130,7 @@ def _theme_problem(name: str, locations: Locations) -> str | None:
     catalogue = ThemeCatalogue((shipped_themes(), locations.user_themes_dir))
     if catalogue.find(name) is not None:
         return None
-    problems = [problem.text for problem in catalogue.read_all() if problem.path.stem == name]
+    problems = [problem.text for problem in asyncio.run(catalogue.read_all()) if problem.path.stem == name]
     if problems:
         return problems[0]
     near = difflib.get_close_matches(name, catalogue.names, n=1)

@@ -9,7 +9,7 @@ from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.protocol.file_watch import WatchedFiles, watch_files
-from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.regular_file import read_regular_file_async
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, RuleSetting, Settings, value_of
 
 from .build_engine import ONLY_AT_START, Engine, apply_settings
@@ -70,7 +70,7 @@ class LiveSettings:
 
     async def read_again(self) -> None:
         """Apply the settings if the files have changed; if they are wrong, publish a warning and change nothing."""
-        contents = await asyncio.to_thread(self._read)
+        contents = tuple([await _content(file) for file in self._files])
         if contents == self._contents:
             return
         self._contents = contents
@@ -120,12 +120,9 @@ class LiveSettings:
             self._engine.bus.publish(Warned(code="settings_untrusted", text=text))
         return (*loaded.rules, *stay, *tour)
 
-    def _read(self) -> tuple[bytes | None, ...]:
-        return tuple(_content(file) for file in self._files)
 
-
-def _content(file: Path) -> bytes | None:
+async def _content(file: Path) -> bytes | None:
     try:
-        return read_regular_file(str(file))
+        return await read_regular_file_async(str(file))
     except OSError:
         return None

@@ -5,6 +5,7 @@ import re
 import stat
 import tomllib
 
+from .async_file import open_for_reading
 from .messages import JsonObject, nests_deeper
 
 MAX_BYTES = 1024 * 1024
@@ -23,23 +24,59 @@ def read_regular_file(path: str, limit: int = MAX_BYTES) -> bytes:
     Raises:
         OSError: the file cannot be read, is not a regular file, or is larger than `limit`.
     """
+    opener = _Opener(path, limit)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        with open(path, "rb", opener=opener) as file:
+            return opener.checked(file.read(opener.most))
     except ValueError as error:
         raise OSError(f"{path!r} is not a path: {error}") from error
+
+
+async def read_regular_file_async(path: str, limit: int = MAX_BYTES) -> bytes:
+    """Return the content of a file as `read_regular_file` does, without blocking the event loop.
+
+    Raises:
+        OSError: as for `read_regular_file`.
+    """
+    opener = _Opener(path, limit)
     try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(f"{path} is not a regular file")
+        async with open_for_reading(path, opener) as file:
+            return opener.checked(await file.read(opener.most))
+    except ValueError as error:
+        raise OSError(f"{path!r} is not a path: {error}") from error
+
+
+class _Opener:
+    """Opener of one regular file, with its limit."""
+
+    def __init__(self, path: str, limit: int) -> None:
+        self._path = path
+        self._limit = limit
+        self.most = 0
+        """Bytes to read, one more than the file may have; known once it is open."""
+
+    def __call__(self, path: str, flags: int) -> int:
+        descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(f"{path} is not a regular file")
+        except BaseException:
+            os.close(descriptor)
+            raise
         # `read` allocates all bytes it is asked for. Files may grow meanwhile, and those of /proc report size 0.
-        most = min(limit, status.st_size + MAX_BYTES)
-        with open(descriptor, "rb", closefd=False) as file:
-            content = file.read(most + 1)
-    finally:
-        os.close(descriptor)
-    if len(content) > limit:
-        raise OSError(f"{path} is larger than {limit:,} bytes")
-    return content
+        self.most = min(self._limit, status.st_size + MAX_BYTES) + 1
+        return descriptor
+
+    def checked(self, content: bytes) -> bytes:
+        """Return the content that was read.
+
+        Raises:
+            OSError: it is larger than the limit.
+        """
+        if len(content) > self._limit:
+            raise OSError(f"{self._path} is larger than {self._limit:,} bytes")
+        return content
 
 
 def sync_directory(path: str | os.PathLike[str], dir_fd: int | None = None) -> None:

@@ -11,7 +11,16 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool import Accesses, JudgedTarget, PathSubject, Preview, Subject, ToolContext, ToolResult
 
 from .edit_match import replace_text
-from .file_change import PlannedChange, load_file, make_change, plan_change, refuse_changed, target_of
+from .file_change import (
+    LoadedFile,
+    PlannedChange,
+    Target,
+    load_file,
+    make_change,
+    plan_change,
+    refuse_changed,
+    target_of,
+)
 from .file_errors import missing_file_error
 from .typed_tool import Arguments, PathText, TypedTool
 from .unified_diff import replaced_lines
@@ -62,17 +71,17 @@ class EditTool(TypedTool[EditArguments]):
         return f"{args.path} (+{added} −{removed}{' everywhere' if args.replace_all else ''})"
 
     async def call_preview(self, args: EditArguments) -> Preview:
-        return (await asyncio.to_thread(self._plan, args, checked=False)).preview()
+        return (await self._plan(args, checked=False)).preview()
 
     async def run(self, args: EditArguments, context: ToolContext) -> ToolResult:
         async with self._workspace.alone_with(self._workspace.place(args.path, context.targets).path):
-            plan = await asyncio.to_thread(self._plan, args, context.targets)
+            plan = await self._plan(args, context.targets)
             return await make_change(self._workspace, plan, context)
 
-    def _plan(
+    async def _plan(
         self, args: EditArguments, targets: Sequence[JudgedTarget] = (), *, checked: bool = True
     ) -> PlannedChange:
-        """Return the change the call would make, without making it. Blocks.
+        """Return the change the call would make, without making it.
 
         Args:
             args: arguments of the call.
@@ -83,8 +92,15 @@ class EditTool(TypedTool[EditArguments]):
         Raises:
             ToolError: the call would fail.
         """
-        place, shown, notes = target_of(self._workspace, args.path, targets)
-        before = load_file(place, shown)
+        target = await asyncio.to_thread(target_of, self._workspace, args.path, targets)
+        before = await load_file(target.place, target.shown)
+        return await asyncio.to_thread(self._plan_from, args, target, before, checked=checked)
+
+    def _plan_from(
+        self, args: EditArguments, target: Target, before: LoadedFile | None, *, checked: bool
+    ) -> PlannedChange:
+        """Return the change of a loaded file. Blocks: comparing long texts takes seconds."""
+        place, shown, notes = target
         if before is None:
             raise missing_file_error(place.path, shown)
         if checked:

@@ -1,10 +1,11 @@
 """A change of one file: planned against the file on disk, shown as a diff, then made whole or not at all."""
 
+import asyncio
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
@@ -15,7 +16,7 @@ from .content_store import ContentStore
 from .file_errors import os_errors_as
 from .file_states import TreeChange, state_of_content
 from .file_versions import FileVersion, describe_change, digest_of
-from .pinned_directory import ResolvedPath, open_regular_file
+from .pinned_directory import ResolvedPath, open_file
 from .shielded_thread import run_shielded_in_thread
 from .text_format import SAMPLE_SIZE, TextFormat, format_of, is_binary, printable
 from .unified_diff import Diff, diff_of
@@ -26,6 +27,16 @@ CHANGE_LIMIT = 16 * 1024 * 1024
 
 DIFF_LIMIT = 60_000
 """Most characters of a diff in events and details; previews show the whole diff."""
+
+
+class Target(NamedTuple):
+    """The file that a call names."""
+
+    place: ResolvedPath
+    shown: str
+    """Its name in messages."""
+    notes: tuple[str, ...]
+    """A note if a symbolic link leads to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +85,8 @@ class PlannedChange:
         return Preview(kind="diff", text=self.diff.text, path=str(self.place.path), note="\n".join(self.notes))
 
 
-def target_of(
-    workspace: Workspace, path: str, targets: Sequence[JudgedTarget] = ()
-) -> tuple[ResolvedPath, str, tuple[str, ...]]:
-    """Return the place of the file a call names, its name in messages, and a note if a symbolic link leads to it.
+def target_of(workspace: Workspace, path: str, targets: Sequence[JudgedTarget] = ()) -> Target:
+    """Return the file that a call names. Blocks.
 
     Raises:
         ToolError: the path names a directory.
@@ -91,29 +100,35 @@ def target_of(
         raise ToolError(f"{printable(path)} ends in a slash, so it names a directory; name a file")
     named = Path(os.path.normpath(os.path.join(workspace.root, workspace.given(path))))
     linked = f"{printable(path)} leads through a symbolic link to {shown}, which is the file changed"
-    return place, shown, (linked,) if named != resolved else ()
+    return Target(place, shown, (linked,) if named != resolved else ())
 
 
-def load_file(place: ResolvedPath, shown: str) -> LoadedFile | None:
-    """Read a whole text file; return None if it does not exist. Blocks.
+async def load_file(place: ResolvedPath, shown: str) -> LoadedFile | None:
+    """Read a whole text file; return None if it does not exist.
 
     Raises:
         ToolError: it is not a regular file, too large, binary, or not readable.
     """
     try:
-        with (
-            os_errors_as(f"cannot read {shown}"),
-            open_regular_file(place.path, shown, place=place) as (descriptor, status),
-        ):
-            if status.st_size > CHANGE_LIMIT:
-                too_large = f"the limit is {CHANGE_LIMIT:,}: change it with a program run by bash"
-                raise ToolError(f"{shown} has {status.st_size:,} bytes; {too_large}")
-            with open(descriptor, "rb", closefd=False) as file:
-                content = file.read(CHANGE_LIMIT + 1)
+        with os_errors_as(f"cannot read {shown}"):
+            async with open_file(place.path, shown, place=place) as (file, status):
+                if status.st_size > CHANGE_LIMIT:
+                    too_large = f"the limit is {CHANGE_LIMIT:,}: change it with a program run by bash"
+                    raise ToolError(f"{shown} has {status.st_size:,} bytes; {too_large}")
+                content = await file.read(CHANGE_LIMIT + 1)
     except ToolError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return None
         raise
+    return await asyncio.to_thread(_decoded, content, status, shown)
+
+
+def _decoded(content: bytes, status: os.stat_result, shown: str) -> LoadedFile:
+    """Return the content of a file as text.
+
+    Raises:
+        ToolError: it is binary, or not valid in its encoding.
+    """
     if is_binary(content[:SAMPLE_SIZE]):
         raise ToolError(f"{shown} is a binary file of {len(content):,} bytes; only text files can be changed")
     form = format_of(content[:SAMPLE_SIZE])

@@ -16,7 +16,7 @@ from .file_errors import missing_file_error, os_errors_as
 from .file_listing import FileListing, list_files
 from .glob_pattern import GlobPattern
 from .matching_lines import matching_lines
-from .pinned_directory import ResolvedPath, open_regular_file
+from .pinned_directory import ResolvedPath, open_file
 from .search_engine import SearchMode, SearchRequest, find_ripgrep
 from .text_format import printable
 from .typed_tool import Arguments, PathText, TypedTool, WordText
@@ -95,7 +95,7 @@ class GrepTool(TypedTool[GrepArguments]):
         if os.path.isdir(start):
             listing = await list_files(place, self._workspace.root, ripgrep, cancellation)
         else:
-            with open_regular_file(start, self._workspace.display(start), place=place):
+            async with open_file(start, self._workspace.display(start), place=place):
                 pass
             place, listing = ResolvedPath(start.parent, place.known), FileListing((start.name,), True)
         names = await asyncio.to_thread(name_filter, listing.names)

@@ -1,19 +1,25 @@
 """Reading of numbered lines from a file of any size; memory depends on the request, not on the file."""
 
+import asyncio
 import codecs
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tui_agent.protocol.errors import OperationCancelledError
 
 from .file_versions import KEPT_CONTENT, FileVersion, new_hash
-from .text_format import TextFormat, format_of
+from .text_format import SAMPLE_SIZE, TextFormat, format_of
+
+if TYPE_CHECKING:
+    from aiofiles.threadpool.binary import AsyncBufferedReader
 
 WHOLE_LIMIT = 64 * 1024 * 1024
 """Largest file in bytes that is read to its end, to count its lines and hash its content."""
 
-_PIECE = 256 * 1024
+PIECE = 256 * 1024
+"""Bytes read at a time; more than `text_format.SAMPLE_SIZE`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +64,21 @@ class LineRequest:
     """Characters that each line costs in addition to its text."""
 
 
-def read_lines(descriptor: int, sample: bytes, request: LineRequest, stopped: Callable[[], bool]) -> LinePage:
-    """Read lines of an open file. Blocks.
+async def read_lines(
+    file: "AsyncBufferedReader",
+    status: os.stat_result,
+    form: TextFormat,
+    start: bytes,
+    request: LineRequest,
+    stopped: Callable[[], bool],
+) -> LinePage:
+    """Read lines of an open file.
 
     Args:
-        descriptor: descriptor of a regular file, at its start.
-        sample: the file's first `text_format.SAMPLE_SIZE` bytes, which decide its format.
+        file: a regular file of which `start` was read.
+        status: its `fstat`.
+        form: its format.
+        start: the result of its first `read(PIECE)`.
         request: the lines to read.
         stopped: checked between pieces; True cancels reading.
 
@@ -71,26 +86,67 @@ def read_lines(descriptor: int, sample: bytes, request: LineRequest, stopped: Ca
         OSError: reading failed.
         OperationCancelledError: `stopped` returned True.
     """
-    status = os.fstat(descriptor)
-    form = format_of(sample)
-    decoder = codecs.getincrementaldecoder(form.encoding)("replace" if form.encoding[:6] == "utf-16" else form.errors)
-    collector = _Collector(LinePage(form, FileVersion.of(status)), request)
-    hashed, content = new_hash(), bytearray()
-    skip = len(form.mark)
-    while piece := os.read(descriptor, _PIECE):
-        if stopped():
+    reader = _PageReader(status, form, request, stopped)
+    piece = start
+    # In a thread, because decoding, hashing and splitting a piece takes milliseconds.
+    while await asyncio.to_thread(reader.feed, piece):
+        piece = await file.read(PIECE)
+    return reader.page
+
+
+def read_lines_blocking(
+    descriptor: int, status: os.stat_result, request: LineRequest, stopped: Callable[[], bool]
+) -> LinePage:
+    """Read lines as `read_lines` does, from a descriptor at its start. Blocks.
+
+    For work that runs in a thread and reads many files: changing threads for each would take longer than reading them.
+
+    Raises:
+        OSError, OperationCancelledError: as for `read_lines`.
+    """
+    with open(descriptor, "rb", closefd=False) as file:
+        piece = file.read(PIECE)
+        reader = _PageReader(status, format_of(piece[:SAMPLE_SIZE]), request, stopped)
+        while reader.feed(piece):
+            piece = file.read(PIECE)
+    return reader.page
+
+
+class _PageReader:
+    """Decoder of one file, which arrives in pieces."""
+
+    def __init__(
+        self, status: os.stat_result, form: TextFormat, request: LineRequest, stopped: Callable[[], bool]
+    ) -> None:
+        self.page = LinePage(form, FileVersion.of(status))
+        self._status = status
+        self._stopped = stopped
+        self._collector = _Collector(self.page, request)
+        errors = "replace" if form.encoding[:6] == "utf-16" else form.errors
+        self._decoder = codecs.getincrementaldecoder(form.encoding)(errors)
+        self._skip = len(form.mark)
+        self._hash, self._content = new_hash(), bytearray()
+
+    def feed(self, piece: bytes) -> bool:
+        """Take the next piece; return False once the page is complete.
+
+        Raises:
+            OperationCancelledError: `stopped` returned True.
+        """
+        if self._stopped():
             raise OperationCancelledError("reading was cancelled")
-        hashed.update(piece)
-        if len(content) <= KEPT_CONTENT:
-            content += piece
-        collector.feed(decoder.decode(piece[skip:]))
-        skip = 0
-        if collector.done and status.st_size > WHOLE_LIMIT:
-            return collector.page
-    collector.feed(decoder.decode(b"", final=True))
-    collector.finish()
-    collector.page.version = FileVersion.of(status, hashed.hexdigest(), bytes(content))
-    return collector.page
+        is_last = len(piece) < PIECE
+        self._hash.update(piece)
+        if len(self._content) <= KEPT_CONTENT:
+            self._content += piece
+        self._collector.feed(self._decoder.decode(piece[self._skip :], final=is_last))
+        self._skip = 0
+        if self._collector.done and self._status.st_size > WHOLE_LIMIT:
+            return False
+        if is_last:
+            self._collector.finish()
+            self.page.version = FileVersion.of(self._status, self._hash.hexdigest(), bytes(self._content))
+        return not is_last
 
 
 class _Collector:

@@ -1,14 +1,13 @@
 """Output of grep: the matching lines and their context, in the same form for every search engine."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 
 from tui_agent.protocol.errors import ToolError
 
 from .content_search import FileHits
-from .line_pages import Line, LineRequest, read_lines
+from .line_pages import Line, LineRequest, read_lines_blocking
 from .pinned_directory import ResolvedPath, open_regular_file
-from .text_format import SAMPLE_SIZE, printable
+from .text_format import printable
 from .workspace import Workspace
 
 SHOWN_WIDTH = 400
@@ -51,8 +50,8 @@ def _lines_of(
     ranges = _ranges(sorted(hit.columns), context)
     request = LineRequest(ranges, _KEPT_WIDTH, budget=SHOWN_CHARACTERS * 50)
     try:
-        with open_regular_file(path, name, place=place) as (descriptor, _):
-            page = read_lines(descriptor, os.pread(descriptor, SAMPLE_SIZE, 0), request, stopped)
+        with open_regular_file(path, name, place=place) as (descriptor, status):
+            page = read_lines_blocking(descriptor, status, request, stopped)
     except (OSError, ToolError) as error:
         yield f"[{name} has matches, but could not be read: {error}]"
         return

@@ -7,16 +7,21 @@ refused; so it is if a file or directory is not the one that was shown to the us
 import os
 import stat
 import sys
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tui_agent.protocol.async_file import open_for_reading
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool import JudgedTarget
 
 from .text_format import printable
+
+if TYPE_CHECKING:
+    from aiofiles.threadpool.binary import AsyncBufferedReader
 
 _SEARCH_ONLY = getattr(os, "O_PATH", os.O_RDONLY)
 """Flag that opens a directory for looking up names, which needs no permission to list it."""
@@ -159,11 +164,36 @@ def regular_files(place: ResolvedPath, names: Iterable[str]) -> list[str]:
     return found
 
 
+@asynccontextmanager
+async def open_file(
+    path: Path, shown: str, *, place: ResolvedPath | None = None
+) -> AsyncGenerator[tuple["AsyncBufferedReader", os.stat_result], None]:
+    """Open the regular file `path` for reading, as `open_regular_file` does, without blocking the event loop.
+
+    Yields:
+        The file and its `fstat`.
+
+    Raises:
+        ToolError, OSError: as for `open_regular_file`.
+    """
+    statuses: list[os.stat_result] = []
+
+    def opener(_path: str, _flags: int) -> int:
+        descriptor, status = _open_pinned(path, shown, place)
+        statuses.append(status)
+        return descriptor
+
+    async with open_for_reading(str(path), opener) as file:
+        yield file, statuses[0]
+
+
 @contextmanager
 def open_regular_file(
     path: Path, shown: str, *, place: ResolvedPath | None = None
 ) -> Generator[tuple[int, os.stat_result], None, None]:
-    """Open the regular file `path` for reading; yield its descriptor and its `fstat`.
+    """Open the regular file `path` for reading; yield its descriptor and its `fstat`. Blocks.
+
+    For work that runs in a thread and reads many files; a tool that reads one file calls `open_file`.
 
     Other kinds are never opened: opening a pipe may wait for ever, opening a device may have an effect.
 
@@ -176,13 +206,11 @@ def open_regular_file(
         ToolError: it is not a regular file, or was replaced since the call was judged.
         OSError: it cannot be opened.
     """
-    with (
-        pinned_directory(path.parent, place=place) as directory,
-        open_regular_file_at(directory, path.name, shown) as opened,
-    ):
-        if place is not None:
-            place.refuse_other(path, opened[1])
-        yield opened
+    descriptor, status = _open_pinned(path, shown, place)
+    try:
+        yield descriptor, status
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
@@ -193,15 +221,38 @@ def open_regular_file_at(held: int, name: str, shown: str) -> Generator[tuple[in
         ToolError: it is not a regular file.
         OSError: it cannot be opened.
     """
+    descriptor, status = _open_at(held, name, shown)
+    try:
+        yield descriptor, status
+    finally:
+        os.close(descriptor)
+
+
+def _open_pinned(path: Path, shown: str, place: ResolvedPath | None) -> tuple[int, os.stat_result]:
+    """Open `path` through held directories; return the descriptor, which the caller closes, and its `fstat`."""
+    with pinned_directory(path.parent, place=place) as directory:
+        descriptor, status = _open_at(directory, path.name, shown)
+    if place is not None:
+        try:
+            place.refuse_other(path, status)
+        except ToolError:
+            os.close(descriptor)
+            raise
+    return descriptor, status
+
+
+def _open_at(held: int, name: str, shown: str) -> tuple[int, os.stat_result]:
+    """Open a regular file in an open directory; return the descriptor, which the caller closes, and its `fstat`."""
     refuse_special(os.stat(name or ".", dir_fd=held, follow_symlinks=False), shown)
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     descriptor = os.open(name, flags, dir_fd=held)
     try:
         status = os.fstat(descriptor)
         refuse_special(status, shown)
-        yield descriptor, status
-    finally:
+    except BaseException:
         os.close(descriptor)
+        raise
+    return descriptor, status
 
 
 def refuse_special(status: os.stat_result, shown: str) -> None:

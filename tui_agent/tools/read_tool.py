@@ -2,8 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -14,11 +14,14 @@ from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext,
 from .file_errors import is_directory_error, missing_file_error, os_errors_as
 from .file_versions import FileVersion, digest_of
 from .image_file import IMAGE_LIMIT, image_block, image_type
-from .line_pages import Line, LinePage, LineRequest, read_lines
-from .pinned_directory import ResolvedPath, open_regular_file
-from .text_format import SAMPLE_SIZE, is_binary, printable
+from .line_pages import PIECE, Line, LinePage, LineRequest, read_lines
+from .pinned_directory import open_file
+from .text_format import SAMPLE_SIZE, format_of, is_binary, printable
 from .typed_tool import Arguments, PathText, TypedTool
 from .workspace import Workspace
+
+if TYPE_CHECKING:
+    from aiofiles.threadpool.binary import AsyncBufferedReader
 
 PAGE_LINES = 2_000
 """Lines of a page if the call does not set `limit`."""
@@ -65,43 +68,43 @@ class ReadTool(TypedTool[ReadArguments]):
         return f"{args.path}{lines}"
 
     async def run(self, args: ReadArguments, context: ToolContext) -> ToolResult:
-        return await asyncio.to_thread(
-            self._read, args, self._workspace.place(args.path, context.targets), context.cancellation.is_set
-        )
-
-    def _read(self, args: ReadArguments, place: ResolvedPath, stopped: Callable[[], bool]) -> ToolResult:
+        place = self._workspace.place(args.path, context.targets)
         path, shown = place.path, self._workspace.display(place.path)
-        if os.path.isdir(path):
-            raise is_directory_error(path, shown)
+        if await asyncio.to_thread(os.path.isdir, path):
+            raise await asyncio.to_thread(is_directory_error, path, shown)
         try:
-            with (
-                os_errors_as(f"cannot read {shown}"),
-                open_regular_file(path, shown, place=place) as (descriptor, status),
-            ):
-                sample = os.pread(descriptor, SAMPLE_SIZE, 0)
-                if media_type := image_type(sample):
-                    return self._image(path, descriptor, status, media_type)
-                if is_binary(sample) and not self._workspace.is_spooled(path):
-                    raise ToolError(_binary_words(shown, status.st_size, sample))
-                first, last = args.offset, args.offset + args.limit - 1
-                request = LineRequest(((first, last),), LINE_WIDTH, PAGE_CHARACTERS, _NUMBER_WIDTH)
-                page = read_lines(descriptor, sample, request, stopped)
+            with os_errors_as(f"cannot read {shown}"):
+                async with open_file(path, shown, place=place) as (file, status):
+                    start = await file.read(PIECE)
+                    sample = start[:SAMPLE_SIZE]
+                    if media_type := image_type(sample):
+                        return await self._read_image(path, file, status, start, media_type)
+                    if is_binary(sample) and not self._workspace.is_spooled(path):
+                        raise ToolError(_binary_words(shown, status.st_size, sample))
+                    first, last = args.offset, args.offset + args.limit - 1
+                    request = LineRequest(((first, last),), LINE_WIDTH, PAGE_CHARACTERS, _NUMBER_WIDTH)
+                    page = await read_lines(
+                        file, status, format_of(sample), start, request, context.cancellation.is_set
+                    )
         except ToolError as error:
             if isinstance(error.__cause__, FileNotFoundError):
-                raise missing_file_error(path, shown) from error
+                raise await asyncio.to_thread(missing_file_error, path, shown) from error
             raise
         self._workspace.versions.remember(path, page.version)
-        return _page_result(page, args, path, shown)
+        return await asyncio.to_thread(_page_result, page, args, path, shown)
 
-    def _image(self, path: Path, descriptor: int, status: os.stat_result, media_type: str) -> ToolResult:
+    async def _read_image(
+        self, path: Path, file: "AsyncBufferedReader", status: os.stat_result, start: bytes, media_type: str
+    ) -> ToolResult:
+        """Return the image in a file of which `start` was read."""
         shown = self._workspace.display(path)
         if status.st_size > IMAGE_LIMIT:
             limit = f"the limit is {IMAGE_LIMIT:,}: resize the image first"
             raise ToolError(f"{shown} is an image of {status.st_size:,} bytes; {limit}")
-        with open(descriptor, "rb", closefd=False) as file:
-            content = file.read(IMAGE_LIMIT + 1)
-        block, (width, height) = image_block(content, media_type, shown)
-        self._workspace.versions.remember(path, FileVersion.of(status, digest_of(content)))
+        content = start + await file.read(IMAGE_LIMIT + 1 - len(start))
+        block, (width, height) = await asyncio.to_thread(image_block, content, media_type, shown)
+        digest = await asyncio.to_thread(digest_of, content)
+        self._workspace.versions.remember(path, FileVersion.of(status, digest))
         words = TextBlock(text=f"{shown}: {media_type}, {width}×{height} pixels, {status.st_size:,} bytes")
         details: JsonObject = {"path": printable(str(path)), "media_type": media_type, "width": width, "height": height}
         return ToolResult(content=(words, block), details=details)

@@ -12,6 +12,7 @@ from tui_agent.protocol.tool import Accesses, JudgedTarget, PathSubject, Preview
 from .file_change import (
     LoadedFile,
     PlannedChange,
+    Target,
     load_file,
     make_change,
     plan_change,
@@ -60,19 +61,19 @@ class WriteTool(TypedTool[WriteArguments]):
         return f"{args.path} ({lines:,} {'line' if lines == 1 else 'lines'})"
 
     async def call_preview(self, args: WriteArguments) -> Preview:
-        return (await asyncio.to_thread(self._plan, args, checked=False)).preview()
+        return (await self._plan(args, checked=False)).preview()
 
     async def run(self, args: WriteArguments, context: ToolContext) -> ToolResult:
         async with self._workspace.alone_with(self._workspace.place(args.path, context.targets).path):
-            plan = await asyncio.to_thread(self._plan, args, context.targets)
+            plan = await self._plan(args, context.targets)
             if plan.changes_nothing:
                 return unchanged(plan)
             return await make_change(self._workspace, plan, context)
 
-    def _plan(
+    async def _plan(
         self, args: WriteArguments, targets: Sequence[JudgedTarget] = (), *, checked: bool = True
     ) -> PlannedChange:
-        """Return the change the call would make, without making it. Blocks.
+        """Return the change the call would make, without making it.
 
         Args:
             args: arguments of the call.
@@ -83,8 +84,15 @@ class WriteTool(TypedTool[WriteArguments]):
         Raises:
             ToolError: the call would fail.
         """
-        place, shown, notes = target_of(self._workspace, args.path, targets)
-        before = load_file(place, shown)
+        target = await asyncio.to_thread(target_of, self._workspace, args.path, targets)
+        before = await load_file(target.place, target.shown)
+        return await asyncio.to_thread(self._plan_from, args, target, before, checked=checked)
+
+    def _plan_from(
+        self, args: WriteArguments, target: Target, before: LoadedFile | None, *, checked: bool
+    ) -> PlannedChange:
+        """Return the change of a loaded file, or of a new one. Blocks: comparing long texts takes seconds."""
+        place, shown, notes = target
         if before is None:
             return plan_change(place, shown, None, args.content, args.content.encode(), notes)
         if checked:

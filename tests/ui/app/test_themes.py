@@ -32,10 +32,10 @@ def luminance(colour: Color) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def test_the_four_built_in_themes_are_valid() -> None:
+async def test_the_four_built_in_themes_are_valid() -> None:
     shelf = ThemeCatalogue((shipped_themes(),))
 
-    assert shelf.read_all() == ()
+    assert await shelf.read_all() == ()
     assert sorted(shelf.names) == ["ansi", "dark", "high-contrast", "light"]
 
 
@@ -81,14 +81,16 @@ def test_invalid_toml_is_an_error_with_the_file(tmp_path: Path, content: bytes) 
 
 
 @pytest.mark.parametrize("put", [*NOT_A_FILE.values(), *NO_TEXT.values(), *NO_TOML.values()])
-def test_any_odd_file_is_one_problem_and_keeps_the_last_theme(tmp_path: Path, put: Callable[[Path], None]) -> None:
+async def test_any_odd_file_is_one_problem_and_keeps_the_last_theme(
+    tmp_path: Path, put: Callable[[Path], None]
+) -> None:
     path = write(tmp_path, GOOD)
     shelf = ThemeCatalogue((tmp_path,))
-    assert shelf.read_all() == ()
+    assert await shelf.read_all() == ()
     path.unlink()
     put(path)
 
-    [problem] = shelf.read_all()
+    [problem] = await shelf.read_all()
 
     assert problem.text.startswith(f"theme {path}")
     assert shelf.find("mine") is not None
@@ -108,13 +110,13 @@ def test_variables_accept_colours_percentages_and_text_styles(tmp_path: Path) ->
     assert read_theme(path).variables["block-cursor-text-style"] == "bold reverse"
 
 
-def test_a_broken_file_keeps_the_last_good_version(tmp_path: Path) -> None:
+async def test_a_broken_file_keeps_the_last_good_version(tmp_path: Path) -> None:
     path = write(tmp_path, GOOD)
     shelf = ThemeCatalogue((tmp_path,))
-    assert shelf.read_all() == ()
+    assert await shelf.read_all() == ()
 
     path.write_text("colors = 3")
-    problems = shelf.read_all()
+    problems = await shelf.read_all()
 
     assert [problem.path for problem in problems] == [path]
     found = shelf.find("mine")

@@ -89,7 +89,7 @@ async def test_a_theme_folder_may_be_created_while_the_app_runs(tmp_path: Path) 
 async def test_a_failed_watch_of_themes_is_a_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = app_with(tmp_path, "dark")
 
-    def fail() -> tuple[ThemeProblem, ...]:
+    async def fail() -> tuple[ThemeProblem, ...]:
         raise MemoryError
 
     monkeypatch.setattr(ThemeCatalogue, "read_all", lambda _: fail())

@@ -1,6 +1,5 @@
 """The themes of a running app: chosen by name, and read again when a file changes."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 
 from textual.theme import Theme
@@ -57,15 +56,15 @@ class LiveThemes:
         """Read all themes now and after each change of a file; a broken file keeps its last good theme."""
         await run_service("live themes", self._watch_files(), self._report_unwatched)
 
-    def read_now(self) -> None:
-        """Read all themes once, in this thread."""
-        self._apply(self._catalogue.read_all())
+    async def read_now(self) -> None:
+        """Read all themes once."""
+        self._apply(await self._catalogue.read_all())
 
     async def _watch_files(self) -> None:
         await watch_files(self._catalogue.watched, self._read, self._report_polling)
 
     async def _read(self) -> None:
-        self._apply(await asyncio.to_thread(self._catalogue.read_all))
+        self._apply(await self._catalogue.read_all())
         first, self._unchecked_first = self._unchecked_first, None
         if first is not None and self._catalogue.find(first) is None:
             self._warn_unknown(first)

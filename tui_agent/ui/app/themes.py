@@ -1,5 +1,6 @@
 """Themes: files that define all colours. A broken file causes a message, never a crash."""
 
+import asyncio
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +15,7 @@ from textual.theme import BUILTIN_THEMES, Theme
 import tui_agent
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.file_watch import WatchedFiles
-from tui_agent.protocol.regular_file import parse_toml, read_regular_file
+from tui_agent.protocol.regular_file import parse_toml, read_regular_file, read_regular_file_async
 
 DEFAULT_THEME = "dark"
 """Name of the theme that is used if none is chosen."""
@@ -132,18 +133,23 @@ class ThemeCatalogue:
         for folder in reversed(self.folders):
             path = folder / f"{name}.toml"
             if name not in self._themes and os.path.isfile(path):
-                self._read((path,))
+                self._take(((path, _content(path)),))
         return self._themes.get(name)
 
-    def read_all(self) -> tuple[ThemeProblem, ...]:
+    async def read_all(self) -> tuple[ThemeProblem, ...]:
         """Read every file again, and return the problems; a broken file keeps the last valid version."""
-        return self._read(path for folder in self.folders for path in sorted(folder.glob("*.toml")))
+        contents = [(path, await _content_async(path)) for path in await asyncio.to_thread(self._paths)]
+        return await asyncio.to_thread(self._take, contents)
 
-    def _read(self, paths: Iterable[Path]) -> tuple[ThemeProblem, ...]:
+    def _paths(self) -> list[Path]:
+        return [path for folder in self.folders for path in sorted(folder.glob("*.toml"))]
+
+    def _take(self, contents: Iterable[tuple[Path, bytes | OSError]]) -> tuple[ThemeProblem, ...]:
+        """Take the themes of files that were read; return a problem for each file without a usable one."""
         problems: list[ThemeProblem] = []
-        for path in paths:
+        for path, content in contents:
             try:
-                theme = read_theme(path)
+                theme = _parse_theme(path, content)
             except ConfigurationError as error:
                 problems.append(ThemeProblem(path, str(error)))
             else:
@@ -157,10 +163,33 @@ def read_theme(path: Path) -> Theme:
     Raises:
         ConfigurationError: it cannot be read; the message names file, field and expected value.
     """
+    return _parse_theme(path, _content(path))
+
+
+def _content(path: Path) -> bytes | OSError:
+    """Return the content of a file, or why it cannot be read."""
     try:
-        content = read_regular_file(str(path))
+        return read_regular_file(str(path))
     except OSError as error:
-        raise ConfigurationError(f"theme {path} cannot be read: {error.strerror or error}") from error
+        return error
+
+
+async def _content_async(path: Path) -> bytes | OSError:
+    """Return the content of a file, or why it cannot be read, without blocking the event loop."""
+    try:
+        return await read_regular_file_async(str(path))
+    except OSError as error:
+        return error
+
+
+def _parse_theme(path: Path, content: bytes | OSError) -> Theme:
+    """Return the theme in a file.
+
+    Raises:
+        ConfigurationError: as for `read_theme`.
+    """
+    if isinstance(content, OSError):
+        raise ConfigurationError(f"theme {path} cannot be read: {content.strerror or content}") from content
     try:
         record = parse_toml(content)
     except ValueError as error:

@@ -69,7 +69,7 @@ class StageApp(TuiAgentApp):
 
     async def _watch_themes(self) -> None:
         """Read all themes once."""
-        self.themes.read_now()
+        await self.themes.read_now()
 
     def watch_recording(self, path: str) -> None:
         """Do nothing: a recording does not contain other recordings that the user watched."""

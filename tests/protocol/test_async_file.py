@@ -1,0 +1,197 @@
+"""Files are read without blocking the event loop, and closed whatever happens."""
+
+import asyncio
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from tui_agent.protocol.async_file import open_for_reading
+
+
+class HeldOpener:
+    """An opener that waits in its thread until it is released, as on a slow disk."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Event()
+        self.released = threading.Event()
+        self.thread: threading.Thread | None = None
+        self.descriptor = -1
+
+    def __call__(self, path: str, flags: int) -> int:
+        self.thread = threading.current_thread()
+        self.entered.set()
+        assert self.released.wait(60)
+        self.descriptor = os.open(path, flags)
+        return self.descriptor
+
+
+def is_open(descriptor: int) -> bool:
+    return os.path.lexists(f"/proc/self/fd/{descriptor}")
+
+
+async def is_ended(thread: threading.Thread | None) -> None:
+    assert thread is not None
+    await asyncio.to_thread(thread.join, 60)
+    assert not thread.is_alive()
+
+
+async def test_the_opener_decides_what_is_opened_and_the_file_is_closed(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"real")
+    asked: list[str] = []
+
+    def opener(path: str, flags: int) -> int:
+        asked.append(path)
+        assert flags & os.O_ACCMODE == os.O_RDONLY
+        return os.open(tmp_path / "a", flags)
+
+    async with open_for_reading("any name", opener) as file:
+        descriptor = file.fileno()
+        assert await file.read(100) == b"real"
+        assert is_open(descriptor)
+
+    assert asked == ["any name"]
+    assert not is_open(descriptor)
+
+
+async def test_the_loop_runs_while_a_file_is_being_opened(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"text")
+    opener = HeldOpener()
+
+    async def read() -> bytes:
+        async with open_for_reading(str(tmp_path / "a"), opener) as file:
+            return await file.read(100)
+
+    async with asyncio.TaskGroup() as tasks:
+        reading = tasks.create_task(read())
+        # If the loop were blocked in the opener, nothing could release it.
+        while not opener.entered.is_set():
+            await asyncio.sleep(0)
+        assert not reading.done()
+        opener.released.set()
+
+    assert reading.result() == b"text"
+    assert opener.thread is not threading.current_thread()
+
+
+async def test_the_loop_runs_while_a_file_is_being_read() -> None:
+    end, other_end = os.pipe()
+    async with asyncio.TaskGroup() as tasks, open_for_reading("pipe", lambda path, flags: end) as file:
+        reading = tasks.create_task(file.read(100))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not reading.done()
+        os.write(other_end, b"late")
+        os.close(other_end)
+        assert await reading == b"late"
+
+
+async def test_a_cancelled_caller_does_not_wait_and_a_file_that_is_opened_later_is_closed(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"text")
+    opener = HeldOpener()
+
+    async def read() -> None:
+        async with open_for_reading(str(tmp_path / "a"), opener):
+            raise AssertionError("the caller was cancelled before")
+
+    async with asyncio.TaskGroup() as tasks:
+        reading = tasks.create_task(read())
+        while not opener.entered.is_set():
+            await asyncio.sleep(0)
+        reading.cancel()
+
+    assert reading.cancelled()
+    assert opener.descriptor == -1
+    opener.released.set()
+    await is_ended(opener.thread)
+    assert opener.descriptor != -1
+    assert not is_open(opener.descriptor)
+
+
+async def test_a_cancelled_read_ends_before_its_descriptor_is_closed() -> None:
+    """A descriptor closed during a read could become that of another file."""
+    end, other_end = os.pipe()
+    threads: list[threading.Thread] = []
+
+    def opener(path: str, flags: int) -> int:
+        threads.append(threading.current_thread())
+        return end
+
+    async def read() -> None:
+        async with open_for_reading("pipe", opener) as file:
+            await file.read(100)
+
+    async with asyncio.TaskGroup() as tasks:
+        reading = tasks.create_task(read())
+        while not threads:
+            await asyncio.sleep(0)
+        for _ in range(10):
+            await asyncio.sleep(0.001)
+        reading.cancel()
+
+    assert reading.cancelled()
+    assert is_open(end)
+    os.close(other_end)
+    await is_ended(threads[0])
+    assert not is_open(end)
+
+
+async def test_an_error_closes_the_file(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"text")
+    descriptors: list[int] = []
+
+    async def fail() -> None:
+        async with open_for_reading(str(tmp_path / "a"), os.open) as file:
+            descriptors.append(file.fileno())
+            raise ValueError("wrong")
+
+    with pytest.raises(ValueError, match="wrong"):
+        await fail()
+
+    assert not is_open(descriptors[0])
+
+
+async def test_an_error_of_the_opener_is_raised_and_its_thread_ends(tmp_path: Path) -> None:
+    threads: list[threading.Thread] = []
+
+    def opener(path: str, flags: int) -> int:
+        threads.append(threading.current_thread())
+        raise KeyError(path)
+
+    with pytest.raises(KeyError, match="name"):
+        async with open_for_reading("name", opener):
+            pass
+    with pytest.raises(FileNotFoundError):
+        async with open_for_reading(str(tmp_path / "missing"), os.open):
+            pass
+
+    await is_ended(threads[0])
+
+
+async def test_a_thread_that_cannot_be_started_is_an_error_and_opens_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    def opener(path: str, flags: int) -> int:
+        opened.append(path)
+        return os.open(path, flags)
+
+    def fail(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def read() -> None:
+        async with open_for_reading("/dev/null", opener):
+            raise AssertionError("no thread could open it")
+
+    await read_nothing()
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        await read()
+
+    assert opened == []
+
+
+async def read_nothing() -> None:
+    """Load `aiofiles`, which happens with the first file."""
+    async with open_for_reading("/dev/null", os.open) as file:
+        assert await file.read(1) == b""
