@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import tui_agent
+from tests.benchmarks import structure
 
 PACKAGE = Path(tui_agent.__file__).parent
 
@@ -312,3 +313,33 @@ def test_aiofiles_is_loaded_with_the_first_file() -> None:
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 
     assert loaded == "False\n"
+
+
+MAX_FUNCTION_LINES, MAX_FIELDS = 60, 20
+LARGE_RECORDS = {
+    "agent.loop_config:AgentLoopConfig": "public options of an agent",
+    "execution.options:ExecutionOptions": "public options of the executor",
+    "ui.panel.call_view_state:CallViewState": "fold of all events of a call",
+}
+"""Classes with more fields than `MAX_FIELDS`, and why."""
+
+
+def test_no_function_is_too_long() -> None:
+    measured = [pair for module in structure.modules().values() for pair in structure.functions(module)]
+
+    assert [pair for pair in measured if pair[0] > MAX_FUNCTION_LINES] == []
+
+
+def test_records_stay_small() -> None:
+    measured = [pair for module in structure.modules().values() for pair in structure.records(module)]
+
+    assert {name for fields, name in measured if fields > MAX_FIELDS} == set(LARGE_RECORDS)
+
+
+def test_two_files_of_the_screen_import_the_engine() -> None:
+    assert structure.ui_files_on_engine() == ["ui.app.session_picker", "ui.bridge.engine_types"]
+
+
+def test_the_screen_has_no_loose_module_and_at_most_twelve_folders() -> None:
+    assert [path.name for path in (PACKAGE / "ui").glob("*.py")] == ["__init__.py"]
+    assert len([path for path in (PACKAGE / "ui").iterdir() if (path / "__init__.py").exists()]) <= 12

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "tui_agent"
-ENGINE = ("agent", "context", "execution", "recording", "rewind", "session")
+ENGINE = ("agent", "context", "execution", "rewind", "session")
 """Folders below the screen that contain the engine."""
 
 LONG_FUNCTION = 60
