@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.agent.retry import RetryPolicy
+from tui_agent.agent.loop_config import RetryPolicy
 from tui_agent.protocol.errors import ConfigurationError, ProviderError, ProviderErrorKind
 
 

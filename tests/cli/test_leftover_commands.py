@@ -10,7 +10,7 @@ from tests.tools.test_process_tree import lives
 from tui_agent.cli.leftover_commands import NONE_RUNNING, LeftoverCommand, LeftoverCommands
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import Noticed, Warned
-from tui_agent.session.lost_processes import LostProcess
+from tui_agent.session.stored_session import LostProcess
 from tui_agent.tools.process_record import record_of
 from tui_agent.tools.process_tree import TreeMark
 

@@ -5,8 +5,8 @@ from hypothesis import given
 
 from tests.support.transcript_checks import validate_history
 from tui_agent.context import PairingCheck, repair_messages
-from tui_agent.context.repair import LOST, UNANSWERED
-from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
+from tui_agent.context.repair import UNANSWERED
+from tui_agent.protocol.messages import LOST_MESSAGE, AssistantMessage, Message, ToolResultMessage, UserMessage
 
 from .conversations import answered, damaged_conversations, result, said, sound_conversations
 
@@ -59,7 +59,7 @@ def test_repair_adds_only_error_results_and_notices(messages: list[Message]) -> 
     for message in repaired.messages:
         if message.id not in known:
             assert isinstance(message, ToolResultMessage | UserMessage)
-            assert message.text == (UNANSWERED if isinstance(message, ToolResultMessage) else LOST)
+            assert message.text == (UNANSWERED if isinstance(message, ToolResultMessage) else LOST_MESSAGE)
 
 
 @given(sound_conversations())
@@ -128,7 +128,7 @@ def test_a_result_answers_the_latest_call_of_its_id() -> None:
 def test_an_answer_to_nothing_gets_a_user_message_before_it() -> None:
     repaired = repair_messages([answered("hello"), answered("again")])
 
-    assert [message.text for message in repaired.messages] == [LOST, "hello", LOST, "again"]
+    assert [message.text for message in repaired.messages] == [LOST_MESSAGE, "hello", LOST_MESSAGE, "again"]
     assert repaired.filled == 2
 
 

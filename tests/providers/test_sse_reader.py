@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.providers import sse_reader
-from tui_agent.providers.sse_reader import ServerSentEvent, SseReader
+from tui_agent.providers import response_decoder
+from tui_agent.providers.response_decoder import ServerSentEvent, SseReader
 
 STREAM = (
     b": a comment\n\n"
@@ -54,7 +54,7 @@ def test_invalid_utf_8_is_an_error() -> None:
 
 
 def test_an_endless_event_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse_reader, "LONGEST_EVENT", 1000)
+    monkeypatch.setattr(response_decoder, "LONGEST_EVENT", 1000)
 
     with pytest.raises(ValueError, match="too long"):
         read_all(b"data: ", b"x" * 2000)

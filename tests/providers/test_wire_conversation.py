@@ -17,8 +17,8 @@ from tui_agent.protocol.messages import (
     UserMessage,
     user_message,
 )
-from tui_agent.providers import wire_conversation
-from tui_agent.providers.wire_conversation import WireConversation
+from tui_agent.providers import request_builder
+from tui_agent.providers.request_builder import WireConversation
 
 
 def joined(conversation: WireConversation, messages: list[Message]) -> bytes:
@@ -69,8 +69,8 @@ def test_a_changed_conversation_is_built_anew(old: list[Message], new: list[Mess
 
 def test_a_message_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
-    real = wire_conversation.blocks_of
-    monkeypatch.setattr(wire_conversation, "blocks_of", lambda message: seen.append(message.id) or real(message))
+    real = request_builder.blocks_of
+    monkeypatch.setattr(request_builder, "blocks_of", lambda message: seen.append(message.id) or real(message))
     messages: list[Message] = [user_message("go")]
     conversation = WireConversation()
 

@@ -31,9 +31,15 @@ from tui_agent.protocol.events import (
     ToolQueued,
     ToolStarted,
 )
-from tui_agent.protocol.messages import AssistantMessage, TextBlock, ToolCall, ToolResultMessage, UserMessage
-from tui_agent.session.history_fold import (
+from tui_agent.protocol.messages import (
     LOST_MESSAGE,
+    AssistantMessage,
+    TextBlock,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
+from tui_agent.session.history_fold import (
     NOT_STARTED,
     OUTCOME_UNKNOWN,
     granted_rules,

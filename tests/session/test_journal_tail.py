@@ -7,8 +7,8 @@ import pytest
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import AgentEvent, Noticed, RunStarted, SessionRewound, ToolQueued
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.session import journal_tail
-from tui_agent.session.journal_tail import read_tail
+from tui_agent.session import journal_reader
+from tui_agent.session.journal_reader import read_tail
 
 RUN = RunStarted(input="go", trigger="prompt", model="m", mode=PermissionMode.ASK)
 CALL = ToolQueued(call_id="c", name="read", args_raw={"text": '{"type":"tool.queued"}'}, index=0)
@@ -16,8 +16,8 @@ CALL = ToolQueued(call_id="c", name="read", args_raw={"text": '{"type":"tool.que
 
 @pytest.fixture(autouse=True)
 def short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal_tail, "FIRST_READ_SIZE", 4_000)
-    monkeypatch.setattr(journal_tail, "MAX_READ_SIZE", 40_000)
+    monkeypatch.setattr(journal_reader, "FIRST_READ_SIZE", 4_000)
+    monkeypatch.setattr(journal_reader, "MAX_READ_SIZE", 40_000)
 
 
 def journal(path: Path, *events: AgentEvent, depth: int = 0) -> Path:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from tui_agent.session.markdown_sanitiser import code_span, escape_label, sanitise_markdown
+from tui_agent.session.export import code_span, escape_label, sanitise_markdown
 
 PIECES = (
     *(

@@ -19,9 +19,8 @@ from .guardrails import Guardrail, GuardrailContext, GuardrailDecision
 from .input_filters import InputFilter, InputVerdict
 from .limit_settings import Budget, RepetitionLimits
 from .loop import AgentLoop
-from .loop_config import AgentLoopConfig, CheckpointStore
+from .loop_config import AgentLoopConfig, CheckpointStore, RetryPolicy
 from .output_format import OutputFormat, RunReport
-from .retry import RetryPolicy
 from .run_input import UserInput
 from .snapshot import AgentLoopSnapshot
 from .system_prompt import DEFAULT_SYSTEM

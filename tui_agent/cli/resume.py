@@ -15,7 +15,7 @@ from tui_agent.protocol.errors import ConfigurationError, SessionOpenError
 from tui_agent.protocol.events import Noticed, SessionLoaded, UsageUpdated
 from tui_agent.protocol.messages import Usage, now_ms
 from tui_agent.session.journal import with_journal_lock
-from tui_agent.session.journal_tail import read_tail
+from tui_agent.session.journal_reader import read_tail
 from tui_agent.session.store import SessionStore
 from tui_agent.session.stored_session import StoredSession
 from tui_agent.settings import Locations

@@ -16,6 +16,7 @@ from tui_agent.protocol.messages import (
     ToolCall,
     ToolResultMessage,
     UserMessage,
+    lost_message_notice,
 )
 
 UNANSWERED = (
@@ -23,9 +24,6 @@ UNANSWERED = (
     "check before you run it again."
 )
 """Text of the result that repair adds for a call without one."""
-
-LOST = "(A part of this conversation is not available here.)"
-"""Text of the user message that repair adds before an answer to nothing."""
 
 
 class PairingCheck:
@@ -118,7 +116,7 @@ def repair_messages(messages: Sequence[Message], *, unanswered: str = UNANSWERED
     filled = 0
     for group in groups:
         if isinstance(group.message, AssistantMessage) and not (repaired and awaits_assistant(repaired[-1])):
-            repaired.append(_filler_before(group.message))
+            repaired.append(lost_message_notice(group.message, f"repair_{group.message.id}"))
             filled += 1
         repaired.append(group.message)
         for call in group.calls:
@@ -187,14 +185,5 @@ def _made_up(call: ToolCall, message: UserMessage | AssistantMessage, text: str)
         tool_name=call.name,
         content=(TextBlock(text=text),),
         is_error=True,
-        timestamp=message.timestamp,
-    )
-
-
-def _filler_before(message: AssistantMessage) -> UserMessage:
-    return UserMessage(
-        id=f"repair_{message.id}",
-        content=(TextBlock(text=LOST),),
-        kind="notice",
         timestamp=message.timestamp,
     )

@@ -204,6 +204,17 @@ def user_message(text: str, kind: UserKind = "prompt") -> UserMessage:
     return UserMessage(content=(TextBlock(text=text),), kind=kind)
 
 
+LOST_MESSAGE = "(A part of this conversation is not available here.)"
+"""Text of the notice in place of a lost user message."""
+
+
+def lost_message_notice(answer: AssistantMessage, message_id: str) -> UserMessage:
+    """Return a notice in place of the lost user message before an answer."""
+    return UserMessage(
+        id=message_id, content=(TextBlock(text=LOST_MESSAGE),), kind="notice", timestamp=answer.timestamp
+    )
+
+
 def joined_text(content: tuple[FrozenModel, ...]) -> str:
     """Return the text blocks of `content`, joined by newlines."""
     return "\n".join(block.text for block in content if isinstance(block, TextBlock))

@@ -1,6 +1,6 @@
 """Table of the characters that all output shows as escapes (safety promise 17).
 
-All output uses it: the screen (`ui/text/sanitiser.py`), `sessions export` (`session/markdown_sanitiser.py`), the
+All output uses it: the screen (`ui/text/sanitiser.py`), `sessions export` (`session/export.py`), the
 headless mode and every command. The table contains characters that a terminal may act on or that a reader cannot
 see: controls, format and private-use characters, unassigned ones, lone surrogates, line and paragraph separators,
 spaces other than U+0020, fillers, and variation selectors.

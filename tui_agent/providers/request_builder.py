@@ -5,17 +5,25 @@ two and are on the last two user turns, so that the next request finds the prefi
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from operator import is_
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.messages import AssistantMessage, JsonObject, Message, ToolResultMessage
 from tui_agent.protocol.provider import ModelRequest, SystemPart
 from tui_agent.protocol.tool import ToolSpec
 
 from .model_table import ThinkingForm
-from .wire_blocks import encode
-from .wire_conversation import WireConversation, with_mark
+from .wire_blocks import blocks_of, encode
+
+CACHE_MARK = b',"cache_control":{"type":"ephemeral"}}'
+"""Replacement for a block's closing brace: the prompt cache may end after this block."""
+
+_MARKED_TURNS = 2
+"""User turns with a cache mark: the newest, and the one that was the newest in the request before."""
+
+_Role: TypeAlias = Literal["user", "assistant"]
 
 ThinkingMode: TypeAlias = Literal["default", "adaptive", "disabled"]
 """Reasoning setting of a request without a budget; with `default` the request has none, and the model decides."""
@@ -26,6 +34,137 @@ _EFFORTS = ((2_048, "low"), (8_192, "medium"), (24_576, "high"))
 
 _CONVERSATIONS = 16
 """Conversations to remember: the main one and those of sub-agents."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rendered:
+    """A message and its blocks as JSON."""
+
+    message: Message
+    role: _Role
+    blocks: tuple[bytes, ...]
+
+    @property
+    def is_result(self) -> bool:
+        return isinstance(self.message, ToolResultMessage)
+
+
+@dataclass(slots=True)
+class _Turn:
+    """Adjacent messages of one role, which the API wants as one message."""
+
+    role: _Role
+    parts: list[_Rendered]
+    covers: list[Message]
+    """The messages of this turn, including those without any block."""
+
+    def to_json(self, *, marked: bool) -> bytes:
+        """Return the turn as JSON; tool results come first in it, as the API demands."""
+        parts = sorted(self.parts, key=lambda part: not part.is_result) if len(self.parts) > 1 else self.parts
+        blocks = [block for part in parts for block in part.blocks]
+        if marked:
+            blocks[-1] = with_mark(blocks[-1])
+        return b'{"role":"' + self.role.encode() + b'","content":[' + b",".join(blocks) + b"]}"
+
+
+@dataclass(slots=True)
+class WireConversation:
+    """One conversation as the `messages` array of requests; each message is encoded only once.
+
+    Turns that no later message can change are kept as bytes. Only the last turns are built anew for each request,
+    because the cache marks move with the end of the conversation. Any other change than growth makes it start over.
+    """
+
+    marks: bool = True
+    _closed: bytearray = field(default_factory=bytearray)
+    """Complete turns, each followed by a comma."""
+    _covered: list[Message] = field(default_factory=list[Message])
+    """The messages in `_closed`."""
+    _call_ids: set[str] = field(default_factory=set[str])
+    """Ids of the calls in `_covered`."""
+    _open: dict[str, _Rendered] = field(default_factory=dict[str, _Rendered])
+    """Messages after `_covered`, by id."""
+
+    def to_json(self, messages: Sequence[Message]) -> list[bytes | bytearray]:
+        """Return the elements of the `messages` array with their commas, in pieces to be joined at once."""
+        turns = self._open_turns(messages)
+        users = [index for index, turn in enumerate(turns) if turn.role == "user"][-_MARKED_TURNS:]
+        closing = users[0] if len(users) == _MARKED_TURNS else 0
+        for turn in turns[:closing]:
+            self._close(turn)
+        marked = users if self.marks else []
+        tail = [turn.to_json(marked=index in marked) for index, turn in enumerate(turns[closing:], closing)]
+        return [self._closed, b",".join(tail)]
+
+    def unsent(self, messages: Sequence[Message]) -> int:
+        """Return the number of messages that are not kept as bytes yet."""
+        return len(messages) - len(self._covered)
+
+    def call_lookup(self) -> Callable[[str], bool]:
+        """Return a function that returns True if a call in the last messages has the given id."""
+        late = {call_id for part in self._open.values() for call_id in _call_ids(part.message)}
+        return lambda call_id: call_id in late or call_id in self._call_ids
+
+    def _open_turns(self, messages: Sequence[Message]) -> list[_Turn]:
+        """Return the turns after those kept as bytes; all turns if the kept bytes no longer match the messages."""
+        if len(messages) >= len(self._covered) and all(map(is_, self._covered, messages)):
+            turns = list(self._turns(messages[len(self._covered) :]))
+            fits = sum(turn.role == "user" for turn in turns) >= _MARKED_TURNS and turns[0].role == "user"
+            if fits or not self._covered:
+                return turns
+        self._start_over()
+        return list(self._turns(messages))
+
+    def _turns(self, messages: Iterable[Message]) -> Iterator[_Turn]:
+        """Yield the messages grouped by role; a message without blocks joins its neighbour's group."""
+        turn: _Turn | None = None
+        waiting: list[Message] = []
+        for message in messages:
+            part = self._render(message)
+            if turn is None and not part.blocks:
+                waiting.append(message)
+            elif turn is None or (part.blocks and part.role != turn.role):
+                if turn is not None:
+                    yield turn
+                turn = _Turn(part.role, [part], [*waiting, message])
+                waiting = []
+            else:
+                turn.covers.append(message)
+                if part.blocks:
+                    turn.parts.append(part)
+        if turn is not None:
+            yield turn
+
+    def _render(self, message: Message) -> _Rendered:
+        known = self._open.get(message.id)
+        if known is not None and known.message is message:
+            return known
+        role: _Role = "assistant" if isinstance(message, AssistantMessage) else "user"
+        rendered = _Rendered(message, role, tuple(encode(block) for block in blocks_of(message)))
+        self._open[message.id] = rendered
+        return rendered
+
+    def _close(self, turn: _Turn) -> None:
+        self._closed += turn.to_json(marked=False) + b","
+        for message in turn.covers:
+            self._covered.append(message)
+            self._open.pop(message.id, None)
+            self._call_ids.update(_call_ids(message))
+
+    def _start_over(self) -> None:
+        self._closed.clear()
+        self._covered.clear()
+        self._call_ids.clear()
+        self._open.clear()
+
+
+def with_mark(block: bytes) -> bytes:
+    """Return the JSON of a block with a cache mark."""
+    return block[:-1] + CACHE_MARK
+
+
+def _call_ids(message: Message) -> list[str]:
+    return [call.id for call in message.tool_calls] if isinstance(message, AssistantMessage) else []
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ from tui_agent.protocol.messages import (
     ToolCall,
     ToolResultMessage,
     UserMessage,
+    lost_message_notice,
 )
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import ToolResult
@@ -57,7 +58,6 @@ OUTCOME_UNKNOWN = (
     "Outcome unknown: the program ended while this call was running. It may have taken effect; "
     "check the current state before running it again."
 )
-LOST_MESSAGE = "[A part of this conversation could not be read.]"
 
 _FOLDED = frozenset(
     {
@@ -302,7 +302,7 @@ class HistoryFold:
                 self.done.append(broken_off)
         if isinstance(message, AssistantMessage):
             if not self.done or _was_finished(self.done[-1]):
-                self.done.append(_lost_message(message))
+                self.done.append(lost_message_notice(message, f"msg_before_{message.id}"))
             if calls := message.tool_calls:
                 self.asked = _PendingAnswer(calls, message.timestamp, [None] * len(calls))
         self.done.append(message)
@@ -411,16 +411,6 @@ def _open_call(call_id: str, record: CallRecord, message: ToolResultMessage | No
 def _was_finished(message: Message) -> bool:
     """True for an answer that only a user message may follow; a paused one continues in the next (S4-84)."""
     return isinstance(message, AssistantMessage) and message.stop_reason != "pause_turn"
-
-
-def _lost_message(message: AssistantMessage) -> UserMessage:
-    """Return a notice in place of the unreadable user message before an answer."""
-    return UserMessage(
-        content=(TextBlock(text=LOST_MESSAGE),),
-        id=f"msg_before_{message.id}",
-        kind="notice",
-        timestamp=message.timestamp,
-    )
 
 
 def _queued_message(event: SteeringQueued, timestamp: int) -> UserMessage:

@@ -1,5 +1,6 @@
 """One session as loaded or newly created, and the first events to publish for it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -7,15 +8,33 @@ from pathlib import Path
 from tui_agent.agent.snapshot import PastCompaction
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope, Origin
-from tui_agent.protocol.events import RunEnded, SessionCreated, SessionLoaded, SessionRepaired
+from tui_agent.protocol.events import (
+    ProcessStarted,
+    RunEnded,
+    SessionCreated,
+    SessionForked,
+    SessionLoaded,
+    SessionRepaired,
+    ToolEnded,
+    ToolStarted,
+)
 from tui_agent.protocol.messages import Message, UserMessage, new_id
 from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.protocol.tool import StartedProcess
 
 from .active_branch import interrupted_rewind
 from .history_fold import HistoryFold, ResumableConversation, fold_history, granted_rules, waiting_messages
 from .interrupted_run import InterruptedRun, unfinished
 from .journal_reader import Problem
-from .lost_processes import LostProcess, lost_processes
+
+
+@dataclass(frozen=True, slots=True)
+class LostProcess:
+    """A program whose call did not end before tui-agent was killed."""
+
+    process: StartedProcess
+    command: str
+    """The call in one line, as its tool summarises it."""
 
 
 @dataclass(frozen=True)
@@ -136,3 +155,29 @@ class StoredSession:
                 "restored; the conversation was not rewound. /rewind to the same moment to finish it."
             )
         return " ".join(found)
+
+
+def lost_processes(envelopes: Iterable[Envelope]) -> tuple[LostProcess, ...]:
+    """Find the programs that a journal shows as started and not as ended, oldest first.
+
+    A resume marks their calls as interrupted, which does not end the programs: later resumes find them again.
+    """
+    lost: dict[str, LostProcess] = {}
+    commands: dict[str, str] = {}
+    for envelope in envelopes:
+        match envelope.event:
+            case ToolStarted(call_id=call_id, summary=summary, mark=mark):
+                commands[call_id] = summary
+                if mark:
+                    # The program may run although its own event was lost.
+                    lost[call_id] = LostProcess(StartedProcess(pid=0, started=0, mark=mark), summary)
+            case ProcessStarted(call_id=call_id) as started:
+                process = StartedProcess(**started.model_dump(include=set(StartedProcess.model_fields)))
+                lost[call_id] = LostProcess(process, commands.get(call_id, ""))
+            case ToolEnded(call_id=call_id, status=status) if status != "interrupted":
+                lost.pop(call_id, None)
+            case SessionForked():
+                lost.clear()  # The programs belong to the original session, which may be open.
+            case _:
+                pass
+    return tuple(lost.values())
