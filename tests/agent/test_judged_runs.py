@@ -357,7 +357,7 @@ async def test_a_pending_call_survives_the_process_and_is_executed_itself(bench:
     assert [run["n"] for run in change.runs] == [1]
     assert look.runs == []
     assert [event.status for event in again.of(ToolEnded)] == ["interrupted", "ok", "denied_user"]
-    assert "outcome is not known" in again.results[0].text
+    assert "its outcome is unknown" in again.results[0].text
     assert again.loop.pending_calls == ()
     assert again.sent(0)[-1].startswith("tool_result")
 
