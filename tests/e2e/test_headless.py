@@ -325,7 +325,7 @@ def test_exit_code_3_at_the_step_limit(desk: Desk) -> None:
     assert done.returncode == 3
 
 
-def test_exit_code_4_if_nobody_could_approve(desk: Desk) -> None:
+def test_exit_code_4_if_no_one_could_approve(desk: Desk) -> None:
     with ServerProcess([calls(WRITE), says("I cannot.")], desk.root) as server:
         done = desk.run("-p", "write", variables=server.environment)
         _, second = bodies_of(server)

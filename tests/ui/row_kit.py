@@ -1,4 +1,4 @@
-"""What tests of the conversation and the dialog stand on: told events, and a small app to show them."""
+"""Events for tests of the conversation and the dialog, and a small app to show them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -117,7 +117,7 @@ def run_started() -> RunStarted:
 
 
 def story() -> Iterator[Envelope]:
-    """A session with everything a conversation can show, its last answer still being told."""
+    """Yield a session with everything a conversation can show; its last answer is still being written."""
     teller = Teller()
     thoughts = "The user wants the failing test fixed. Let me look at the callers first."
     first: list[AgentEvent] = [

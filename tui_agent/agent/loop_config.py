@@ -76,7 +76,7 @@ class AgentLoopConfig:
     layers: Sequence[ContextLayer] = ()
     """More layers of the system prompt, such as those of `load_instructions`."""
     workspace: Path | str | None = None
-    """The directory in which the agent works; the model is told."""
+    """The directory in which the agent works; the system prompt names it."""
     bus: EventBus | None = None
     """The bus for events; None: a bus of its own."""
     policy: PermissionChecker | None = None
@@ -123,7 +123,7 @@ class AgentLoopConfig:
     before_effects: BeforeEffects | None = None
     """Awaited before a call that may change something is executed: the moment to store that it starts."""
     before_requests: BeforeRequests | None = None
-    """Awaited before each request is sent: the moment to store what the model is told."""
+    """Awaited before each request is sent: the moment to store the messages that the model reads."""
     session_id: str = ""
     agent_id: str = "main"
     parent_call_id: str | None = None

@@ -74,7 +74,7 @@ class ExecutionOptions:
     on_reject: Literal["continue", "stop_turn"] = "continue"
     """Effect of a denial without a note on the run."""
     terminate_policy: Literal["all", "any"] = "all"
-    """How many results must ask for the end of the run to end it."""
+    """The run ends if all results of a wave ask for it, or any one."""
     sibling_abort: bool = False
     """True if a failed call whose tool sets `aborts_siblings` stops the other calls of its message."""
     result_limit: int | None = 100_000
