@@ -39,7 +39,7 @@ TURNS = {
     "name the actor: 'the program reports …'": rf"\b{IS} (?:said|asked about|heard)\b(?! to )",
     "the user, you": r"\b(?:a|the) person\b|\b[Ww]hoever\b|\bfor whom\b"
     r"|\b(?:if|when|what) one (?:can|does|leaves|quits|says|wants)\b",
-    "no one, or name who does not": r"\b[Nn]obody\b",
+    "no one, or name who does not": r"\b(?:[Nn]o|[Ss]ome|[Aa]ny)body\b",
     "continue, resume, is running": r"\b(?:go|goes|going|went|gone) on\b(?! the)",
     "is not a": rf"(?<!\b[Tt]here )(?<!\b[Ww]here )\b{IS} no "
     r"(?!longer|more|less|later|earlier|such|one|reason)[a-z]\w+",
@@ -74,10 +74,7 @@ NOUNS = {
     "listing": "the output of a directory listing",
     "paging": "division into pages",
     "recording": "a file with the events of a session",
-    "replaying": "the replay of a recording",
     "routing": "as in input routing",
-    "scheduling": "the order of calls",
-    "setting": "a value that the user chooses",
     "steering": "a word of the glossary",
     "streaming": "as in a streaming response",
     "typing": "input from the keyboard",
