@@ -352,7 +352,7 @@ async def test_n_denies_and_the_run_continues() -> None:
         assert on.loop.reports[-1].reason == "done"
 
 
-async def test_nothing_opens_while_somebody_types() -> None:
+async def test_nothing_opens_while_the_user_types() -> None:
     tool = StageTool("change", read_only=False)
     async with stage([reply(call("change", what="a")), "Changed."], [tool]) as on:
         await on.say("change a")
