@@ -29,7 +29,7 @@ ALLOWED: dict[tuple[str, str], str] = {
 }
 """Reasons to allow a phrase (or, with `*`, every phrase) in a file or a folder."""
 
-OPENINGS = re.compile(r"\W*(?:What|Whether|How|Where|Who|Whoever|Whose)\b")
+OPENINGS = re.compile(r"\W*(?:What|Whether|How|Where|When|Why|Who|Whoever|Whose)\b")
 """Openings of a docstring that is a clause instead of an imperative or a noun phrase."""
 
 IS = r"(?:is|are|was|were|be|been|being)"

@@ -77,7 +77,7 @@ class Teller:
 
 
 def user(text: str, message_id: str = "u1", kind: UserKind = "prompt") -> MessageEnded:
-    """A person's message."""
+    """Return a user's message."""
     message = UserMessage(content=(TextBlock(text=text),), id=message_id, kind=kind, timestamp=0)
     return MessageEnded(message_id=message_id, message=message)
 

@@ -108,7 +108,7 @@ class AgentLoopConfig:
     budget: Budget = field(default_factory=Budget)
     """The budget of one run."""
     repetition: RepetitionLimits | None = field(default_factory=RepetitionLimits)
-    """When a run that repeats itself is nudged, and when it ends; None: never."""
+    """Repetitions after which a run is nudged, and after which it ends; None: never."""
     max_tokens: int | None = None
     """Longest answer in tokens; None: the provider's own."""
     temperature: float | None = None
