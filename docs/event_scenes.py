@@ -126,9 +126,9 @@ class Stage:
         rules: Iterable[Rule] = (),
         options: ExecutionOptions | None = None,
         hooks: HookBus | None = None,
-        person: Callable[[AgentLoop], Awaitable[None]] | None = None,
+        user: Callable[[AgentLoop], Awaitable[None]] | None = None,
     ) -> None:
-        """Run the agent to its end, with `person` beside it."""
+        """Run the agent to its end, with `user` beside it."""
         loop = AgentLoop(
             AgentLoopConfig(
                 provider=ScriptedProvider(steps),
@@ -144,8 +144,8 @@ class Stage:
         )
         async with asyncio.TaskGroup() as group:
             group.create_task(loop.run(text))
-            if person is not None:
-                await person(loop)
+            if user is not None:
+                await user(loop)
 
     async def told(self, type_name: str, **fields: object) -> Any:
         """Wait for the first event of this type with these fields and return it."""
@@ -186,7 +186,7 @@ async def _one_call(stage: Stage) -> None:
 async def _parallel(stage: Stage) -> None:
     stage.notes.held = {"plan.txt", "lost.txt"}
 
-    async def person(loop: AgentLoop) -> None:
+    async def user(loop: AgentLoop) -> None:
         await stage.told("tool.ended", call_id="call_3")
         stage.notes.go_on["lost.txt"].set()
         await stage.told("tool.ended", call_id="call_2")
@@ -194,7 +194,7 @@ async def _parallel(stage: Stage) -> None:
 
     names = ("plan.txt", "lost.txt", "todo.txt")
     steps = [reply(*(call("read", path=name) for name in names)), "One of them is lost."]
-    await stage.run("Read all three notes.", steps, options=ExecutionOptions(stream_tools="off"), person=person)
+    await stage.run("Read all three notes.", steps, options=ExecutionOptions(stream_tools="off"), user=user)
 
 
 async def _conflict(stage: Stage) -> None:
@@ -208,18 +208,18 @@ async def _conflict(stage: Stage) -> None:
 async def _streaming(stage: Stage) -> None:
     read = asyncio.Event()
 
-    async def person(loop: AgentLoop) -> None:
+    async def user(loop: AgentLoop) -> None:
         await stage.told("tool.ended", call_id="call_1")
         read.set()
 
     answer = reply("I look at the plan", call("read", path="plan.txt"), Wait(read), "and say meanwhile what it is for.")
-    await stage.run("Explain the plan.", [answer, "It is about the door."], person=person)
+    await stage.run("Explain the plan.", [answer, "It is about the door."], user=user)
 
 
 async def _steering(stage: Stage) -> None:
     stage.notes.held = {"plan.txt"}
 
-    async def person(loop: AgentLoop) -> None:
+    async def user(loop: AgentLoop) -> None:
         await stage.told("tool.ended", call_id="call_3")
         loop.steer("Once is enough.")
         await stage.told("tool.ended", call_id="call_2")
@@ -234,20 +234,20 @@ async def _steering(stage: Stage) -> None:
         "As you like.",
     ]
     options = ExecutionOptions(stream_tools="off")
-    await stage.run("Change the plan twice and read the list.", steps, options=options, person=person)
+    await stage.run("Change the plan twice and read the list.", steps, options=options, user=user)
 
 
 async def _steered(stage: Stage, calls: Iterable[Call], options: ExecutionOptions) -> None:
     """Send a message while the first call runs, then let that call continue."""
     stage.notes.held = {"plan.txt"}
 
-    async def person(loop: AgentLoop) -> None:
+    async def user(loop: AgentLoop) -> None:
         await stage.told("tool.started", call_id="call_1")
         loop.steer("Once is enough.")
         if options.steering != "interrupt":
             stage.notes.go_on["plan.txt"].set()
 
-    await stage.run("Look after the notes.", [reply(*calls), "As you like."], options=options, person=person)
+    await stage.run("Look after the notes.", [reply(*calls), "As you like."], options=options, user=user)
 
 
 async def _steering_between_calls(stage: Stage) -> None:
@@ -282,16 +282,16 @@ async def _veto(stage: Stage) -> None:
 
 
 async def _approval(stage: Stage) -> None:
-    async def person(loop: AgentLoop) -> None:
+    async def user(loop: AgentLoop) -> None:
         request = await stage.told("approval.requested")
         loop.resolve_approval(request.request_id, ApprovalDecision(decision="approve"))
 
     steps = [reply(call("write", path="plan.txt", text="Paint the wall.")), "Done."]
-    await stage.run("Change the plan.", steps, mode=PermissionMode.ASK, person=person)
+    await stage.run("Change the plan.", steps, mode=PermissionMode.ASK, user=user)
 
 
 async def _denials(stage: Stage) -> None:
-    async def person(loop: AgentLoop) -> None:
+    async def user(loop: AgentLoop) -> None:
         request = await stage.told("approval.requested")
         loop.resolve_approval(request.request_id, ApprovalDecision(decision="deny", note="keep the plan"))
 
@@ -303,7 +303,7 @@ async def _denials(stage: Stage) -> None:
         "Then I change nothing.",
     ]
     rules = [Rule.parse("deny", "write(todo.txt)")]
-    await stage.run("Change both notes.", steps, mode=PermissionMode.ASK, rules=rules, person=person)
+    await stage.run("Change both notes.", steps, mode=PermissionMode.ASK, rules=rules, user=user)
 
 
 async def _timeout(stage: Stage) -> None:
@@ -315,9 +315,9 @@ async def _timeout(stage: Stage) -> None:
 async def _cancel(stage: Stage) -> None:
     stage.notes.held = {"plan.txt"}
 
-    async def person(loop: AgentLoop) -> None:
+    async def user(loop: AgentLoop) -> None:
         await stage.told("tool.blocked_on", call_id="call_2")
-        loop.abort("interrupted by the person")
+        loop.abort("interrupted by the user")
 
     steps = [
         reply(
@@ -325,14 +325,14 @@ async def _cancel(stage: Stage) -> None:
             call("write", path="plan.txt", text="Paint the wall blue."),
         ),
     ]
-    await stage.run("Change the plan twice.", steps, options=ExecutionOptions(grace=0.01), person=person)
+    await stage.run("Change the plan twice.", steps, options=ExecutionOptions(grace=0.01), user=user)
 
 
 async def _adoption(stage: Stage) -> None:
     stage.notes.held = {"plan.txt"}
     began = asyncio.Event()
 
-    async def person(loop: AgentLoop) -> None:
+    async def user(loop: AgentLoop) -> None:
         await stage.told("tool.started", call_id="call_1")
         began.set()
         await stage.told("tool.started", call_id="call_2")
@@ -340,7 +340,7 @@ async def _adoption(stage: Stage) -> None:
 
     cut = reply(call("read", path="plan.txt"), Wait(began), fail("network", "the connection was closed"))
     whole = reply(call("read", path="plan.txt"))
-    await stage.run("What is the plan?", [cut, whole, "To paint the door."], person=person)
+    await stage.run("What is the plan?", [cut, whole, "To paint the door."], user=user)
 
 
 async def _retry(stage: Stage) -> None:

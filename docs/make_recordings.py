@@ -45,13 +45,13 @@ PATIENCE = 60.0
 RuleWords = tuple[Verdict, str]
 
 QUESTION = "esc not now"
-"""Stands in every question."""
+"""Text that every question shows."""
 LOOKS = 8
-"""How often the screen must look the same to be at rest."""
+"""Unchanged looks at the screen after which it counts as at rest."""
 
 
 def without_clocks(text: str) -> str:
-    """A screen's text without times, and without the timeline, which grows by itself."""
+    """Return a screen's text without times, and without the timeline, which grows by itself."""
     rows = text.split("\n")
     begins = next((number for number, row in enumerate(rows) if "TIMELINE" in row), len(rows))
     kept = [row.partition("│")[0] if number >= begins else row for number, row in enumerate(rows)]
@@ -59,7 +59,7 @@ def without_clocks(text: str) -> str:
 
 
 class Tour:
-    """The app on its tour, and the tape."""
+    """The app on its tour, and the recording."""
 
     def __init__(
         self, app: TuiAgentApp, pilot: Pilot[None], tape: RecordingWriter, rules: Sequence[RuleWords] = ()
@@ -70,23 +70,23 @@ class Tour:
         self.rules = rules
 
     def strips(self) -> list[Strip]:
-        """The screen, line by line."""
+        """Return the screen, line by line."""
         screen = self.app.screen
         drawn = screen._compositor.render_update(full=True, screen_stack=self.app._background_screens)
         return [Strip.join(row) for row in drawn.strips]
 
     def text(self) -> str:
-        """What stands on the screen."""
+        """Return the text of the screen."""
         return "\n".join(strip.text.rstrip() for strip in self.strips())
 
     async def until(self, shows: str | Callable[[str], bool]) -> None:
-        """Waits until the screen shows something."""
+        """Wait until the screen shows the text, or fulfils the condition."""
         async with asyncio.timeout(PATIENCE):
             while not (shows in self.text() if isinstance(shows, str) else shows(self.text())):
                 await self.pilot.pause(0.05)
 
     async def question(self) -> None:
-        """Waits until a question is drawn whose answers count: before that, its keys look like its words."""
+        """Wait until a question accepts answers: before that, its keys look like its text."""
 
         def counts() -> bool:
             row = next((row for row in self.strips() if QUESTION in row.text), Strip([]))

@@ -137,7 +137,7 @@ def test_a_workspace_of_the_wrong_kind_is_refused(wrong: Any) -> None:
 
 def test_an_empty_mode_is_refused() -> None:
     empty: Any = ""
-    with pytest.raises(ConfigurationError, match=r"no PermissionPolicy\.mode ''"):
+    with pytest.raises(ConfigurationError, match=r"unknown PermissionPolicy\.mode ''"):
         Agent(ScriptedProvider([]), mode=empty)
 
 

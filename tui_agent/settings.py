@@ -87,9 +87,8 @@ class HookSettings(_Section):
     """One `[[hooks]]`: a command that decides about calls."""
 
     on: Literal["before_tool", "after_tool", "after_tool_observer"]
-    """When the command runs: before a call, to allow or deny it; after a call, to change its result; or after a call,
-    only to
-    observe it."""
+    """The event at which the command runs: before a call, to allow or deny it; after a call, to change its result; or
+    after a call, only to observe it."""
     command: str = Field(min_length=1)
     """Command line for bash, run in the working directory. Exit code 0 lets the call continue, 2 denies it with stderr
     as the

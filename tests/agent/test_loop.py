@@ -234,7 +234,7 @@ async def test_a_run_names_its_trigger(bench: BenchMaker) -> None:
         ("continue", ""),
         ("subagent", "From above"),
     ]
-    assert b.sent(1)[-1] == "user: Please go on."
+    assert b.sent(1)[-1] == "user: Please continue."
 
 
 async def test_continuing_after_results_adds_no_message(bench: BenchMaker) -> None:

@@ -56,7 +56,7 @@ def test_a_report_contains_everything_known_of_a_run() -> None:
         f"  said: {'x' * 99}…",
         "  1 step, 3 calls in 61.0 s: model 900 ms, tools 1.2 s, waiting for you 5.0 s",
         "  150 tokens read (50 from the cache), 20 written, $0.0123",
-        "  taken up from the run before:",
+        "  resumed from the previous run:",
         "    edit: denied_user in 0 ms, 0 B",
         "  step 1: model 900 ms, tools 1.2 s, ended by tool_use, 150 tokens read (50 from the cache), 20 written",
         '    read {"path": "a.py"}: ok in 1.2 s, 120 B, lines 3',

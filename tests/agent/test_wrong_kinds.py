@@ -177,15 +177,15 @@ def test_the_owner_may_change_a_list_after_passing_it() -> None:
         (
             GuardrailDecision,
             {"passed": True, "severity": "hi"},
-            "no GuardrailDecision.severity 'hi'; did you mean high",
+            "unknown GuardrailDecision.severity 'hi'; did you mean high",
         ),
         (GuardrailDecision, {"pass": True}, "GuardrailDecision has no field 'pass'; did you mean passed?"),
-        (InputVerdict, {"action": "block"}, "no InputVerdict.action 'block'; did you mean"),
+        (InputVerdict, {"action": "block"}, "unknown InputVerdict.action 'block'; did you mean"),
         (InputVerdict, {"text": 3}, "InputVerdict.text must be text, got 3"),
         (GuardOptions, {"trigger": "0.8"}, "GuardOptions.trigger must be a number of at least 0, got '0.8'"),
         (GuardOptions, {"keep_steps": 2.5}, "GuardOptions.keep_steps must be a whole number"),
-        (GuardOptions, {"strategy": "sumary"}, "no GuardOptions.strategy 'sumary'; did you mean summary?"),
-        (GuardOptions, {"on_unknown": "raise"}, "no GuardOptions.on_unknown 'raise'"),
+        (GuardOptions, {"strategy": "sumary"}, "unknown GuardOptions.strategy 'sumary'; did you mean summary?"),
+        (GuardOptions, {"on_unknown": "raise"}, "unknown GuardOptions.on_unknown 'raise'"),
         (GuardOptions, {"plan_tool": None}, "GuardOptions.plan_tool must be the name of a tool, got None"),
         (ContextGuard, {"options": "summary"}, "ContextGuard.options must be GuardOptions or None, got 'summary'"),
         (AgentTool, {"parent": "main"}, "AgentTool.parent must be an AgentLoop, got 'main'"),
@@ -205,7 +205,7 @@ def test_everything_else_refuses_the_wrong_type_and_a_misspelt_name(
     [
         ({"parent": "main"}, "the parent of a sub-agent must be an AgentLoop, got 'main'"),
         ({"task": 3}, "delegate(task) must be text, got 3"),
-        ({"context": "forked"}, "no context of a sub-agent 'forked'; did you mean fork?"),
+        ({"context": "forked"}, "unknown context of a sub-agent 'forked'; did you mean fork?"),
         ({"tools": "search"}, "delegate(tools=…) must be a list of names of tools or None, got 'search'"),
         ({"tools": [search]}, "delegate(tools=…)[0] must be the name of a tool, got a function"),
         ({"max_steps": "3"}, "AgentLoopConfig.max_steps must be a whole number or None, got '3'"),
@@ -253,7 +253,7 @@ async def test_messages_to_an_agent_are_checked_too() -> None:
 
     with pytest.raises(ConfigurationError, match="ExecutionOptions, got 'parallel'"):
         loop.set_options("parallel")
-    with pytest.raises(ConfigurationError, match=r"no permission mode 'planned'; did you mean plan\?"):
+    with pytest.raises(ConfigurationError, match=r"unknown permission mode 'planned'; did you mean plan\?"):
         loop.set_mode("planned")
     with pytest.raises(ConfigurationError, match="an ApprovalDecision"):
         loop.resolve_approval("ask_1", "approve")

@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.e2e.desk import Desk
 from tests.e2e.program_states import STATES
+from tests.e2e.user_machine import UserMachine
 from tests.e2e.ways_to_end import LONGEST_GOODBYE, WAYS, end_it
 
 
@@ -19,14 +19,14 @@ def main(wanted: Sequence[str]) -> int:
     for name in wanted or STATES:
         for way in WAYS.values():
             with tempfile.TemporaryDirectory(prefix="process-end-") as directory:
-                desk = Desk(Path(directory))
+                machine = UserMachine(Path(directory))
                 try:
-                    told = f"{end_it(desk, STATES[name], way, LONGEST_GOODBYE):.1f} s"
+                    told = f"{end_it(machine, STATES[name], way, LONGEST_GOODBYE):.1f} s"
                 except AssertionError as error:
                     failed += 1
                     told = f"FAILED {error}"
                 finally:
-                    desk.end_processes()
+                    machine.end_processes()
             print(f"{name:<12} {way.name:<8} {told}", flush=True)
     return failed
 

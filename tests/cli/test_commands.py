@@ -118,7 +118,7 @@ def test_sessions_are_listed_shown_and_deleted(
 
 
 @pytest.mark.slow
-def test_a_session_goes_on_where_it_ended(
+def test_a_session_continues_where_it_ended(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

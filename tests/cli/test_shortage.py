@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.desk import PROGRAM, App, Desk
+from tests.e2e.user_machine import PROGRAM, App, UserMachine
 from tui_agent.cli.shortage import NEEDED_MIB, shortage_in
 
 pytestmark = pytest.mark.slow
@@ -145,11 +145,11 @@ def test_doctor_says_that_the_memory_limit_is_too_low(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("limit", [LEAST, 11])
 def test_the_app_with_few_descriptors_restores_the_terminal_and_says_why(tmp_path: Path, limit: int) -> None:
-    desk = Desk(tmp_path)
+    machine = UserMachine(tmp_path)
     command = f"ulimit -n {limit}; exec {PROGRAM} --demo"
-    with App(["bash", "--norc", "-c", command], cwd=desk.work, environment=desk.environment) as app:
+    with App(["bash", "--norc", "-c", command], cwd=machine.work, environment=machine.environment) as app:
         assert app.wait_for_end() == 1
         assert app.left_behind == []
         assert "tui-agent: " in app.screen.text
         assert "Traceback" not in app.screen.text
-    assert os.listdir(desk.work) == []
+    assert os.listdir(machine.work) == []

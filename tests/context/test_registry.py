@@ -270,7 +270,7 @@ def test_stable_layers_come_before_those_that_change() -> None:
     assert f"{stable.text}\n\n{dynamic.text}" == registry.flat("system")
 
 
-def test_a_reserved_layer_without_text_is_no_layer() -> None:
+def test_a_reserved_layer_without_text_is_removed() -> None:
     registry = ContextRegistry()
 
     assert write_layer(registry, SYSTEM_LAYER, "text", "agent-loop")

@@ -1,18 +1,18 @@
-"""A desk for each test, and a check that no process outlives the test."""
+"""A user's machine for each test, and a check that no process outlives the test."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from .desk import Desk
+from .user_machine import UserMachine
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    """A desk with its own directories; no process of it may be left at the end."""
-    desk = Desk(tmp_path)
-    yield desk
-    left = desk.processes()
-    desk.end_processes()
+def machine(tmp_path: Path) -> Iterator[UserMachine]:
+    """A machine with its own directories; none of its processes may outlive the test."""
+    machine = UserMachine(tmp_path)
+    yield machine
+    left = machine.processes()
+    machine.end_processes()
     assert left == []

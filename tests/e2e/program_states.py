@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .desk import PROMPT_SIGN, App, Desk
 from .script import Reply, call, calls, fails, says, text_block, until
+from .user_machine import PROMPT_SIGN, App, UserMachine
 
 ALLOWED = ("--permission-mode", "allow")
 LONG_ANSWERS = [says(f"{'word ' * 2_000}\n\nThe answer to {question}.") for question in ("one", "two", "three")]
@@ -17,9 +17,9 @@ class State:
     name: str
     reach: Callable[[App], None]
     """Brings a program that accepts input into the state."""
-    script: Callable[[Desk], Sequence[Reply]] = lambda _: ()
+    script: Callable[[UserMachine], Sequence[Reply]] = lambda _: ()
     arguments: tuple[str, ...] = ()
-    prepare: Callable[[Desk], None] = lambda _: None
+    prepare: Callable[[UserMachine], None] = lambda _: None
     begins: bool = True
     """True if the program accepts input before; False if a dialog comes first."""
 
@@ -86,9 +86,9 @@ def _compacting(app: App) -> None:
     app.wait_for_status("compacting")
 
 
-def _in_a_command_of_the_persons(desk_tag: str) -> Callable[[App], None]:
+def _in_a_command_of_the_user(tag: str) -> Callable[[App], None]:
     def reach(app: App) -> None:
-        app.say(f"!echo begun; sleep {desk_tag}")
+        app.say(f"!echo begun; sleep {tag}")
         app.wait_for_row(r"│ +begun")
 
     return reach
@@ -126,30 +126,31 @@ def _starting(app: App) -> None:
     app.wait_for(lambda screen: PROMPT_SIGN in screen.text)
 
 
-def _bring_settings(desk: Desk) -> None:
-    (desk.work / ".tui-agent").mkdir()
-    (desk.work / ".tui-agent/config.toml").write_text('[permissions]\nrules = [["deny", "bash(make:*)"]]\n', "utf-8")
+def _bring_settings(machine: UserMachine) -> None:
+    (machine.work / ".tui-agent").mkdir()
+    (machine.work / ".tui-agent/config.toml").write_text('[permissions]\nrules = [["deny", "bash(make:*)"]]\n', "utf-8")
 
 
-def _talk(desk: Desk) -> None:
-    desk.run("-p", "--demo", "hello")
+def _talk(machine: UserMachine) -> None:
+    machine.run("-p", "--demo", "hello")
 
 
-def _endless(desk: Desk) -> Sequence[Reply]:
+def _endless(machine: UserMachine) -> Sequence[Reply]:
     """Return a command with children in sessions of their own."""
-    command = f"setsid sleep {desk.tag}.1 & (nohup sleep {desk.tag}.2 &) ; echo begun; trap '' TERM; sleep {desk.tag}"
+    tag = machine.tag
+    command = f"setsid sleep {tag}.1 & (nohup sleep {tag}.2 &) ; echo begun; trap '' TERM; sleep {tag}"
     return [calls(call("bash", command=command)), says("Still here.")]
 
 
-def _write(_: Desk) -> Sequence[Reply]:
+def _write(_: UserMachine) -> Sequence[Reply]:
     return [calls(call("write", path="new.txt", content="x\n")), says("Changed it.")]
 
 
-def _overloaded(_: Desk) -> Sequence[Reply]:
+def _overloaded(_: UserMachine) -> Sequence[Reply]:
     return [fails(529, "overloaded_error", **{"retry-after": "50"})]
 
 
-def _half(_: Desk) -> Sequence[Reply]:
+def _half(_: UserMachine) -> Sequence[Reply]:
     return [calls(text_block("The first half of a"), until("never"))]
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from tests.support.server_process import ServerProcess
 
-from .desk import App, Desk
 from .script import Block, Reply, bodies_of, call, calls, results_in, says
+from .user_machine import App, UserMachine
 
 BEFORE = "one\ntwo\nthree\n"
 EDIT = call("edit", path="list.txt", old_string="two", new_string="2")
@@ -20,26 +20,28 @@ def changing(*more: Reply, edit: Block = EDIT) -> list[Reply]:
 
 
 @contextmanager
-def asked(desk: Desk, script: list[Reply], *options: str, tool: str = "edit") -> Iterator[tuple[App, ServerProcess]]:
+def asked(
+    machine: UserMachine, script: list[Reply], *options: str, tool: str = "edit"
+) -> Iterator[tuple[App, ServerProcess]]:
     """The program with an approval dialog on the screen."""
-    desk.file("list.txt", BEFORE)
-    with ServerProcess(script, desk.root) as server, desk.app_on(server, *options) as app:
+    machine.file("list.txt", BEFORE)
+    with ServerProcess(script, machine.root) as server, machine.app_on(server, *options) as app:
         app.ready()
         app.say("change it")
         app.wait_for_question(tool)
         yield app, server
 
 
-def text_of(desk: Desk) -> str:
+def text_of(machine: UserMachine) -> str:
     """Return the current content of the file."""
-    return (desk.work / "list.txt").read_text("utf-8")
+    return (machine.work / "list.txt").read_text("utf-8")
 
 
-def test_y_approves_one_call(desk: Desk) -> None:
-    with asked(desk, changing(says("Changed."))) as (app, server):
+def test_y_approves_one_call(machine: UserMachine) -> None:
+    with asked(machine, changing(says("Changed."))) as (app, server):
         shown = app.wait_for_all("list.txt", "- two", "+ 2")
         assert "▲ #2 edit" in shown
-        assert text_of(desk) == BEFORE
+        assert text_of(machine) == BEFORE
         app.press("y")
         app.wait_for_words("Changed.")
         app.wait_for_row(r"✔ #2 edit")
@@ -47,11 +49,11 @@ def test_y_approves_one_call(desk: Desk) -> None:
         app.quit()
 
     assert not is_error, text
-    assert text_of(desk) == "one\n2\nthree\n"
+    assert text_of(machine) == "one\n2\nthree\n"
 
 
-def test_n_denies_and_the_run_continues(desk: Desk) -> None:
-    with asked(desk, changing(says("As you like."))) as (app, server):
+def test_n_denies_and_the_run_continues(machine: UserMachine) -> None:
+    with asked(machine, changing(says("As you like."))) as (app, server):
         app.press("n")
         app.wait_for_words("⊘ You denied edit")
         app.wait_for_words("As you like.")
@@ -60,11 +62,11 @@ def test_n_denies_and_the_run_continues(desk: Desk) -> None:
         app.quit()
 
     assert is_error
-    assert text_of(desk) == BEFORE
+    assert text_of(machine) == BEFORE
 
 
-def test_f_denies_with_a_note_for_the_model(desk: Desk) -> None:
-    with asked(desk, changing(says("I understand."))) as (app, server):
+def test_f_denies_with_a_note_for_the_model(machine: UserMachine) -> None:
+    with asked(machine, changing(says("I understand."))) as (app, server):
         app.press("f")
         app.wait_for("Type the reason")
         app.type("yes, no, say n: keep the word two")
@@ -77,26 +79,26 @@ def test_f_denies_with_a_note_for_the_model(desk: Desk) -> None:
 
     assert is_error
     assert "yes, no, say n: keep the word two" in text
-    assert text_of(desk) == BEFORE
+    assert text_of(machine) == BEFORE
 
 
-def test_k_skips_the_call(desk: Desk) -> None:
-    with asked(desk, changing(says("Without it."))) as (app, server):
+def test_k_skips_the_call(machine: UserMachine) -> None:
+    with asked(machine, changing(says("Without it."))) as (app, server):
         app.press("k")
         app.wait_for_words("Without it.")
         app.wait_for_row(r"⤼ #2 edit .* you skipped")
         bodies_of(server)
         app.quit()
 
-    assert text_of(desk) == BEFORE
+    assert text_of(machine) == BEFORE
 
 
-def test_s_shows_the_rule_first_and_then_does_not_ask_again(desk: Desk) -> None:
+def test_s_shows_the_rule_first_and_then_does_not_ask_again(machine: UserMachine) -> None:
     again = call("edit", path="list.txt", old_string="three", new_string="3")
-    with asked(desk, changing(calls(again), says("Both changed."))) as (app, server):
+    with asked(machine, changing(calls(again), says("Both changed."))) as (app, server):
         app.press("s")
         app.wait_for("For this session also allowed:")
-        assert text_of(desk) == BEFORE
+        assert text_of(machine) == BEFORE
         app.wait_until_armed("s yes, with this rule")
         app.press("s")
         app.wait_for_words("✔ You allowed for this session: edit(")
@@ -104,14 +106,14 @@ def test_s_shows_the_rule_first_and_then_does_not_ask_again(desk: Desk) -> None:
         assert len(bodies_of(server)) == 4
         app.quit()
 
-    assert text_of(desk) == "one\n2\n3\n"
-    asked_for = [event for event in desk.events() if event["type"] == "approval.requested"]
+    assert text_of(machine) == "one\n2\n3\n"
+    asked_for = [event for event in machine.events() if event["type"] == "approval.requested"]
     assert len(asked_for) == 1
 
 
-def test_p_stores_the_rule_in_the_file_that_was_shown(desk: Desk) -> None:
+def test_p_stores_the_rule_in_the_file_that_was_shown(machine: UserMachine) -> None:
     again = call("edit", path="list.txt", old_string="three", new_string="3")
-    with asked(desk, changing(calls(again), says("Both changed."))) as (app, server):
+    with asked(machine, changing(calls(again), says("Both changed."))) as (app, server):
         app.press("p")
         app.wait_for_all("From now on also allowed:", "edit(/list.txt)", "every project")
         app.wait_until_armed("u yes, in every project")
@@ -121,15 +123,15 @@ def test_p_stores_the_rule_in_the_file_that_was_shown(desk: Desk) -> None:
         bodies_of(server)
         app.quit()
 
-    kept = desk.home / ".config/tui-agent/config.toml"
+    kept = machine.home / ".config/tui-agent/config.toml"
     assert '["allow", "edit(/list.txt)"]' in kept.read_text("utf-8")
     assert kept.stat().st_mode & 0o777 == 0o600
-    assert text_of(desk) == "one\n2\n3\n"
+    assert text_of(machine) == "one\n2\n3\n"
 
 
-def test_e_changes_the_call_before_it_runs(desk: Desk) -> None:
+def test_e_changes_the_call_before_it_runs(machine: UserMachine) -> None:
     script = [calls(call("bash", command="touch a")), says("Touched.")]
-    with asked(desk, script, tool="bash") as (app, server):
+    with asked(machine, script, tool="bash") as (app, server):
         app.press("e")
         app.wait_for("ctrl+s allow this")
         app.type("b")
@@ -140,13 +142,13 @@ def test_e_changes_the_call_before_it_runs(desk: Desk) -> None:
         app.quit()
 
     assert "The user changed the arguments before approving: command" in text
-    assert (desk.work / "ab").exists()
-    assert not (desk.work / "a").exists()
+    assert (machine.work / "ab").exists()
+    assert not (machine.work / "a").exists()
 
 
-def test_going_back_from_s_stores_no_rule(desk: Desk) -> None:
+def test_going_back_from_s_stores_no_rule(machine: UserMachine) -> None:
     again = call("edit", path="list.txt", old_string="three", new_string="3")
-    with asked(desk, changing(calls(again), says("One changed."))) as (app, server):
+    with asked(machine, changing(calls(again), says("One changed."))) as (app, server):
         app.press("s")
         app.wait_for("For this session also allowed:")
         app.press("escape")
@@ -160,17 +162,17 @@ def test_going_back_from_s_stores_no_rule(desk: Desk) -> None:
         bodies_of(server)
         app.quit()
 
-    assert text_of(desk) == "one\n2\nthree\n"
+    assert text_of(machine) == "one\n2\nthree\n"
 
 
-def test_esc_postpones_and_ctrl_y_asks_again(desk: Desk) -> None:
-    with asked(desk, changing(says("Changed at last."))) as (app, server):
+def test_esc_postpones_and_ctrl_y_asks_again(machine: UserMachine) -> None:
+    with asked(machine, changing(says("Changed at last."))) as (app, server):
         app.press("escape")
         app.wait_for_row(r"▲ edit needs you: .*ctrl\+y answer")
         app.wait_for_row(r"▲ #2 edit")
         app.type("y n s")
         app.wait_for_draft("y n s")
-        assert text_of(desk) == BEFORE
+        assert text_of(machine) == BEFORE
         app.press("ctrl+c")
         app.wait_for_draft("")
         app.press("ctrl+y")
@@ -180,14 +182,14 @@ def test_esc_postpones_and_ctrl_y_asks_again(desk: Desk) -> None:
         bodies_of(server)
         app.quit()
 
-    assert text_of(desk) == "one\n2\nthree\n"
+    assert text_of(machine) == "one\n2\nthree\n"
 
 
-def test_a_user_who_is_typing_is_not_interrupted_by_a_dialog(desk: Desk) -> None:
-    desk.file("list.txt", BEFORE)
+def test_a_user_who_is_typing_is_not_interrupted_by_a_dialog(machine: UserMachine) -> None:
+    machine.file("list.txt", BEFORE)
     script = changing(says("Answered."))
     script[1]["wait_for"] = "typing"
-    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
         app.ready()
         app.say("change it")
         server.reached("typing")
@@ -204,7 +206,7 @@ def test_a_user_who_is_typing_is_not_interrupted_by_a_dialog(desk: Desk) -> None
         assert app.draft.startswith("I wase")
 
         app.wait_for_question("edit")
-        assert text_of(desk) == BEFORE
+        assert text_of(machine) == BEFORE
         app.press("y")
         app.wait_for_words("Answered.")
         assert app.draft.rstrip("e") == "I was"
@@ -212,18 +214,18 @@ def test_a_user_who_is_typing_is_not_interrupted_by_a_dialog(desk: Desk) -> None
         app.press("ctrl+q")
         assert app.wait_for_end() == 0
 
-    assert text_of(desk) == "one\n2\nthree\n"
+    assert text_of(machine) == "one\n2\nthree\n"
 
 
-def test_keys_before_the_dialog_is_drawn_have_no_effect(desk: Desk) -> None:
-    with asked(desk, changing(says("Answered."))) as (app, server):
+def test_keys_before_the_dialog_is_drawn_have_no_effect(machine: UserMachine) -> None:
+    with asked(machine, changing(says("Answered."))) as (app, server):
         app.press("escape")
         app.wait_for_row(r"▲ edit needs you:")
         # In one write, so that the letters arrive before the dialog on any machine.
         app.write("\x19yyyyyyyy")
         app.wait_for("wants to run edit")
         app.wait_until_armed("n no")
-        assert text_of(desk) == BEFORE
+        assert text_of(machine) == BEFORE
         app.press("n")
         app.wait_for_words("You denied edit")
         app.wait_for_words("Answered.")
@@ -232,14 +234,14 @@ def test_keys_before_the_dialog_is_drawn_have_no_effect(desk: Desk) -> None:
         app.press("ctrl+q")
         assert app.wait_for_end() == 0
 
-    assert text_of(desk) == BEFORE
+    assert text_of(machine) == BEFORE
 
 
-def test_a_paste_never_answers_and_the_draft_is_untouched(desk: Desk) -> None:
-    desk.file("list.txt", BEFORE)
+def test_a_paste_never_answers_and_the_draft_is_untouched(machine: UserMachine) -> None:
+    machine.file("list.txt", BEFORE)
     script = changing(says("Denied."))
     script[0]["wait_for"] = "draft"
-    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
         app.ready()
         app.say("change it")
         server.reached("draft")
@@ -252,7 +254,7 @@ def test_a_paste_never_answers_and_the_draft_is_untouched(desk: Desk) -> None:
         # A key after the pastes takes effect after them: the list of rules opens.
         app.press("w")
         app.wait_for_all("every rule and check, in order", "wants to run edit")
-        assert text_of(desk) == BEFORE
+        assert text_of(machine) == BEFORE
         app.wait_until_armed("n no")
         app.press("n")
         app.wait_for_words("Denied.")
@@ -261,17 +263,17 @@ def test_a_paste_never_answers_and_the_draft_is_untouched(desk: Desk) -> None:
         app.press("ctrl+q")
         assert app.wait_for_end() == 0
 
-    assert text_of(desk) == BEFORE
+    assert text_of(machine) == BEFORE
 
 
-def test_an_approval_counts_only_once_everything_was_visible(desk: Desk) -> None:
+def test_an_approval_counts_only_once_everything_was_visible(machine: UserMachine) -> None:
     text = "".join(f"line {number}\n" for number in range(80)) + "the last line\n"
     script = [calls(call("write", path="long.txt", content=text)), says("Written.")]
-    with asked(desk, script, tool="write") as (app, server):
+    with asked(machine, script, tool="write") as (app, server):
         app.press("y")
         app.wait_for("yes counts once you saw the end")
         app.wait_for("wants to run write")
-        assert not (desk.work / "long.txt").exists()
+        assert not (machine.work / "long.txt").exists()
         for _ in range(20):
             if "the last line" in app.screen.text:
                 break
@@ -284,12 +286,12 @@ def test_an_approval_counts_only_once_everything_was_visible(desk: Desk) -> None
         bodies_of(server)
         app.quit()
 
-    assert (desk.work / "long.txt").read_text("utf-8") == text
+    assert (machine.work / "long.txt").read_text("utf-8") == text
 
 
-def test_two_requests_are_shown_one_after_another(desk: Desk) -> None:
+def test_two_requests_are_shown_one_after_another(machine: UserMachine) -> None:
     both = calls(call("write", path="first.txt", content="1\n"), call("write", path="second.txt", content="2\n"))
-    with asked(desk, [both, says("One of two.")], tool="write") as (app, server):
+    with asked(machine, [both, says("One of two.")], tool="write") as (app, server):
         app.wait_for_all("1 of 2", "first.txt")
         app.press("y")
         app.wait_for("2 of 2")
@@ -300,13 +302,13 @@ def test_two_requests_are_shown_one_after_another(desk: Desk) -> None:
         app.quit()
 
     assert [is_error for _, is_error in results_in(second)] == [False, True]
-    assert (desk.work / "first.txt").exists()
-    assert not (desk.work / "second.txt").exists()
+    assert (machine.work / "first.txt").exists()
+    assert not (machine.work / "second.txt").exists()
 
 
-def test_a_call_that_needs_no_approval_runs_beside_the_dialog(desk: Desk) -> None:
+def test_a_call_that_needs_no_approval_runs_beside_the_dialog(machine: UserMachine) -> None:
     both = calls(call("write", path="new.txt", content="1\n"), call("read", path="list.txt"))
-    with asked(desk, [both, says("Read and written.")], tool="write") as (app, server):
+    with asked(machine, [both, says("Read and written.")], tool="write") as (app, server):
         app.wait_for_row(r"✔ #2 read")
         assert "wants to run write" in app.screen.text
         app.press("y")
@@ -315,13 +317,13 @@ def test_a_call_that_needs_no_approval_runs_beside_the_dialog(desk: Desk) -> Non
         app.quit()
 
 
-def test_a_command_with_effects_needs_approval_and_a_reading_one_does_not(desk: Desk) -> None:
-    desk.file("list.txt", BEFORE)
+def test_a_command_with_effects_needs_approval_and_a_reading_one_does_not(machine: UserMachine) -> None:
+    machine.file("list.txt", BEFORE)
     script = [
         calls(call("bash", command="ls -la | head -5"), call("bash", command="touch made.txt && ls")),
         says("Looked and touched."),
     ]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
         app.ready()
         app.say("look and touch")
         app.wait_for_question("bash")
@@ -331,19 +333,19 @@ def test_a_command_with_effects_needs_approval_and_a_reading_one_does_not(desk: 
         bodies_of(server)
         app.quit()
 
-    assert (desk.work / "made.txt").exists()
+    assert (machine.work / "made.txt").exists()
 
 
 @pytest.mark.parametrize("pasted", ["y", "y\r", "\x1b\ry\x1b\r", "\x1b[121u\x1b[13u", "\x1b[200~y\r", "a\x1b\x1by"])
-def test_a_paste_never_answers_a_request(desk: Desk, pasted: str) -> None:
-    with asked(desk, changing(says("Not changed."))) as (app, server):
+def test_a_paste_never_answers_a_request(machine: UserMachine, pasted: str) -> None:
+    with asked(machine, changing(says("Not changed."))) as (app, server):
         app.paste(pasted)
         app.resize(119, 40)
         app.wait_for_question("edit")
-        assert text_of(desk) == BEFORE
+        assert text_of(machine) == BEFORE
         app.press("n")
         app.wait_for_words("Not changed.")
         bodies_of(server)
         app.quit()
 
-    assert text_of(desk) == BEFORE
+    assert text_of(machine) == BEFORE

@@ -12,8 +12,8 @@ import pytest
 
 from tests.support.server_process import ServerProcess
 
-from .desk import PROGRAM, Desk
 from .script import Reply, bodies_of, call, calls, fails, results_in, says, text_block, until, words_in
+from .user_machine import PROGRAM, UserMachine
 
 WRITE = call("write", path="new.txt", content="x\n")
 
@@ -67,14 +67,14 @@ class Piped:
 
 
 @contextmanager
-def piped(desk: Desk, script: list[Reply], *options: str) -> Iterator[tuple[Piped, ServerProcess]]:
+def piped(machine: UserMachine, script: list[Reply], *options: str) -> Iterator[tuple[Piped, ServerProcess]]:
     """Start the program with both stream formats."""
     formats = ("-p", "--input-format", "stream-json", "--output-format", "stream-json")
-    with ServerProcess(script, desk.root) as server:
+    with ServerProcess(script, machine.root) as server:
         process = subprocess.Popen(
             [str(PROGRAM), *formats, *options],
-            cwd=desk.work,
-            env={**desk.environment, **server.environment},
+            cwd=machine.work,
+            env={**machine.environment, **server.environment},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -87,22 +87,22 @@ def piped(desk: Desk, script: list[Reply], *options: str) -> Iterator[tuple[Pipe
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
-def test_text_is_the_last_answer_and_nothing_else(desk: Desk) -> None:
-    desk.file("a.txt", "alpha\n")
+def test_text_is_the_last_answer_and_nothing_else(machine: UserMachine) -> None:
+    machine.file("a.txt", "alpha\n")
     script = [calls(text_block("I look."), call("read", path="a.txt")), says("It says **alpha**.")]
-    with ServerProcess(script, desk.root) as server:
-        done = desk.run("-p", "what does it say", variables=server.environment)
+    with ServerProcess(script, machine.root) as server:
+        done = machine.run("-p", "what does it say", variables=server.environment)
         _, second = bodies_of(server)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "It says **alpha**.\n", "")
     assert words_in(second) == ["what does it say"]
 
 
-def test_json_is_one_object(desk: Desk) -> None:
-    desk.file("a.txt", "alpha\n")
+def test_json_is_one_object(machine: UserMachine) -> None:
+    machine.file("a.txt", "alpha\n")
     script = [calls(call("read", path="a.txt")), says("Done.")]
-    with ServerProcess(script, desk.root) as server:
-        done = desk.run("-p", "read it", "--output-format", "json", "--session", "s1", variables=server.environment)
+    with ServerProcess(script, machine.root) as server:
+        done = machine.run("-p", "read it", "--output-format", "json", "--session", "s1", variables=server.environment)
 
     (answer,) = lines_of(done.stdout)
     assert done.returncode == 0
@@ -113,11 +113,11 @@ def test_json_is_one_object(desk: Desk) -> None:
     assert answer["usage"]["output_tokens"] == 40
 
 
-def test_the_stream_has_the_events_from_session_start_to_run_end(desk: Desk) -> None:
-    desk.file("a.txt", "alpha\n")
+def test_the_stream_has_the_events_from_session_start_to_run_end(machine: UserMachine) -> None:
+    machine.file("a.txt", "alpha\n")
     script = [calls(call("read", path="a.txt")), says("Done.")]
-    with ServerProcess(script, desk.root) as server:
-        done = desk.run("-p", "read it", "--output-format", "stream-json", variables=server.environment)
+    with ServerProcess(script, machine.root) as server:
+        done = machine.run("-p", "read it", "--output-format", "stream-json", variables=server.environment)
 
     events = lines_of(done.stdout)
     kinds = [event["type"] for event in events]
@@ -129,16 +129,16 @@ def test_the_stream_has_the_events_from_session_start_to_run_end(desk: Desk) -> 
     assert numbers == sorted(set(numbers))
     assert " " not in done.stdout.split('"')[0]
 
-    kept = desk.events()
+    kept = machine.events()
     known = {event["seq"]: event for event in kept}
     assert all(known[event["seq"]] == event for event in events)
 
 
-def test_deltas_and_output_are_in_the_stream_on_request(desk: Desk) -> None:
+def test_deltas_and_output_are_in_the_stream_on_request(machine: UserMachine) -> None:
     script = [calls(text_block("I run it."), call("bash", command="echo one; echo two")), says("Done.")]
     options = ("--output-format", "stream-json", "--include-deltas", "--permission-mode", "allow")
-    with ServerProcess(script, desk.root) as server:
-        done = desk.run("-p", "run it", *options, variables=server.environment)
+    with ServerProcess(script, machine.root) as server:
+        done = machine.run("-p", "run it", *options, variables=server.environment)
 
     events = lines_of(done.stdout)
     told = "".join(event["data"]["delta"] for event in events if event["type"] == "message.delta")
@@ -148,20 +148,20 @@ def test_deltas_and_output_are_in_the_stream_on_request(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("-p",), ("-p", "-")], ids=["a pipe", "a dash"])
-def test_the_prompt_comes_from_standard_input(desk: Desk, arguments: tuple[str, ...]) -> None:
-    with ServerProcess([says("Heard.")], desk.root) as server:
-        done = desk.run(*arguments, stdin="a prompt\nof two lines\n", variables=server.environment)
+def test_the_prompt_comes_from_standard_input(machine: UserMachine, arguments: tuple[str, ...]) -> None:
+    with ServerProcess([says("Heard.")], machine.root) as server:
+        done = machine.run(*arguments, stdin="a prompt\nof two lines\n", variables=server.environment)
         (request,) = bodies_of(server)
 
     assert (done.returncode, done.stdout) == (0, "Heard.\n")
     assert words_in(request)[0].strip() == "a prompt\nof two lines"
 
 
-def test_the_last_session_continues_headless(desk: Desk) -> None:
-    with ServerProcess([says("One."), says("Two.")], desk.root) as server:
-        assert desk.run("-p", "first", variables=server.environment).stdout == "One.\n"
+def test_the_last_session_continues_headless(machine: UserMachine) -> None:
+    with ServerProcess([says("One."), says("Two.")], machine.root) as server:
+        assert machine.run("-p", "first", variables=server.environment).stdout == "One.\n"
         options = ("--continue", "--output-format", "stream-json")
-        done = desk.run("-p", "second", *options, variables=server.environment)
+        done = machine.run("-p", "second", *options, variables=server.environment)
         *_, last = bodies_of(server)
 
     assert lines_of(done.stdout)[0]["type"] == "session.loaded"
@@ -171,13 +171,13 @@ def test_the_last_session_continues_headless(desk: Desk) -> None:
 # --- commands ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_request_is_answered_by_its_id(desk: Desk) -> None:
+def test_a_request_is_answered_by_its_id(machine: UserMachine) -> None:
     script = [calls(WRITE), calls(call("write", path="other.txt", content="y\n")), says("One of two.")]
-    with piped(desk, script) as (program, server):
+    with piped(machine, script) as (program, server):
         program.tell(type="user", text="write both")
         first = program.hear("approval.requested")["data"]
         assert (first["tool"], first["args"]["path"]) == ("write", "new.txt")
-        assert not (desk.work / "new.txt").exists()
+        assert not (machine.work / "new.txt").exists()
         program.tell(type="approval", request_id="ask_of_nobody", decision="approve")
         program.hear("error")
         program.tell(type="approval", request_id=first["request_id"], decision="approve")
@@ -190,22 +190,22 @@ def test_a_request_is_answered_by_its_id(desk: Desk) -> None:
     ((text, is_error),) = results_in(last)
     assert is_error
     assert "one is enough" in text
-    assert (desk.work / "new.txt").exists()
-    assert not (desk.work / "other.txt").exists()
+    assert (machine.work / "new.txt").exists()
+    assert not (machine.work / "other.txt").exists()
     assert program.events[-1]["type"] == "run.ended"
 
 
-def test_one_process_serves_one_run_after_another_and_steers(desk: Desk) -> None:
+def test_one_process_serves_one_run_after_another_and_steers(machine: UserMachine) -> None:
     command = "echo begun; until [ -e gate ]; do sleep 0.05; done"
     script = [calls(call("bash", command=command)), says("Steered."), says("Followed."), says("Anew.")]
-    with piped(desk, script, "--permission-mode", "allow", "--include-deltas") as (program, server):
+    with piped(machine, script, "--permission-mode", "allow", "--include-deltas") as (program, server):
         program.tell(type="user", text="begin")
         program.hear("tool.output")
         program.tell(type="user", text="a correction")
         program.tell(type="follow_up", text="and then")
         program.hear("steering.queued")
         program.hear("steering.queued")
-        (desk.work / "gate").touch()
+        (machine.work / "gate").touch()
         program.hear("run.ended")
         program.tell(type="user", text="something new")
         program.hear("run.ended")
@@ -217,22 +217,22 @@ def test_one_process_serves_one_run_after_another_and_steers(desk: Desk) -> None
     assert words_in(fourth)[-1] == "something new"
 
 
-def test_a_command_interrupts_and_the_next_run_follows(desk: Desk) -> None:
-    script = [calls(call("bash", command=f"echo begun; sleep {desk.tag}")), says("Next.")]
-    with piped(desk, script, "--permission-mode", "allow", "--include-deltas") as (program, server):
+def test_a_command_interrupts_and_the_next_run_follows(machine: UserMachine) -> None:
+    script = [calls(call("bash", command=f"echo begun; sleep {machine.tag}")), says("Next.")]
+    with piped(machine, script, "--permission-mode", "allow", "--include-deltas") as (program, server):
         program.tell(type="user", text="sleep")
         program.hear("tool.output")
         program.tell(type="interrupt")
         assert program.hear("run.ended")["data"]["reason"] == "aborted"
-        assert desk.processes() == []
+        assert machine.processes() == []
         program.tell(type="user", text="wake up")
         assert program.hear("run.ended")["data"]["final_text"] == "Next."
         assert program.end() == 0
         assert len(bodies_of(server)) == 2
 
 
-def test_an_invalid_line_is_reported_and_the_run_continues(desk: Desk) -> None:
-    with piped(desk, [says("Heard.")]) as (program, _):
+def test_an_invalid_line_is_reported_and_the_run_continues(machine: UserMachine) -> None:
+    with piped(machine, [says("Heard.")]) as (program, _):
         assert program.process.stdin is not None
         program.process.stdin.write("no json at all\n")
         program.tell(type="dance")
@@ -243,9 +243,9 @@ def test_an_invalid_line_is_reported_and_the_run_continues(desk: Desk) -> None:
         assert program.end() == 0
 
 
-def test_mode_and_stop_commands_work(desk: Desk) -> None:
+def test_mode_and_stop_commands_work(machine: UserMachine) -> None:
     script = [calls(WRITE, until("stopped")), says("Never asked for.")]
-    with piped(desk, script) as (program, server):
+    with piped(machine, script) as (program, server):
         program.tell(type="mode", mode="accept_edits")
         assert program.hear("permission.mode_changed")["data"]["new"] == "accept_edits"
         program.tell(type="user", text="write")
@@ -257,30 +257,30 @@ def test_mode_and_stop_commands_work(desk: Desk) -> None:
         assert program.end() == 0
         assert len(bodies_of(server)) == 1
 
-    assert (desk.work / "new.txt").exists()
+    assert (machine.work / "new.txt").exists()
     assert not any(event["type"] == "approval.requested" for event in program.events)
 
 
 # --- exit codes -------------------------------------------------------------------------------------------------------
 
 
-def test_exit_code_0_if_a_call_was_denied_and_the_run_continued(desk: Desk) -> None:
-    desk.file("a.txt", "alpha\n")
+def test_exit_code_0_if_a_call_was_denied_and_the_run_continued(machine: UserMachine) -> None:
+    machine.file("a.txt", "alpha\n")
     script = [calls(WRITE), calls(call("read", path="a.txt")), says("Without it.")]
-    with ServerProcess(script, desk.root) as server:
-        done = desk.run("-p", "write or read", variables=server.environment)
+    with ServerProcess(script, machine.root) as server:
+        done = machine.run("-p", "write or read", variables=server.environment)
         _, second, _ = bodies_of(server)
 
     assert (done.returncode, done.stdout) == (0, "Without it.\n")
     ((text, is_error),) = results_in(second)
     assert is_error
     assert text
-    assert not (desk.work / "new.txt").exists()
+    assert not (machine.work / "new.txt").exists()
 
 
-def test_exit_code_1_if_the_run_failed(desk: Desk) -> None:
-    with ServerProcess([fails(400, "invalid_request_error")], desk.root) as server:
-        done = desk.run("-p", "hello", "--output-format", "json", variables=server.environment)
+def test_exit_code_1_if_the_run_failed(machine: UserMachine) -> None:
+    with ServerProcess([fails(400, "invalid_request_error")], machine.root) as server:
+        done = machine.run("-p", "hello", "--output-format", "json", variables=server.environment)
         assert len(bodies_of(server)) == 1
 
     (answer,) = lines_of(done.stdout)
@@ -306,51 +306,53 @@ def test_exit_code_1_if_the_run_failed(desk: Desk) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_exit_code_2_and_one_line_for_a_usage_error(desk: Desk, arguments: tuple[str, ...], named: str) -> None:
-    done = desk.run(*arguments)
+def test_exit_code_2_and_one_line_for_a_usage_error(
+    machine: UserMachine, arguments: tuple[str, ...], named: str
+) -> None:
+    done = machine.run(*arguments)
 
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
     assert named in done.stderr
-    assert desk.journals == []
+    assert machine.journals == []
 
 
-def test_exit_code_3_at_the_step_limit(desk: Desk) -> None:
-    desk.file("a.txt", "alpha\n")
+def test_exit_code_3_at_the_step_limit(machine: UserMachine) -> None:
+    machine.file("a.txt", "alpha\n")
     script = [calls(call("read", path="a.txt")), calls(call("read", path="a.txt")), says("Too late.")]
-    with ServerProcess(script, desk.root) as server:
-        done = desk.run("-p", "read for ever", "--max-steps", "2", variables=server.environment)
+    with ServerProcess(script, machine.root) as server:
+        done = machine.run("-p", "read for ever", "--max-steps", "2", variables=server.environment)
         assert len(bodies_of(server)) == 2
 
     assert done.returncode == 3
 
 
-def test_exit_code_4_if_nobody_could_approve(desk: Desk) -> None:
-    with ServerProcess([calls(WRITE), says("I cannot.")], desk.root) as server:
-        done = desk.run("-p", "write", variables=server.environment)
+def test_exit_code_4_if_no_one_could_approve(machine: UserMachine) -> None:
+    with ServerProcess([calls(WRITE), says("I cannot.")], machine.root) as server:
+        done = machine.run("-p", "write", variables=server.environment)
         _, second = bodies_of(server)
 
     assert (done.returncode, done.stdout) == (4, "I cannot.\n")
     assert [is_error for _, is_error in results_in(second)] == [True]
     assert "approval" in done.stderr
-    assert not (desk.work / "new.txt").exists()
+    assert not (machine.work / "new.txt").exists()
 
 
-def test_exit_code_75_if_a_retry_later_may_help(desk: Desk) -> None:
+def test_exit_code_75_if_a_retry_later_may_help(machine: UserMachine) -> None:
     # The server demands a wait above the limit, so the program does not retry.
     busy = fails(529, "overloaded_error", **{"retry-after": "600"})
-    with ServerProcess([busy], desk.root) as server:
-        done = desk.run("-p", "hello", variables=server.environment)
+    with ServerProcess([busy], machine.root) as server:
+        done = machine.run("-p", "hello", variables=server.environment)
         assert len(bodies_of(server)) == 1
 
     assert (done.returncode, done.stdout) == (75, "")
     assert "529" in done.stderr
 
 
-def test_exit_code_1_for_a_redirect(desk: Desk) -> None:
+def test_exit_code_1_for_a_redirect(machine: UserMachine) -> None:
     reply: Reply = {"status": 307, "raw_body": "", "headers": {"location": "http://127.0.0.1:1/v1/messages"}}
-    with ServerProcess([reply, reply], desk.root) as server:
-        done = desk.run("-p", "hello", variables=server.environment)
+    with ServerProcess([reply, reply], machine.root) as server:
+        done = machine.run("-p", "hello", variables=server.environment)
         assert len(bodies_of(server)) == 1
 
     assert (done.returncode, done.stdout) == (1, "")
@@ -359,43 +361,43 @@ def test_exit_code_1_for_a_redirect(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
-def test_exit_code_130_after_an_interrupt_and_no_process_is_left(desk: Desk, number: signal.Signals) -> None:
-    command = f"setsid sleep {desk.tag}.1 & nohup sleep {desk.tag}.2 & echo begun; sleep {desk.tag}"
+def test_exit_code_130_after_an_interrupt_and_no_process_is_left(machine: UserMachine, number: signal.Signals) -> None:
+    command = f"setsid sleep {machine.tag}.1 & nohup sleep {machine.tag}.2 & echo begun; sleep {machine.tag}"
     script = [calls(call("bash", command=command))]
-    with piped(desk, script, "--permission-mode", "allow", "--include-deltas") as (program, server):
+    with piped(machine, script, "--permission-mode", "allow", "--include-deltas") as (program, server):
         program.tell(type="user", text="sleep")
         program.hear("tool.output")
         os.kill(program.process.pid, number)
         assert program.end() == 130
-        assert desk.processes() == []
+        assert machine.processes() == []
         assert len(bodies_of(server)) == 1
 
     assert program.events[-1]["type"] == "run.ended"
     assert program.events[-1]["data"]["reason"] == "aborted"
-    assert desk.events()[-1]["type"] in ("run.ended", "session.saved", "agent.destroyed")
+    assert machine.events()[-1]["type"] in ("run.ended", "session.saved", "agent.destroyed")
 
 
-def test_a_closed_output_ends_the_program(desk: Desk) -> None:
-    script = [calls(call("bash", command=f"while true; do echo {desk.tag}; sleep 0.05; done"))]
-    with piped(desk, script, "--permission-mode", "allow", "--include-deltas") as (program, _):
+def test_a_closed_output_ends_the_program(machine: UserMachine) -> None:
+    script = [calls(call("bash", command=f"while true; do echo {machine.tag}; sleep 0.05; done"))]
+    with piped(machine, script, "--permission-mode", "allow", "--include-deltas") as (program, _):
         program.tell(type="user", text="talk")
         program.hear("tool.output")
         assert program.process.stdout is not None
         program.process.stdout.close()
         assert program.process.wait(timeout=30) != 0
-        assert desk.processes() == []
+        assert machine.processes() == []
 
 
-def test_a_hook_of_the_users_settings_runs_for_each_call(desk: Desk) -> None:
-    desk.file("a.txt", "hello paint")
-    settings = desk.home / ".config/tui-agent/config.toml"
+def test_a_hook_of_the_users_settings_runs_for_each_call(machine: UserMachine) -> None:
+    machine.file("a.txt", "hello paint")
+    settings = machine.home / ".config/tui-agent/config.toml"
     settings.parent.mkdir(parents=True)
     command = "cat > asked; env > variables; echo 'not today' >&2; exit 2"
     settings.write_text(f'[[hooks]]\non = "before_tool"\ncommand = "{command}"\n', "utf-8")
 
-    done = desk.run("-p", "read a.txt", "--demo", variables={"SOME_API_KEY": "secret"})
+    done = machine.run("-p", "read a.txt", "--demo", variables={"SOME_API_KEY": "secret"})
 
     assert done.returncode == 0
     assert "not today" in done.stdout
-    assert json.loads((desk.work / "asked").read_text("utf-8"))["input"] == {"path": "a.txt"}
-    assert "secret" not in (desk.work / "variables").read_text("utf-8")
+    assert json.loads((machine.work / "asked").read_text("utf-8"))["input"] == {"path": "a.txt"}
+    assert "secret" not in (machine.work / "variables").read_text("utf-8")

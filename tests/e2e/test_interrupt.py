@@ -5,8 +5,8 @@ import pytest
 
 from tests.support.server_process import ServerProcess
 
-from .desk import App, Desk
 from .script import bodies_of, call, calls, results_in, says, text_block, until, words_in
+from .user_machine import App, UserMachine
 
 ALLOWED = ("--permission-mode", "allow")
 MOST_MEMORY = 400_000_000
@@ -30,15 +30,15 @@ def brood(tag: str) -> str:
     )
 
 
-def test_an_interrupted_command_ends_with_all_its_descendants(desk: Desk) -> None:
-    script = [calls(text_block("It takes long."), call("bash", command=brood(desk.tag))), says("We go on.")]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+def test_an_interrupted_command_ends_with_all_its_descendants(machine: UserMachine) -> None:
+    script = [calls(text_block("It takes long."), call("bash", command=brood(machine.tag))), says("We go on.")]
+    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("start a brood")
         app.wait_for_row(r"│ +all are there")
-        app.wait_for(lambda _: len(desk.processes()) >= 6)
+        app.wait_for(lambda _: len(machine.processes()) >= 6)
         interrupt(app)
-        assert desk.processes() == []
+        assert machine.processes() == []
         app.wait_for_row(r"■ #1 bash .* cancelled")
         app.wait_for_words("── cancelled")
 
@@ -54,14 +54,14 @@ def test_an_interrupted_command_ends_with_all_its_descendants(desk: Desk) -> Non
     assert content[-1]["text"] == "and now"
 
 
-def test_a_command_that_runs_too_long_is_ended_with_all_its_descendants(desk: Desk) -> None:
-    script = [calls(call("bash", command=brood(desk.tag), timeout=1.5)), says("It took too long.")]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+def test_a_command_that_runs_too_long_is_ended_with_all_its_descendants(machine: UserMachine) -> None:
+    script = [calls(call("bash", command=brood(machine.tag), timeout=1.5)), says("It took too long.")]
+    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("start a brood")
         app.wait_for_words("It took too long.")
         app.wait_for_row(r"⏱ #1 bash .* timed out")
-        assert desk.processes() == []
+        assert machine.processes() == []
         first, second = server.requests
         ((text, is_error),) = results_in(bodies_of(server)[1])
         app.quit()
@@ -73,12 +73,12 @@ def test_a_command_that_runs_too_long_is_ended_with_all_its_descendants(desk: De
     )
 
 
-def test_a_flood_of_output_does_not_block_the_program(desk: Desk) -> None:
-    script = [calls(call("bash", command=f"yes {desk.tag}")), says("It is quiet again.")]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+def test_a_flood_of_output_does_not_block_the_program(machine: UserMachine) -> None:
+    script = [calls(call("bash", command=f"yes {machine.tag}")), says("It is quiet again.")]
+    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("flood me")
-        app.wait_for_row(rf"│ +{desk.tag}")
+        app.wait_for_row(rf"│ +{machine.tag}")
         for word in ("I ", "can ", "still ", "write"):
             app.type(word)
             app.wait_for(word.strip())
@@ -86,7 +86,7 @@ def test_a_flood_of_output_does_not_block_the_program(desk: Desk) -> None:
         memory = psutil.Process(app.process.pid).memory_info().rss
         interrupt(app)
         assert memory < MOST_MEMORY
-        assert desk.processes() == []
+        assert machine.processes() == []
         app.press("enter")
         app.wait_for_words("It is quiet again.")
         _, second = bodies_of(server)
@@ -94,16 +94,16 @@ def test_a_flood_of_output_does_not_block_the_program(desk: Desk) -> None:
 
     ((text, _),) = results_in(second)
     assert len(text) < 40_000
-    (whole,) = desk.home.glob("**/*.files/*")
+    (whole,) = machine.home.glob("**/*.files/*")
     assert str(whole) in text
     whole.unlink()
-    assert sum(journal.stat().st_size for journal in desk.journals) < 5_000_000
+    assert sum(journal.stat().st_size for journal in machine.journals) < 5_000_000
 
 
-def test_input_typed_while_a_command_ends_is_kept(desk: Desk) -> None:
+def test_input_typed_while_a_command_ends_is_kept(machine: UserMachine) -> None:
     # The command ignores the first signal, so that its end takes a while.
-    script = [calls(call("bash", command=f"trap '' TERM; echo deaf; sleep {desk.tag}"))]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+    script = [calls(call("bash", command=f"trap '' TERM; echo deaf; sleep {machine.tag}"))]
+    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("do not listen")
         app.wait_for_row(r"│ +deaf")
@@ -120,9 +120,9 @@ def test_input_typed_while_a_command_ends_is_kept(desk: Desk) -> None:
         assert app.wait_for_end() == 0
 
 
-def test_an_answer_can_be_interrupted(desk: Desk) -> None:
+def test_an_answer_can_be_interrupted(machine: UserMachine) -> None:
     script = [calls(text_block("The beginning of a"), until("never")), says("A new sentence.")]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
         app.ready()
         app.say("tell me a story")
         app.wait_for_words("The beginning of a")
@@ -135,9 +135,9 @@ def test_an_answer_can_be_interrupted(desk: Desk) -> None:
     assert words_in(second) == ["tell me a story", "a shorter one"]
 
 
-def test_an_open_dialog_closes_with_its_run(desk: Desk) -> None:
+def test_an_open_dialog_closes_with_its_run(machine: UserMachine) -> None:
     script = [calls(call("write", path="new.txt", content="x\n")), says("Then not.")]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
         app.ready()
         app.say("write it")
         app.wait_for_question("write")
@@ -151,13 +151,13 @@ def test_an_open_dialog_closes_with_its_run(desk: Desk) -> None:
         app.quit()
 
     assert [is_error for _, is_error in results_in(second)] == [True]
-    assert not (desk.work / "new.txt").exists()
+    assert not (machine.work / "new.txt").exists()
 
 
-def test_stop_lets_the_step_end_and_starts_no_other(desk: Desk) -> None:
-    gate = desk.work / "gate"
+def test_stop_lets_the_step_end_and_starts_no_other(machine: UserMachine) -> None:
+    gate = machine.work / "gate"
     script = [calls(call("bash", command="echo working; until [ -e gate ]; do sleep 0.05; done")), says("Next step.")]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("work")
         app.wait_for_row(r"│ +working")
@@ -177,9 +177,9 @@ def test_stop_lets_the_step_end_and_starts_no_other(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("way", ["ctrl+s", "n"])
-def test_a_steering_message_can_be_sent_at_once(desk: Desk, way: str) -> None:
-    script = [calls(call("bash", command=f"echo begun; sleep {desk.tag}")), says("I do that instead.")]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+def test_a_steering_message_can_be_sent_at_once(machine: UserMachine, way: str) -> None:
+    script = [calls(call("bash", command=f"echo begun; sleep {machine.tag}")), says("I do that instead.")]
+    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("sleep")
         app.wait_for_row(r"│ +begun")
@@ -191,7 +191,7 @@ def test_a_steering_message_can_be_sent_at_once(desk: Desk, way: str) -> None:
         app.press(way)
         app.wait_for_words("I do that instead.")
         app.wait_until_gone("─ queue ─")
-        assert desk.processes() == []
+        assert machine.processes() == []
         _, second = bodies_of(server)
         app.quit()
 
@@ -201,9 +201,9 @@ def test_a_steering_message_can_be_sent_at_once(desk: Desk, way: str) -> None:
     assert words_in(second) == ["sleep", "rather wake up"]
 
 
-def test_a_queued_message_survives_an_interrupt(desk: Desk) -> None:
-    script = [calls(call("bash", command=f"echo begun; sleep {desk.tag}")), says("I heard you.")]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+def test_a_queued_message_survives_an_interrupt(machine: UserMachine) -> None:
+    script = [calls(call("bash", command=f"echo begun; sleep {machine.tag}")), says("I heard you.")]
+    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("sleep")
         app.wait_for_row(r"│ +begun")
@@ -219,9 +219,9 @@ def test_a_queued_message_survives_an_interrupt(desk: Desk) -> None:
     assert words_in(second) == ["sleep", "and hurry"]
 
 
-def test_ctrl_c_clears_then_interrupts_then_quits(desk: Desk) -> None:
-    script = [calls(call("bash", command=f"echo begun; sleep {desk.tag}"))]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+def test_ctrl_c_clears_then_interrupts_then_quits(machine: UserMachine) -> None:
+    script = [calls(call("bash", command=f"echo begun; sleep {machine.tag}"))]
+    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("sleep")
         app.wait_for_row(r"│ +begun")
@@ -229,10 +229,10 @@ def test_ctrl_c_clears_then_interrupts_then_quits(desk: Desk) -> None:
         app.wait_for_draft("a draft")
         app.press("ctrl+c")
         app.wait_for_draft("")
-        assert desk.processes() != []
+        assert machine.processes() != []
         app.press("ctrl+c")
         app.wait_for_status("interrupted · ready")
-        assert desk.processes() == []
+        assert machine.processes() == []
         app.press("ctrl+c")
         app.wait_for("ctrl+c again quits")
         app.press("ctrl+c")

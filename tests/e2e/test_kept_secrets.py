@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.desk import Desk
 from tests.e2e.script import call, calls, fails, says
+from tests.e2e.user_machine import UserMachine
 from tests.support.server_process import ServerProcess
 
 
@@ -31,13 +31,13 @@ def open_umask() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("open_umask")
-def test_the_key_is_not_on_the_screen_in_files_or_in_children(desk: Desk) -> None:
+def test_the_key_is_not_on_the_screen_in_files_or_in_children(machine: UserMachine) -> None:
     script = [calls(call("bash", command="env")), says("Seen."), fails(401, "authentication_error")]
-    with ServerProcess(script, desk.root) as server:
+    with ServerProcess(script, machine.root) as server:
         canary = server.environment["ANTHROPIC_AUTH_TOKEN"]
         variables = {**server.environment, "MY_SECRET": canary, "OTHER_TOKEN": canary}
-        recording = desk.home / "recording.jsonl"
-        with desk.app(
+        recording = machine.home / "recording.jsonl"
+        with machine.app(
             *("--verbose", "--permission-mode", "allow", "--record", str(recording)), variables=variables
         ) as app:
             app.ready()
@@ -52,7 +52,7 @@ def test_the_key_is_not_on_the_screen_in_files_or_in_children(desk: Desk) -> Non
     assert "PATH=" in bodies, "the command did show its environment to the model"
     assert canary not in bodies
     assert canary.encode() not in bytes(app.raw)
-    assert any(path != recording for path in desk.home.rglob("*.jsonl"))
+    assert any(path != recording for path in machine.home.rglob("*.jsonl"))
     assert "Seen." in recording.read_text("utf-8")
     assert recording.stat().st_mode & 0o777 == 0o600
-    assert secrets_in(desk.home, canary) == []
+    assert secrets_in(machine.home, canary) == []

@@ -2,8 +2,8 @@
 
 from tests.support.server_process import ServerProcess
 
-from .desk import App, Desk
 from .script import bodies_of, call, calls, results_in, says
+from .user_machine import App, UserMachine
 
 READ_AND_EDIT = [
     calls(call("read", path="list.txt")),
@@ -18,8 +18,8 @@ def choose(app: App, mode: str) -> None:
     app.wait_for(lambda screen: screen.lines[0].endswith(f" {mode}"))
 
 
-def test_the_modes_cycle(desk: Desk) -> None:
-    with desk.app("--demo") as app:
+def test_the_modes_cycle(machine: UserMachine) -> None:
+    with machine.app("--demo") as app:
         app.ready()
         assert app.screen.lines[0].endswith(" · ask")
         choose(app, "accept edits")
@@ -28,10 +28,10 @@ def test_the_modes_cycle(desk: Desk) -> None:
         app.quit()
 
 
-def test_accept_edits_lets_an_edit_run_and_still_asks_for_a_command(desk: Desk) -> None:
-    target = desk.file("list.txt", "one\ntwo\n")
+def test_accept_edits_lets_an_edit_run_and_still_asks_for_a_command(machine: UserMachine) -> None:
+    target = machine.file("list.txt", "one\ntwo\n")
     script = [*READ_AND_EDIT[:2], calls(call("bash", command="touch made.txt")), says("That was it.")]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
         app.ready()
         choose(app, "accept edits")
         app.say("change it")
@@ -42,15 +42,15 @@ def test_accept_edits_lets_an_edit_run_and_still_asks_for_a_command(desk: Desk) 
         bodies_of(server)
         app.quit()
 
-    assert not (desk.work / "made.txt").exists()
-    asked_for = [event["data"]["tool"] for event in desk.events() if event["type"] == "approval.requested"]
+    assert not (machine.work / "made.txt").exists()
+    asked_for = [event["data"]["tool"] for event in machine.events() if event["type"] == "approval.requested"]
     assert asked_for == ["bash"]
 
 
-def test_plan_denies_every_change_without_a_dialog(desk: Desk) -> None:
-    target = desk.file("list.txt", "one\ntwo\n")
+def test_plan_denies_every_change_without_a_dialog(machine: UserMachine) -> None:
+    target = machine.file("list.txt", "one\ntwo\n")
     script = [*READ_AND_EDIT[:2], calls(call("bash", command="touch made.txt")), says("Only a plan.")]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
         app.ready()
         choose(app, "accept edits")
         choose(app, "plan")
@@ -66,13 +66,13 @@ def test_plan_denies_every_change_without_a_dialog(desk: Desk) -> None:
         assert is_error
         assert "plan" in text.lower()
     assert target.read_text("utf-8") == "one\ntwo\n"
-    assert not (desk.work / "made.txt").exists()
-    assert not any(event["type"] == "approval.requested" for event in desk.events())
+    assert not (machine.work / "made.txt").exists()
+    assert not any(event["type"] == "approval.requested" for event in machine.events())
 
 
-def test_a_mode_that_allows_it_resolves_the_open_request(desk: Desk) -> None:
-    target = desk.file("list.txt", "one\ntwo\n")
-    with ServerProcess(READ_AND_EDIT, desk.root) as server, desk.app_on(server) as app:
+def test_a_mode_that_allows_it_resolves_the_open_request(machine: UserMachine) -> None:
+    target = machine.file("list.txt", "one\ntwo\n")
+    with ServerProcess(READ_AND_EDIT, machine.root) as server, machine.app_on(server) as app:
         app.ready()
         app.say("change it")
         app.wait_for_question("edit")
@@ -87,13 +87,13 @@ def test_a_mode_that_allows_it_resolves_the_open_request(desk: Desk) -> None:
     assert target.read_text("utf-8") == "one\n2\n"
 
 
-def test_protected_paths_stay_denied_in_mode_allow(desk: Desk) -> None:
-    (desk.work / ".git").mkdir()
+def test_protected_paths_stay_denied_in_mode_allow(machine: UserMachine) -> None:
+    (machine.work / ".git").mkdir()
     script = [
         calls(call("write", path=".git/config", content="[core]\n"), call("bash", command="echo x > .git/HEAD")),
         says("Not even now."),
     ]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server, "--permission-mode", "allow") as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server, "--permission-mode", "allow") as app:
         app.ready()
         app.wait_for("ALLOW ALL")
         app.say("break the repository")
@@ -102,4 +102,4 @@ def test_protected_paths_stay_denied_in_mode_allow(desk: Desk) -> None:
         app.quit()
 
     assert [is_error for _, is_error in results_in(second)] == [True, True]
-    assert list((desk.work / ".git").iterdir()) == []
+    assert list((machine.work / ".git").iterdir()) == []

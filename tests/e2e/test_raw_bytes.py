@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.e2e.desk import Desk
 from tests.e2e.script import bodies_of, call, calls, says
+from tests.e2e.user_machine import UserMachine
 from tests.support.server_process import ServerProcess
 
 EVIL = "[red]x[/] \x1b]52;c;ZXZpbA==\x07\x1b]8;;http://evil\x1b\\y\x1b]0;evil\x07\x9d2;evil\x9c\x1b[6n\x1bPevil\x1b\\\u202ez\u200b\x9b5m"
@@ -11,14 +11,14 @@ ACTING = ("\x1b]52", "\x1b]8;", "\x1b]0;", "\x1b]2;", "\x1bP", "\x1b[6n", "\x9d"
 
 
 @pytest.fixture
-def hostile_desk(desk: Desk) -> Desk:
+def hostile_machine(machine: UserMachine) -> UserMachine:
     """A folder with terminal control sequences in the names of its branch and files."""
-    git = desk.work / ".git"
+    git = machine.work / ".git"
     git.mkdir()
     (git / "HEAD").write_text(f"ref: refs/heads/{EVIL}\n", "utf-8")
-    desk.file(EVIL.replace("/", "-"), EVIL)
-    desk.file("evil.txt", f"{EVIL}\n{EVIL}\n")
-    return desk
+    machine.file(EVIL.replace("/", "-"), EVIL)
+    machine.file("evil.txt", f"{EVIL}\n{EVIL}\n")
+    return machine
 
 
 def acting_in(raw: bytes) -> list[str]:
@@ -26,14 +26,14 @@ def acting_in(raw: bytes) -> list[str]:
     return [order for order in ACTING if order.encode() in raw]
 
 
-def test_no_injected_control_sequence_reaches_the_terminal(hostile_desk: Desk) -> None:
-    desk = hostile_desk
+def test_no_injected_control_sequence_reaches_the_terminal(hostile_machine: UserMachine) -> None:
+    machine = hostile_machine
     looks = calls(
         call("read", path="evil.txt"), call("glob", pattern="*"), call("bash", command=f"echo '{EVIL}' | cat")
     )
     changes = calls(call("edit", path="evil.txt", old_string=EVIL, new_string=f"{EVIL}!", replace_all=True))
     script = [looks, changes, says(f"{EVIL}\n\n```\n{EVIL}\n```\n\n| {EVIL} |\n|--|\nAll told.")]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
         app.ready()
         app.say("look")
         app.wait_for_question("bash")
@@ -53,13 +53,13 @@ def test_no_injected_control_sequence_reaches_the_terminal(hostile_desk: Desk) -
     assert acting_in(bytes(app.raw)) == []
 
 
-def test_a_session_with_a_hostile_title_is_listed_and_chosen_safely(desk: Desk) -> None:
-    with ServerProcess([says(EVIL)], desk.root) as server:
-        assert desk.run("-p", EVIL, variables=server.environment).returncode == 0
-    listed = desk.run("sessions", "list")
+def test_a_session_with_a_hostile_title_is_listed_and_chosen_safely(machine: UserMachine) -> None:
+    with ServerProcess([says(EVIL)], machine.root) as server:
+        assert machine.run("-p", EVIL, variables=server.environment).returncode == 0
+    listed = machine.run("sessions", "list")
     assert acting_in(listed.stdout.encode()) == []
 
-    with ServerProcess([], desk.root) as server, desk.app_on(server, "--resume") as app:
+    with ServerProcess([], machine.root) as server, machine.app_on(server, "--resume") as app:
         app.wait_for("Resume which session?")
         app.press("enter")
         app.ready()

@@ -7,34 +7,34 @@ import pytest
 from tests.support.screen_buffer import ALTERNATE_SCREEN
 from tests.support.server_process import ServerProcess
 
-from .desk import App, Desk
 from .script import bodies_of, call, calls, results_in, says, text_block, until, words_in
+from .user_machine import App, UserMachine
 
 ALLOWED = ("--permission-mode", "allow")
 
 
-def kill(app: App, desk: Desk) -> None:
+def kill(app: App, machine: UserMachine) -> None:
     """Kill the program as a power failure would, and kill its processes."""
     app.process.send_signal(signal.SIGKILL)
     assert app.wait_for_end() == -signal.SIGKILL
-    desk.end_processes()
+    machine.end_processes()
 
 
-def test_a_command_killed_with_the_program_is_reported_as_unknown(desk: Desk) -> None:
-    desk.file("a.txt", "alpha\n")
+def test_a_command_killed_with_the_program_is_reported_as_unknown(machine: UserMachine) -> None:
+    machine.file("a.txt", "alpha\n")
     script = [
         calls(text_block("First I look."), call("read", path="a.txt")),
-        calls(text_block("Now it takes long."), call("bash", command=f"echo begun; sleep {desk.tag}")),
+        calls(text_block("Now it takes long."), call("bash", command=f"echo begun; sleep {machine.tag}")),
         says("I know what happened."),
     ]
-    with ServerProcess(script, desk.root) as server:
-        with desk.app_on(server, *ALLOWED) as app:
+    with ServerProcess(script, machine.root) as server:
+        with machine.app_on(server, *ALLOWED) as app:
             app.ready()
             app.say("work for long")
             app.wait_for_row(r"│ +begun")
-            kill(app, desk)
+            kill(app, machine)
 
-        with desk.app_on(server, *ALLOWED, "--continue") as app:
+        with machine.app_on(server, *ALLOWED, "--continue") as app:
             app.ready()
             app.wait_for_words("You work for long")
             app.wait_for_words("First I look.")
@@ -51,23 +51,23 @@ def test_a_command_killed_with_the_program_is_reported_as_unknown(desk: Desk) ->
     assert is_error
     assert "Outcome unknown" in text
     assert words_in(last) == ["work for long", "what now"]
-    assert [event["type"] for event in desk.events()].count("session.loaded") == 1
+    assert [event["type"] for event in machine.events()].count("session.loaded") == 1
 
 
-def test_a_queued_message_stays_queued(desk: Desk) -> None:
-    script = [calls(call("bash", command=f"echo begun; sleep {desk.tag}")), says("Both heard.")]
-    with ServerProcess(script, desk.root) as server:
-        with desk.app_on(server, *ALLOWED) as app:
+def test_a_queued_message_stays_queued(machine: UserMachine) -> None:
+    script = [calls(call("bash", command=f"echo begun; sleep {machine.tag}")), says("Both heard.")]
+    with ServerProcess(script, machine.root) as server:
+        with machine.app_on(server, *ALLOWED) as app:
             app.ready()
             app.say("sleep")
             app.wait_for_row(r"│ +begun")
             app.say("and dream")
             app.wait_for_row(r"1 steer  “and dream”")
             # The screen may be a moment ahead of the disk.
-            app.wait_for(lambda _: any("and dream" in journal.read_text("utf-8") for journal in desk.journals))
-            kill(app, desk)
+            app.wait_for(lambda _: any("and dream" in journal.read_text("utf-8") for journal in machine.journals))
+            kill(app, machine)
 
-        with desk.app_on(server, *ALLOWED, "--continue") as app:
+        with machine.app_on(server, *ALLOWED, "--continue") as app:
             app.ready()
             app.wait_for_row(r"1 steer  “and dream” +waits for you to send it")
             app.press("ctrl+s")
@@ -81,18 +81,18 @@ def test_a_queued_message_stays_queued(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(("key", "written"), [("y", True), ("n", False)])
-def test_an_open_request_is_asked_again_and_its_answer_counts(desk: Desk, key: str, written: bool) -> None:
+def test_an_open_request_is_asked_again_and_its_answer_counts(machine: UserMachine, key: str, written: bool) -> None:
     script = [calls(call("write", path="new.txt", content="x\n")), says("Now it is decided.")]
-    with ServerProcess(script, desk.root) as server:
-        with desk.app_on(server) as app:
+    with ServerProcess(script, machine.root) as server:
+        with machine.app_on(server) as app:
             app.ready()
             app.say("write it")
             app.wait_for_question("write")
-            kill(app, desk)
+            kill(app, machine)
 
-        with desk.app_on(server, "--continue") as app:
+        with machine.app_on(server, "--continue") as app:
             app.wait_for_question("write")
-            assert not (desk.work / "new.txt").exists()
+            assert not (machine.work / "new.txt").exists()
             app.press(key)
             app.wait_for_words("Now it is decided.")
             *_, last = bodies_of(server)
@@ -101,19 +101,19 @@ def test_an_open_request_is_asked_again_and_its_answer_counts(desk: Desk, key: s
     ((_, is_error),) = results_in(last)
     assert is_error is not written
     assert words_in(last) == ["write it"]
-    assert (desk.work / "new.txt").exists() is written
+    assert (machine.work / "new.txt").exists() is written
 
 
-def test_a_partial_answer_is_not_part_of_the_conversation(desk: Desk) -> None:
+def test_a_partial_answer_is_not_part_of_the_conversation(machine: UserMachine) -> None:
     script = [calls(text_block("The first half of a"), until("never")), says("A whole one.")]
-    with ServerProcess(script, desk.root) as server:
-        with desk.app_on(server) as app:
+    with ServerProcess(script, machine.root) as server:
+        with machine.app_on(server) as app:
             app.ready()
             app.say("tell me")
             app.wait_for_words("The first half of a")
-            kill(app, desk)
+            kill(app, machine)
 
-        with desk.app_on(server, "--continue") as app:
+        with machine.app_on(server, "--continue") as app:
             app.ready()
             app.wait_for_words("You tell me")
             app.say("again")
@@ -124,17 +124,17 @@ def test_a_partial_answer_is_not_part_of_the_conversation(desk: Desk) -> None:
     assert words_in(last) == ["tell me", "again"]
 
 
-def test_a_cleanly_ended_session_resumes_by_id_and_by_arrow_key(desk: Desk) -> None:
+def test_a_cleanly_ended_session_resumes_by_id_and_by_arrow_key(machine: UserMachine) -> None:
     script = [says("The first answer."), says("The second answer.")]
-    with ServerProcess(script, desk.root) as server:
-        with desk.app_on(server, "--session", "mine") as app:
+    with ServerProcess(script, machine.root) as server:
+        with machine.app_on(server, "--session", "mine") as app:
             app.ready()
             app.say("the first question")
             app.wait_for_words("The first answer.")
             app.wait_for_status("ready")
             app.quit()
 
-        with desk.app_on(server, "--resume", "mi") as app:
+        with machine.app_on(server, "--resume", "mi") as app:
             app.ready()
             app.wait_for_words("The first answer.")
             app.press("up")
@@ -147,14 +147,14 @@ def test_a_cleanly_ended_session_resumes_by_id_and_by_arrow_key(desk: Desk) -> N
     assert words_in(last) == ["the first question", "the first question"]
 
 
-def test_the_picker_offers_the_sessions_of_all_directories(desk: Desk) -> None:
+def test_the_picker_offers_the_sessions_of_all_directories(machine: UserMachine) -> None:
     script = [says("The first answer."), says("The second answer.")]
-    with ServerProcess(script, desk.root) as server:
+    with ServerProcess(script, machine.root) as server:
         for name in ("one", "two"):
-            done = desk.run("-p", f"question of {name}", "--session", name, variables=server.environment)
+            done = machine.run("-p", f"question of {name}", "--session", name, variables=server.environment)
             assert done.returncode == 0, done.stderr
 
-        with desk.app_on(server, "--resume") as app:
+        with machine.app_on(server, "--resume") as app:
             app.wait_for_all("question of one", "question of two")
             app.press("down", "enter")
             app.ready()
@@ -162,23 +162,23 @@ def test_the_picker_offers_the_sessions_of_all_directories(desk: Desk) -> None:
             app.quit()
 
 
-def test_continue_without_a_session_prints_one_line(desk: Desk) -> None:
-    with desk.app("--demo", "--continue") as app:
+def test_continue_without_a_session_prints_one_line(machine: UserMachine) -> None:
+    with machine.app("--demo", "--continue") as app:
         assert app.wait_for_end() == 2
         assert ALTERNATE_SCREEN not in app.screen.modes
         assert "has no session to continue" in app.screen.text
 
 
-def test_a_torn_journal_is_resumed_and_reported(desk: Desk) -> None:
-    with ServerProcess([says("One."), says("Two.")], desk.root) as server:
-        assert desk.run("-p", "first", variables=server.environment).returncode == 0
-        (journal,) = desk.journals
+def test_a_torn_journal_is_resumed_and_reported(machine: UserMachine) -> None:
+    with ServerProcess([says("One."), says("Two.")], machine.root) as server:
+        assert machine.run("-p", "first", variables=server.environment).returncode == 0
+        (journal,) = machine.journals
         whole = journal.read_bytes()
         lines = whole.splitlines(keepends=True)
         damaged = b"".join([*lines[:3], b'{"v":1,"seq":4,"ty\x00\xff\n', *lines[3:]])
         journal.write_bytes(damaged[:-20])
 
-        done = desk.run("-p", "second", "--continue", variables=server.environment)
+        done = machine.run("-p", "second", "--continue", variables=server.environment)
         *_, last = bodies_of(server)
 
     assert (done.returncode, done.stdout) == (0, "Two.\n")
@@ -188,28 +188,28 @@ def test_a_torn_journal_is_resumed_and_reported(desk: Desk) -> None:
     assert journal.read_bytes().startswith(damaged[:-20])
 
 
-def test_two_programs_do_not_write_one_session(desk: Desk) -> None:
+def test_two_programs_do_not_write_one_session(machine: UserMachine) -> None:
     """The second program lists the options: close the first, fork, or continue without saving."""
     script = [says("Mine."), says("Only looked."), says("In the copy."), says("Still mine.")]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server, "--session", "mine") as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server, "--session", "mine") as app:
         app.ready()
         app.say("hello")
         app.wait_for_words("Mine.")
         app.wait_for_status("ready")
 
-        other = desk.run("-p", "hello", "--resume", "mine", variables=server.environment)
+        other = machine.run("-p", "hello", "--resume", "mine", variables=server.environment)
         assert other.returncode == 2
         assert "mine" in other.stderr
         assert len(other.stderr.splitlines()) == 1
         assert "sessions fork mine" in other.stderr
 
-        before = desk.journals[0].read_bytes()
-        looked = desk.run("-p", "look", "--resume", "mine", "--no-session", variables=server.environment)
+        before = machine.journals[0].read_bytes()
+        looked = machine.run("-p", "look", "--resume", "mine", "--no-session", variables=server.environment)
         assert (looked.returncode, looked.stdout) == (0, "Only looked.\n")
         assert words_in(bodies_of(server)[-1]) == ["hello", "look"]
-        assert (desk.journals[0].read_bytes(), len(desk.journals)) == (before, 1)
+        assert (machine.journals[0].read_bytes(), len(machine.journals)) == (before, 1)
 
-        with desk.app_on(server, "--continue") as second:
+        with machine.app_on(server, "--continue") as second:
             second.wait_for_words("Session mine is open in another tui-agent")
             second.press("enter")
             second.ready()
@@ -217,13 +217,13 @@ def test_two_programs_do_not_write_one_session(desk: Desk) -> None:
             second.say("copied?")
             second.wait_for_words("In the copy.")
             second.quit()
-        assert desk.journals[-1].name != desk.journals[0].name
+        assert machine.journals[-1].name != machine.journals[0].name
 
         app.say("and again")
         app.wait_for_words("Still mine.")
         assert words_in(bodies_of(server)[-1]) == ["hello", "and again"]
         app.quit()
-    assert b"session.save_failed" not in b"".join(journal.read_bytes() for journal in desk.journals)
+    assert b"session.save_failed" not in b"".join(journal.read_bytes() for journal in machine.journals)
 
 
 SLOW_DISK = """
@@ -239,11 +239,11 @@ sys.meta_path.insert(0, SlowDisk())
 """Run at the start of an interpreter: reads that the screen does not need never return."""
 
 
-def test_quitting_while_a_session_loads_does_not_wait_for_it(desk: Desk) -> None:
-    assert desk.run("-p", "--demo", "hello").returncode == 0
-    (desk.root / "sitecustomize.py").write_text(SLOW_DISK, "utf-8")
+def test_quitting_while_a_session_loads_does_not_wait_for_it(machine: UserMachine) -> None:
+    assert machine.run("-p", "--demo", "hello").returncode == 0
+    (machine.root / "sitecustomize.py").write_text(SLOW_DISK, "utf-8")
 
-    with desk.app("--demo", "--continue", variables={"PYTHONPATH": str(desk.root)}) as app:
+    with machine.app("--demo", "--continue", variables={"PYTHONPATH": str(machine.root)}) as app:
         app.wait_for_status("opening")
         app.say("and then this")
         app.wait_for_status("opening · 1 message to be sent")

@@ -5,9 +5,9 @@ import pytest
 from tests.support.screen_buffer import ALTERNATE_SCREEN
 from tests.support.server_process import ServerProcess
 
-from .desk import NARROW, WIDE, Desk
 from .program_states import ALLOWED, STATES
 from .script import bodies_of, call, calls, says
+from .user_machine import NARROW, WIDE, UserMachine
 from .ways_to_end import WAYS, end_it
 
 
@@ -25,16 +25,19 @@ from .ways_to_end import WAYS, end_it
         ("rewind", "SIGINT"),
     ],
 )
-def test_every_exit_from_every_state_is_clean(desk: Desk, state: str, way: str) -> None:
-    end_it(desk, STATES[state], WAYS[way])
+def test_every_exit_from_every_state_is_clean(machine: UserMachine, state: str, way: str) -> None:
+    end_it(machine, STATES[state], WAYS[way])
 
 
-def test_a_session_ended_by_a_signal_can_be_resumed(desk: Desk) -> None:
+def test_a_session_ended_by_a_signal_can_be_resumed(machine: UserMachine) -> None:
     state = STATES["command"]
-    end_it(desk, state, WAYS["SIGTERM"])
+    end_it(machine, state, WAYS["SIGTERM"])
 
-    assert "run.ended" in [event["type"] for event in desk.events()]
-    with ServerProcess([says("Still here.")], desk.root) as server, desk.app_on(server, *ALLOWED, "--continue") as app:
+    assert "run.ended" in [event["type"] for event in machine.events()]
+    with (
+        ServerProcess([says("Still here.")], machine.root) as server,
+        machine.app_on(server, *ALLOWED, "--continue") as app,
+    ):
         app.ready()
         app.wait_for_row(r"■ #1 bash")
         app.say("are you still there")
@@ -43,10 +46,10 @@ def test_a_session_ended_by_a_signal_can_be_resumed(desk: Desk) -> None:
         app.quit()
 
 
-def test_a_command_continues_while_the_program_is_suspended(desk: Desk) -> None:
+def test_a_command_continues_while_the_program_is_suspended(machine: UserMachine) -> None:
     wait = "until [ -e go ]; do sleep 0.05; done; touch gone; echo all of it"
     script = [calls(call("bash", command=f"echo begun; {wait}")), says("It is done.")]
-    with ServerProcess(script, desk.root) as server, desk.shell() as app:
+    with ServerProcess(script, machine.root) as server, machine.shell() as app:
         app.wait_for("shell>")
         settings = app.modes_after
         exports = " ".join(f"{name}={value}" for name, value in server.environment.items())
@@ -69,20 +72,20 @@ def test_a_command_continues_while_the_program_is_suspended(desk: Desk) -> None:
         assert app.left_behind == []
 
 
-def test_quitting_during_a_command_ends_it(desk: Desk) -> None:
-    script = [calls(call("bash", command=f"echo begun; setsid sleep {desk.tag}.1 & sleep {desk.tag}"))]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+def test_quitting_during_a_command_ends_it(machine: UserMachine) -> None:
+    script = [calls(call("bash", command=f"echo begun; setsid sleep {machine.tag}.1 & sleep {machine.tag}"))]
+    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("sleep")
         app.wait_for_row(r"│ +begun")
         app.quit()
-        assert desk.processes() == []
+        assert machine.processes() == []
 
-    assert "run.ended" in [event["type"] for event in desk.events()]
+    assert "run.ended" in [event["type"] for event in machine.events()]
 
 
-def test_the_shell_sees_its_own_screen_again(desk: Desk) -> None:
-    with desk.app("--demo") as app:
+def test_the_shell_sees_its_own_screen_again(machine: UserMachine) -> None:
+    with machine.app("--demo") as app:
         app.ready()
         app.say("help")
         app.wait_for_words("I understand a few plain sentences")
@@ -92,9 +95,9 @@ def test_the_shell_sees_its_own_screen_again(desk: Desk) -> None:
         assert app.screen.lines[1:] == [""] * 39
 
 
-def test_many_resizes_leave_a_complete_screen(desk: Desk) -> None:
-    desk.file("note.txt", "".join(f"line {number} of the note\n" for number in range(60)))
-    with desk.app("--demo", variables={"SAMPLE_TEST_SECONDS": "0.01"}) as app:
+def test_many_resizes_leave_a_complete_screen(machine: UserMachine) -> None:
+    machine.file("note.txt", "".join(f"line {number} of the note\n" for number in range(60)))
+    with machine.app("--demo", variables={"SAMPLE_TEST_SECONDS": "0.01"}) as app:
         app.ready()
         app.say("fix the failing test")
         app.wait_for_words("A fresh copy")
@@ -117,10 +120,10 @@ def test_many_resizes_leave_a_complete_screen(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("size", [(20, 6), (40, 10), (79, 23)], ids=lambda size: "×".join(map(str, size)))
-def test_the_smallest_windows_are_usable(desk: Desk, size: tuple[int, int]) -> None:
-    desk.file("a.txt", "alpha\n")
+def test_the_smallest_windows_are_usable(machine: UserMachine, size: tuple[int, int]) -> None:
+    machine.file("a.txt", "alpha\n")
     script = [calls(call("read", path="a.txt"), call("write", path="b.txt", content="beta\n")), says("Written.")]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server, size=size) as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server, size=size) as app:
         app.wait_for(" ›")
         app.type("write b")
         app.wait_for("› write b")
@@ -139,11 +142,11 @@ def test_the_smallest_windows_are_usable(desk: Desk, size: tuple[int, int]) -> N
         assert app.wait_for_end() == 0
         assert app.left_behind == []
 
-    assert (desk.work / "b.txt").read_text("utf-8") == "beta\n"
+    assert (machine.work / "b.txt").read_text("utf-8") == "beta\n"
 
 
-def test_suspend_and_resume_restore_the_screen(desk: Desk) -> None:
-    with desk.shell() as app:
+def test_suspend_and_resume_restore_the_screen(machine: UserMachine) -> None:
+    with machine.shell() as app:
         app.wait_for("shell>")
         settings = app.modes_after
         app.type("tui-agent --demo\r")
@@ -166,17 +169,17 @@ def test_suspend_and_resume_restore_the_screen(desk: Desk) -> None:
         assert app.left_behind == []
 
 
-def test_a_misspelt_theme_prevents_the_start(desk: Desk) -> None:
-    with desk.app("--demo", "--theme", "drak") as app:
+def test_a_misspelt_theme_prevents_the_start(machine: UserMachine) -> None:
+    with machine.app("--demo", "--theme", "drak") as app:
         assert app.wait_for_end() == 2
         assert "no theme 'drak'; did you mean dark?" in app.screen.text
         assert ALTERNATE_SCREEN not in app.screen.modes
 
 
-def test_a_redirected_screen_is_refused_with_a_message(desk: Desk) -> None:
-    with desk.shell() as shell:
+def test_a_redirected_screen_is_refused_with_a_message(machine: UserMachine) -> None:
+    with machine.shell() as shell:
         shell.wait_for("shell>")
         shell.type("tui-agent --demo 2>errors; echo ended with $?")
         shell.press("enter")
         shell.wait_for("ended with 2")
-    assert "standard error is not one" in (desk.work / "errors").read_text("utf-8")
+    assert "standard error is not one" in (machine.work / "errors").read_text("utf-8")

@@ -1,13 +1,13 @@
 """The guided tour as a new user takes it, with one steering message and one approval."""
 
-from .desk import NARROW, Desk
+from .user_machine import NARROW, UserMachine
 
 WRONG = "if quantity > BULK:"
 RIGHT = "if quantity >= BULK:"
 
 
-def test_the_tour_is_watched_steered_and_approved(desk: Desk) -> None:
-    with desk.app("--demo") as app:
+def test_the_tour_is_watched_steered_and_approved(machine: UserMachine) -> None:
+    with machine.app("--demo") as app:
         app.ready()
         app.wait_for("scripted demo, not a language model")
         app.say("fix the failing test")
@@ -28,7 +28,7 @@ def test_the_tour_is_watched_steered_and_approved(desk: Desk) -> None:
         app.wait_for_question("edit")
         shown = app.wait_for_all("cart.py", f"-         {WRONG}", f"+         {RIGHT}")
         assert "▲ #6 edit" in shown
-        cart = desk.sample / "cart.py"
+        cart = machine.sample / "cart.py"
         assert WRONG in cart.read_text("utf-8")
         app.press("y")
         app.wait_until_gone("wants to run")
@@ -39,12 +39,12 @@ def test_the_tour_is_watched_steered_and_approved(desk: Desk) -> None:
         assert RIGHT in cart.read_text("utf-8")
         app.quit()
 
-    assert list(desk.temporary.iterdir()) == []
-    assert list(desk.work.iterdir()) == []
+    assert list(machine.temporary.iterdir()) == []
+    assert list(machine.work.iterdir()) == []
 
 
-def test_the_tour_fits_into_a_small_window(desk: Desk) -> None:
-    with desk.app("--demo", size=NARROW, variables={"SAMPLE_TEST_SECONDS": "0.01"}) as app:
+def test_the_tour_fits_into_a_small_window(machine: UserMachine) -> None:
+    with machine.app("--demo", size=NARROW, variables={"SAMPLE_TEST_SECONDS": "0.01"}) as app:
         app.ready()
         app.say("fix the failing test")
         assert RIGHT in app.wait_for_question("edit")
@@ -53,12 +53,12 @@ def test_the_tour_fits_into_a_small_window(desk: Desk) -> None:
         app.wait_for("All 8 tests pass.")
         app.wait_for("─ tools  6 done · 1 failed")
         app.wait_for_status("ready")
-        assert RIGHT in (desk.sample / "cart.py").read_text("utf-8")
+        assert RIGHT in (machine.sample / "cart.py").read_text("utf-8")
         app.quit()
 
 
-def test_a_denied_edit_is_not_made_and_the_tour_ends_normally(desk: Desk) -> None:
-    with desk.app("--demo", variables={"SAMPLE_TEST_SECONDS": "0.01"}) as app:
+def test_a_denied_edit_is_not_made_and_the_tour_ends_normally(machine: UserMachine) -> None:
+    with machine.app("--demo", variables={"SAMPLE_TEST_SECONDS": "0.01"}) as app:
         app.ready()
         app.say("fix the failing test")
         app.wait_for_question("edit")
@@ -66,13 +66,13 @@ def test_a_denied_edit_is_not_made_and_the_tour_ends_normally(desk: Desk) -> Non
         app.wait_for_row(r"⊘ You denied edit")
         app.wait_for("The edit was not made")
         app.wait_for_status("ready")
-        assert WRONG in (desk.sample / "cart.py").read_text("utf-8")
+        assert WRONG in (machine.sample / "cart.py").read_text("utf-8")
         app.quit()
 
 
-def test_a_prompt_on_the_command_line_is_sent_at_once(desk: Desk) -> None:
-    desk.file("note.txt", "the quick brown fox\n")
-    with desk.app("--demo", "show note.txt") as app:
+def test_a_prompt_on_the_command_line_is_sent_at_once(machine: UserMachine) -> None:
+    machine.file("note.txt", "the quick brown fox\n")
+    with machine.app("--demo", "show note.txt") as app:
         app.wait_for_row(r"✔ #1 read  note\.txt")
         app.wait_for("the quick brown fox")
         app.wait_for_status("ready")

@@ -8,39 +8,39 @@ import pytest
 
 from tests.support.server_process import ServerProcess
 
-from .desk import PROGRAM, Desk
 from .script import bodies_of, call, calls, results_in, says
+from .user_machine import PROGRAM, UserMachine
 
 SETTINGS = '[permissions]\nrules = [["deny", "bash(make:*)"], ["allow", "bash(touch:*)"]]\n'
 
 
-def bring(desk: Desk, text: str = SETTINGS) -> None:
-    (desk.work / ".tui-agent").mkdir()
-    (desk.work / ".tui-agent" / "config.toml").write_text(text, "utf-8")
+def bring(machine: UserMachine, text: str = SETTINGS) -> None:
+    (machine.work / ".tui-agent").mkdir()
+    (machine.work / ".tui-agent" / "config.toml").write_text(text, "utf-8")
 
 
-def rules_in_force(desk: Desk) -> list[list[str]]:
-    return [rule["rule"] for rule in json.loads(desk.run("config", "show", "--json").stdout)["rules"]]
+def rules_in_force(machine: UserMachine) -> list[list[str]]:
+    return [rule["rule"] for rule in json.loads(machine.run("config", "show", "--json").stdout)["rules"]]
 
 
-def test_the_question_comes_first_and_its_default_is_no(desk: Desk) -> None:
-    bring(desk)
-    with desk.app("--demo") as app:
+def test_the_question_comes_first_and_its_default_is_no(machine: UserMachine) -> None:
+    bring(machine)
+    with machine.app("--demo") as app:
         app.wait_for_all("its own settings", "deny bash(make:*)", "allow bash(touch:*)")
         app.wait_until_armed("n no")
         app.press("enter")
         app.ready()
         app.quit()
-    assert rules_in_force(desk) == []
+    assert rules_in_force(machine) == []
 
-    with desk.app("--demo") as app:
+    with machine.app("--demo") as app:
         app.ready()
         app.quit()
 
 
-def test_a_paste_does_not_answer_the_trust_question(desk: Desk) -> None:
-    bring(desk)
-    with desk.app("--demo") as app:
+def test_a_paste_does_not_answer_the_trust_question(machine: UserMachine) -> None:
+    bring(machine)
+    with machine.app("--demo") as app:
         app.wait_for_all("its own settings")
         app.wait_until_armed("n no")
         app.paste("t\x1b\ra\x1b[97u\r")
@@ -50,26 +50,26 @@ def test_a_paste_does_not_answer_the_trust_question(desk: Desk) -> None:
         app.ready()
         app.quit()
 
-    assert rules_in_force(desk) == []
+    assert rules_in_force(machine) == []
 
 
 @pytest.mark.parametrize(
     ("key", "rules"),
     [("t", [["deny", "bash(make:*)"]]), ("a", [["deny", "bash(make:*)"], ["allow", "bash(touch:*)"]])],
 )
-def test_a_yes_is_stored_for_exactly_these_settings(desk: Desk, key: str, rules: list[list[str]]) -> None:
-    bring(desk)
-    with desk.app("--demo") as app:
+def test_a_yes_is_stored_for_exactly_these_settings(machine: UserMachine, key: str, rules: list[list[str]]) -> None:
+    bring(machine)
+    with machine.app("--demo") as app:
         app.wait_for_all("its own settings")
         app.wait_until_armed("n no")
         app.press(key)
         app.ready()
         app.quit()
-    assert rules_in_force(desk) == rules
+    assert rules_in_force(machine) == rules
 
-    (desk.work / ".tui-agent" / "config.toml").write_text(SETTINGS.replace("make", "ls"), "utf-8")
-    assert rules_in_force(desk) == []
-    with desk.app("--demo") as app:
+    (machine.work / ".tui-agent" / "config.toml").write_text(SETTINGS.replace("make", "ls"), "utf-8")
+    assert rules_in_force(machine) == []
+    with machine.app("--demo") as app:
         app.wait_for_all("its own settings", "deny bash(ls:*)")
         app.press("ctrl+c")
         assert app.wait_for_end() == 0
@@ -77,26 +77,26 @@ def test_a_yes_is_stored_for_exactly_these_settings(desk: Desk, key: str, rules:
 
 @pytest.mark.parametrize(("options", "is_denied"), [((), False), (("--trust",), True)])
 def test_without_a_screen_nothing_is_applied_unless_requested(
-    desk: Desk, options: tuple[str, ...], is_denied: bool
+    machine: UserMachine, options: tuple[str, ...], is_denied: bool
 ) -> None:
-    bring(desk)
+    bring(machine)
     script = [calls(call("bash", command="make"), call("bash", command="touch made.txt")), says("Done.")]
-    with ServerProcess(script, desk.root) as server:
-        done = desk.run("-p", "go", "--allow", "bash(make:*)", *options, variables=server.environment)
+    with ServerProcess(script, machine.root) as server:
+        done = machine.run("-p", "go", "--allow", "bash(make:*)", *options, variables=server.environment)
         assert done.returncode == 4
         make, touch = results_in(bodies_of(server)[-1])
 
     assert ("denies it" in str(make)) is is_denied
     assert "Permission denied" in str(touch)
-    assert not (desk.work / "made.txt").exists()
+    assert not (machine.work / "made.txt").exists()
 
 
 @pytest.mark.parametrize("options", [(), ("--trust",)])
-def test_only_trusted_instructions_reach_the_model(desk: Desk, options: tuple[str, ...]) -> None:
-    (desk.work / "AGENTS.md").write_text("Say meow.\n", "utf-8")
+def test_only_trusted_instructions_reach_the_model(machine: UserMachine, options: tuple[str, ...]) -> None:
+    (machine.work / "AGENTS.md").write_text("Say meow.\n", "utf-8")
     script = [calls(call("bash", command="git status")), says("Done.")]
-    with ServerProcess(script, desk.root) as server:
-        done = desk.run("-p", "go", *options, variables={**server.environment, "TUI_AGENT_MODLE": "x"})
+    with ServerProcess(script, machine.root) as server:
+        done = machine.run("-p", "go", *options, variables={**server.environment, "TUI_AGENT_MODLE": "x"})
         asked = bodies_of(server)
 
     assert ("Say meow." in json.dumps(asked[0])) is bool(options)
@@ -105,17 +105,17 @@ def test_only_trusted_instructions_reach_the_model(desk: Desk, options: tuple[st
     assert "TUI_AGENT_MODLE: unknown variable; did you mean TUI_AGENT_MODEL?" in done.stderr
 
 
-def test_a_file_linked_outside_the_repository_never_reaches_the_model(desk: Desk) -> None:
-    (desk.home / "key").write_text("a private key\n", "utf-8")
-    (desk.work / "AGENTS.md").symlink_to(desk.home / "key")
-    bring(desk)
-    words = f"AGENTS.md is a link to {desk.home / 'key'}, outside this repository: not used"
-    with ServerProcess([says("Done.")], desk.root) as server:
-        done = desk.run("-p", "go", "--trust", variables=server.environment)
+def test_a_file_linked_outside_the_repository_never_reaches_the_model(machine: UserMachine) -> None:
+    (machine.home / "key").write_text("a private key\n", "utf-8")
+    (machine.work / "AGENTS.md").symlink_to(machine.home / "key")
+    bring(machine)
+    words = f"AGENTS.md is a link to {machine.home / 'key'}, outside this repository: not used"
+    with ServerProcess([says("Done.")], machine.root) as server:
+        done = machine.run("-p", "go", "--trust", variables=server.environment)
         assert "private key" not in json.dumps(bodies_of(server))
     assert words in done.stderr
 
-    with desk.app("--demo") as app:
+    with machine.app("--demo") as app:
         app.wait_for_all("its own settings", "links that lead out of this repository, not used")
         app.wait_until_armed("n no")
         app.press("enter")
@@ -123,25 +123,27 @@ def test_a_file_linked_outside_the_repository_never_reaches_the_model(desk: Desk
         app.quit()
 
 
-def test_a_grant_for_the_project_applies_in_the_next_session(desk: Desk) -> None:
+def test_a_grant_for_the_project_applies_in_the_next_session(machine: UserMachine) -> None:
     script = [calls(call("bash", command="touch made.txt")), says("Done.")]
     answer = {"type": "approval", "decision": "approve", "scope": "project"}
-    with ServerProcess([*script, *script], desk.root) as server:
+    with ServerProcess([*script, *script], machine.root) as server:
         asking = [{"type": "user", "text": "go"}]
-        first = piped(desk, server, asking, answer)
+        first = piped(machine, server, asking, answer)
         assert "approval.requested" in first
-        assert tomllib.loads((desk.work / ".tui-agent" / "config.toml").read_text("utf-8")) == {
+        assert tomllib.loads((machine.work / ".tui-agent" / "config.toml").read_text("utf-8")) == {
             "permissions": {"rules": [["allow", "bash(touch made.txt)"]]}
         }
-        assert "approval.requested" not in piped(desk, server, asking, answer)
+        assert "approval.requested" not in piped(machine, server, asking, answer)
 
 
-def piped(desk: Desk, server: ServerProcess, lines: list[dict[str, str]], answer: dict[str, str]) -> list[str]:
+def piped(
+    machine: UserMachine, server: ServerProcess, lines: list[dict[str, str]], answer: dict[str, str]
+) -> list[str]:
     """Control the program line by line; return the types of its events."""
     arguments = [str(PROGRAM), "-p", "--input-format", "stream-json", "--output-format", "stream-json"]
-    environment = {**desk.environment, **server.environment}
+    environment = {**machine.environment, **server.environment}
     process = subprocess.Popen(
-        arguments, cwd=desk.work, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        arguments, cwd=machine.work, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert process.stdin is not None
     assert process.stdout is not None

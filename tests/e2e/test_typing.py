@@ -4,15 +4,15 @@ import pytest
 
 from tests.support.server_process import ServerProcess
 
-from .desk import Desk
 from .script import bodies_of, call, calls, says, words_in
+from .user_machine import UserMachine
 
 ALLOWED = ("--permission-mode", "allow")
 WAITS = "echo begun; until [ -e gate ]; do sleep 0.05; done"
 
 
-def test_a_line_and_its_enter_in_one_piece_are_sent(desk: Desk) -> None:
-    with ServerProcess([says("Hello to you.")], desk.root) as server, desk.app_on(server) as app:
+def test_a_line_and_its_enter_in_one_piece_are_sent(machine: UserMachine) -> None:
+    with ServerProcess([says("Hello to you.")], machine.root) as server, machine.app_on(server) as app:
         app.ready()
         app.write("hello\r")
         app.wait_for_words("Hello to you.")
@@ -23,9 +23,9 @@ def test_a_line_and_its_enter_in_one_piece_are_sent(desk: Desk) -> None:
     assert words_in(request) == ["hello"]
 
 
-def test_three_lines_in_one_piece_are_three_messages_in_order(desk: Desk) -> None:
+def test_three_lines_in_one_piece_are_three_messages_in_order(machine: UserMachine) -> None:
     script = [calls(call("bash", command=WAITS)), says("All heard."), says("All heard."), says("All heard.")]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("begin")
         app.wait_for_row(r"│ +begun")
@@ -33,7 +33,7 @@ def test_three_lines_in_one_piece_are_three_messages_in_order(desk: Desk) -> Non
         app.wait_for_row(r"1 steer  “first”")
         app.wait_for_row(r"2 steer  “second”")
         app.wait_for_row(r"3 steer  “third”")
-        (desk.work / "gate").touch()
+        (machine.work / "gate").touch()
         app.wait_until_gone("─ queue ─")
         app.wait_for_words("All heard.")
         app.wait_for_status("ready")
@@ -43,8 +43,8 @@ def test_three_lines_in_one_piece_are_three_messages_in_order(desk: Desk) -> Non
     assert words_in(last) == ["begin", "first", "second", "third"]
 
 
-def test_input_typed_during_the_start_is_kept(desk: Desk) -> None:
-    with ServerProcess([says("Early bird.")], desk.root) as server, desk.app_on(server) as app:
+def test_input_typed_during_the_start_is_kept(machine: UserMachine) -> None:
+    with ServerProcess([says("Early bird.")], machine.root) as server, machine.app_on(server) as app:
         app.type("typed too early")
         app.ready()
         app.wait_for_draft("typed too early")
@@ -59,9 +59,9 @@ def test_input_typed_during_the_start_is_kept(desk: Desk) -> None:
 @pytest.mark.parametrize(
     "keys", ["\x1b\r", "\x1b[13;3u", "\x1b[27;3;13~", "\t"], ids=["esc cr", "kitty", "xterm", "tab"]
 )
-def test_a_follow_up_waits_for_its_own_turn(desk: Desk, keys: str) -> None:
+def test_a_follow_up_waits_for_its_own_turn(machine: UserMachine, keys: str) -> None:
     script = [calls(call("bash", command=WAITS)), says("The first is done."), says("The second is done.")]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("the first")
         app.wait_for_row(r"│ +begun")
@@ -70,7 +70,7 @@ def test_a_follow_up_waits_for_its_own_turn(desk: Desk, keys: str) -> None:
         app.write(keys)
         app.wait_for_row(r"1 follow-up  “the second” +a turn of its own")
         app.wait_for_draft("")
-        (desk.work / "gate").touch()
+        (machine.work / "gate").touch()
         app.wait_for_words("The second is done.")
         app.wait_for_words("You ↳ follow-up the second")
         _, second, third = bodies_of(server)
@@ -80,9 +80,9 @@ def test_a_follow_up_waits_for_its_own_turn(desk: Desk, keys: str) -> None:
     assert words_in(third) == ["the first", "the second"]
 
 
-def test_a_queued_message_can_be_recalled_changed_and_sent_again(desk: Desk) -> None:
+def test_a_queued_message_can_be_recalled_changed_and_sent_again(machine: UserMachine) -> None:
     script = [calls(call("bash", command=WAITS)), says("Heard.")]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("begin")
         app.wait_for_row(r"│ +begun")
@@ -100,7 +100,7 @@ def test_a_queued_message_can_be_recalled_changed_and_sent_again(desk: Desk) -> 
         app.wait_for_draft("change that")
         app.press("enter")
         app.wait_for_row(r"1 steer  “change that”")
-        (desk.work / "gate").touch()
+        (machine.work / "gate").touch()
         app.wait_for_words("Heard.")
         _, second = bodies_of(server)
         app.quit()
@@ -108,9 +108,9 @@ def test_a_queued_message_can_be_recalled_changed_and_sent_again(desk: Desk) -> 
     assert words_in(second) == ["begin", "change that"]
 
 
-def test_lines_are_joined_by_ctrl_j_and_a_long_paste_is_sent_whole(desk: Desk) -> None:
+def test_lines_are_joined_by_ctrl_j_and_a_long_paste_is_sent_whole(machine: UserMachine) -> None:
     pasted = "\n".join(f"pasted line {number}" for number in range(200))
-    with ServerProcess([says("All of it.")], desk.root) as server, desk.app_on(server) as app:
+    with ServerProcess([says("All of it.")], machine.root) as server, machine.app_on(server) as app:
         app.ready()
         app.type("first line")
         app.press("ctrl+j")
@@ -128,8 +128,8 @@ def test_lines_are_joined_by_ctrl_j_and_a_long_paste_is_sent_whole(desk: Desk) -
     assert said.endswith("pasted line 199")
 
 
-def test_a_paste_with_escape_and_enter_sends_nothing(desk: Desk) -> None:
-    with ServerProcess([says("All of it.")], desk.root) as server, desk.app_on(server) as app:
+def test_a_paste_with_escape_and_enter_sends_nothing(machine: UserMachine) -> None:
+    with ServerProcess([says("All of it.")], machine.root) as server, machine.app_on(server) as app:
         app.ready()
         app.write("\x1b[200~M1\x1b\rM2\x1b[201~")
         app.wait_for_row(r"› M1\\x1b$")
@@ -145,11 +145,11 @@ def test_a_paste_with_escape_and_enter_sends_nothing(desk: Desk) -> None:
     assert words_in(request) == ["M1\x1b\nM2!"]
 
 
-def test_control_sequences_in_text_are_shown_escaped(desk: Desk) -> None:
+def test_control_sequences_in_text_are_shown_escaped(machine: UserMachine) -> None:
     evil = "red \x1b[31mnot red\x1b[0m \x1b]52;c;aGk=\x07 \u202e [bold]plain[/bold] [/"
-    desk.file("evil.txt", f"{evil}\n")
+    machine.file("evil.txt", f"{evil}\n")
     script = [calls(call("read", path="evil.txt"), call("bash", command="cat evil.txt")), says(f"It said: {evil}")]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("read the evil file")
         app.wait_for_words("It said: red")

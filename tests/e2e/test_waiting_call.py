@@ -6,20 +6,20 @@ import pytest
 
 from tests.support.server_process import ServerProcess
 
-from .desk import Desk
 from .script import bodies_of, calls, results_in, says, until
 from .test_headless import WRITE, piped
+from .user_machine import UserMachine
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_the_request_is_repeated_and_its_approval_writes_the_file(desk: Desk, number: signal.Signals) -> None:
-    with piped(desk, [calls(WRITE)], "--session", "talk", "write it") as (program, _):
+def test_the_request_is_repeated_and_its_approval_writes_the_file(machine: UserMachine, number: signal.Signals) -> None:
+    with piped(machine, [calls(WRITE)], "--session", "talk", "write it") as (program, _):
         before = program.hear("approval.requested")["data"]
         program.process.send_signal(number)
         program.process.wait()
-    assert not (desk.work / "new.txt").exists()
+    assert not (machine.work / "new.txt").exists()
 
-    with piped(desk, [says("Written.")], "--resume", "talk") as (program, server):
+    with piped(machine, [says("Written.")], "--resume", "talk") as (program, server):
         again = program.hear("approval.requested")["data"]
         program.tell(type="approval", request_id=again["request_id"], decision="approve")
         ended = program.hear("run.ended")["data"]
@@ -28,15 +28,15 @@ def test_the_request_is_repeated_and_its_approval_writes_the_file(desk: Desk, nu
 
     assert (again["call_id"], again["digest"]) == (before["call_id"], before["digest"])
     assert again["request_id"] != before["request_id"]
-    assert (desk.work / "new.txt").read_text() == "x\n"
+    assert (machine.work / "new.txt").read_text() == "x\n"
     assert (ended["reason"], ended["final_text"]) == ("done", "Written.")
     assert len(results_in(asked)) == 1
 
 
 @pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGTERM, "ctrl+q"])
-def test_the_dialog_is_shown_again(desk: Desk, way: signal.Signals | str) -> None:
-    with ServerProcess([calls(WRITE), says("Written.")], desk.root) as server:
-        with desk.app_on(server, "--session", "talk", "write it") as app:
+def test_the_dialog_is_shown_again(machine: UserMachine, way: signal.Signals | str) -> None:
+    with ServerProcess([calls(WRITE), says("Written.")], machine.root) as server:
+        with machine.app_on(server, "--session", "talk", "write it") as app:
             app.wait_for_question("write")
             if isinstance(way, str):
                 app.press("escape")
@@ -46,32 +46,32 @@ def test_the_dialog_is_shown_again(desk: Desk, way: signal.Signals | str) -> Non
                 app.process.send_signal(way)
             app.wait_for_end()
             assert way is signal.SIGKILL or app.left_behind == []
-        assert not (desk.work / "new.txt").exists()
+        assert not (machine.work / "new.txt").exists()
 
-        with desk.app_on(server, "--resume", "talk") as app:
+        with machine.app_on(server, "--resume", "talk") as app:
             app.wait_for_question("write")
             app.press("y")
             app.wait_for_words("Written.")
             app.quit()
 
-    assert (desk.work / "new.txt").read_text() == "x\n"
+    assert (machine.work / "new.txt").read_text() == "x\n"
 
 
-def test_rules_allowed_for_the_session_apply_after_a_resume(desk: Desk) -> None:
-    with piped(desk, [calls(WRITE), calls(until("never"))], "--session", "talk", "write it") as (program, _):
+def test_rules_allowed_for_the_session_apply_after_a_resume(machine: UserMachine) -> None:
+    with piped(machine, [calls(WRITE), calls(until("never"))], "--session", "talk", "write it") as (program, _):
         asked = program.hear("approval.requested")["data"]
         program.tell(type="approval", request_id=asked["request_id"], decision="approve", scope="session")
         program.hear("tool.ended")
         program.process.kill()
         program.process.wait()
-    (desk.work / "new.txt").unlink()
+    (machine.work / "new.txt").unlink()
 
     script = [calls(WRITE), says("Written again.")]
-    with ServerProcess(script, desk.root) as server:
-        done = desk.run("-p", "--resume", "talk", "once more", variables=server.environment)
+    with ServerProcess(script, machine.root) as server:
+        done = machine.run("-p", "--resume", "talk", "once more", variables=server.environment)
 
     assert (done.returncode, done.stdout) == (0, "Written again.\n")
-    assert (desk.work / "new.txt").read_text() == "x\n"
-    assert [event["data"]["text"] for event in desk.events() if event["type"] == "notice"] == [
+    assert (machine.work / "new.txt").read_text() == "x\n"
+    assert [event["data"]["text"] for event in machine.events() if event["type"] == "notice"] == [
         "Still allowed for this session: write(/new.txt)."
     ]

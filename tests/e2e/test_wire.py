@@ -4,13 +4,13 @@ import pytest
 
 from tests.support.server_process import ServerProcess
 
-from .desk import Desk
 from .script import bodies_of, call, calls, fails, results_in, says, text_block, until
+from .user_machine import UserMachine
 
 
-def test_calls_that_touch_one_file_run_in_order_and_the_others_beside_them(desk: Desk) -> None:
-    desk.file("a.txt", "alpha\n")
-    desk.file("shared.txt", "old\n")
+def test_calls_that_touch_one_file_run_in_order_and_the_others_beside_them(machine: UserMachine) -> None:
+    machine.file("a.txt", "alpha\n")
+    machine.file("shared.txt", "old\n")
     script = [
         calls(
             text_block("I read, write and read again."),
@@ -21,7 +21,7 @@ def test_calls_that_touch_one_file_run_in_order_and_the_others_beside_them(desk:
         ),
         says("The file is new."),
     ]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server, "--permission-mode", "allow") as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server, "--permission-mode", "allow") as app:
         app.ready()
         app.say("renew the file")
         app.wait_for_all("The file is new.", "✔ #1 read", "✔ #2 write", "✔ #3 read", "✔ #4 read")
@@ -32,11 +32,11 @@ def test_calls_that_touch_one_file_run_in_order_and_the_others_beside_them(desk:
     texts = [text for text, is_error in results_in(second) if not is_error]
     assert ["old" in texts[0], "new" in texts[2], "alpha" in texts[3]] == [True, True, True]
     assert "new" not in texts[0]
-    assert desk.work.joinpath("shared.txt").read_text("utf-8") == "new\n"
+    assert machine.work.joinpath("shared.txt").read_text("utf-8") == "new\n"
     assert first["stream"] is True
 
 
-def test_parallel_calls_really_run_at_the_same_time(desk: Desk) -> None:
+def test_parallel_calls_really_run_at_the_same_time(machine: UserMachine) -> None:
     # Each call waits for the other's file: run in sequence, they would never end.
     meet = "touch {0}; until [ -e {1} ]; do sleep 0.05; done; echo {0} met {1}"
     script = [
@@ -44,7 +44,7 @@ def test_parallel_calls_really_run_at_the_same_time(desk: Desk) -> None:
         says("They met."),
     ]
     options = ("--permission-mode", "allow", "--strategy", "parallel")
-    with ServerProcess(script, desk.root) as server, desk.app_on(server, *options) as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server, *options) as app:
         app.ready()
         app.say("let them meet")
         app.wait_for_all("They met.", "✔ #1 bash", "✔ #2 bash")
@@ -54,10 +54,10 @@ def test_parallel_calls_really_run_at_the_same_time(desk: Desk) -> None:
     assert results_in(second) == [("left met right", False), ("right met left", False)]
 
 
-def test_a_read_only_call_ends_while_the_model_still_streams(desk: Desk) -> None:
-    desk.file("a.txt", "alpha\n")
+def test_a_read_only_call_ends_while_the_model_still_streams(machine: UserMachine) -> None:
+    machine.file("a.txt", "alpha\n")
     script = [calls(call("read", path="a.txt"), until("go"), call("read", path="a.txt")), says("Read twice.")]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
         app.ready()
         app.say("read it twice")
         server.reached("go")
@@ -70,12 +70,12 @@ def test_a_read_only_call_ends_while_the_model_still_streams(desk: Desk) -> None
 
 
 @pytest.mark.parametrize("ending", ["cut", "no_message_stop"])
-def test_a_broken_stream_is_retried(desk: Desk, ending: str) -> None:
+def test_a_broken_stream_is_retried(machine: UserMachine, ending: str) -> None:
     script = [
         calls(text_block("This half is thrown away."), ending=ending),
         {**says("A whole answer."), "wait_for": "go"},
     ]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
         app.ready()
         app.say("tell me")
         server.reached("go")
@@ -90,8 +90,8 @@ def test_a_broken_stream_is_retried(desk: Desk, ending: str) -> None:
     assert first["messages"] == second["messages"]
 
 
-def test_a_call_of_a_broken_stream_does_not_run_twice(desk: Desk) -> None:
-    target = desk.work / "target.txt"
+def test_a_call_of_a_broken_stream_does_not_run_twice(machine: UserMachine) -> None:
+    target = machine.work / "target.txt"
     script = [
         calls(
             text_block("This half is thrown away."),
@@ -101,7 +101,7 @@ def test_a_call_of_a_broken_stream_does_not_run_twice(desk: Desk) -> None:
         calls(call("write", path="target.txt", content="from the whole stream\n"), wait_for="again"),
         says("Written once."),
     ]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server, "--permission-mode", "allow") as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server, "--permission-mode", "allow") as app:
         app.ready()
         app.say("write it")
         server.reached("again")
@@ -118,9 +118,9 @@ def test_a_call_of_a_broken_stream_does_not_run_twice(desk: Desk) -> None:
     assert len(results_in(third)) == 1
 
 
-def test_a_request_to_an_overloaded_model_is_retried_at_the_given_time(desk: Desk) -> None:
+def test_a_request_to_an_overloaded_model_is_retried_at_the_given_time(machine: UserMachine) -> None:
     script = [fails(529, "overloaded_error", **{"retry-after": "2"}), says("Now I have time.")]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
         app.ready()
         app.say("are you there")
         app.wait_for_row(r"retrying 2/10 in \d")
@@ -134,12 +134,12 @@ def test_a_request_to_an_overloaded_model_is_retried_at_the_given_time(desk: Des
     assert second - first >= 2.0
 
 
-def test_an_error_inside_a_stream_that_began_well_is_retried_too(desk: Desk) -> None:
+def test_an_error_inside_a_stream_that_began_well_is_retried_too(machine: UserMachine) -> None:
     script = [
         calls(text_block("It began"), ending="error", error_type="overloaded_error", error_message="too busy"),
         says("It ended well."),
     ]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
         app.ready()
         app.say("begin")
         app.wait_for_words("· attempt 2 of 10, 8 left")
@@ -150,9 +150,9 @@ def test_an_error_inside_a_stream_that_began_well_is_retried_too(desk: Desk) -> 
         app.quit()
 
 
-def test_a_rejected_request_is_reported_once_and_the_conversation_continues(desk: Desk) -> None:
+def test_a_rejected_request_is_reported_once_and_the_conversation_continues(machine: UserMachine) -> None:
     script = [fails(400, "invalid_request_error"), says("Better now.")]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
         app.ready()
         app.say("hello")
         app.wait_for_words("(400): scripted invalid_request_error")
@@ -168,9 +168,9 @@ def test_a_rejected_request_is_reported_once_and_the_conversation_continues(desk
     [{"raw_input": '{"path": "a.t', "input": {}}, {"name": "raed"}, {"input": {"file": "a.txt"}}],
     ids=["broken JSON", "unknown tool", "wrong arguments"],
 )
-def test_an_invalid_call_gets_a_result_and_the_run_continues(desk: Desk, broken: dict[str, object]) -> None:
+def test_an_invalid_call_gets_a_result_and_the_run_continues(machine: UserMachine, broken: dict[str, object]) -> None:
     script = [calls({**call("read", path="a.txt"), **broken}), says("I see my mistake.")]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
+    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
         app.ready()
         app.say("read it")
         app.wait_for_all("I see my mistake.", "✖ #1 ")

@@ -12,8 +12,8 @@ from tests.support.server_process import ServerProcess
 from tests.support.terminal import PATIENCE
 from tui_agent.session import read_journal, unfinished
 
-from .desk import App, Desk
 from .program_states import State
+from .user_machine import App, UserMachine
 
 LONGEST_GOODBYE = 5.0
 """Maximum seconds from a request to end to the exit (safety promise 16)."""
@@ -84,14 +84,14 @@ WAYS = {
 }
 
 
-def end_it(desk: Desk, state: State, way: Way, longest: float = PATIENCE) -> float:
+def end_it(machine: UserMachine, state: State, way: Way, longest: float = PATIENCE) -> float:
     """Bring the program into a state, end it, and check what is left; return the seconds that its exit took.
 
     Raises:
         AssertionError: a promise of docs/safety.md is broken.
     """
-    state.prepare(desk)
-    with ServerProcess(state.script(desk), desk.root) as server, desk.app_on(server, *state.arguments) as app:
+    state.prepare(machine)
+    with ServerProcess(state.script(machine), machine.root) as server, machine.app_on(server, *state.arguments) as app:
         state.enter(app)
         way.end(app)
         began = time.monotonic()
@@ -100,8 +100,8 @@ def end_it(desk: Desk, state: State, way: Way, longest: float = PATIENCE) -> flo
         assert code == way.code
         assert app.left_behind == []
         assert "Traceback" not in app.screen.text
-    assert desk.processes() == []
-    for journal in desk.journals:
+    assert machine.processes() == []
+    for journal in machine.journals:
         contents = read_journal(journal)
         assert contents.problems == ()
         assert unfinished(contents.envelopes).closing == ()

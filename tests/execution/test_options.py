@@ -103,7 +103,7 @@ def test_an_unknown_option_of_a_preset_is_named() -> None:
     ],
 )
 def test_an_unknown_choice_is_refused_with_a_suggestion(field: str, value: Any, right: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"no {field} .*{right}"):
+    with pytest.raises(ConfigurationError, match=f"unknown {field} .*{right}"):
         ExecutionOptions(**{field: value})
 
 

@@ -1,4 +1,4 @@
-"""Detection of runs that ended because nobody could approve."""
+"""Detection of runs that ended because no one could approve."""
 
 from typing import Any
 

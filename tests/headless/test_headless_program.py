@@ -134,7 +134,7 @@ def test_a_run_without_an_approver_exits_with_4(tmp_path: Path) -> None:
 
     assert (code, output) == (4, "It is done.\n")
     assert "no approver is available here" in errors
-    assert "a call needed approval, and nobody could give it" in errors
+    assert "a call needed approval, and no one could give it" in errors
     assert not (tmp_path / "effects").exists()
 
 

@@ -307,7 +307,7 @@ async def test_a_run_that_ends_without_an_approval_says_so() -> None:
 
     assert (code, output) == (ExitCode.NOBODY_TO_ASK, [b"I was not allowed to."])
     assert complaints.endswith(
-        "error: a call needed approval, and nobody could give it; a rule or another mode can allow it"
+        "error: a call needed approval, and no one could give it; a rule or another mode can allow it"
     )
 
 

@@ -121,13 +121,13 @@ def test_parts_and_modes(desk: Desk, command: str, mode: str, decision: str, sou
     assert (found.decision, found.source) == (decision, source), found.reason
 
 
-def test_deny_rules_hold_on_unreadable_text(desk: Desk) -> None:
+def test_deny_rules_apply_to_unparsable_text(desk: Desk) -> None:
     assert desk.bash("if then (((; rm -rf x", "deny bash(rm:*)", mode="allow").decision == "deny"
     assert desk.bash("ls; rm x\x07", "deny bash(rm:*)", mode="allow").decision == "deny"
 
 
 @pytest.mark.slow
-def test_beyond_the_limit_of_parts_rules_hold_and_the_user_decides(desk: Desk) -> None:
+def test_beyond_the_limit_of_parts_deny_rules_apply_and_the_user_decides(desk: Desk) -> None:
     many = "; ".join(["ls"] * 3_000)
 
     assert desk.bash(many, "allow bash", mode="allow").decision == "ask"

@@ -28,7 +28,7 @@ def test_naming_a_protected_path_needs_no_answer(desk: Desk) -> None:
 
 
 @pytest.mark.slow
-def test_a_deny_rule_holds_behind_every_possible_runner(desk: Desk) -> None:
+def test_a_deny_rule_applies_behind_every_possible_runner(desk: Desk) -> None:
     for rules in (("deny bash(rm:*)",), ("allow bash(*)", "allow bash"), ("ask bash(rm *)",)):
         denied = (*rules, "deny bash(rm:*)")[-2:] if rules[0].startswith("allow") else rules
         policy = desk.policy(*reversed(denied), mode="allow")

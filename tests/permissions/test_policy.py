@@ -305,10 +305,10 @@ def test_rules_are_texts_pairs_or_rules_and_modes_are_texts(desk: Desk) -> None:
         ({"rules": {"bash": "allow"}}, "PermissionPolicy.rules must be a list of rules"),
         ({"layers": ["allow bash"]}, "PermissionPolicy.layers[0] must be a list of rules"),
         ({"layers": [["allow bash("]]}, "PermissionPolicy.layers[0][0]: a rule must be `tool` or `tool(pattern)`"),
-        ({"mode": "bogus"}, "no PermissionPolicy.mode 'bogus'; did you mean ask or allow or"),
+        ({"mode": "bogus"}, "unknown PermissionPolicy.mode 'bogus'; did you mean ask or allow or"),
         ({"mode": "acceptedits"}, "did you mean accept_edits?"),
-        ({"mode": None}, "no PermissionPolicy.mode None"),
-        ({"resolution": "first"}, "no PermissionPolicy.resolution 'first'; did you mean first_match"),
+        ({"mode": None}, "unknown PermissionPolicy.mode None"),
+        ({"resolution": "first"}, "unknown PermissionPolicy.resolution 'first'; did you mean first_match"),
         ({"private_paths": "/etc"}, "PermissionPolicy.private_paths must be a list of paths, got '/etc'"),
         ({"readable_paths": [3]}, "PermissionPolicy.readable_paths[0] must be a path, got 3"),
         ({"relaxed_reads": "no"}, "PermissionPolicy.relaxed_reads must be True or False, got 'no'"),
@@ -328,7 +328,7 @@ def test_unreadable_rules_leave_those_in_force(desk: Desk) -> None:
 
     with pytest.raises(ConfigurationError, match="layers"):
         policy.set_rules([["deny bash(curl:*)"], ["dney bash"]])
-    with pytest.raises(ConfigurationError, match=r"no permission mode 'alow'; did you mean allow\?"):
+    with pytest.raises(ConfigurationError, match=r"unknown permission mode 'alow'; did you mean allow\?"):
         policy.set_mode("alow")
 
     assert [rule.shown for rule in policy.rules] == ["deny bash(rm:*)"]

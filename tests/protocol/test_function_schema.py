@@ -215,7 +215,7 @@ def test_async_is_seen_through_partials_and_objects() -> None:
 
 
 def test_annotations_in_quotes_are_looked_up_where_they_were_written() -> None:
-    def place(point: "Point", several: "list[Point]", out: "Path" = Path()) -> "Unknown":  # type: ignore[name-defined] # noqa: F821 — nobody needs the return type
+    def place(point: "Point", several: "list[Point]", out: "Path" = Path()) -> "Unknown":  # type: ignore[name-defined] # noqa: F821 — the return type is not looked up
         return point
 
     assert properties(place)["several"] == {"type": "array", "items": {"$ref": "#/$defs/Point"}}

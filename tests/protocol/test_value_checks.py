@@ -61,7 +61,7 @@ def test_invalid_flags_are_refused(value: Any) -> None:
 
 
 def test_a_misspelt_choice_is_refused_with_the_nearest() -> None:
-    with pytest.raises(ConfigurationError, match=r"no colour 'rde'; did you mean red\?"):
+    with pytest.raises(ConfigurationError, match=r"unknown colour 'rde'; did you mean red\?"):
         expect_choice("colour", "rde", ("red", "blue"))
     with pytest.raises(ConfigurationError, match=r"did you mean reds\?"):
         expect_choice("colour", "redss", ("red", "reds"))

@@ -308,7 +308,7 @@ async def test_a_provider_that_was_disconnected_connects_again() -> None:
         ({"base_url": 3}, "AnthropicProvider.base_url must be an address or None, got 3"),
         ({"max_tokens": "1k"}, "AnthropicProvider.max_tokens must be a whole number of at least 1, got '1k'"),
         ({"max_tokens": 0}, "AnthropicProvider.max_tokens must be a whole number of at least 1, got 0"),
-        ({"thinking": "adaptiv"}, r"no AnthropicProvider.thinking 'adaptiv'; did you mean adaptive\?"),
+        ({"thinking": "adaptiv"}, r"unknown AnthropicProvider.thinking 'adaptiv'; did you mean adaptive\?"),
         ({"cache": "no"}, "AnthropicProvider.cache must be True or False, got 'no'"),
         ({"headers": ["a"]}, "AnthropicProvider.headers must be a mapping of names to texts, or None"),
         ({"headers": {"a": 1}}, r"AnthropicProvider.headers\['a'\] must be text, got 1"),

@@ -89,7 +89,7 @@ def test_bad_requests_have_one(bad: Any) -> None:
 
 
 @pytest.mark.parametrize("raw", [b"\xff", b"{", b'{"a": NaN}'])
-def test_bodies_that_are_no_json_are_refused(raw: bytes) -> None:
+def test_bodies_that_are_not_json_are_refused(raw: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         read_body(raw)
 

@@ -29,7 +29,7 @@ def test_a_name_in_any_spelling_is_found(name: str, window: int, prices: tuple[f
     assert (info.input_price, info.output_price) == prices
 
 
-def test_the_demo_is_no_language_model_and_costs_nothing() -> None:
+def test_the_demo_is_not_a_language_model_and_costs_nothing() -> None:
     info = model_info(DEMO_MODEL)
 
     assert info.kind == "offline_demo"

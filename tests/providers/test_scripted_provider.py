@@ -148,7 +148,7 @@ async def test_the_parts_of_a_script_refuse_wrong_kinds() -> None:
         (lambda: ScriptedProvider([], model=wrong), "ScriptedProvider.model must be a ModelInfo or None, got 3"),
         (lambda: provider.add(wrong), r"the steps\[0\] must be text"),
         (lambda: reply(wrong), r"the parts of a reply\[0\] must be text or a block"),
-        (lambda: reply("x", stop_reason=wrong), "no stop_reason 3"),
+        (lambda: reply("x", stop_reason=wrong), "unknown stop_reason 3"),
         (lambda: reply("x", usage=wrong), "the usage of a reply must be a Usage or None, got 3"),
         (lambda: call(wrong), "the name of a call must be text, got 3"),
         (lambda: fail(wrong), "ProviderError has no kind 3; choose from authentication, "),

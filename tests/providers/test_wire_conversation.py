@@ -91,7 +91,7 @@ def test_adjacent_user_messages_become_one_with_results_first() -> None:
     assert [block["type"] for block in wire[2]["content"]] == ["tool_result", "tool_result", "text"]
 
 
-def test_results_come_first_even_where_a_message_stands_between_them() -> None:
+def test_results_come_first_even_with_a_message_between_them() -> None:
     messages = [user_message("a"), answer("x", "y"), result("x"), user_message("now", "steer"), result("y")]
 
     wire = sent(WireConversation(), messages)

@@ -1,8 +1,8 @@
-"""Sessions that are killed at a chosen operation on the disk, taken up again, and looked at.
+"""Sessions that are killed at a chosen operation on the disk, resumed and checked.
 
-The child process is forked from one that has everything imported. It wraps the few calls of the system by which
-anything of ours reaches the disk; at the chosen one it ends as a kill from outside would end it: SIGKILL, before it, in
-the middle of a write, or after it. What is played, and what must hold afterwards, is a `Scene`: `crash_scenes.py`.
+The child process is forked from one that has everything imported. It wraps the few system calls that write to the disk;
+at the chosen one it ends as by SIGKILL: before the call, in the middle of a write, or after it. A `Scene` of
+`crash_scenes.py` says what is played, and what must be true afterwards.
 """
 
 import asyncio

@@ -125,7 +125,7 @@ async def test_the_journal_gives_the_agents_conversation(tmp_path: Path, name: s
     validate_events(loaded.envelopes)
 
 
-async def test_a_session_goes_on_where_it_ended(tmp_path: Path) -> None:
+async def test_a_session_continues_where_it_ended(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "sessions")
     first = store.create(tmp_path)
     bus = bus_for(first)

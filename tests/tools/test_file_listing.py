@@ -124,7 +124,9 @@ def test_walking_and_git_give_the_same(
     assert set(walk_files(SearchScope.of(ResolvedPath(root), root), lambda: False, 30).names) == git_listed(root)
 
 
-async def test_rules_hold_without_a_repository_from_the_workspace_down(root: Path, engine: Ripgrep | None) -> None:
+async def test_ignore_rules_without_a_repository_apply_from_the_workspace_down(
+    root: Path, engine: Ripgrep | None
+) -> None:
     grow(root, {"": ["*.log"]})
     (root.parent / ".gitignore").write_text("*\n")
 

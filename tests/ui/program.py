@@ -18,7 +18,7 @@ from tui_agent.ui.bridge.agent_bridge import AgentBridge
 
 
 def answer(request: ModelRequest) -> Reply:
-    """Says what was heard last; looks at something that takes for ever when it was `slow`."""
+    """Repeat the last message; after `slow`, call a tool that never ends."""
     last = request.messages[-1]
     if isinstance(last, UserMessage) and last.text == "killer":
         return reply("[" * 2_000_000)
@@ -28,7 +28,7 @@ def answer(request: ModelRequest) -> Reply:
 
 
 async def main() -> None:
-    """Runs until the person quits."""
+    """Run until the user quits."""
     bus = EventBus()
     config = AgentLoopConfig(
         provider=ScriptedProvider([answer] * 50),

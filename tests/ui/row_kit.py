@@ -1,4 +1,4 @@
-"""What tests of the conversation and the dialog stand on: told events, and a small app to show them."""
+"""Events for tests of the conversation and the dialog, and a small app to show them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -77,7 +77,7 @@ class Teller:
 
 
 def user(text: str, message_id: str = "u1", kind: UserKind = "prompt") -> MessageEnded:
-    """A person's message."""
+    """Return a user's message."""
     message = UserMessage(content=(TextBlock(text=text),), id=message_id, kind=kind, timestamp=0)
     return MessageEnded(message_id=message_id, message=message)
 
@@ -117,7 +117,7 @@ def run_started() -> RunStarted:
 
 
 def story() -> Iterator[Envelope]:
-    """A session with everything a conversation can show, its last answer still being told."""
+    """Yield a session with everything a conversation can show; its last answer is still being written."""
     teller = Teller()
     thoughts = "The user wants the failing test fixed. Let me look at the callers first."
     first: list[AgentEvent] = [

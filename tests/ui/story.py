@@ -1,4 +1,4 @@
-"""Told sessions for the screen: events with times of their own, so that a picture of them is always the same."""
+"""Sessions for the screen: events with fixed times, so that a picture of them is always the same."""
 
 from dataclasses import replace
 from typing import Any
@@ -45,7 +45,7 @@ START = 1_000.0
 
 
 class Story:
-    """Tells events one after another; `envelopes` is what was told."""
+    """A session that a test writes event by event; `envelopes` has them all."""
 
     def __init__(self, model: str = "claude-sonnet-4-5", mode: PermissionMode = PermissionMode.ASK) -> None:
         self.model, self.mode = model, mode
@@ -56,28 +56,28 @@ class Story:
         self.tell(AgentCreated(model=model, tools=("read", "grep", "edit", "bash"), mode=mode))
 
     def tell(self, event: AgentEvent) -> Envelope:
-        """Tells one event now."""
+        """Add one event now."""
         number = len(self.envelopes) + 1
         envelope = Envelope(event, number, int(self.now * 1000), self.now, self.origin)
         self.envelopes.append(envelope)
         return envelope
 
     def wait(self, seconds: float) -> "Story":
-        """Lets time pass."""
+        """Let time pass."""
         self.now += seconds
         return self
 
     # --- run and step -------------------------------------------------------------------------------------------------
 
     def run(self, text: str, run_id: str = "r1") -> "Story":
-        """A run begins with what a person wrote."""
+        """Begin a run with the user's message."""
         self.origin = replace(self.origin, run_id=run_id)
         self.tell(RunStarted(input=text, trigger="prompt", model=self.model, mode=self.mode))
         self.user(text)
         return self
 
     def user(self, text: str, kind: UserKind = "prompt", message_id: str | None = None) -> "Story":
-        """A person's message is part of the conversation."""
+        """Add a user's message to the conversation."""
         name = message_id or f"u{len(self.envelopes)}"
         message = UserMessage(content=(TextBlock(text=text),), id=name, kind=kind, timestamp=0)
         self.tell(MessageStarted(message_id=name, role="user"))
@@ -85,13 +85,13 @@ class Story:
         return self
 
     def step(self, index: int) -> "Story":
-        """The model is asked."""
+        """Begin a step with a request to the model."""
         self.origin = replace(self.origin, step=index, turn=index)
         self.tell(StepStarted(index=index, kind="tool_followup" if index else "initial"))
         return self.status("thinking")
 
     def stream(self, text: str, message_id: str = "") -> str:
-        """The model writes and is not done; gives the message's id."""
+        """Begin an answer and leave it unfinished; return the message's id."""
         name = message_id or f"a{len(self.envelopes)}"
         self.status("streaming")
         self.tell(MessageStarted(message_id=name, role="assistant"))
@@ -99,7 +99,7 @@ class Story:
         return name
 
     def answer(self, text: str, *calls: ToolCall, tokens: int = 12_300) -> "Story":
-        """The model's whole answer."""
+        """Add a whole answer of the model."""
         name = self.stream(text)
         usage = Usage(input_tokens=tokens, output_tokens=240)
         message = AssistantMessage(
@@ -111,7 +111,7 @@ class Story:
         return self
 
     def end_step(self, index: int) -> "Story":
-        """The step is over."""
+        """End the step."""
         self.tell(
             StepEnded(
                 index=index,
@@ -124,41 +124,41 @@ class Story:
         return self
 
     def end(self, text: str = "", **fields: Any) -> "Story":
-        """The run is over."""
+        """End the run."""
         self.tell(RunEnded(**{"reason": "done", "final_text": text, "steps": 1, **fields}))
         return self.status("idle")
 
     def status(self, status: Status, detail: str = "") -> "Story":
-        """The agent does something else now."""
+        """Change the agent's status."""
         self.tell(StatusChanged(status=status, detail=detail))
         return self
 
     # --- calls --------------------------------------------------------------------------------------------------------
 
     def queued(self, tool: str, summary: str, **args: Any) -> str:
-        """A call is received; gives its id."""
+        """Add a call to the queue; return its id."""
         self._calls += 1
         call_id = f"c{self._calls}"
         self.tell(ToolQueued(call_id=call_id, name=tool, args_raw=args, index=self._calls - 1, summary=summary))
         return call_id
 
     def blocked(self, call_id: str, *on: str) -> "Story":
-        """A call waits for others."""
+        """Let a call wait for others."""
         self.tell(ToolBlockedOn(call_id=call_id, what="group", on=on))
         return self
 
     def started(self, call_id: str, tool: str, summary: str = "", **args: Any) -> "Story":
-        """A call executes."""
+        """Start a call."""
         self.tell(ToolStarted(call_id=call_id, name=tool, args=args, summary=summary))
         return self.status("running_tools", tool)
 
     def output(self, call_id: str, text: str) -> "Story":
-        """A call writes something."""
+        """Add output of a call."""
         self.tell(ToolOutput(call_id=call_id, stream="stdout", chunk=text, bytes_total=len(text)))
         return self
 
     def ended(self, call_id: str, tool: str, status: ToolStatus = "ok", text: str = "done", **fields: Any) -> "Story":
-        """A call is over."""
+        """End a call."""
         self.tell(
             ToolEnded(
                 **{
@@ -176,17 +176,17 @@ class Story:
         return self
 
     def call(self, tool: str, summary: str, seconds: float = 0.02, status: ToolStatus = "ok", **fields: Any) -> str:
-        """A whole call; gives its id."""
+        """Add a whole call; return its id."""
         call_id = self.queued(tool, summary)
         self.started(call_id, tool, summary)
         self.wait(seconds)
         self.ended(call_id, tool, status, latency_ms=seconds * 1000, **fields)
         return call_id
 
-    # --- people -------------------------------------------------------------------------------------------------------
+    # --- user ---------------------------------------------------------------------------------------------------------
 
     def asks(self, call_id: str, tool: str, summary: str, reason: str, **fields: Any) -> str:
-        """A person is asked about a call; gives the request's id."""
+        """Ask the user to approve a call; return the request's id."""
         request_id = f"q{len(self.envelopes)}"
         self.tell(ToolBlockedOn(call_id=call_id, what="approval"))
         self.tell(
@@ -208,24 +208,24 @@ class Story:
         return request_id
 
     def resolved(self, request_id: str, call_id: str) -> "Story":
-        """A person allowed a call."""
+        """Let the user approve a call."""
         self.tell(ApprovalResolved(request_id=request_id, call_id=call_id, decision="approve", by="user"))
         return self
 
     def sends(self, text: str, kind: UserKind = "steer", position: int = 0) -> str:
-        """A person's message waits; gives its id."""
+        """Queue a message of the user; return its id."""
         message_id = f"m{len(self.envelopes)}"
         self.tell(SteeringQueued(message_id=message_id, kind=kind, text=text, position=position))
         return message_id
 
     def delivered(self, message_id: str, text: str, boundary: str, kind: UserKind = "steer") -> "Story":
-        """A waiting message lands."""
+        """Deliver a queued message."""
         self.tell(SteeringDelivered(message_id=message_id, kind=kind, text=text, boundary=boundary))
         return self.user(text, kind, message_id)
 
 
 def working() -> Story:
-    """The session of the specification's drawing: reads done, a test run going on, an edit waiting for it."""
+    """Return a session at work: reads are done, a test run is running, and an edit waits for it."""
     story = Story().run("fix the failing price test")
     story.step(0).wait(1.8)
     story.answer("The rounding happens twice. I'll check both callers and then change price.py.")

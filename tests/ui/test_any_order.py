@@ -24,7 +24,7 @@ def everything() -> list[Envelope]:
     told: Story = working()
     message_id = told.sends("not that one")
     told.tell(SteeringRequeued(message_id=message_id, kind="steer", text="not that one", reason="it broke off"))
-    told.tell(SteeringDropped(message_id=message_id, kind="steer", text="not that one", reason="taken back"))
+    told.tell(SteeringDropped(message_id=message_id, kind="steer", text="not that one", reason="recalled"))
     told.delivered(told.sends("this one"), "this one", "after step 2")
     told.resolved(told.asks(told.queued("bash", "rm x"), "bash", "rm x", "no rule"), "c5")
     told.tell(MessageDiscarded(message_id=told.stream("half an answer"), reason="cut"))

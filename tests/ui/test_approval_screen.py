@@ -242,7 +242,7 @@ async def test_what_was_not_changed_is_a_plain_yes() -> None:
         assert asked.answers == [ApprovalDecision(decision="approve")]
 
 
-async def test_what_is_no_input_is_refused_with_a_reason_and_one_can_go_back() -> None:
+async def test_invalid_input_is_refused_with_a_reason_and_escape_goes_back() -> None:
     async with asking(REQUEST.model_copy(update={"preview": None})) as asked:
         await asked.press("e", "x", "ctrl+s")
         assert asked.answers == []
@@ -556,7 +556,7 @@ async def test_a_long_input_is_laid_out_beside_the_keys_and_no_yes_counts_before
         gate.open()
 
 
-async def test_no_can_be_said_to_a_long_input_before_it_is_laid_out(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_long_input_can_be_denied_before_it_is_laid_out(monkeypatch: pytest.MonkeyPatch) -> None:
     gate = Gate(monkeypatch)
     try:
         async with asking(HUGE) as asked:
@@ -590,7 +590,7 @@ async def test_jumping_to_the_end_is_not_reading() -> None:
         assert asked.answers == []
 
 
-async def test_no_can_be_said_unread() -> None:
+async def test_an_unread_input_can_be_denied() -> None:
     async with asking(LONG) as asked:
         await asked.press("n")
 
@@ -674,7 +674,7 @@ async def test_the_panel_beside_it_stays_and_lives() -> None:
         assert asked.screen.query_one("#approval-dialog").region.right <= 120 * 0.62 + 1
 
 
-async def test_the_conversation_goes_on_underneath() -> None:
+async def test_the_conversation_continues_underneath() -> None:
     app = HostApp()
     async with asking(app=app) as asked:
         conversation = app.screen_stack[0].query_one("#conversation")

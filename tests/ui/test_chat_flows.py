@@ -103,7 +103,7 @@ async def test_a_follow_up_gets_a_turn_of_its_own(key: str) -> None:
         assert len(on.provider.requests) == 3
 
 
-async def test_alt_enter_with_nothing_going_on_sends() -> None:
+async def test_alt_enter_sends_if_nothing_is_running() -> None:
     async with stage(["Fine."]) as on:
         await on.type("hello")
         await on.pilot.press("alt+enter")
@@ -112,7 +112,7 @@ async def test_alt_enter_with_nothing_going_on_sends() -> None:
         assert on.told() == ["hello"]
 
 
-async def test_tab_with_nothing_going_on_keeps_the_draft() -> None:
+async def test_tab_keeps_the_draft_if_nothing_is_running() -> None:
     async with stage() as on:
         await on.type("hello")
         await on.pilot.press("tab")
@@ -131,7 +131,7 @@ async def streaming() -> AsyncIterator[tuple[Stage, asyncio.Event]]:
         yield on, gate
 
 
-async def test_a_waiting_message_is_taken_back_for_editing() -> None:
+async def test_a_queued_message_is_recalled_for_editing() -> None:
     async with streaming() as (on, gate):
         await on.say("ande b")
         await on.until(lambda: on.chat.entry.composer.waiting == 1)
@@ -159,7 +159,7 @@ async def test_a_waiting_message_is_dropped() -> None:
         assert on.told() == ["think"]
 
 
-async def test_a_click_on_a_waiting_message_takes_it_back() -> None:
+async def test_a_click_on_a_queued_message_recalls_it() -> None:
     async with streaming() as (on, gate):
         await on.say("one")
         await on.say("two")
@@ -339,7 +339,7 @@ async def test_a_question_opens_by_itself_and_y_lets_the_call_run() -> None:
         assert on.app.screen is on.chat
 
 
-async def test_n_refuses_and_the_run_goes_on() -> None:
+async def test_n_denies_and_the_run_continues() -> None:
     tool = StageTool("change", read_only=False)
     async with stage([reply(call("change", what="a")), "I see."], [tool]) as on:
         await on.say("change a")
@@ -352,7 +352,7 @@ async def test_n_refuses_and_the_run_goes_on() -> None:
         assert on.loop.reports[-1].reason == "done"
 
 
-async def test_nothing_opens_while_somebody_types() -> None:
+async def test_nothing_opens_while_the_user_types() -> None:
     tool = StageTool("change", read_only=False)
     async with stage([reply(call("change", what="a")), "Changed."], [tool]) as on:
         await on.say("change a")
@@ -439,7 +439,7 @@ async def test_a_question_settled_elsewhere_closes() -> None:
         assert tool.ran == ["a"]
 
 
-async def test_the_run_and_the_panel_go_on_behind_a_question() -> None:
+async def test_the_run_and_the_panel_continue_behind_a_question() -> None:
     asking, looking = StageTool("change", read_only=False), StageTool("look", waits=True)
     async with stage([reply(call("look", what="b"), call("change", what="a")), "Done."], [asking, looking]) as on:
         await on.say("both")
@@ -498,8 +498,8 @@ async def test_commands_by_name_do_what_they_say() -> None:
     ("typed", "answer"),
     [
         ("/mode", "The mode is ask"),
-        ("/mode bold", "There is no mode bold"),
-        ("/theme nowhere", "There is no theme nowhere"),
+        ("/mode bold", "Unknown mode bold"),
+        ("/theme nowhere", "Unknown theme nowhere"),
         ("/cost", "0 tokens read · 0 written · cost unknown"),
         ("/stop", "Nothing is running"),
         ("/hlep", "There is no command /hlep. Did you mean /help?"),
@@ -632,7 +632,7 @@ async def test_what_is_typed_before_anything_has_the_focus_is_kept() -> None:
         await on.until(lambda: on.draft == "hi")
 
 
-# --- commands of the person's own -------------------------------------------------------------------------------------
+# --- commands of the user ---------------------------------------------------------------------------------------------
 
 
 def bash() -> StageTool:
@@ -716,7 +716,7 @@ async def test_context_shows_what_fills_the_window() -> None:
         await on.until(lambda: isinstance(on.app.screen, TextPage))
 
         text = page_of(on)
-        for words in ("estimated tokens", "Tools", "  look ", "What was said", "  you ", "  #1 look "):
+        for words in ("estimated tokens", "Tools", "  look ", "Messages", "  you ", "  #1 look "):
             assert words in text
 
 
@@ -753,7 +753,7 @@ async def test_compact_shortens_the_conversation_and_keeps_what_is_named() -> No
         parts = on.chat.body.conversation.transcript.parts
         await on.until(lambda: any("Conversation shortened" in part.text for part in parts))
         await on.say("/compact undo")
-        await on.until(lambda: any("Shortening taken back" in part.text for part in parts))
+        await on.until(lambda: any("Shortening undone" in part.text for part in parts))
         await on.say("/compact undo")
         await on.pilot.pause()
 
@@ -850,7 +850,7 @@ async def test_a_row_of_the_panel_is_cancelled_by_its_key() -> None:
         assert [entry.view.status for entry in on.chat.body.panel.ledger.calls] == ["cancelled"]
 
 
-async def test_an_at_sign_before_a_name_nobody_has_is_text() -> None:
+async def test_an_at_sign_before_an_unknown_name_is_text() -> None:
     async with stage(["I see."]) as on:
         await on.say("@src is the folder")
         await on.settled()

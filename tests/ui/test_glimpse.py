@@ -69,7 +69,7 @@ async def test_the_end_is_shown_before_the_agent_is_there_and_looks_the_same_aft
 
 
 @pytest.mark.slow
-async def test_whoever_scrolled_up_or_searched_meanwhile_stays_where_they_are() -> None:
+async def test_a_user_who_scrolled_up_or_searched_meanwhile_keeps_the_position() -> None:
     story, tail = long_story()
     bridge = AgentBridge.for_pending_agent(PermissionMode.ASK)
     app = app_with(bridge, HistoryTail(story.envelopes[tail:], RUNS - 5))
@@ -135,7 +135,7 @@ async def test_what_the_agent_will_be_allowed_is_shown_before_it_is_there() -> N
 
 
 @pytest.mark.slow
-async def test_ctrl_c_takes_back_what_waits_for_an_agent_that_is_not_there_yet_and_then_quits() -> None:
+async def test_ctrl_c_recalls_messages_for_a_pending_agent_and_then_quits() -> None:
     bridge, agent = AgentBridge.for_pending_agent(PermissionMode.ASK), FakeAgent()
     app = app_with(bridge, None)
 

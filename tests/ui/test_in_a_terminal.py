@@ -52,7 +52,7 @@ def test_alt_enter_follows_up_whatever_the_terminal_sends_for_it(terminal: Termi
 
 
 @pytest.mark.parametrize("sent", ["\n", "\x1b[13;2u", "\x1b[27;2;13~"], ids=["ctrl+j", "kitty", "modifyOtherKeys"])
-def test_a_new_line_is_no_enter(terminal: Terminal, sent: str) -> None:
+def test_a_new_line_does_not_send(terminal: Terminal, sent: str) -> None:
     terminal.wait_for(READY)
 
     terminal.write(f"one{sent}two\r")
@@ -157,7 +157,7 @@ def test_a_window_may_be_resized_to_almost_nothing_and_back(terminal: Terminal) 
 
 
 def test_a_window_that_was_tiny_for_a_moment_is_drawn_whole(terminal: Terminal) -> None:
-    """Mostly the program is too late to hear of another size than the one that it knows."""
+    """Usually the window is large again before the program can see that it was tiny."""
     for _ in range(20):
         terminal.wait_for(READY)
         terminal.resize(1, 1)

@@ -68,7 +68,7 @@ async def status_of(story: Story, width: int = 120) -> str:
     return line
 
 
-async def test_a_running_tool_is_told_with_its_clock() -> None:
+async def test_a_running_tool_is_shown_with_its_clock() -> None:
     line = await status_of(working())
 
     assert line.startswith(" ◐ bash 12 s · step 2 · 12.3k/200k tok (6 %) · $0.04 ")
@@ -208,7 +208,7 @@ async def test_the_queue_tells_when_each_message_lands() -> None:
     assert second.rstrip().endswith("↑ edit · ctrl+x drop")
 
 
-async def test_messages_for_an_idle_agent_wait_for_the_person() -> None:
+async def test_messages_for_an_idle_agent_wait_for_the_user() -> None:
     story = Story()
     story.sends("one")
 
@@ -256,7 +256,7 @@ async def test_a_question_is_announced_with_its_key_and_how_many_wait() -> None:
     assert text.endswith("ctrl+y answer ")
 
 
-async def test_without_a_summary_the_reason_is_told() -> None:
+async def test_without_a_summary_the_reason_is_shown() -> None:
     line = AttentionLine()
     (text,) = await drawn(line, 80, lambda: line.announce(request(summary=""), 1))
 
@@ -295,7 +295,7 @@ async def test_the_menu_closes_by_itself(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize("width", [8, 20, 40, 80])
-async def test_the_strip_keeps_what_needs_a_person(width: int) -> None:
+async def test_the_strip_keeps_calls_that_need_the_user(width: int) -> None:
 
     story = working()
     story.asks(story.queued("bash", "x"), "bash", "x", "no rule")

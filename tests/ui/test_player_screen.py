@@ -28,7 +28,7 @@ class Clock:
 
 
 class FakeStage:
-    """Shows the moment it is at; needs as many looks as it is told to."""
+    """A stage that shows the current moment after a chosen number of looks."""
 
     def __init__(self, size: Size | None, looks: int = 1) -> None:
         self.now, self.size, self.left, self.closed = 0.0, size, looks, False

@@ -97,7 +97,7 @@ async def test_slash_rewind_shows_does_and_tells_and_gives_the_words_back(desk: 
     assert "price.py" in desk.page
     await desk.press("enter")
     await desk.until(lambda: desk.app.screen is desk.app.chat)
-    await desk.until(lambda: any("Went back to before" in text for text in desk.conversation))
+    await desk.until(lambda: any("Rewound to before" in text for text in desk.conversation))
 
     assert desk.kept.state["price.py"][0] == "one\n"
     assert len(desk.conversation) == 1
@@ -121,7 +121,7 @@ async def test_it_can_be_undone_from_the_same_page(desk: Desk) -> None:
     await desk.kept.check()
 
 
-async def test_u_in_the_panel_takes_back_one_call(desk: Desk) -> None:
+async def test_u_in_the_panel_undoes_one_call(desk: Desk) -> None:
     desk.app.chat.body.panel.focus_list()
     desk.app.chat.body.panel.select("c1")
     await desk.press("u")

@@ -62,7 +62,7 @@ async def opened(
 
 
 @pytest.mark.slow
-async def test_the_moments_stand_there_newest_first() -> None:
+async def test_the_points_are_listed_newest_first() -> None:
     async with opened() as page:
         first, second, third = page.rows().split("\n")
 
@@ -112,7 +112,7 @@ async def test_what_goes_back_is_chosen() -> None:
 
 
 @pytest.mark.slow
-async def test_a_file_somebody_else_changed_goes_back_only_where_the_person_says_so() -> None:
+async def test_a_file_changed_outside_is_restored_only_if_the_user_selects_it() -> None:
     rewinding = FakeRewinding()
     async with opened(rewinding) as page:
         await page.press("enter", "space")
@@ -147,7 +147,7 @@ async def test_nothing_goes_back_while_the_agent_works() -> None:
 
 
 @pytest.mark.slow
-async def test_a_call_is_taken_back_without_choosing_a_moment() -> None:
+async def test_a_call_is_undone_without_choosing_a_point() -> None:
     rewinding = FakeRewinding()
     async with opened(rewinding, call=("c1", "edit src/price.py")) as page:
         assert page.rows().startswith("edit src/price.py")
@@ -160,14 +160,14 @@ async def test_a_call_is_taken_back_without_choosing_a_moment() -> None:
 async def test_a_call_that_changed_nothing_says_so() -> None:
     rewinding = FakeRewinding(RewindPlan(to_seq=1, text="x", steps=()))
     async with opened(rewinding, call=("c1", "bash ls")) as page:
-        assert "no file it changed" in page.rows()
+        assert "Nothing to undo: this call changed no file." in page.rows()
         await page.press("enter")
 
     assert rewinding.done == []
 
 
 @pytest.mark.slow
-async def test_what_goes_wrong_is_said() -> None:
+async def test_an_error_is_shown() -> None:
     rewinding = FakeRewinding()
     rewinding.refusal = SessionError("The journal cannot be read: no such file.")
     async with opened(rewinding) as page:

@@ -89,7 +89,7 @@ async def test_reading_on_never_outruns_what_was_drawn() -> None:
         assert view.read_to_end
 
 
-async def test_reading_on_goes_on_from_where_one_jumped_to() -> None:
+async def test_reading_on_continues_from_the_scrolled_position() -> None:
     view = numbered(40)
     async with ViewApp(view).run_test(size=(40, 5)) as pilot:
         await drawn(pilot)

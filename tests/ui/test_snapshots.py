@@ -38,10 +38,10 @@ def needs_you() -> Story:
 def interrupted() -> Story:
     """The user cancelled a running command."""
     story = working()
-    story.tell(Noticed(code="abort_requested", text="The run ends now: cancelled by a person."))
-    story.wait(0.1).ended("c3", "bash", "cancelled", "Cancelled by a person after 12.4 s.", latency_ms=12_400.0)
-    story.ended("c4", "edit", "cancelled", "Not run: cancelled by a person.")
-    return story.end(reason="aborted", error="cancelled by a person")
+    story.tell(Noticed(code="abort_requested", text="The run ends now: cancelled by the user."))
+    story.wait(0.1).ended("c3", "bash", "cancelled", "Cancelled by the user after 12.4 s.", latency_ms=12_400.0)
+    story.ended("c4", "edit", "cancelled", "Not run: cancelled by the user.")
+    return story.end(reason="aborted", error="cancelled by the user")
 
 
 def retrying() -> Story:
@@ -124,7 +124,7 @@ def test_a_theme_looks_as_it_should(snap_compare: Compare, theme: str) -> None:
     assert snap_compare(app, terminal_size=(120, 40), run_before=pressing("escape"))
 
 
-def test_nothing_is_told_by_colour_alone(snap_compare: Compare) -> None:
+def test_no_meaning_depends_on_colour_alone(snap_compare: Compare) -> None:
     app = still_app(finished(), no_color=True)
 
     assert snap_compare(app, terminal_size=(120, 40), run_before=pressing("ctrl+t", "up"))

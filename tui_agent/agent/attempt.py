@@ -23,7 +23,7 @@ Problem = ProviderError | OperationCancelledError
 """The reason why there is no complete answer."""
 
 _MAY_BE_EMPTY: frozenset[StopReason] = frozenset({"refusal", "model_context_window_exceeded"})
-"""Stop reasons that end a run with a message of their own, so that an empty answer is no failure."""
+"""Stop reasons that end a run with a message of their own, so that an empty answer is not an error."""
 
 
 class EmptyAnswerError(ProviderError):

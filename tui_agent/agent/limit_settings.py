@@ -45,7 +45,7 @@ class Budget:
 @refuse_unknown_fields
 @dataclass(frozen=True, slots=True)
 class RepetitionLimits:
-    """How often a run may make the same calls with the same results.
+    """Limits on a run that makes the same calls with the same results.
 
     Raises:
         ConfigurationError: a field is unknown, or a number is not whole or contradicts another.

@@ -115,7 +115,7 @@ class AgentLoopConfig:
     layers: Sequence[ContextLayer] = ()
     """More layers of the system prompt, such as those of `load_instructions`."""
     workspace: Path | str | None = None
-    """The directory in which the agent works; the model is told."""
+    """The directory in which the agent works; the system prompt names it."""
     bus: EventBus | None = None
     """The bus for events; None: a bus of its own."""
     policy: PermissionChecker | None = None
@@ -147,7 +147,7 @@ class AgentLoopConfig:
     budget: Budget = field(default_factory=Budget)
     """The budget of one run."""
     repetition: RepetitionLimits | None = field(default_factory=RepetitionLimits)
-    """When a run that repeats itself is nudged, and when it ends; None: never."""
+    """Repetitions after which a run is nudged, and after which it ends; None: never."""
     max_tokens: int | None = None
     """Longest answer in tokens; None: the provider's own."""
     temperature: float | None = None
@@ -162,7 +162,7 @@ class AgentLoopConfig:
     before_effects: BeforeEffects | None = None
     """Awaited before a call that may change something is executed: the moment to store that it starts."""
     before_requests: BeforeRequests | None = None
-    """Awaited before each request is sent: the moment to store what the model is told."""
+    """Awaited before each request is sent: the moment to store the messages that the model reads."""
     session_id: str = ""
     agent_id: str = "main"
     parent_call_id: str | None = None

@@ -20,7 +20,7 @@ def report_text(report: AgentRunReport) -> str:
         f"  {_usage(report.total_usage)}" + (f", ${report.cost_usd:.4f}" if report.cost_usd is not None else ""),
     ]
     if report.taken_up:
-        lines.append("  taken up from the run before:")
+        lines.append("  resumed from the previous run:")
         lines += [_call(call) for call in report.taken_up]
     for step in report.steps:
         lines.append(_step(step))

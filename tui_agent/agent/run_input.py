@@ -24,7 +24,7 @@ conversation."""
 Trigger = Literal["prompt", "continue", "resume", "follow_up", "subagent", "schedule", "command"]
 """The reason why a run was started."""
 
-CONTINUE_TEXT = "Please go on."
+CONTINUE_TEXT = "Please continue."
 """Sent on behalf of the user when a run continues without input."""
 
 

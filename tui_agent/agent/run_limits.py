@@ -18,7 +18,7 @@ MAX_PERIOD = 3
 
 NUDGE = (
     "You have now made the same calls with the same results {rounds} times in a row. Doing it again will not help: "
-    "change something, try another way, or say what stands in the way."
+    "change something, try another way, or say what prevents you."
 )
 """The message to the model; a notice, so that the model does not take it for the user's."""
 
@@ -33,7 +33,7 @@ class Repetition:
     tools: str = ""
     """Names of the calls of the last step."""
     rounds: int = 0
-    """How often the last pattern was repeated in a row."""
+    """Repetitions of the last pattern in a row."""
     grew: bool = False
     """True if `rounds` grew with the last step. In a longer pattern each step repeats, but not each adds a round."""
     _steps: list[str] = field(default_factory=list[str])

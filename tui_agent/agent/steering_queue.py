@@ -48,7 +48,7 @@ class SteeringQueue:
         self._publish_queued(message, len(queue) - 1)
         return message
 
-    def drop(self, message_id: str, reason: str = "taken back") -> UserMessage | None:
+    def drop(self, message_id: str, reason: str = "recalled") -> UserMessage | None:
         """Remove a waiting message and return it; None if it is unknown or already part of the conversation."""
         for queue in (self._steers, self._follow_ups):
             for message in queue:

@@ -135,7 +135,7 @@ def restore_grants(policy: "PermissionPolicy", rules: Sequence[str], bus: EventB
         try:
             policy.grant(rule, "session")
         except ConfigurationError:
-            continue  # The user is asked about such a call again.
+            continue  # Such a call needs the user's approval again.
         restored += rule.splitlines()
     if restored:
         bus.publish(Noticed(code="grants_kept", text=f"Still allowed for this session: {', '.join(restored)}."))

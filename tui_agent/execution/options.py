@@ -43,12 +43,12 @@ class ExecutionOptions:
     """True if every call of a complete message is judged and approved before any of them runs (S1-3); calls that
     started during the stream continue. False: a call waits only for those that it conflicts with."""
     start_events: Literal["as_started", "upfront"] = "as_started"
-    """When `tool.started` is published: when a call starts, or for all calls before any starts. `upfront` implies
-    `admit_first`, so that the event has the arguments, time limit and preview with which each call runs."""
+    """Time at which `tool.started` is published: when a call starts, or for all calls before any starts. `upfront`
+    implies `admit_first`, so that the event has the arguments, time limit and preview with which each call runs."""
     end_events: Literal["completion", "source_order"] = "completion"
-    """When `tool.ended` is published: when a call is over, or in call order after all calls."""
+    """Time at which `tool.ended` is published: when a call is over, or in call order after all calls."""
     message_events: Literal["ordered", "completion"] = "ordered"
-    """When result messages are published: per wave in call order, or right after each call's end."""
+    """Time at which result messages are published: per wave in call order, or right after each call's end."""
     tool_timeout: float | None = 30.0
     """Seconds that a call may execute unless its tool sets a limit; None: no limit."""
     grace: float = 2.0
@@ -74,7 +74,7 @@ class ExecutionOptions:
     on_reject: Literal["continue", "stop_turn"] = "continue"
     """Effect of a denial without a note on the run."""
     terminate_policy: Literal["all", "any"] = "all"
-    """How many results must ask for the end of the run to end it."""
+    """The run ends if all results of a wave ask for it, or any one."""
     sibling_abort: bool = False
     """True if a failed call whose tool sets `aborts_siblings` stops the other calls of its message."""
     result_limit: int | None = 100_000

@@ -105,7 +105,7 @@ def sibling_failed(*, started: bool) -> Outcome:
 
 
 def skipped_on_request(status: ToolStatus, text: str, result: ToolResult | None, *, is_error: bool) -> Outcome:
-    """Return the outcome of a call that a hook or the user skipped; a supplied result is no error (S4-58)."""
+    """Return the outcome of a call that a hook or the user skipped; a supplied result is not an error (S4-58)."""
     if result is not None:
         return replace(overridden(result), status=status)
     return Outcome(status, ToolResult.of_text(text, is_error=is_error))
@@ -203,7 +203,7 @@ def left_running(outcome: Outcome) -> Outcome:
 
 
 def with_partial(outcome: Outcome, partial: ToolResult) -> Outcome:
-    """Return the outcome of a call that was told to stop and then returned a result, which the model also reads.
+    """Return the outcome of a call that was stopped and still returned a result, which the model also reads.
 
     The result cannot end the run, because the call did not end by itself.
     """

@@ -53,5 +53,5 @@ class Agent(Protocol):
     def resolve_approval(
         self, request_id: str, decision: ApprovalDecision, /, by: Literal["user", "nobody"] = "user"
     ) -> bool:
-        """Answer a request for approval, or report that nobody can; return False if it is not open."""
+        """Answer a request for approval, or report that no one can; return False if it is not open."""
         ...

@@ -20,7 +20,7 @@ class ExitCode(IntEnum):
     """Wrong option or setting; nothing was done."""
     MAX_STEPS = 3
     NOBODY_TO_ASK = 4
-    """A call of the last step needed an approval that nobody could give; see `UnansweredApprovals`."""
+    """A call of the last step needed an approval that no one could give; see `UnansweredApprovals`."""
     RETRY_LATER = 75
     """Rate limit, overload or network error."""
     INTERRUPTED = 130
@@ -28,9 +28,9 @@ class ExitCode(IntEnum):
 
 @dataclass(slots=True)
 class UnansweredApprovals:
-    """Detects a run that ended because nobody could answer a request for approval.
+    """Detects a run that ended because no one could answer a request for approval.
 
-    That is the case if, in the last step with calls, a call was denied because nobody could answer, and no call that
+    That is the case if, in the last step with calls, a call was denied because no one could answer, and no call that
     changes anything succeeded. A denied call alone is not a failure: an agent that makes further calls, or succeeds
     with another one, could continue.
     """

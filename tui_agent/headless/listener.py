@@ -20,7 +20,7 @@ from .reporters import DELTAS, Reporter
 PACE = 0.02
 """Seconds for which deltas are collected before they are written."""
 
-INPUT_ENDED = "the input has ended, so nobody can approve; the call was denied."
+INPUT_ENDED = "the input has ended, so no one can approve; the call was denied."
 
 Flush: TypeAlias = Callable[[], Awaitable[None]]
 """Waits until all events published so far are saved; raises `SessionError` if they cannot be."""
@@ -44,7 +44,7 @@ class Listener:
     ) -> None:
         """
         Args:
-            agent: the agent whose calls are denied if nobody can answer.
+            agent: the agent whose calls are denied if no one can answer.
             heard: all events of the bus, from the first on.
             reporter: formats the events.
             output: standard output.

@@ -139,7 +139,7 @@ class _WithNotes:
         if report.error:
             return f"error: {report.error}"
         if code is ExitCode.NOBODY_TO_ASK:
-            return "error: a call needed approval, and nobody could give it; a rule or another mode can allow it"
+            return "error: a call needed approval, and no one could give it; a rule or another mode can allow it"
         return f"error: the run ended early ({report.reason})"
 
 

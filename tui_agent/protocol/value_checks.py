@@ -26,7 +26,7 @@ def expect_choice(name: str, value: object, allowed: Sequence[object]) -> None:
     if value in allowed:
         return
     near = difflib.get_close_matches(str(value), [str(one) for one in allowed], 1) or [str(one) for one in allowed]
-    raise ConfigurationError(f"no {name} {shown_value(value)}; did you mean {' or '.join(near)}?")
+    raise ConfigurationError(f"unknown {name} {shown_value(value)}; did you mean {' or '.join(near)}?")
 
 
 def expect_flag(name: str, value: object) -> None:

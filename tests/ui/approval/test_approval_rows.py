@@ -40,7 +40,7 @@ def test_the_exact_command_comes_first_with_hidden_characters_visible() -> None:
     ]
 
 
-def test_how_a_command_would_run_stands_below_it() -> None:
+def test_a_note_on_the_execution_follows_the_command() -> None:
     asked = request({"command": "make"}, Preview(kind="command", text="make", note="runs in the sandbox\u202e"))
 
     assert shown(asked) == [" make", "runs in the sandbox\\u202e"]
@@ -273,7 +273,7 @@ def test_names_that_the_title_cuts_are_shown_whole() -> None:
     assert "n" * 70 in "".join(row.removeprefix("↪") for row in rows)
 
 
-def test_what_a_change_does_beside_its_lines_stands_in_its_head() -> None:
+def test_changes_besides_the_lines_are_listed_in_the_head() -> None:
     preview = Preview(
         kind="diff", text=diff_of("a\n", "b\r\n", "a/x", "b/x").text, path="/x", note="it was UTF-16\nit is UTF-8"
     )

@@ -32,7 +32,7 @@ def test_a_command_in_which_something_hides_is_json() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "null", "[" * 100_000])
-def test_what_is_no_json_object_is_refused(text: str) -> None:
+def test_input_other_than_a_json_object_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="JSON"):
         edit({"a": "b"}).read(text)
 

@@ -64,7 +64,7 @@ def test_what_has_no_key_has_no_binding() -> None:
     assert all(binding.id != "chat.theme" for binding in bindings_for("chat"))
 
 
-def test_hints_name_the_key_a_person_knows() -> None:
+def test_hints_name_keys_by_their_labels() -> None:
     assert hint("chat.interrupt") == "esc interrupt"
     assert hint("composer.submit", "steer") == "enter steer"
     assert [key_label(key) for key in ("escape", "shift+up", "pagedown")] == ["esc", "shift+↑", "pgdn"]

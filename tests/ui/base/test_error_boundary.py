@@ -19,7 +19,7 @@ from tui_agent.ui.transcript.transcript_model import Part
 LOG = Path("/somewhere/tui-agent.log")
 
 
-def test_a_fault_is_told_and_written_down_once_for_each_part(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_is_shown_and_logged_once_for_each_part(caplog: pytest.LogCaptureFixture) -> None:
     told: list[str] = []
     faults = ErrorBoundary(told.append, LOG)
 

@@ -31,7 +31,7 @@ def test_the_setting_reduces_motion_too() -> None:
     assert TerminalEnvironment.of_environment({}, reduced_motion=True).reduced_motion
 
 
-def test_a_directory_below_home_is_told_from_home(tmp_path: Path) -> None:
+def test_a_directory_below_home_begins_with_a_tilde(tmp_path: Path) -> None:
     (tmp_path / "shop").mkdir()
 
     assert WorkingDirectory.of(tmp_path / "shop", tmp_path).directory == "~/shop"
@@ -65,7 +65,7 @@ def test_a_worktree_points_to_its_repository(tmp_path: Path) -> None:
     assert WorkingDirectory.of(work, Path("/nowhere")).branch == "side"
 
 
-def test_an_unreadable_head_is_no_branch(tmp_path: Path) -> None:
+def test_an_unreadable_head_gives_no_branch(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").write_bytes(b"\xff\xfe\x00")
 

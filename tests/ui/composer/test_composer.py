@@ -164,12 +164,12 @@ async def test_an_empty_composer_asks_for_the_last_waiting_message() -> None:
         assert pilot.app.wanted == ["edit", "drop"]
 
 
-async def test_a_message_taken_back_stands_before_the_draft() -> None:
+async def test_a_recalled_message_comes_before_the_draft() -> None:
     async with Desk().run_test() as pilot:
         await pilot.press(*"draft")
-        pilot.app.composer.put_back("taken back")
+        pilot.app.composer.put_back("recalled")
 
-        assert pilot.app.composer.text == "taken back\ndraft"
+        assert pilot.app.composer.text == "recalled\ndraft"
 
 
 async def test_undo_brings_back_what_was_cleared() -> None:
@@ -332,7 +332,7 @@ async def test_a_draft_with_escapes_and_labels_survives_a_look_back() -> None:
         assert pilot.app.composer.draft == f"\x1b\u200b {LONG}"
 
 
-async def test_a_message_taken_back_keeps_its_hidden_characters() -> None:
+async def test_a_recalled_message_keeps_its_hidden_characters() -> None:
     async with Desk().run_test() as pilot:
         await paste(pilot.app, "\x1b1")
         await pilot.pause()

@@ -37,7 +37,7 @@ def test_the_same_paste_twice_has_one_label() -> None:
     assert folder.fold(lines(20)) == folder.fold(lines(20))
 
 
-def test_a_label_nobody_pasted_is_only_text() -> None:
+def test_a_typed_paste_label_is_only_text() -> None:
     assert PasteFolder().unfold("[pasted 20 lines]") == "[pasted 20 lines]"
     assert PasteFolder().spans("[pasted 20 lines]") == ()
 

@@ -56,7 +56,7 @@ def test_an_empty_history_has_nothing() -> None:
     assert history().later() is None
 
 
-def test_what_was_sent_in_earlier_lives_stands_before_what_was_sent_since_however_often_it_is_told() -> None:
+def test_prompts_of_earlier_sessions_come_before_new_ones_however_often_they_are_loaded() -> None:
     sent = history("now")
 
     sent.begin_with(["old", "old", " ", "newer"])

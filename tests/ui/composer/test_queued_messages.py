@@ -16,7 +16,7 @@ def texts(queue: WaitingMessages) -> list[str]:
     return [message.text for message in queue.all]
 
 
-def test_steering_stands_before_follow_ups() -> None:
+def test_steering_comes_before_follow_ups() -> None:
     story = Story()
     story.sends("later", "follow_up")
     story.sends("now")
@@ -29,12 +29,12 @@ def test_delivered_and_dropped_messages_are_gone() -> None:
     story = Story()
     first, second = story.sends("one"), story.sends("two", position=1)
     story.delivered(first, "one", "after step 1")
-    story.tell(SteeringDropped(message_id=second, kind="steer", text="two", reason="taken back"))
+    story.tell(SteeringDropped(message_id=second, kind="steer", text="two", reason="recalled"))
 
     assert fold(story).all == ()
 
 
-def test_a_requeued_message_stands_in_front_and_only_once() -> None:
+def test_a_requeued_message_comes_first_and_only_once() -> None:
     story = Story()
     first = story.sends("one")
     story.tell(SteeringRequeued(message_id=first, kind="steer", text="one", reason="the run failed"))

@@ -49,7 +49,7 @@ def test_a_key_that_means_nothing_here_begins_the_quiet_moment_anew_at_any_time(
     assert guard.accepts()
 
 
-def test_whoever_shows_the_answers_is_told_whenever_none_counts_any_more() -> None:
+def test_the_guard_reports_when_answers_no_longer_count() -> None:
     clock, told = FakeClock(), list[float]()
     guard = AnswerGuard(clock, lambda: told.append(clock.now))
     guard.disturbed()

@@ -30,7 +30,7 @@ def test_every_part_has_its_size_and_its_share_as_a_bar() -> None:
         "Tools",
         "  bash                             500  █",
         "",
-        "What was said",
+        "Messages",
         "  you                              500  █",
         "  the model                         1k  ██",
         "",

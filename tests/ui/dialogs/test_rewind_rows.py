@@ -71,7 +71,7 @@ def test_keys_say_what_they_do() -> None:
     assert key_row(("choose", "close"), {"choose"}, 60, "do it").plain.split("   ")[:2] == ["enter do it", "esc back"]
 
 
-def test_the_end_is_told_in_words() -> None:
+def test_the_outcome_is_one_message() -> None:
     outcome = RewindOutcome(("a", "b"), ("c",), ("d: it is locked",))
 
     assert rewind_outcome_text(outcome) == "2 files changed back. Left as they are: c. Not changed: d: it is locked."

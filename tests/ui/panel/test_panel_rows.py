@@ -21,7 +21,7 @@ def texts(rows: PanelRows, story: Story, width: int = 60) -> list[str]:
     return [text_of_runs(rows.runs(row, context)).strip() for row in range(rows.total)]
 
 
-def test_steps_calls_and_live_output_stand_below_each_other() -> None:
+def test_steps_calls_and_live_output_follow_each_other() -> None:
     story = working()
     shown = [row.split("  ")[0] for row in texts(fold(story), story)]
 

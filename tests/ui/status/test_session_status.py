@@ -24,7 +24,7 @@ def fold(story: Story) -> SessionStatus:
     return view
 
 
-def test_a_working_agent_is_told_whole() -> None:
+def test_the_status_of_a_working_agent_is_complete() -> None:
     view = fold(working())
 
     assert (view.status, view.step, view.tokens, view.window, view.cost) == ("running_tools", 1, 12_300, 200_000, 0.04)

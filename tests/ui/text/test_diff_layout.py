@@ -28,7 +28,7 @@ def test_one_column_has_numbers_and_signs() -> None:
     ]
 
 
-def test_two_columns_stand_beside_each_other() -> None:
+def test_two_columns_are_side_by_side() -> None:
     assert plain(DIFF, 64, split=True) == [
         " ⋯ class Price:",
         " 8   def total(items):         │  8   def total(items):",
@@ -69,7 +69,7 @@ def test_files_are_named_where_there_are_several() -> None:
     assert "src/cart.py" in plain(DIFF + DIFF.replace("price", "cart"), 60)
 
 
-def test_notes_stand_in_their_own_rows() -> None:
+def test_notes_have_their_own_rows() -> None:
     assert plain("@@ -0,0 +1 @@\n+a\n\\ No newline at end of file\n", 60) == ["1 + a", "No newline at end of file"]
 
 

@@ -105,7 +105,7 @@ def test_other_line_ends_are_visible_inside_a_line() -> None:
         assert [line.text for line in read_diff(raw, clean)[1:]] == ["a\\x0db", "a\\x0bb\\x0cc\\x85d\\u2028e\\x0d"]
 
 
-def test_text_before_a_file_stands_below_its_name() -> None:
+def test_text_before_a_file_follows_its_name() -> None:
     ends, halves = diff_of("a\r\n", "b\r\n", "a/x", "b/x").text, diff_of("", "\udc80 \\udc80\n", "a/y", "b/y").text
 
     assert [(line.kind, line.text) for line in read_diff(ends + halves, visible)] == [

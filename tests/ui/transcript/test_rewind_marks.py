@@ -40,7 +40,7 @@ def test_a_rewind_removes_later_parts_and_leaves_a_note() -> None:
     rows = shown(*turn(1), *turn(2), back(6, 12))
 
     assert rows[:-1] == first
-    assert rows[-1] == "Went back to before “question” · 2 messages taken back · changed back: a.py · /rewind undoes it"
+    assert rows[-1] == "Rewound to before “question” · 2 messages removed · changed back: a.py · /rewind undoes it"
 
 
 def test_the_conversation_continues_after_a_rewind() -> None:

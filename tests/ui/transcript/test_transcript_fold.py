@@ -80,7 +80,7 @@ def body(events: Iterable[AgentEvent], width: int = 60) -> list[str]:
     return [row.strip() for row in shown(events, width) if row.strip()]
 
 
-# --- what was said --------------------------------------------------------------------------------------------------
+# --- messages -------------------------------------------------------------------------------------------------------
 
 
 def test_a_message_stands_under_its_speaker() -> None:
@@ -350,7 +350,7 @@ def test_notices_warnings_and_errors_have_their_signs() -> None:
         (HookFailed(event="before_tool", name="audit", error="x"), "! Hook audit failed: x; the call was denied"),
         (
             CompactionEnded(ok=True, tokens_before=9000, tokens_after=3000, removed=2, strategy="summary"),
-            "· Conversation shortened: 9k → 3k tokens; 2 messages summed up; /compact undo takes it back",
+            "· Conversation shortened: 9k → 3k tokens; 2 messages summed up; /compact undo reverts it",
         ),
         (
             CompactionEnded(
@@ -362,11 +362,11 @@ def test_notices_warnings_and_errors_have_their_signs() -> None:
                 cut=(ToolResultMessage(call_id="c", tool_name="read", content=()),),
             ),
             "· Conversation shortened: 9k → 3k tokens; 1 message put into a plain list; 1 old result cut short; "
-            "/compact undo takes it back",
+            "/compact undo reverts it",
         ),
         (
             CompactionUndone(tokens_after=9000, restored=2),
-            "· Shortening taken back: 2 messages as before, about 9k tokens",
+            "· Shortening undone: 2 messages as before, about 9k tokens",
         ),
         (
             CompactionEnded(ok=False, tokens_after=0, removed=0, error="e"),

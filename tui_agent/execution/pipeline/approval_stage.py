@@ -37,7 +37,7 @@ async def ask_user(services: ExecutionServices, state: CallState) -> Outcome | N
 
 
 def needs_approval(services: ExecutionServices, state: CallState) -> bool:
-    """Return True if the user must be asked about the call as it is now."""
+    """Return True if the user must approve the call as it is now."""
     decision = state.admission.decision
     if services.policy is None or decision is None or decision.decision != "ask":
         return False

@@ -77,7 +77,7 @@ class Admission:
     stale: bool = False
     """True if the call has waited for something since it was judged, so that it must be judged again (stage 9)."""
     refusal: Outcome | None = None
-    """Why the call does not run."""
+    """The reason why the call does not run."""
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ class Approval:
     """Targets of the call as they were when the user was last asked."""
     questions: int = 0
     asked: tuple[tuple[float, float], ...] = ()
-    """When each question was asked and answered."""
+    """Times at which each question was asked and answered."""
     preview: Preview | None = None
     notes: tuple[str, ...] = ()
     """Notes of the user that the model reads with the result."""
@@ -201,7 +201,7 @@ class CallState:
     """True once the call has a task."""
     phase: Phase = "waiting"
     stopping: Outcome | None = None
-    """Why the call was stopped; its outcome unless it ended by itself before."""
+    """The reason why the call was stopped; its outcome unless it ended by itself before."""
     stop_timeout: asyncio.Timeout | None = None
     """Ends what the call currently awaits."""
     end_published: bool = False

@@ -28,7 +28,7 @@ class ToolExecutionResult:
     approval_ms: float = 0.0
     """Milliseconds in which at least one question waited for the user."""
     halted: RunReason | None = None
-    """Why the run must end now that every call is answered."""
+    """The reason why the run must end now that every call is answered."""
     halted_why: str = ""
     """Explanation of `halted`."""
 
@@ -42,7 +42,7 @@ class Batch:
         self.results: list[ToolResultMessage] = []
         """Results committed so far, in call order."""
         self.halted: RunReason | None = None
-        """Why the run must end."""
+        """The reason why the run must end."""
         self.halted_why = ""
         """Explanation of `halted`."""
         self._executor = executor

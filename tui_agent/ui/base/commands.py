@@ -349,9 +349,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("panel.first", ("home", "g"), "first", "Select the first call", "panel"),
     Command("panel.last", ("end", "G"), "newest", "Select the newest call and follow", "panel"),
     Command("panel.open", ("enter", "space"), "open", "Show the details of this call", "panel"),
-    Command(
-        "panel.cancel_call", ("x",), "cancel", "Cancel this call; the run continues, and the agent is told", "panel"
-    ),
+    Command("panel.cancel_call", ("x",), "cancel", "Cancel this call and tell the agent; the run continues", "panel"),
     Command("panel.revert", ("u",), "undo", "Undo the changes this call made to files", "panel"),
     Command("panel.cycle_filter", ("f",), "filter", "Show all calls, or those that run, failed or need you", "panel"),
     # conversation

@@ -120,7 +120,7 @@ class AgentBridge:
             bus: its bus.
             past: events of a resumed session; iterated once, because a long past takes much memory.
             rewinding: plans and carries out rewinds; None: the session is not stored.
-            grants: knows where rules are kept; None: rules hold for the session only.
+            grants: knows where rules are kept; None: rules apply to the session only.
             left_running: commands that an earlier tui-agent left running; None: it left none.
         """
         self._agent = agent

@@ -140,7 +140,7 @@ class RecordingExchange(Exchange):
 
 
 class ReplayExchange(Exchange):
-    """Answers as the agent did when the recording was made; asks nobody."""
+    """Answers as the agent did when the recording was made."""
 
     is_live = False
 

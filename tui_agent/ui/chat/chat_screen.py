@@ -32,7 +32,7 @@ from .input_routing import InputRouter, Interrupt
 from .screen_state import EventRouter, ScreenState, hides_welcome
 
 WIDE = 110
-"""Columns from which the tool panel stands beside the conversation."""
+"""Columns from which the tool panel is beside the conversation."""
 
 
 class ChatScreen(AnyScreen):

@@ -67,7 +67,7 @@ class CommandActions:
             options: theme names and clock.
             view: the session's status.
             panel: knows the numbers of calls.
-            composer: receives the message that a rewind took back.
+            composer: receives the message that a rewind removed.
             show_pending_agent: called after a change that has to wait until the agent is loaded.
         """
         self._screen = screen
@@ -151,7 +151,7 @@ class CommandActions:
         self._screen.app.push_screen(screen, self._report_rewind)
 
     def _report_rewind(self, outcome: "RewindOutcome | None") -> None:
-        """Say what a rewind did, and put the message it took back into the empty composer."""
+        """Say what a rewind did, and put the message it removed into the empty composer."""
         from tui_agent.ui.dialogs.rewind_rows import rewind_outcome_text
 
         if outcome is None:
@@ -168,7 +168,7 @@ class CommandActions:
         if wanted in modes:
             self.choose_mode(modes[wanted])
             return True
-        unknown = f"There is no mode {name}. " if name else ""
+        unknown = f"Unknown mode {name}. " if name else ""
         self.say(f"{unknown}The mode is {self._bridge.mode.value}; there are {', '.join(modes)}.", wrong=bool(name))
         return not name
 
@@ -176,7 +176,7 @@ class CommandActions:
         if name in self.theme_names:
             self.choose_theme(name)
             return True
-        unknown = f"There is no theme {name}. " if name else ""
+        unknown = f"Unknown theme {name}. " if name else ""
         self.say(f"{unknown}Themes: {', '.join(self.theme_names)}.", wrong=bool(name))
         return not name
 

@@ -40,7 +40,7 @@ def context_text(
         _row("estimated tokens", total, max(window, total), f"{tokens_text(total)}{room}", width),
         *_section("System prompt", breakdown.layers, total, width),
         *_section("Tools", breakdown.tools, total, width),
-        *_section("What was said", [entry for entry in spoken if entry[1]], total, width),
+        *_section("Messages", [entry for entry in spoken if entry[1]], total, width),
         *_section(f"Calls and results  {tokens_text(calls)}" if calls else "", breakdown.by_tool, total, width),
         *_section("Largest calls", largest[:MAX_LISTED_CALLS], total, width),
     ]

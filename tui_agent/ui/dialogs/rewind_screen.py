@@ -182,7 +182,7 @@ class RewindScreen(Paging, ModalScreen[RewindOutcome | None]):
 
     async def _load_call(self, call_id: str, text: str) -> None:
         plan = await self._rewinding.plan_for_call(call_id, text)
-        self._plan, self._message = plan, "" if plan.steps else "There is nothing to take back: no file it changed."
+        self._plan, self._message = plan, "" if plan.steps else "Nothing to undo: this call changed no file."
 
     async def _carry_out(self, plan: RewindPlan) -> None:
         outcome = await self._rewinding.carry_out(plan, self._scope, frozenset(self._overwritten))

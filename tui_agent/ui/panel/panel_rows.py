@@ -115,5 +115,5 @@ class PanelRows:
         return self._opens(place) + 1 + len(tail_rows(self.ledger.calls[place].view, self.width))
 
     def _opens(self, place: int) -> bool:
-        """Return True if a line stands above this call."""
+        """Return True if there is a line above this call."""
         return self.chosen == "all" and self.ledger.calls[place].opens_step

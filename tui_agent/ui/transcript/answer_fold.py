@@ -151,7 +151,7 @@ class AnswerFold:
                 self._transcript.refresh(part)
 
     def _stop_waiting(self, answer: Answer, *, closed: bool = False) -> None:
-        """Remove the caret from the heading once a part stands below it."""
+        """Remove the caret from the heading once it has a part below it."""
         heading = answer.heading
         if heading is not None and heading.waiting and (closed or len(answer.parts) > 1):
             heading.waiting = False

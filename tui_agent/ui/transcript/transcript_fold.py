@@ -142,7 +142,7 @@ class TranscriptFold:
             case _:
                 self._other(event)
 
-    # --- what was said ------------------------------------------------------------------------------------------------
+    # --- messages -----------------------------------------------------------------------------------------------------
 
     def _said(self, message: UserMessage) -> None:
         if message.kind == "notice":

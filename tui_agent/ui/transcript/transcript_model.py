@@ -25,7 +25,7 @@ class Part(ABC):
 
     def __init__(self, *, gap: bool = False) -> None:
         self.gap = gap
-        """True if an empty row stands above it."""
+        """True if there is an empty row above it."""
         self.dirty_row = 0
         """First row that has changed since the last drawing."""
         self._rows: list[Line] = []

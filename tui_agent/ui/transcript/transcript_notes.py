@@ -105,11 +105,11 @@ def truncation_text(reason: StopReason | None) -> str | None:
 
 
 def rewind_text(event: SessionRewound) -> str:
-    """Return what the rewind restored, and what not."""
+    """Return the notice of a rewind: the messages it removed, the files it restored and those it left."""
     what = one_line(event.text.strip(), 80)
-    head = f"Took back what “{what}” changed" if event.call_id else f"Went back to before “{what}”"
+    head = f"Undid the changes of “{what}”" if event.call_id else f"Rewound to before “{what}”"
     parts = [
-        f"{count_text(event.removed, 'message')} taken back" if event.conversation else "",
+        f"{count_text(event.removed, 'message')} removed" if event.conversation else "",
         f"changed back: {names_text(event.files)}" if event.files else "",
         f"left as they are: {names_text(event.left)}" if event.left else "",
     ]
@@ -147,7 +147,7 @@ def _session_note(event: AgentEvent) -> Note | None:
             return "warning", f"The conversation could not be shortened{f': {error}' if error else ''}"
         case CompactionUndone(restored=restored, tokens_after=after):
             what = count_text(restored, "message")
-            return "notice", f"Shortening taken back: {what} as before, about {tokens_text(after)} tokens"
+            return "notice", f"Shortening undone: {what} as before, about {tokens_text(after)} tokens"
         case SessionRenamed(title=title):
             return "notice", f"This session is called {title} now"
         case SessionRewound():
@@ -168,4 +168,4 @@ def _compaction_text(done: CompactionEnded) -> str:
     parts = [f"{count_text(done.removed, 'message')} {summed_up}"] if done.removed else []
     parts += [f"{count_text(len(done.cut), 'old result')} cut short"] if done.cut else []
     sizes = f"{tokens_text(done.tokens_before)} → {tokens_text(done.tokens_after)} tokens"
-    return "; ".join([f"Conversation shortened: {sizes}", *parts, "/compact undo takes it back"])
+    return "; ".join([f"Conversation shortened: {sizes}", *parts, "/compact undo reverts it"])

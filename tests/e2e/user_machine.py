@@ -96,7 +96,7 @@ class App(Terminal):
         assert self.left_behind == []
 
 
-class Desk:
+class UserMachine:
     """Environment of one test."""
 
     def __init__(self, root: Path) -> None:
