@@ -242,9 +242,9 @@ def _rewind_faults(place: Path) -> list[str]:
     if rewound:
         left = {name.split(":")[0] for name in rewound[-1].left}
         wrong = [name for name in {*state, *then} - left if state.get(name) != then.get(name)]
-        unknown = any("nobody knows what that changed" in message.text for message in session.messages)
+        unknown = any("the changes of that call are unknown" in message.text for message in session.messages)
         return [*faults, *(f"{name} did not go back" for name in wrong if not unknown)]
-    told = any("the person went back to before" in message.text for message in session.messages)
+    told = any("the user rewound to before" in message.text for message in session.messages)
     if state != now and not told:
         faults.append("files went back and nobody says so")
     return faults
