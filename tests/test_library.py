@@ -51,6 +51,9 @@ from tui_agent import (
 from tui_agent.library import MoreOptions
 from tui_agent.providers.scripted_provider import Step
 
+HEED_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+"""First line of programs that get SIGINT: they would inherit that a test run in the background ignores it."""
+
 
 class Invoice(BaseModel):
     """Invoice of a seller."""
@@ -465,7 +468,7 @@ def test_ctrl_c_does_not_wait_for_a_blocked_approver(server: ServerProcess) -> N
         except KeyboardInterrupt:
             print("interrupted", flush=True)
     """
-    arguments = [sys.executable, "-W", "error", "-c", dedent(program)]
+    arguments = [sys.executable, "-W", "error", "-c", HEED_INTERRUPTS + dedent(program)]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "asked\n"
@@ -654,9 +657,7 @@ def in_thread(work: Callable[[], object]) -> Iterator[None]:
 
 
 def run_program(program: str, server: ServerProcess, *options: str) -> subprocess.CompletedProcess[str]:
-    # A test run in the background of a shell ignores SIGINT, and so would the program.
-    heed_interrupts = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    arguments = [sys.executable, "-W", "error", *options, "-c", heed_interrupts + dedent(program)]
+    arguments = [sys.executable, "-W", "error", *options, "-c", HEED_INTERRUPTS + dedent(program)]
     return subprocess.run(arguments, capture_output=True, text=True, check=False, env=server.environment)
 
 
