@@ -513,7 +513,7 @@ _CLOSING = "tui-agent closes a loop"
 
 
 def _host() -> _LoopHost:
-    """Return the host of this thread; a forked process gets its own."""
+    """Return this thread's event-loop host; a forked process gets a new one."""
     host: _LoopHost | None = getattr(_THREAD, "host", None)
     if host is None or host.process != os.getpid():
         host = _THREAD.host = _LoopHost()

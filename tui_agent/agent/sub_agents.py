@@ -14,7 +14,7 @@ class SubAgent(Protocol):
         ...
 
     def steer_child(self, name: str, message: str | UserMessage) -> UserMessage | None:
-        """Steer a sub-agent; None if no sub-agent of that name is running."""
+        """Steer a sub-agent. Return the queued message, or None if no sub-agent of that name is running."""
         ...
 
     def drop_message(self, message_id: str) -> UserMessage | None:

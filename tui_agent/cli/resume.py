@@ -87,7 +87,7 @@ def read_glimpse(options: LaunchOptions, locations: Locations) -> "HistoryTail |
 
 
 def find_session_to_resume(options: LaunchOptions, store: SessionStore) -> tuple[str, Path]:
-    """Return id and journal of the session that `--continue` or `--resume` names. Blocks.
+    """Return the id and journal of the session that `--continue` or `--resume` selects. Blocks on file access.
 
     Raises:
         ConfigurationError: this directory has no session to continue.

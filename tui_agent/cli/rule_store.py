@@ -47,7 +47,10 @@ class RuleStore:
     def _add(self, path: Path, rules: Sequence[Rule], *, for_project: bool) -> None:
         path = Path(os.path.realpath(path))
         if for_project and not path.is_relative_to(self._project):
-            raise ConfigurationError(f"{path} is outside the project; allow it for this session instead")
+            raise ConfigurationError(
+                f"{path} is outside the project, so the rule cannot be stored there; "
+                "allow the call for this session instead"
+            )
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with _directory_lock(path.parent):

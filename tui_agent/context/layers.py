@@ -1,4 +1,4 @@
-"""Reserved layers of the agent loop, and the system parts of a request (S4-31, S4-32).
+"""Context layers reserved for the agent loop, and the parts of the system prompt (S4-31, S4-32).
 
 Priorities put stable layers before changing ones, so that a provider can cache the prefix.
 """

@@ -255,7 +255,10 @@ def _sorted(words: Sequence[str]) -> Options | None:
 
 
 def _below(directory: str, root: str, *, only_files: bool, with_hidden: bool) -> list[str] | None:
-    """Return every path below a root, as a search prints it, or None if there are too many. Links are not followed."""
+    """Return every path below a root, spelled as a search would print it, or None if there are too many.
+
+    Links are not followed.
+    """
     start = os.path.join(directory, root)
     if root and not os.path.isdir(start):
         return [root]

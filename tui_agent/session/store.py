@@ -152,7 +152,7 @@ class SessionStore:
         original = self.load(session_id)
         copied = [one for one in original.envelopes if at_seq is None or one.seq <= at_seq]
         if not copied:
-            raise SessionError(f"Session {session_id} has no event up to number {at_seq}; nothing was copied.")
+            raise SessionError(f"Session {session_id} has no event numbered {at_seq} or lower; nothing was copied.")
         made = self.create(original.cwd, new_id)
         last = copied[-1]
         forked = SessionForked(id=made.id, path=str(made.path), parent=session_id, at_seq=last.seq)

@@ -9,7 +9,7 @@ Result = TypeVar("Result")
 
 
 async def run_shielded_in_thread(work: Callable[[], Result]) -> Result:
-    """Run `work` in a thread and wait for its end, even if the caller is cancelled meanwhile, once or repeatedly.
+    """Run `work` in a thread and wait until it ends, however often the caller is cancelled meanwhile.
 
     Raises:
         CancelledError: the caller was cancelled; `work` has finished all the same.

@@ -71,7 +71,7 @@ def read_request(body: JsonObject) -> DemoRequest:
 
 
 def _last_task(messages: list[JsonObject]) -> Task:
-    """Return the last prompt, a user message without tool results, and everything after it."""
+    """Return the last prompt (a user message without tool results) and everything after it."""
     task = Task()
     started = False
     calls: dict[str, Outcome] = {}

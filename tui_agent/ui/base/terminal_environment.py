@@ -1,4 +1,4 @@
-"""The terminal's wishes, the clock, and the working directory. Read once and passed down."""
+"""Facts from the app's environment: the terminal's preferences, the clock and the working directory."""
 
 import os
 import time
@@ -17,7 +17,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class TerminalEnvironment:
-    """Wishes of the terminal and the user."""
+    """Preferences of the terminal and the user."""
 
     no_color: bool = False
     """True for no colours (`NO_COLOR`, `TERM=dumb`)."""
@@ -27,7 +27,7 @@ class TerminalEnvironment:
 
     @classmethod
     def of_environment(cls, environment: Mapping[str, str], *, reduced_motion: bool = False) -> "TerminalEnvironment":
-        """Return the wishes of an environment; `reduced_motion` is the setting of that name."""
+        """Return the preferences in an environment; `reduced_motion` is the setting of that name."""
         dumb = environment.get("TERM") == "dumb"
         still = environment.get("TUI_AGENT_REDUCED_MOTION", "") not in ("", "0")
         return cls(no_color=bool(environment.get("NO_COLOR")) or dumb, reduced_motion=still or reduced_motion or dumb)

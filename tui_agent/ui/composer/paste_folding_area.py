@@ -73,7 +73,7 @@ class PasteFolder:
         self._pastes: dict[str, str] = {}
 
     def fold(self, text: str) -> str:
-        """Return the label of a long paste, or a short paste itself."""
+        """Return a label in place of a long paste; return a short paste unchanged."""
         lines = text.count("\n") + 1
         if lines < FOLDED_LINES and len(text) < FOLDED_CHARACTERS:
             return text

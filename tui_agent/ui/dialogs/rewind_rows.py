@@ -90,7 +90,7 @@ def state_row(plan: RewindPlan, scope: Scope, overwritten: AbstractSet[Path], wi
 
 
 def key_row(names: Sequence[str], counting: AbstractSet[str], width: int, choice: str = "") -> Line:
-    """Return the keys; those that do not count yet are dim, and `choice` replaces the text of the key for choosing."""
+    """Return the row of keys. Keys that do not work yet are dim; `choice` relabels the key that chooses."""
     entries = [(name, command(f"rewind.{name}")) for name in names]
     answers = [
         (entry.key_text, choice if choice and name == "choose" else entry.text, name in counting)

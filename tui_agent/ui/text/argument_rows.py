@@ -1,4 +1,4 @@
-"""Arguments of a call and the decision about it, exactly, as rows. Pure.
+"""The exact arguments of a call, and the decision about it, as rows. Pure.
 
 The approval dialog and the detail page share them, so that both show the same call in the same way.
 """
