@@ -39,6 +39,7 @@ class Module:
 
 
 @cache
+@cache
 def modules() -> dict[str, Module]:
     """Return every module of the package by name; a package's `__init__` has the package's name."""
     paths = {_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
@@ -65,6 +66,7 @@ def import_levels(members: dict[str, Module]) -> int:
     return max((level(name) for name in members), default=0)
 
 
+@cache
 def importers() -> Counter[str]:
     """Return the number of modules that import each module; re-exports of a package's `__init__` do not count."""
     return Counter(target for module in modules().values() if not _is_face(module.name) for target in module.imports)

@@ -229,7 +229,7 @@ def test_a_daemon_of_a_killed_program_is_found_too(machine: UserMachine) -> None
         again = machine.run("sessions", "end-processes", "mine")
 
     assert (ended.returncode, f"(pid {pid})" in ended.stdout) == (0, True)
-    assert (again.returncode, again.stdout) == (0, "nothing of this session is running\n")
+    assert (again.returncode, again.stdout) == (0, "no command of this session is running\n")
     assert living_in(machine.work) == []
 
 
@@ -265,7 +265,7 @@ def test_a_process_with_a_reused_id_is_left_alone(machine: UserMachine) -> None:
             ended = machine.run("sessions", "end-processes", "mine")
 
             assert (done.returncode, "Still running" in done.stderr) == (0, False)
-            assert ended.stdout == "nothing of this session is running\n"
+            assert ended.stdout == "no command of this session is running\n"
             assert psutil.Process(innocent.pid).is_running()
         finally:
             innocent.kill()
@@ -286,7 +286,7 @@ def test_the_commands_of_a_session_that_is_open_are_not_offered(machine: UserMac
         looked = machine.run("-p", "look", "--resume", "mine", "--no-session", *ALLOWED, variables=server.environment)
 
         assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
-        assert ended.stdout == "nothing of this session is running\n"
+        assert ended.stdout == "no command of this session is running\n"
         assert (looked.returncode, "Still running" in looked.stderr) == (0, False)
         assert os.path.exists(f"/proc/{app.process.pid}")
         assert len(sleeping(machine)) == 2

@@ -1,6 +1,7 @@
 """Applies settings as soon as their files change; rules apply also to calls that wait for an approval."""
 
 import asyncio
+import errno
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
@@ -70,7 +71,10 @@ class LiveSettings:
 
     async def read_again(self) -> None:
         """Apply the settings if the files have changed; if they are wrong, publish a warning and change nothing."""
-        contents = tuple([await _content(file) for file in self._files])
+        try:
+            contents = tuple([await _content(file) for file in self._files])
+        except OSError:
+            return  # No descriptor is free. The next check reads the files again.
         if contents == self._contents:
             return
         self._contents = contents
@@ -124,5 +128,7 @@ class LiveSettings:
 async def _content(file: Path) -> bytes | None:
     try:
         return await read_regular_file_async(str(file))
-    except OSError:
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            raise
         return None

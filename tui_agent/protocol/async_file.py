@@ -26,8 +26,8 @@ async def open_for_reading(path: str, opener: Opener) -> AsyncGenerator["AsyncBu
     Raises:
         Exception: anything that `opener` raises.
     """
-    import aiofiles  # Late: loading it takes 5 ms, which the start of the program does not need.
-
+    # In a thread: an import waits while another thread imports, and the event loop must not.
+    aiofiles = _loaded[0] if _loaded else await asyncio.to_thread(_load)
     thread = _FileThread()
     try:
         yield await aiofiles.open(path, "rb", opener=opener, executor=thread)
@@ -39,6 +39,17 @@ async def open_for_reading(path: str, opener: Opener) -> AsyncGenerator["AsyncBu
         raise
     else:
         await asyncio.shield(asyncio.wrap_future(thread.close_file()))
+
+
+_loaded: list[Any] = []
+"""The module `aiofiles` once it is loaded, which takes 5 ms that the start of the program does not need."""
+
+
+def _load() -> Any:
+    import aiofiles
+
+    _loaded[:] = [aiofiles]
+    return aiofiles
 
 
 class _FileThread(ThreadPoolExecutor):
