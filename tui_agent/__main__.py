@@ -36,7 +36,7 @@ def main() -> None:
 def run_program(arguments: list[str]) -> int:
     """Load the command line and run it; return the exit code."""
     # Imported here so that `main` reports a shortage that the import meets.
-    from tui_agent.cli.program import run_program as run
+    from tui_agent.cli.command_line import run_program as run
 
     return run(arguments)
 

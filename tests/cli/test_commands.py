@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.doctor import examine
-from tui_agent.cli.program import run_program
+from tui_agent.cli.command_line import run_program
+from tui_agent.cli.subcommands.doctor import examine
 
 
 def out_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.program import run_program
+from tui_agent.cli.command_line import run_program
 from tui_agent.settings import Locations
 
 INPUT = '{"command":"ls"}'

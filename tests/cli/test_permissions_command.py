@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.program import run_program
+from tui_agent.cli.command_line import run_program
 
 pytestmark = pytest.mark.slow
 

@@ -34,16 +34,16 @@ from tui_agent.settings import LoadedSettings, Locations, RuleSetting, Settings
 from tui_agent.tools import Sandbox
 from tui_agent.tools.content_store import ContentStore
 
+from .built_in_tools import build_policy, build_sandbox, built_in_tools, parse_rules
 from .controlling_terminal import say_error
 from .effective_settings import Credentials, prepare_settings, wrong_theme_setting
-from .hooks_command import command_hooks
 from .launch_options import LaunchOptions
 from .leftover_commands import LeftoverCommands, adopt_orphans
 from .log_file import log_loop_stalls
 from .project_trust import FolderTrust, folder_trust
 from .resume import open_session, restore_grants, usage_of
-from .rules_and_tools import build_policy, build_sandbox, built_in_tools, parse_rules
 from .session_facts import session_facts
+from .subcommands.hooks_command import command_hooks
 
 if TYPE_CHECKING:
     # Imported at run time only by a program that records.

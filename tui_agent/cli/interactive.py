@@ -73,7 +73,7 @@ def _check_options(options: LaunchOptions, locations: Locations, loaded: LoadedS
     if not options.demo:
         Credentials.require(os.environ, loaded.settings.base_url)
     if options.rules:
-        from .rules_and_tools import parse_rules
+        from .built_in_tools import parse_rules
 
         parse_rules(loaded.rules)
     if options.session_id is not None:

@@ -17,7 +17,7 @@ from tui_agent.tools import BUILT_IN_TOOLS, Sandbox, Workspace, default_tools
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.spool_file import SESSION_SPOOL_LIMIT
 
-from .rule_store import RuleStore
+from .permission_rules import RuleStore
 
 if TYPE_CHECKING:
     # The commands that check calls run without the agent.

@@ -24,12 +24,12 @@ USAGE_ERROR = 2
 INTERRUPTED = 130
 
 _COMMANDS = {
-    "config": ".config_command",
-    "doctor": ".doctor",
-    "hooks": ".hooks_command",
-    "permissions": ".permissions_command",
-    "sessions": ".sessions_command",
-    "tools": ".tools_command",
+    "config": ".subcommands.config_command",
+    "doctor": ".subcommands.doctor",
+    "hooks": ".subcommands.hooks_command",
+    "permissions": ".subcommands.permissions_command",
+    "sessions": ".subcommands.sessions_command",
+    "tools": ".subcommands.tools_command",
 }
 """Modules of the commands that are imported on use."""
 

@@ -7,16 +7,15 @@ from datetime import datetime
 import click
 
 from tui_agent.agent.report_text import report_text
+from tui_agent.cli.controlling_terminal import say, say_error, say_json, say_json_line
+from tui_agent.cli.launch_options import OneOf
+from tui_agent.cli.leftover_commands import end_all, find_running_commands
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
 from tui_agent.session.journal import with_journal_lock
 from tui_agent.settings import Locations
-
-from .controlling_terminal import say, say_error, say_json, say_json_line
-from .launch_options import OneOf
-from .leftover_commands import end_all, find_running_commands
 
 TITLE_WIDTH = 60
 

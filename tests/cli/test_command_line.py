@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent import __version__
-from tui_agent.cli.program import run_program
+from tui_agent.cli.command_line import run_program
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -126,7 +126,7 @@ def test_version_and_help_are_on_stdout(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["tools", "list"], ["config", "show"]])
 def test_light_commands_load_neither_screen_nor_sdk(arguments: list[str], tmp_path: Path) -> None:
     script = (
-        "import sys; from tui_agent.cli.program import run_program; "
+        "import sys; from tui_agent.cli.command_line import run_program; "
         f"code = run_program({arguments!r}); "
         "print(sorted({'textual', 'anthropic'} & set(sys.modules)), file=sys.stderr); sys.exit(code)"
     )

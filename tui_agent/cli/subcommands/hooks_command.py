@@ -11,6 +11,9 @@ from typing import get_args
 import click
 
 from tui_agent.agent.agent_tool import AGENT_SPEC
+from tui_agent.cli.built_in_tools import built_in_tools
+from tui_agent.cli.controlling_terminal import say
+from tui_agent.cli.launch_options import OneOf
 from tui_agent.execution import HookBus, ProcessHook
 from tui_agent.execution.hook_dispatch import ask_after_tool, ask_before_tool, observe_end
 from tui_agent.execution.process_hook import ProcessHookEvent
@@ -20,10 +23,6 @@ from tui_agent.protocol.messages import JsonObject, ToolCall, is_object
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.settings import HookSettings, Locations, Settings, load_settings
 from tui_agent.tools.child_environment import child_environment
-
-from .controlling_terminal import say
-from .launch_options import OneOf
-from .rules_and_tools import built_in_tools
 
 HOOK_FAILED = 1
 """Exit code if a command failed."""

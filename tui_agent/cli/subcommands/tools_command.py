@@ -5,9 +5,8 @@ from pathlib import Path
 import click
 
 from tui_agent.agent.agent_tool import AGENT_SPEC
-
-from .controlling_terminal import say, say_json
-from .rules_and_tools import built_in_tools
+from tui_agent.cli.built_in_tools import built_in_tools
+from tui_agent.cli.controlling_terminal import say, say_json
 
 
 @click.group()

@@ -12,15 +12,14 @@ from typing import Literal
 import click
 
 from tui_agent import __version__
+from tui_agent.cli.controlling_terminal import say
+from tui_agent.cli.effective_settings import Credentials
+from tui_agent.cli.project_trust import folder_trust, trust_for
+from tui_agent.cli.shortage import memory_problem
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import LoadedSettings, Locations, Settings, load_settings
 from tui_agent.tools import sandbox_problem
 from tui_agent.tools.command_launcher import launcher_problem
-
-from .controlling_terminal import say
-from .effective_settings import Credentials
-from .project_trust import folder_trust, trust_for
-from .shortage import memory_problem
 
 _SIGNS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
 
