@@ -11,11 +11,11 @@ from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
 
 from .build_engine import open_engine
-from .built_in_tools import RuleImpact
 from .effective_settings import prepare_settings
 from .launch_options import LaunchOptions
 from .live_settings import with_live_settings
 from .log_file import log_to_file
+from .permission_rules import RuleImpact
 from .recordings import open_recording_writer, recording_header, warn_of_broken_recording
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from tui_agent.protocol.regular_file import read_regular_file_async
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, RuleSetting, Settings, value_of
 
 from .build_engine import ONLY_AT_START, Engine, apply_settings
-from .built_in_tools import parse_rules
 from .effective_settings import load_effective_settings
 from .launch_options import LaunchOptions
+from .permission_rules import parse_rules
 
 T = TypeVar("T")
 

@@ -1,23 +1,87 @@
-"""Adds the user's rules to a settings file, and leaves the rest of the file as it is."""
+"""Permission rules: parsed from the settings, applied by the policy, stored and explained for the approval dialog."""
 
 import fcntl
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Array, InlineTable, Table
 
-from tui_agent.permissions import Rule
+from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.messages import AssistantMessage, ToolCall
 from tui_agent.protocol.permissions import GrantScope
 from tui_agent.protocol.regular_file import parse_toml, read_regular_file
-from tui_agent.settings import PROJECT_FILE, Locations
+from tui_agent.protocol.tool import Tool
+from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations, RuleSetting
+from tui_agent.tools import BUILT_IN_TOOLS, Sandbox
 from tui_agent.tools.atomic_write import write_atomically
 
+from .built_in_tools import sandbox_note, tool_finder
 from .project_trust import TrustStore
+
+if TYPE_CHECKING:
+    # The commands that check calls run without the agent.
+    from tui_agent.agent import AgentLoop
+
+MAX_CALLS_CHECKED = 200
+"""Most calls, the newest ones, that `RuleImpact` checks while the user waits."""
+
+RULE_TOOL_NAMES = (*BUILT_IN_TOOLS, "agent", "fetch")
+"""Tools that rules may name: built-in ones, sub-agents, and `fetch`, whose rules may exist before the tool does."""
+
+
+def parse_rules(rules: Sequence[RuleSetting]) -> list[list[Rule]]:
+    """Return the rules of each settings layer, in order.
+
+    Raises:
+        ConfigurationError: a rule cannot be parsed, or names an unknown tool; the message has the rule and its origin.
+    """
+    layers: dict[str, list[Rule]] = {}
+    for rule in rules:
+        parsed = Rule.parse(rule.verdict, rule.text, rule.origin)
+        parsed.require_tool(RULE_TOOL_NAMES)
+        layers.setdefault(rule.layer, []).append(parsed)
+    return list(layers.values())
+
+
+def build_policy(
+    loaded: LoadedSettings,
+    layers: Sequence[Sequence[Rule]],
+    root: Path,
+    locations: Locations,
+    archive: Path,
+    *,
+    sandbox: Sandbox | None = None,
+    is_trusted: bool,
+) -> PermissionPolicy:
+    """Return the policy that the settings ask for.
+
+    Args:
+        loaded: the settings.
+        layers: their rules, from `parse_rules`.
+        root: the workspace.
+        locations: tui-agent's own directories, which calls must not touch.
+        archive: directory of saved tool output, which calls may read.
+        sandbox: sandbox of shell commands.
+        is_trusted: True if the user trusts everything that the workspace brings.
+    """
+    chosen = loaded.settings.permissions
+    return PermissionPolicy(
+        root,
+        layers=layers,
+        mode=chosen.mode,
+        resolution=chosen.rule_resolution,
+        private_paths=(locations.config_dir, locations.state_dir),
+        readable_paths=(archive,),
+        store_grant=RuleStore(locations, root).store,
+        is_trusted=is_trusted,
+        command_note=sandbox_note(sandbox),
+    )
 
 
 class RuleStore:
@@ -99,6 +163,38 @@ def with_rule(text: str, rule: Rule) -> str:
         raise ConfigurationError(f"the settings are not valid TOML; the rule was not stored: {error}") from error
 
 
+class RuleImpact:
+    """Effects of a rule that the approval dialog offers; implements `ui.approval.rule_offer.GrantFacts`."""
+
+    def __init__(self, loop: "AgentLoop", policy: PermissionPolicy, locations: Locations, root: Path) -> None:
+        self._loop = loop
+        self._policy = policy
+        self._store = RuleStore(locations, root)
+        self._find = tool_finder(root)
+
+    def file_of(self, scope: GrantScope) -> str | None:
+        """Return the file that stores rules of a scope; None if they are not stored."""
+        path = self._store.file_of(scope)
+        return None if path is None else str(path)
+
+    def answered(self, rule: str, but_call: str) -> Sequence[str]:
+        """Return the calls of this session that need an approval and would run without one under the rule."""
+        lines = rule.splitlines()
+        messages = [message for message in self._loop.history.messages() if isinstance(message, AssistantMessage)]
+        calls = [call for message in messages for call in message.tool_calls if call.id != but_call]
+        return [
+            _describe(call)
+            for call in calls[-MAX_CALLS_CHECKED:]
+            if self._is_answered(lines, call, self._find(call.name))
+        ]
+
+    def _is_answered(self, lines: Sequence[str], call: ToolCall, tool: Tool | None) -> bool:
+        if tool is None or call.malformed is not None:
+            return False
+        asks = self._policy.check(tool, call.arguments).decision == "ask"
+        return asks and self._policy.passes_with(lines, tool, call.arguments)
+
+
 @contextmanager
 def _directory_lock(directory: Path) -> Generator[None]:
     """Keep other tui-agent processes from changing files of the directory at the same time."""
@@ -108,3 +204,9 @@ def _directory_lock(directory: Path) -> Generator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _describe(call: ToolCall) -> str:
+    """Return the call's tool and its first text argument."""
+    argument = next((value for value in call.arguments.values() if isinstance(value, str)), "")
+    return f"{call.name}  {argument}"

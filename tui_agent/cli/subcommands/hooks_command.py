@@ -4,7 +4,6 @@ import asyncio
 import difflib
 import json
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import get_args
 
@@ -13,8 +12,8 @@ import click
 from tui_agent.agent.agent_tool import AGENT_SPEC
 from tui_agent.cli.built_in_tools import built_in_tools
 from tui_agent.cli.controlling_terminal import say
+from tui_agent.cli.hook_commands import command_hooks
 from tui_agent.cli.launch_options import OneOf
-from tui_agent.execution import HookBus, ProcessHook
 from tui_agent.execution.hook_dispatch import ask_after_tool, ask_before_tool, observe_end
 from tui_agent.execution.process_hook import ProcessHookEvent
 from tui_agent.protocol.bus import EventBus
@@ -22,20 +21,9 @@ from tui_agent.protocol.events import AgentEvent, HookEnded, HookFailed, ToolEnd
 from tui_agent.protocol.messages import JsonObject, ToolCall, is_object
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.settings import HookSettings, Locations, Settings, load_settings
-from tui_agent.tools.child_environment import child_environment
 
 HOOK_FAILED = 1
 """Exit code if a command failed."""
-
-
-def command_hooks(hooks: Iterable[HookSettings], working_dir: Path) -> HookBus:
-    """Return a bus with these hook commands. Their environment contains no secrets."""
-    bus = HookBus()
-    environment = child_environment(os.environ)
-    for hook in hooks:
-        command = ProcessHook(hook.command, working_dir, environment, hook.timeout, hook.strict)
-        command.add_to(bus, hook.on)
-    return bus
 
 
 @click.group()
