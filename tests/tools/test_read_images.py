@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.tools.image_file import image_block, image_type
+from tui_agent.tools.read_tool import image_block, image_type
 
 KINDS = [
     ("PNG", {}),
