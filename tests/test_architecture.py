@@ -285,7 +285,7 @@ READS_WITHOUT_BLOCKING = {
 
 BLOCKS = {
     "tui_agent.tools.pinned_directory.open_regular_file": {
-        "tools.content_search",
+        "tools.search.content_search",
         "tools.file_states",
         "tools.grep_tool",
     }

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.tools import grep_tool as module
-from tui_agent.tools.content_search import FileHits
 from tui_agent.tools.grep_tool import SHOWN_CHARACTERS, SHOWN_WIDTH, matching_lines
 from tui_agent.tools.pinned_directory import ResolvedPath
+from tui_agent.tools.search.content_search import FileHits
 from tui_agent.tools.workspace import Workspace
 
 

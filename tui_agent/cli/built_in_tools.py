@@ -11,7 +11,7 @@ from tui_agent.protocol.tool import Tool
 from tui_agent.settings import Locations, Settings
 from tui_agent.tools import Sandbox, Workspace, default_tools
 from tui_agent.tools.content_store import ContentStore
-from tui_agent.tools.spool_file import SESSION_SPOOL_LIMIT
+from tui_agent.tools.processes.spool_file import SESSION_SPOOL_LIMIT
 
 
 def built_in_tools(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tui_agent.execution import HookBus, ProcessHook
 from tui_agent.settings import HookSettings
-from tui_agent.tools.child_environment import child_environment
+from tui_agent.tools.processes.child_environment import child_environment
 
 
 def command_hooks(hooks: Iterable[HookSettings], working_dir: Path) -> HookBus:

@@ -12,13 +12,13 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
 
-from .content_search import FileHits, SearchResult, search_contents
 from .file_errors import missing_file_error, os_errors_as
-from .file_listing import FileListing, list_files
-from .glob_pattern import GlobPattern
 from .line_pages import Line, LineRequest, read_lines_blocking
 from .pinned_directory import ResolvedPath, open_file, open_regular_file
-from .search_engine import SearchMode, SearchRequest, find_ripgrep
+from .search.content_search import FileHits, SearchResult, search_contents
+from .search.file_listing import FileListing, list_files
+from .search.glob_pattern import GlobPattern
+from .search.search_engine import SearchMode, SearchRequest, find_ripgrep
 from .text_format import printable
 from .typed_tool import Arguments, PathText, TypedTool, WordText
 from .workspace import Workspace

@@ -19,7 +19,7 @@ from tui_agent.cli.shortage import memory_problem
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import LoadedSettings, Locations, Settings, load_settings
 from tui_agent.tools import sandbox_problem
-from tui_agent.tools.command_launcher import launcher_problem
+from tui_agent.tools.processes.command_launcher import launcher_problem
 
 _SIGNS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from tui_agent.protocol.errors import ToolError
-
-from .pinned_directory import ResolvedPath, open_regular_file_at, pinned_directory
+from tui_agent.tools.pinned_directory import ResolvedPath, open_regular_file_at, pinned_directory
 
 GIT_NAME = ".git"
 """Name of git's own directory, or of the file that points to it; never searched."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.tools.programs import find_program
+from tui_agent.tools.processes.programs import find_program
 
 
 def program(directory: Path, name: str = "rg") -> Path:

@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from tests.tools.calls import eventually
-from tui_agent.tools import process_tree
-from tui_agent.tools.process_tree import TreeMark, end_tree
+from tui_agent.tools.processes import process_tree
+from tui_agent.tools.processes.process_tree import TreeMark, end_tree
 
 
 def start(script: str, mark: TreeMark) -> "subprocess.Popen[bytes]":

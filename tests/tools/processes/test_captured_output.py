@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tui_agent.tools import captured_output
-from tui_agent.tools.captured_output import (
+from tui_agent.tools.processes import captured_output
+from tui_agent.tools.processes.captured_output import (
     HEAD_SIZE,
     LIVE_SIZE,
     LIVE_WHOLE,
@@ -15,7 +15,7 @@ from tui_agent.tools.captured_output import (
     CapturedOutput,
     is_binary_output,
 )
-from tui_agent.tools.spool_file import SpoolFile
+from tui_agent.tools.processes.spool_file import SpoolFile
 from tui_agent.tools.workspace import Workspace
 
 

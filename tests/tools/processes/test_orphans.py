@@ -13,10 +13,10 @@ import pytest
 
 from tests.tools.calls import eventually
 from tests.tools.daemons import daemon, living_in, pid_of, until_there
-from tests.tools.test_process import command, kept, lives, pid_from, run
+from tests.tools.processes.test_process import command, kept, lives, pid_from, run
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.tools import orphans
-from tui_agent.tools.orphans import (
+from tui_agent.tools.processes import orphans
+from tui_agent.tools.processes.orphans import (
     become_subreaper,
     call_running,
     is_subreaper,
@@ -26,7 +26,7 @@ from tui_agent.tools.orphans import (
     set_locks_limit,
     unclaimed_orphans,
 )
-from tui_agent.tools.process import run_process
+from tui_agent.tools.processes.process import run_process
 
 NO_MARK = "ulimit -S -x unlimited;"
 """Script that removes the mark, as `su` does when it sets the limits of a user."""
@@ -183,7 +183,7 @@ def test_a_kernel_that_refuses_the_subreaper_is_handled(monkeypatch: pytest.Monk
 
 @pytest.mark.slow
 def test_without_a_mark_there_is_no_subreaper() -> None:
-    program = "from tui_agent.tools.orphans import *; print(become_subreaper(), is_subreaper())"
+    program = "from tui_agent.tools.processes.orphans import *; print(become_subreaper(), is_subreaper())"
 
     done = subprocess.run(
         ["bash", "-c", 'ulimit -x 100; exec "$@"', "bash", sys.executable, "-c", program],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.tools.child_environment import child_environment, read_only_environment
+from tui_agent.tools.processes.child_environment import child_environment, read_only_environment
 
 STEERING = (
     "RIPGREP_CONFIG_PATH",

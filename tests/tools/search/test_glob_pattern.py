@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.tools.glob_pattern import GlobPattern
+from tui_agent.tools.search.glob_pattern import GlobPattern
 
 FITS = [
     ("*.py", "a.py", True),

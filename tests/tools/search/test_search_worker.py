@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.tools import search_worker
+from tui_agent.tools.search import search_worker
 
 OPTIONS = {"pattern": "foo", "mode": "files_with_matches", "ignore_case": False, "limit": 100}
 

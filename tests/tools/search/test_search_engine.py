@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.test_programs import program
+from tests.tools.processes.test_programs import program
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.tools.content_search import FileHits, search_contents
 from tui_agent.tools.pinned_directory import ResolvedPath
-from tui_agent.tools.search_engine import Ripgrep, SearchMode, SearchRequest, find_ripgrep
+from tui_agent.tools.search.content_search import FileHits, search_contents
+from tui_agent.tools.search.search_engine import Ripgrep, SearchMode, SearchRequest, find_ripgrep
 
 FILES: dict[str, bytes] = {
     "a.py": b"import os\nprint('foo')\n\nfoo = 1\nFOO = 2\n",

@@ -18,13 +18,13 @@ from typing import Any, Literal
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.tool import StartedProcess
+from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
 from .command_launcher import wrap_argv
 from .orphans import call_running, unclaimed_orphans
 from .output_pump import OutputPump, Sink
 from .process_record import record_of
 from .process_tree import TreeMark, end_tree
-from .shielded_thread import run_shielded_in_thread
 
 GRACE = 0.8
 """Seconds between TERM and KILL; with the times below, a result arrives well within its time limit plus 2 s."""

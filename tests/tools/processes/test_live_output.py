@@ -2,9 +2,9 @@
 
 import asyncio
 
-from tui_agent.tools.captured_output import LIVE_SIZE, CapturedOutput
-from tui_agent.tools.live_output import FLUSH_INTERVAL, LiveOutput
-from tui_agent.tools.spool_file import SpoolFile
+from tui_agent.tools.processes.captured_output import LIVE_SIZE, CapturedOutput
+from tui_agent.tools.processes.live_output import FLUSH_INTERVAL, LiveOutput
+from tui_agent.tools.processes.spool_file import SpoolFile
 from tui_agent.tools.workspace import Workspace
 
 

@@ -15,9 +15,9 @@ from tests.tools.calls import eventually
 from tests.tools.daemons import DAEMONS, daemon, living_in, pid_of, until_there
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.tool import StartedProcess
-from tui_agent.tools import process
-from tui_agent.tools.file_listing import BoundedBytes
-from tui_agent.tools.process import ProcessOutcome, ProcessSpec, run_process
+from tui_agent.tools.processes import process
+from tui_agent.tools.processes.process import ProcessOutcome, ProcessSpec, run_process
+from tui_agent.tools.search.file_listing import BoundedBytes
 
 BUSY = 20.0
 """Seconds that a busy machine may take for immediate things; things the code must not wait for take longer."""

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
+from tui_agent.tools.pinned_directory import ResolvedPath, open_regular_file, pinned_cwd
+from tui_agent.tools.processes.child_environment import child_environment
+from tui_agent.tools.processes.process import ProcessSpec, run_process
+from tui_agent.tools.text_format import is_binary
 
-from .child_environment import child_environment
 from .file_listing import BoundedBytes
-from .pinned_directory import ResolvedPath, open_regular_file, pinned_cwd
-from .process import ProcessSpec, run_process
 from .search_engine import PythonSearch, Ripgrep, SearchEngine, SearchMode, SearchRequest
-from .text_format import is_binary
 
 SEARCH_TIME = 15.0
 """Seconds a search may take; after that, the matches so far are the result."""

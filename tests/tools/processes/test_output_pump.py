@@ -3,7 +3,7 @@
 import asyncio
 import os
 
-from tui_agent.tools.output_pump import NOTICE_INTERVAL, OutputPump
+from tui_agent.tools.processes.output_pump import NOTICE_INTERVAL, OutputPump
 
 
 class Kept:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.tools.spool_file import SpoolBudget, SpoolFile
+from tui_agent.tools.processes.spool_file import SpoolBudget, SpoolFile
 from tui_agent.tools.workspace import Workspace
 
 

@@ -14,10 +14,10 @@ from tests.support.examples import examples
 from tests.support.file_modes import enforce_file_modes
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
-from tui_agent.tools.file_listing import BoundedBytes, list_files, walk_files
-from tui_agent.tools.ignore_rules import SearchScope
 from tui_agent.tools.pinned_directory import ResolvedPath
-from tui_agent.tools.search_engine import Ripgrep
+from tui_agent.tools.search.file_listing import BoundedBytes, list_files, walk_files
+from tui_agent.tools.search.ignore_rules import SearchScope
+from tui_agent.tools.search.search_engine import Ripgrep
 
 PLACES = [
     "a.py",

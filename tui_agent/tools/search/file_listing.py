@@ -10,11 +10,11 @@ from pathlib import Path
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
+from tui_agent.tools.pinned_directory import ResolvedPath, pinned_below, pinned_cwd, pinned_directory, scan_directory
+from tui_agent.tools.processes.child_environment import child_environment
+from tui_agent.tools.processes.process import ProcessOutcome, ProcessSpec, run_process
 
-from .child_environment import child_environment
 from .ignore_rules import GIT_NAME, RULES_NAME, IgnoreRules, SearchScope
-from .pinned_directory import ResolvedPath, pinned_below, pinned_cwd, pinned_directory, scan_directory
-from .process import ProcessOutcome, ProcessSpec, run_process
 from .search_engine import Ripgrep
 
 LISTING_TIME = 10.0

@@ -10,11 +10,11 @@ import psutil
 import pytest
 
 from tests.tools.calls import eventually
-from tests.tools.test_process_tree import lives
+from tests.tools.processes.test_process_tree import lives
 from tui_agent.protocol.tool import StartedProcess
-from tui_agent.tools import process_record
-from tui_agent.tools.process_record import end_recorded, record_of, running_of
-from tui_agent.tools.process_tree import TreeMark
+from tui_agent.tools.processes import process_record
+from tui_agent.tools.processes.process_record import end_recorded, record_of, running_of
+from tui_agent.tools.processes.process_tree import TreeMark
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.tools.sandbox import PLACEHOLDER_MODE, placeholder_path, placeholders
+from tui_agent.tools.processes.sandbox import PLACEHOLDER_MODE, placeholder_path, placeholders
 
 
 def test_a_missing_directory_exists_while_it_is_needed(root: Path) -> None:

@@ -11,17 +11,17 @@ import psutil
 import pytest
 
 from tests.tools.calls import eventually
-from tui_agent.tools import command_launcher
-from tui_agent.tools.command_launcher import launcher_problem, wrap_argv
-from tui_agent.tools.process_tree import TreeMark
+from tui_agent.tools.processes import command_launcher
+from tui_agent.tools.processes.command_launcher import launcher_problem, wrap_argv
+from tui_agent.tools.processes.process_tree import TreeMark
 
 BASH = shutil.which("bash") or ""
 PROGRAM = """
 import asyncio, os, sys
 from pathlib import Path
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.tools.file_listing import BoundedBytes
-from tui_agent.tools.process import ProcessSpec, run_process
+from tui_agent.tools.search.file_listing import BoundedBytes
+from tui_agent.tools.processes.process import ProcessSpec, run_process
 
 argv = ("bash", "--noprofile", "--norc", "-c", "--", sys.argv[1])
 spec = ProcessSpec(argv, Path.cwd(), os.environ, None, is_command=True)

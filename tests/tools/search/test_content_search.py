@@ -7,10 +7,10 @@ import pytest
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
-from tui_agent.tools import content_search
-from tui_agent.tools.content_search import SearchResult, search_contents
 from tui_agent.tools.pinned_directory import ResolvedPath
-from tui_agent.tools.search_engine import Ripgrep, SearchMode, SearchRequest
+from tui_agent.tools.search import content_search
+from tui_agent.tools.search.content_search import SearchResult, search_contents
+from tui_agent.tools.search.search_engine import Ripgrep, SearchMode, SearchRequest
 
 
 def request(pattern: str = "foo", mode: SearchMode = "content", limit: int = 100) -> SearchRequest:

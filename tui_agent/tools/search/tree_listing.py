@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .child_environment import child_environment, read_only_environment
+from tui_agent.tools.pinned_directory import ResolvedPath
+from tui_agent.tools.processes.child_environment import child_environment, read_only_environment
+from tui_agent.tools.processes.programs import find_program
+
 from .file_listing import walk_files
 from .ignore_rules import SearchScope
-from .pinned_directory import ResolvedPath
-from .programs import find_program
 
 LISTING_SECONDS = 1.5
 """Most seconds for listing the names."""

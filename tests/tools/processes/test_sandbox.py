@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from tests.tools.calls import Recorded, call, details_of, eventually
-from tests.tools.test_process import lives
+from tests.tools.processes.test_process import lives
 from tui_agent.permissions.protected_tree import protected_tree
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool import ToolResult
-from tui_agent.tools import process
 from tui_agent.tools.bash_tool import BashTool
-from tui_agent.tools.sandbox import Sandbox, sandbox_problem
+from tui_agent.tools.processes import process
+from tui_agent.tools.processes.sandbox import Sandbox, sandbox_problem
 from tui_agent.tools.workspace import Workspace
 
 LASTING = f"sleep 1000.{os.getpid()}"

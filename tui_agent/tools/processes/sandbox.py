@@ -16,10 +16,10 @@ from functools import partial
 from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
+from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
 from .process import ProcessOutcome, ProcessSpec
 from .programs import find_program
-from .shielded_thread import run_shielded_in_thread
 
 HOW_TO_HELP = (
     "Install bubblewrap (its program is called bwrap) or allow it to create user namespaces; `tui-agent doctor` checks "
