@@ -1,13 +1,18 @@
 """The state of an agent between its runs: its parts, its conversation, and its usage."""
 
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tui_agent.context.history import ConversationHistory
-from tui_agent.execution import ApprovalGate, HookBus, ToolExecutor, ToolRegistry
+from tui_agent.context.layers import CONTEXT_LAYER, OUTPUT_LAYER, SYSTEM_LAYER, write_layer
+from tui_agent.context.registry import ContextRegistry
+from tui_agent.execution import ApprovalGate, HookBus, ToolExecutor, ToolLike, ToolRegistry
 from tui_agent.protocol.bus import EventBus, listener_warning
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.events import ContextUsage, MessageEnded, MessageStarted, UsageUpdated
+from tui_agent.protocol.events import ContextUsage, MessageEnded, MessageStarted, PermissionModeChanged, UsageUpdated
 from tui_agent.protocol.messages import (
     AssistantMessage,
     JsonObject,
@@ -20,6 +25,7 @@ from tui_agent.protocol.permissions import GrantScope, PermissionChecker, Permis
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.value_checks import expect_items
 
 from .approval_wait_clock import ApprovalWaitClock
 from .event_publisher import EventPublisher
@@ -27,6 +33,10 @@ from .guardrails import tool_lanes
 from .loop_config import AgentLoopConfig
 from .run_report import added_cost
 from .steering_queue import SteeringQueue
+from .system_prompt import environment_text
+
+OWNER = "agent-loop"
+"""Owner of the layers that the loop writes (S4-33)."""
 
 
 @dataclass(slots=True)
@@ -68,6 +78,26 @@ class AgentState:
                 usage=answer.usage if answer else None,
             )
         )
+
+    @contextmanager
+    def extra_tools(self, tools: Sequence[ToolLike]) -> Generator[None]:
+        """Add tools while the context is open (S4-41).
+
+        Raises:
+            ConfigurationError: one of them is not a tool, or has a name that is taken.
+        """
+        with ExitStack() as added:
+            for tool in expect_items("run(tools=…)", tools, None, "a list of tools and functions"):
+                added.callback(self.tools.remove, self.tools.add(tool).name)
+            yield
+
+    def set_mode(self, mode: PermissionMode, by: str) -> None:
+        """Change the permission mode, publish that, and judge the calls that wait for approval again."""
+        old = self.policy.mode
+        if mode is not old:
+            self.policy.set_mode(mode)
+            self.publisher.publish(PermissionModeChanged(old=old, new=mode, by=by))
+            self.gate.reconsider()
 
     async def flush_events(self) -> None:
         """Wait until everything that the next request contains is stored, so that the model never reads lost events."""
@@ -172,6 +202,7 @@ def make_agent(config: AgentLoopConfig) -> AgentState:
         agent=config.agent_id,
         before_effects=config.before_effects,
     )
+    _write_own_layers(config, history.registry)
     return AgentState(
         config=config,
         provider=config.provider,
@@ -185,3 +216,12 @@ def make_agent(config: AgentLoopConfig) -> AgentState:
         usage=config.usage,
         cost=config.cost,
     )
+
+
+def _write_own_layers(config: AgentLoopConfig, registry: ContextRegistry) -> None:
+    """Write the loop's own layers (S4-31); a system function is called when a run starts."""
+    if isinstance(config.system, str):
+        write_layer(registry, SYSTEM_LAYER, config.system, OWNER)
+    write_layer(registry, OUTPUT_LAYER, config.output.instructions if config.output else "", OWNER)
+    environment = environment_text(Path(config.workspace)) if config.workspace else ""
+    write_layer(registry, CONTEXT_LAYER, "\n\n".join(filter(None, (environment, config.context))), OWNER)

@@ -1,14 +1,15 @@
 """Changes to an agent's conversation between two runs: compaction, its undo, and rewind."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from tui_agent.context.guard import ContextGuard
+from tui_agent.context.guard import Compaction, ContextGuard
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import SessionRewound
 from tui_agent.protocol.messages import Message
 
 from .agent_state import AgentState
 from .compactor import compact_conversation, undo
+from .snapshot import PastCompaction
 
 
 class ConversationEditor:
@@ -16,6 +17,13 @@ class ConversationEditor:
 
     def __init__(self, agent: AgentState) -> None:
         self._agent = agent
+
+    def remember_compactions(self, past: Iterable[PastCompaction]) -> None:
+        """Make compactions of an earlier process undoable, if this agent has a context guard."""
+        guard = self._agent.config.guard
+        if guard is not None:
+            done = (Compaction(one.strategy, 0, 0, one.cut, one.removed, one.replacement) for one in past)
+            guard.remember(self._agent.history, done)
 
     async def compact(self, focus: str, *, repair: bool) -> bool:
         """Compact the conversation now; False if that failed, with the reason in `compaction.ended`.
