@@ -21,7 +21,13 @@ from tui_agent.protocol.messages import (
     Usage,
     now_ms,
 )
-from tui_agent.protocol.permissions import GrantScope, PermissionChecker, PermissionDecision, PermissionMode
+from tui_agent.protocol.permissions import (
+    ApprovalRequest,
+    GrantScope,
+    PermissionChecker,
+    PermissionDecision,
+    PermissionMode,
+)
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool import Tool
@@ -32,6 +38,7 @@ from .event_publisher import EventPublisher
 from .guardrails import tool_lanes
 from .loop_config import AgentLoopConfig
 from .run_report import added_cost
+from .snapshot import OpenCall
 from .steering_queue import SteeringQueue
 from .system_prompt import environment_text
 
@@ -56,9 +63,17 @@ class AgentState:
     """Tokens that this conversation has used."""
     cost: float | None
     """Dollars; None if no price is known."""
+    open_calls: dict[str, OpenCall]
+    """Calls of the last answer whose process ended before they had results, by id. The next run resumes them."""
     reports: list[AgentRunReport] = field(default_factory=list[AgentRunReport])
     metadata: JsonObject = field(default_factory=dict[str, object])
     created_at: int = field(default_factory=now_ms)
+
+    @property
+    def pending_calls(self) -> tuple[ApprovalRequest, ...]:
+        """Calls that wait for approval, now or since their process ended; those of sub-agents included."""
+        waiting = (call.request for call in self.open_calls.values() if call.request is not None)
+        return (*waiting, *self.gate.pending)
 
     def add_message(self, message: Message) -> None:
         """Publish a complete message and append it to the conversation."""
@@ -215,6 +230,7 @@ def make_agent(config: AgentLoopConfig) -> AgentState:
         executor=executor,
         usage=config.usage,
         cost=config.cost,
+        open_calls={call.call_id: call for call in config.open_calls},
     )
 
 

@@ -25,18 +25,18 @@ class ConversationEditor:
             done = (Compaction(one.strategy, 0, 0, one.cut, one.removed, one.replacement) for one in past)
             guard.remember(self._agent.history, done)
 
-    async def compact(self, focus: str, *, repair: bool) -> bool:
+    async def compact(self, focus: str) -> bool:
         """Compact the conversation now; False if that failed, with the reason in `compaction.ended`.
 
         Args:
             focus: what the summary must keep.
-            repair: True if calls without results are answered first; False while some of them still wait.
 
         Raises:
             ConfigurationError: this agent has no context guard.
         """
         guard = self._guard()
-        if repair:
+        # A repair would answer calls that still wait for approval.
+        if not self._agent.open_calls:
             self._agent.history.repair()
         return await compact_conversation(
             self._agent, guard, self._agent.spend, trigger="manual", forced=True, focus=focus
@@ -59,6 +59,7 @@ class ConversationEditor:
             event: the event to publish; the journal folds to the same conversation.
         """
         if event.conversation:
+            self._agent.open_calls = {}
             self._agent.history.go_back_to(messages)
             if self._agent.config.guard is not None:
                 self._agent.config.guard.forget_compactions(self._agent.history)

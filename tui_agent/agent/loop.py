@@ -45,7 +45,7 @@ from .current_run import CurrentRun
 from .loop_config import AgentLoopConfig, expect_provider
 from .run import AgentRun
 from .run_input import Trigger, UserInput, as_messages, as_user_message
-from .snapshot import AgentLoopSnapshot, OpenCall
+from .snapshot import AgentLoopSnapshot
 from .sub_agents import SubAgents
 
 
@@ -66,9 +66,8 @@ class AgentLoop:
         self._editor = ConversationEditor(agent)
         self._run = CurrentRun()
         self._sub_agents: SubAgents[AgentLoop] = SubAgents(agent, self._run)
-        self._open_calls: dict[str, OpenCall] = {call.call_id: call for call in config.open_calls}
         if config.checkpoint is not None:
-            agent.gate.on_request = self._save_checkpoint
+            agent.gate.on_request = lambda _: save_checkpoint(agent)
         model = agent.provider.model.name
         agent.publisher.publish(AgentCreated(model=model, tools=agent.tools.names, mode=agent.policy.mode))
         if agent.history.length:
@@ -136,8 +135,7 @@ class AgentLoop:
     @property
     def pending_calls(self) -> tuple[ApprovalRequest, ...]:
         """Calls that wait for approval, now or since the snapshot from which this agent was restored."""
-        waiting = (call.request for call in self._open_calls.values() if call.request is not None)
-        return (*waiting, *self._agent.gate.pending)
+        return self._agent.pending_calls
 
     @property
     def children(self) -> Mapping[str, "AgentLoop"]:
@@ -173,7 +171,7 @@ class AgentLoop:
         """
         await self._run.expect_none()
         expect_kind("run(cancellation=…)", cancellation, (CancellationToken, NoneType), "a CancellationToken or None")
-        messages, open_calls = as_messages(user_input), self._open_calls
+        messages, open_calls = as_messages(user_input), self._agent.open_calls
         if not messages and not self._agent.history.length and not self._agent.queue.waiting:
             raise ConfigurationError("there is nothing to run: no input, no queued message, no conversation")
         trigger = trigger or ("prompt" if messages else "resume" if open_calls else "continue")
@@ -182,7 +180,7 @@ class AgentLoop:
                 self._agent, messages, trigger, open_calls=open_calls, cancellation=cancellation, run_id=run_id
             )
             with self._run.hold(run):
-                self._open_calls = {}
+                self._agent.open_calls = {}
                 return await run.execute()
 
     async def run_command(
@@ -201,7 +199,7 @@ class AgentLoop:
             asyncio.CancelledError: the task was cancelled; the call has a result and `run.ended` was published.
         """
         await self._run.expect_none()
-        if self._open_calls:
+        if self._agent.open_calls:
             raise AlreadyRunningError
         call = ToolCall(id=new_id("call"), name=tool, arguments=arguments)
         with self._run.hold(CommandRun(self._agent, call, said, shared=shared)) as run:
@@ -239,7 +237,7 @@ class AgentLoop:
         """
         await self._run.expect_none()
         expect_kind("the decision", decision, ApprovalDecision, "an ApprovalDecision(decision=…)")
-        waiting = self._open_calls.get(call_id)
+        waiting = self._agent.open_calls.get(call_id)
         if waiting is None or waiting.request is None:
             text = f"No call {call_id} waits for an answer; nothing was done."
             self._agent.publisher.publish(Warned(code="unknown_pending_call", text=text, context={"call_id": call_id}))
@@ -390,7 +388,7 @@ class AgentLoop:
             ConfigurationError: this agent has no context guard.
         """
         await self._run.expect_none()
-        return await self._editor.compact(focus, repair=not self._open_calls)
+        return await self._editor.compact(focus)
 
     def undo_compaction(self) -> None:
         """Undo the last compaction; later messages stay.
@@ -414,15 +412,13 @@ class AgentLoop:
             AlreadyRunningError: a run is in progress.
         """
         self._run.refuse()
-        if event.conversation:
-            self._open_calls = {}
         self._editor.apply_rewind(messages, event)
 
     # --- snapshots ----------------------------------------------------------------------------------------------------
 
     def dump(self) -> AgentLoopSnapshot:
         """Return everything needed to restore this agent elsewhere, also in the middle of a run (S4-76)."""
-        return take_snapshot(self._agent, self.pending_calls)
+        return take_snapshot(self._agent)
 
     @classmethod
     def restore(cls, snapshot: AgentLoopSnapshot, config: AgentLoopConfig) -> Self:
@@ -434,19 +430,13 @@ class AgentLoop:
             ConfigurationError: an argument is of the wrong kind.
         """
         loop = cls.from_config(restored_config(snapshot, config))
-        loop._restore_state(snapshot)
+        restore_state(loop._agent, snapshot)
         return loop
 
     @classmethod
     def from_config(cls, config: AgentLoopConfig) -> Self:
         """Return an agent with this configuration."""
         return cls(config)
-
-    def _restore_state(self, snapshot: AgentLoopSnapshot) -> None:
-        self._open_calls = restore_state(self._agent, snapshot)
-
-    async def _save_checkpoint(self, request: ApprovalRequest) -> None:
-        await save_checkpoint(self._agent, self.dump())
 
     # --- sub-agents ---------------------------------------------------------------------------------------------------
 

@@ -35,7 +35,9 @@ _COMMANDS = {
     "sessions": ".subcommands.sessions_command",
     "tools": ".subcommands.tools_command",
 }
-"""Modules of the commands that are imported on use."""
+"""Modules of the sub-commands, imported on use."""
+
+_MODES = tuple(mode.value for mode in PermissionMode)
 
 _LONGEST_MESSAGE = 2_000
 """Most characters of an error message."""
@@ -44,11 +46,11 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """Errors of writing to standard output if it is full, broken or, for EBADF, closed from the start."""
 
 
+# --- the agent's own command ------------------------------------------------------------------------------------------
+
+
 def _option(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return click.option(*names, **settings)
-
-
-_MODES = tuple(mode.value for mode in PermissionMode)
 
 
 @click.command(name="run", hidden=True)
@@ -184,6 +186,9 @@ def _rules_of(values: dict[str, Any]) -> tuple[tuple[Verdict, str], ...]:
     """Return the rules, deny before ask before allow, so that the order of options never loosens a rule."""
     verdicts: tuple[Verdict, ...] = ("deny", "ask", "allow")
     return tuple((verdict, text) for verdict in verdicts for text in values[verdict])
+
+
+# --- the program ------------------------------------------------------------------------------------------------------
 
 
 class Program(click.Group):
