@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from tests.support.examples import DAILY, IS_CI
 from tests.support.terminal import Terminal
-from tui_agent.tools import bash_tool, tree_listing, tree_watch
+from tui_agent.tools import bash_tool, tree_watch
+from tui_agent.tools.search import tree_listing
 
 settings.register_profile(
     "ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True

@@ -285,9 +285,9 @@ READS_WITHOUT_BLOCKING = {
 
 BLOCKS = {
     "tui_agent.tools.pinned_directory.open_regular_file": {
-        "tools.content_search",
+        "tools.search.content_search",
         "tools.file_states",
-        "tools.matching_lines",
+        "tools.grep_tool",
     }
 }
 """Function that blocks, and the modules that call it: only in threads, for many files in one go."""

@@ -33,7 +33,7 @@ def main() -> None:
 def run_program(arguments: list[str]) -> int:
     """Load the command line and run it; return the exit code."""
     # Imported late, so that the hook reports a shortage that the import meets.
-    from tui_agent.cli.program import run_program as run
+    from tui_agent.cli.command_line import run_program as run
 
     return run(arguments)
 

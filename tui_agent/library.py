@@ -35,7 +35,7 @@ from tui_agent.agent import (
     RunReport,
     UserInput,
 )
-from tui_agent.agent.checkpoints import restored_config
+from tui_agent.agent.checkpoints import restore_state, restored_config
 from tui_agent.agent.loop_config import BeforeRequests, SystemText
 from tui_agent.agent.output_format import OutputT
 from tui_agent.agent.run_input import Trigger
@@ -198,7 +198,7 @@ class Agent(AgentLoop, Generic[OutputT]):
         config = config if snapshot is None else restored_config(snapshot, config)
         self._begin(config, owns_provider=isinstance(model, str))
         if snapshot is not None:
-            self._restore_state(snapshot)
+            restore_state(self._agent, snapshot)
 
     @classmethod
     def from_config(cls, config: AgentLoopConfig) -> Self:

@@ -12,7 +12,7 @@ DOORS = {"click.echo", "print", "sys.stdout.write", "sys.stderr.write", "click.s
 def test_commands_print_only_through_the_escaping_functions() -> None:
     past = [
         f"{file.name}:{node.lineno}"
-        for file in COMMANDS.glob("*.py")
+        for file in COMMANDS.rglob("*.py")
         if file.name != "controlling_terminal.py"
         for node in ast.walk(ast.parse(file.read_text("utf-8")))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in DOORS

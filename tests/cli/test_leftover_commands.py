@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
-from tests.tools.test_process_tree import lives
+from tests.tools.processes.test_process_tree import lives
 from tui_agent.cli.leftover_commands import NONE_RUNNING, LeftoverCommand, LeftoverCommands
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.session.stored_session import LostProcess
-from tui_agent.tools.process_record import record_of
-from tui_agent.tools.process_tree import TreeMark
+from tui_agent.tools.processes.process_record import record_of
+from tui_agent.tools.processes.process_tree import TreeMark
 
 Start = Callable[[str], LostProcess]
 

@@ -12,7 +12,7 @@ from tests.tools.calls import eventually
 from tests.tools.daemons import living_in
 from tui_agent.cli import leftover_commands
 from tui_agent.cli.leftover_commands import adopt_orphans
-from tui_agent.tools.orphans import is_subreaper, own_children
+from tui_agent.tools.processes.orphans import is_subreaper, own_children
 
 ORPHANS = 20
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.terminal import Terminal
-from tui_agent.cli.program import run_program
+from tui_agent.cli.command_line import run_program
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.recording import read_recording
 from tui_agent.ui.replay.replay_stage import Stage

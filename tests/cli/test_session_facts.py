@@ -16,10 +16,10 @@ from tests.support.messages_server import CallPart, ScriptedMessagesServer, Scri
 from tests.support.programs import path_without
 from tui_agent.cli import session_facts as module
 from tui_agent.cli.build_engine import open_engine
-from tui_agent.cli.rules_and_tools import built_in_tools
+from tui_agent.cli.built_in_tools import built_in_tools
 from tui_agent.cli.session_facts import CHANGES_SHOWN, FACTS_LENGTH, NAME_LENGTH, NAMES_SHOWN, session_facts
 from tui_agent.permissions import PermissionPolicy
-from tui_agent.tools import tree_listing
+from tui_agent.tools.search import tree_listing
 
 
 async def facts_of(root: Path, policy: PermissionPolicy | None = None, shell: str = "/usr/bin/zsh") -> str:

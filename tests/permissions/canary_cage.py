@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tui_agent.tools.child_environment import child_environment, read_only_environment
+from tui_agent.tools.processes.child_environment import child_environment, read_only_environment
 
 SECRET = "nobody-may-read-this"
 """Content of a file beside the workspace, `../secret.txt`."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.programs import development_program, path_with, path_without
-from tui_agent.tools.search_engine import Ripgrep, find_ripgrep
+from tui_agent.tools.search.search_engine import Ripgrep, find_ripgrep
 from tui_agent.tools.workspace import Workspace
 
 

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from tests.tools.calls import Recorded, call, details_of
-from tests.tools.test_process import lives, pid_from
+from tests.tools.processes.test_process import lives, pid_from
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
 from tui_agent.protocol.tool import CommandSubject, OutputUpdate, Preview, ToolUpdate

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.tools.search_engine import Ripgrep
+from tui_agent.tools.search.search_engine import Ripgrep
 
 from .file_races import RaceGround
 

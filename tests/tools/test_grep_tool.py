@@ -10,9 +10,9 @@ from tests.tools.calls import Recorded, call, details_of
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import InvalidArgumentsError, OperationCancelledError, ToolError
 from tui_agent.protocol.tool import Accesses, PathSubject
-from tui_agent.tools import file_listing
 from tui_agent.tools.grep_tool import GrepTool
-from tui_agent.tools.search_engine import Ripgrep
+from tui_agent.tools.search import file_listing
+from tui_agent.tools.search.search_engine import Ripgrep
 from tui_agent.tools.workspace import Workspace
 
 

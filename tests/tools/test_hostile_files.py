@@ -13,7 +13,7 @@ from tui_agent.tools.edit_tool import EditTool
 from tui_agent.tools.glob_tool import GlobTool
 from tui_agent.tools.grep_tool import GrepTool
 from tui_agent.tools.read_tool import ReadTool
-from tui_agent.tools.search_engine import Ripgrep
+from tui_agent.tools.search.search_engine import Ripgrep
 from tui_agent.tools.workspace import Workspace
 from tui_agent.tools.write_tool import WriteTool
 

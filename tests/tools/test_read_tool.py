@@ -10,13 +10,12 @@ import pytest
 
 from tests.support.file_modes import enforce_file_modes
 from tests.tools.calls import Recorded, call, details_of
-from tests.tools.test_image_file import image
+from tests.tools.test_read_images import image
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.protocol.messages import ImageBlock
 from tui_agent.protocol.tool import Accesses, PathSubject
-from tui_agent.tools.image_file import IMAGE_LIMIT
-from tui_agent.tools.read_tool import LINE_WIDTH, PAGE_CHARACTERS, PAGE_LINES, ReadTool
+from tui_agent.tools.read_tool import IMAGE_LIMIT, LINE_WIDTH, PAGE_CHARACTERS, PAGE_LINES, ReadTool
 from tui_agent.tools.workspace import Workspace
 
 

@@ -10,9 +10,10 @@ import pytest
 
 from tests.rewind.sessions import git_work_tree
 from tui_agent.protocol.events import FileState
-from tui_agent.tools import tree_listing, tree_watch
+from tui_agent.tools import tree_watch
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.file_states import TreeChange, content_of
+from tui_agent.tools.search import tree_listing
 from tui_agent.tools.tree_watch import MAX_SLOW_SNAPSHOTS, TreeWatch
 
 Changed = dict[str, tuple[bytes | None, bytes | None]]

@@ -1,13 +1,18 @@
 """The state of an agent between its runs: its parts, its conversation, and its usage."""
 
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tui_agent.context.history import ConversationHistory
-from tui_agent.execution import ApprovalGate, HookBus, ToolExecutor, ToolRegistry
+from tui_agent.context.layers import CONTEXT_LAYER, OUTPUT_LAYER, SYSTEM_LAYER, write_layer
+from tui_agent.context.registry import ContextRegistry
+from tui_agent.execution import ApprovalGate, HookBus, ToolExecutor, ToolLike, ToolRegistry
 from tui_agent.protocol.bus import EventBus, listener_warning
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.events import ContextUsage, MessageEnded, MessageStarted, UsageUpdated
+from tui_agent.protocol.events import ContextUsage, MessageEnded, MessageStarted, PermissionModeChanged, UsageUpdated
 from tui_agent.protocol.messages import (
     AssistantMessage,
     JsonObject,
@@ -16,17 +21,29 @@ from tui_agent.protocol.messages import (
     Usage,
     now_ms,
 )
-from tui_agent.protocol.permissions import GrantScope, PermissionChecker, PermissionDecision, PermissionMode
+from tui_agent.protocol.permissions import (
+    ApprovalRequest,
+    GrantScope,
+    PermissionChecker,
+    PermissionDecision,
+    PermissionMode,
+)
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.value_checks import expect_items
 
 from .approval_wait_clock import ApprovalWaitClock
 from .event_publisher import EventPublisher
 from .guardrails import tool_lanes
 from .loop_config import AgentLoopConfig
 from .run_report import added_cost
+from .snapshot import OpenCall
 from .steering_queue import SteeringQueue
+from .system_prompt import environment_text
+
+OWNER = "agent-loop"
+"""Owner of the layers that the loop writes (S4-33)."""
 
 
 @dataclass(slots=True)
@@ -46,9 +63,17 @@ class AgentState:
     """Tokens that this conversation has used."""
     cost: float | None
     """Dollars; None if no price is known."""
+    open_calls: dict[str, OpenCall]
+    """Calls of the last answer whose process ended before they had results, by id. The next run resumes them."""
     reports: list[AgentRunReport] = field(default_factory=list[AgentRunReport])
     metadata: JsonObject = field(default_factory=dict[str, object])
     created_at: int = field(default_factory=now_ms)
+
+    @property
+    def pending_calls(self) -> tuple[ApprovalRequest, ...]:
+        """Calls that wait for approval, now or since their process ended; those of sub-agents included."""
+        waiting = (call.request for call in self.open_calls.values() if call.request is not None)
+        return (*waiting, *self.gate.pending)
 
     def add_message(self, message: Message) -> None:
         """Publish a complete message and append it to the conversation."""
@@ -68,6 +93,26 @@ class AgentState:
                 usage=answer.usage if answer else None,
             )
         )
+
+    @contextmanager
+    def extra_tools(self, tools: Sequence[ToolLike]) -> Generator[None]:
+        """Add tools while the context is open (S4-41).
+
+        Raises:
+            ConfigurationError: one of them is not a tool, or has a name that is taken.
+        """
+        with ExitStack() as added:
+            for tool in expect_items("run(tools=…)", tools, None, "a list of tools and functions"):
+                added.callback(self.tools.remove, self.tools.add(tool).name)
+            yield
+
+    def set_mode(self, mode: PermissionMode, by: str) -> None:
+        """Change the permission mode, publish that, and judge the calls that wait for approval again."""
+        old = self.policy.mode
+        if mode is not old:
+            self.policy.set_mode(mode)
+            self.publisher.publish(PermissionModeChanged(old=old, new=mode, by=by))
+            self.gate.reconsider()
 
     async def flush_events(self) -> None:
         """Wait until everything that the next request contains is stored, so that the model never reads lost events."""
@@ -172,6 +217,7 @@ def make_agent(config: AgentLoopConfig) -> AgentState:
         agent=config.agent_id,
         before_effects=config.before_effects,
     )
+    _write_own_layers(config, history.registry)
     return AgentState(
         config=config,
         provider=config.provider,
@@ -184,4 +230,14 @@ def make_agent(config: AgentLoopConfig) -> AgentState:
         executor=executor,
         usage=config.usage,
         cost=config.cost,
+        open_calls={call.call_id: call for call in config.open_calls},
     )
+
+
+def _write_own_layers(config: AgentLoopConfig, registry: ContextRegistry) -> None:
+    """Write the loop's own layers (S4-31); a system function is called when a run starts."""
+    if isinstance(config.system, str):
+        write_layer(registry, SYSTEM_LAYER, config.system, OWNER)
+    write_layer(registry, OUTPUT_LAYER, config.output.instructions if config.output else "", OWNER)
+    environment = environment_text(Path(config.workspace)) if config.workspace else ""
+    write_layer(registry, CONTEXT_LAYER, "\n\n".join(filter(None, (environment, config.context))), OWNER)

@@ -1,13 +1,11 @@
 """Snapshots of an agent: taking one, storing one while a call waits for approval, and restoring one."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from tui_agent.context.history import ConversationHistory
 from tui_agent.context.layers import CONTEXT_LAYER, SYSTEM_LAYER, layer_text
 from tui_agent.protocol.events import CheckpointRestored, CheckpointSaved
 from tui_agent.protocol.messages import now_ms
-from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.value_checks import expect_kind
 
 from .agent_state import AgentState
@@ -15,13 +13,8 @@ from .loop_config import AgentLoopConfig
 from .snapshot import AgentLoopSnapshot, OpenCall, tool_warnings
 
 
-def take_snapshot(agent: AgentState, pending: Iterable[ApprovalRequest]) -> AgentLoopSnapshot:
-    """Return everything needed to restore this agent.
-
-    Args:
-        agent: the agent.
-        pending: requests of calls that wait for approval, those of sub-agents included.
-    """
+def take_snapshot(agent: AgentState) -> AgentLoopSnapshot:
+    """Return everything needed to restore this agent."""
     own = agent.config.agent_id
     return AgentLoopSnapshot(
         system=layer_text(agent.history.registry, SYSTEM_LAYER),
@@ -32,18 +25,18 @@ def take_snapshot(agent: AgentState, pending: Iterable[ApprovalRequest]) -> Agen
         metadata=dict(agent.metadata),
         created_at=agent.created_at,
         saved_at=now_ms(),
-        pending_tool_calls=tuple(request for request in pending if request.agent == own),
+        pending_tool_calls=tuple(request for request in agent.pending_calls if request.agent == own),
         waiting_messages=agent.queue.waiting,
         usage=agent.usage,
         cost=agent.cost,
     )
 
 
-async def save_checkpoint(agent: AgentState, snapshot: AgentLoopSnapshot) -> None:
+async def save_checkpoint(agent: AgentState) -> None:
     """Store a snapshot in the configured store, if there is one, and publish `checkpoint.saved` (S4-71)."""
     store = agent.config.checkpoint
     if store is not None:
-        key = _key_of(agent)
+        key, snapshot = _key_of(agent), take_snapshot(agent)
         await store.set(key, snapshot)
         pending = tuple(request.call_id for request in snapshot.pending_tool_calls)
         agent.publisher.publish(CheckpointSaved(key=key, pending=pending))
@@ -69,21 +62,16 @@ def restored_config(snapshot: AgentLoopSnapshot, config: AgentLoopConfig) -> Age
     )
 
 
-def restore_state(agent: AgentState, snapshot: AgentLoopSnapshot) -> dict[str, OpenCall]:
-    """Restore the parts of a snapshot that a configuration lacks, and report tools that were added or removed.
-
-    Returns:
-        The calls that waited for approval, by id.
-    """
+def restore_state(agent: AgentState, snapshot: AgentLoopSnapshot) -> None:
+    """Restore the parts of a snapshot that a configuration lacks, and report tools that were added or removed."""
     agent.reports.extend(snapshot.reports)
     agent.metadata.update(snapshot.metadata)
     agent.created_at = snapshot.created_at
     pending = (OpenCall(request.call_id, "not_started", request=request) for request in snapshot.pending_tool_calls)
-    open_calls = {call.call_id: call for call in pending}
+    agent.open_calls = {call.call_id: call for call in pending}
     for warning in tool_warnings(snapshot.tool_names, agent.tools.names):
         agent.publisher.publish(warning)
-    agent.publisher.publish(CheckpointRestored(key=_key_of(agent), pending=tuple(open_calls)))
-    return open_calls
+    agent.publisher.publish(CheckpointRestored(key=_key_of(agent), pending=tuple(agent.open_calls)))
 
 
 def _key_of(agent: AgentState) -> str:

@@ -1,14 +1,15 @@
 """Changes to an agent's conversation between two runs: compaction, its undo, and rewind."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from tui_agent.context.guard import ContextGuard
+from tui_agent.context.guard import Compaction, ContextGuard
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import SessionRewound
 from tui_agent.protocol.messages import Message
 
 from .agent_state import AgentState
 from .compactor import compact_conversation, undo
+from .snapshot import PastCompaction
 
 
 class ConversationEditor:
@@ -17,18 +18,25 @@ class ConversationEditor:
     def __init__(self, agent: AgentState) -> None:
         self._agent = agent
 
-    async def compact(self, focus: str, *, repair: bool) -> bool:
+    def remember_compactions(self, past: Iterable[PastCompaction]) -> None:
+        """Make compactions of an earlier process undoable, if this agent has a context guard."""
+        guard = self._agent.config.guard
+        if guard is not None:
+            done = (Compaction(one.strategy, 0, 0, one.cut, one.removed, one.replacement) for one in past)
+            guard.remember(self._agent.history, done)
+
+    async def compact(self, focus: str) -> bool:
         """Compact the conversation now; False if that failed, with the reason in `compaction.ended`.
 
         Args:
             focus: what the summary must keep.
-            repair: True if calls without results are answered first; False while some of them still wait.
 
         Raises:
             ConfigurationError: this agent has no context guard.
         """
         guard = self._guard()
-        if repair:
+        # A repair would answer calls that still wait for approval.
+        if not self._agent.open_calls:
             self._agent.history.repair()
         return await compact_conversation(
             self._agent, guard, self._agent.spend, trigger="manual", forced=True, focus=focus
@@ -51,6 +59,7 @@ class ConversationEditor:
             event: the event to publish; the journal folds to the same conversation.
         """
         if event.conversation:
+            self._agent.open_calls = {}
             self._agent.history.go_back_to(messages)
             if self._agent.config.guard is not None:
                 self._agent.config.guard.forget_compactions(self._agent.history)

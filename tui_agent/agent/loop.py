@@ -3,30 +3,24 @@
 `run` handles one input; everything else may be called while it runs. All of it happens on one event loop.
 """
 
-import asyncio
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import NoneType
 from typing import Literal, Self
 
 from tui_agent.context.breakdown import ContextBreakdown, measure_context
-from tui_agent.context.guard import Compaction
 from tui_agent.context.history import ConversationHistory
-from tui_agent.context.layers import CONTEXT_LAYER, OUTPUT_LAYER, SYSTEM_LAYER, write_layer
 from tui_agent.execution import ApprovalGate, ExecutionOptions, ToolLike
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
-from tui_agent.protocol.events import AgentCreated, AgentDestroyed, PermissionModeChanged, SessionRewound, Warned
+from tui_agent.protocol.events import AgentCreated, AgentDestroyed, SessionRewound, Warned
 from tui_agent.protocol.messages import (
     JsonObject,
     Message,
     ToolCall,
     ToolResultMessage,
-    Usage,
     UserKind,
     UserMessage,
     new_id,
@@ -40,22 +34,19 @@ from tui_agent.protocol.permissions import (
 )
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.protocol.value_checks import expect_items, expect_kind
+from tui_agent.protocol.value_checks import expect_kind
 
-from .agent_state import AgentState, make_agent
+from .agent_state import make_agent
 from .agent_stream import AgentStream, StreamedRun
 from .checkpoints import restore_state, restored_config, save_checkpoint, take_snapshot
 from .command_run import CommandRun
 from .conversation_editor import ConversationEditor
+from .current_run import CurrentRun
 from .loop_config import AgentLoopConfig, expect_provider
-from .run import OWNER, AgentRun
+from .run import AgentRun
 from .run_input import Trigger, UserInput, as_messages, as_user_message
-from .snapshot import AgentLoopSnapshot, OpenCall
+from .snapshot import AgentLoopSnapshot
 from .sub_agents import SubAgents
-from .system_prompt import environment_text
-
-_FINALISER_TURNS = 8
-"""Turns of the event loop that finalise async generators which were left, each nested in the next."""
 
 
 class AgentLoop:
@@ -73,28 +64,23 @@ class AgentLoop:
         expect_kind("the configuration of AgentLoop", config, AgentLoopConfig, "an AgentLoopConfig(provider=…)")
         self._agent = agent = make_agent(config)
         self._editor = ConversationEditor(agent)
-        self._sub_agents: SubAgents[AgentLoop] = SubAgents()
-        self._run: AgentRun | CommandRun | None = None
-        self._open_calls: dict[str, OpenCall] = {call.call_id: call for call in config.open_calls}
-        self._streams: set[StreamedRun] = set()
-        _write_own_layers(agent)
+        self._run = CurrentRun()
+        self._sub_agents: SubAgents[AgentLoop] = SubAgents(agent, self._run)
         if config.checkpoint is not None:
-            agent.gate.on_request = self._save_checkpoint
+            agent.gate.on_request = lambda _: save_checkpoint(agent)
         model = agent.provider.model.name
         agent.publisher.publish(AgentCreated(model=model, tools=agent.tools.names, mode=agent.policy.mode))
         if agent.history.length:
             agent.publish_context_usage()
         agent.queue.restore(config.waiting)
-        if config.guard is not None:
-            done = (Compaction(one.strategy, 0, 0, one.cut, one.removed, one.replacement) for one in config.compactions)
-            config.guard.remember(agent.history, done)
+        self._editor.remember_compactions(config.compactions)
 
     # --- state --------------------------------------------------------------------------------------------------------
 
     @property
     def running(self) -> bool:
         """True while a run or a command of the user is in progress."""
-        return self._run is not None
+        return self._run.is_in_progress
 
     @property
     def config(self) -> AgentLoopConfig:
@@ -149,8 +135,7 @@ class AgentLoop:
     @property
     def pending_calls(self) -> tuple[ApprovalRequest, ...]:
         """Calls that wait for approval, now or since the snapshot from which this agent was restored."""
-        waiting = (call.request for call in self._open_calls.values() if call.request is not None)
-        return (*waiting, *self._agent.gate.pending)
+        return self._agent.pending_calls
 
     @property
     def children(self) -> Mapping[str, "AgentLoop"]:
@@ -184,21 +169,19 @@ class AgentLoop:
                 `tools` has a name that is taken.
             asyncio.CancelledError: the task was cancelled; the conversation is complete and `run.ended` was published.
         """
-        await self._expect_idle()
+        await self._run.expect_none()
         expect_kind("run(cancellation=…)", cancellation, (CancellationToken, NoneType), "a CancellationToken or None")
-        messages, open_calls = as_messages(user_input), self._open_calls
+        messages, open_calls = as_messages(user_input), self._agent.open_calls
         if not messages and not self._agent.history.length and not self._agent.queue.waiting:
             raise ConfigurationError("there is nothing to run: no input, no queued message, no conversation")
         trigger = trigger or ("prompt" if messages else "resume" if open_calls else "continue")
-        with self._with_extra_tools(tools):
-            self._run = AgentRun(
+        with self._agent.extra_tools(tools):
+            run = AgentRun(
                 self._agent, messages, trigger, open_calls=open_calls, cancellation=cancellation, run_id=run_id
             )
-            self._open_calls = {}
-            try:
-                return await self._run.execute()
-            finally:
-                self._run = None
+            with self._run.hold(run):
+                self._agent.open_calls = {}
+                return await run.execute()
 
     async def run_command(
         self, tool: str, arguments: JsonObject, said: str, *, shared: bool = True
@@ -215,15 +198,12 @@ class AgentLoop:
             AlreadyRunningError: a run is in progress, or calls that wait for approval must be answered first.
             asyncio.CancelledError: the task was cancelled; the call has a result and `run.ended` was published.
         """
-        await self._expect_idle()
-        if self._open_calls:
+        await self._run.expect_none()
+        if self._agent.open_calls:
             raise AlreadyRunningError
         call = ToolCall(id=new_id("call"), name=tool, arguments=arguments)
-        self._run = run = CommandRun(self._agent, call, said, shared=shared)
-        try:
+        with self._run.hold(CommandRun(self._agent, call, said, shared=shared)) as run:
             return await run.execute()
-        finally:
-            self._run = None
 
     def stream(self, user_input: UserInput = None) -> AgentStream:
         """Run like `run`, read event by event: `async for event in loop.stream("…")` (S4-46).
@@ -238,7 +218,7 @@ class AgentLoop:
                 lambda: self.run(user_input, run_id=run_id),
                 agent_id=self._agent.config.agent_id,
                 run_id=run_id,
-                at_work=self._streams,
+                at_work=self._run.streamed,
             )
         )
 
@@ -255,9 +235,9 @@ class AgentLoop:
             AlreadyRunningError: a run is in progress.
             ConfigurationError: `decision` is not an ApprovalDecision.
         """
-        await self._expect_idle()
+        await self._run.expect_none()
         expect_kind("the decision", decision, ApprovalDecision, "an ApprovalDecision(decision=…)")
-        waiting = self._open_calls.get(call_id)
+        waiting = self._agent.open_calls.get(call_id)
         if waiting is None or waiting.request is None:
             text = f"No call {call_id} waits for an answer; nothing was done."
             self._agent.publisher.publish(Warned(code="unknown_pending_call", text=text, context={"call_id": call_id}))
@@ -274,8 +254,7 @@ class AgentLoop:
             ConfigurationError: it is empty, or neither text nor a UserMessage.
         """
         queued = self._queue(message, "steer")
-        if self._run is not None:
-            self._run.notify_steering()
+        self._run.notify_steering()
         return queued
 
     def follow_up(self, message: str | UserMessage) -> UserMessage:
@@ -318,16 +297,14 @@ class AgentLoop:
 
     def stop(self) -> None:
         """End the run after this step; does nothing without a run."""
-        if self._run is not None:
-            self._run.stop()
+        self._run.stop()
 
     def abort(self, reason: str = "aborted") -> None:
         """End the run and those of its sub-agents now: the stream is closed and the calls are cancelled.
 
         The text so far is kept, every call gets a result, and queued messages stay queued.
         """
-        if self._run is not None:
-            self._run.abort(reason)
+        self._run.abort(reason)
         self._sub_agents.abort(reason)
 
     def cancel_call(self, call_id: str, reason: str) -> bool:
@@ -336,8 +313,7 @@ class AgentLoop:
         Returns:
             False if the call has ended or is unknown.
         """
-        own = self._run is not None and self._run.cancel_call(call_id, reason)
-        return own or self._sub_agents.cancel_call(call_id, reason)
+        return self._run.cancel_call(call_id, reason) or self._sub_agents.cancel_call(call_id, reason)
 
     def destroy(self, reason: str = "closed") -> None:
         """Abort the run and publish `agent.destroyed` (S4-90). The provider is not closed; it belongs to the caller."""
@@ -356,12 +332,7 @@ class AgentLoop:
         Raises:
             ConfigurationError: no mode has this name, or this agent has no permission policy.
         """
-        mode = as_permission_mode("permission mode", mode)
-        old = self._agent.policy.mode
-        if mode is not old:
-            self._agent.policy.set_mode(mode)
-            self._agent.publisher.publish(PermissionModeChanged(old=old, new=mode, by=by))
-            self._agent.gate.reconsider()
+        self._agent.set_mode(as_permission_mode("permission mode", mode), by)
 
     def resolve_approval(
         self, request_id: str, decision: ApprovalDecision, by: Literal["user", "nobody"] = "user"
@@ -416,8 +387,8 @@ class AgentLoop:
             AlreadyRunningError: a run is in progress.
             ConfigurationError: this agent has no context guard.
         """
-        await self._expect_idle()
-        return await self._editor.compact(focus, repair=not self._open_calls)
+        await self._run.expect_none()
+        return await self._editor.compact(focus)
 
     def undo_compaction(self) -> None:
         """Undo the last compaction; later messages stay.
@@ -427,7 +398,7 @@ class AgentLoop:
             CompactionError: nothing was compacted, or the last compaction can no longer be undone.
             ConfigurationError: this agent has no context guard.
         """
-        self._refuse_while_running()
+        self._run.refuse()
         self._editor.undo_compaction()
 
     def apply_rewind(self, messages: Sequence[Message], event: SessionRewound) -> None:
@@ -440,16 +411,14 @@ class AgentLoop:
         Raises:
             AlreadyRunningError: a run is in progress.
         """
-        self._refuse_while_running()
-        if event.conversation:
-            self._open_calls = {}
+        self._run.refuse()
         self._editor.apply_rewind(messages, event)
 
     # --- snapshots ----------------------------------------------------------------------------------------------------
 
     def dump(self) -> AgentLoopSnapshot:
         """Return everything needed to restore this agent elsewhere, also in the middle of a run (S4-76)."""
-        return take_snapshot(self._agent, self.pending_calls)
+        return take_snapshot(self._agent)
 
     @classmethod
     def restore(cls, snapshot: AgentLoopSnapshot, config: AgentLoopConfig) -> Self:
@@ -461,19 +430,13 @@ class AgentLoop:
             ConfigurationError: an argument is of the wrong kind.
         """
         loop = cls.from_config(restored_config(snapshot, config))
-        loop._restore_state(snapshot)
+        restore_state(loop._agent, snapshot)
         return loop
 
     @classmethod
     def from_config(cls, config: AgentLoopConfig) -> Self:
         """Return an agent with this configuration."""
         return cls(config)
-
-    def _restore_state(self, snapshot: AgentLoopSnapshot) -> None:
-        self._open_calls = restore_state(self._agent, snapshot)
-
-    async def _save_checkpoint(self, request: ApprovalRequest) -> None:
-        await save_checkpoint(self._agent, self.dump())
 
     # --- sub-agents ---------------------------------------------------------------------------------------------------
 
@@ -482,98 +445,13 @@ class AgentLoop:
 
         Its usage counts here, too. The caller chooses its conversation, its system prompt and its limits.
         """
-        agent, config = self._agent, self._agent.config
-        return replace(
-            config,
-            provider=agent.provider,
-            tools=tuple(agent.tools),
-            bus=agent.publisher.bus,
-            policy=agent.policy,
-            gate=agent.gate,
-            history=(),
-            open_calls=(),
-            compactions=(),
-            waiting=(),
-            checkpoint=None,
-            output=None,
-            agent_id=agent_id,
-            parent_call_id=call_id,
-            depth=config.depth + 1,
-            usage=Usage(),
-            cost=None,
-            on_spend=self._count,
-            parent_overrun=self._overrun,
-            parent_wait_clock=agent.publisher.waits,
-        )
+        return self._sub_agents.config_for(agent_id, call_id)
 
-    @contextmanager
-    def running_child(self, child: "AgentLoop") -> Generator[None]:
+    def running_child(self, child: "AgentLoop") -> AbstractContextManager[None]:
         """Keep `child` among `children` while the context is open; then destroy it, and queue its unread messages."""
-        agent_id = child.origin.agent_id
-        self._sub_agents.by_id[agent_id] = child
-        try:
-            yield
-        finally:
-            del self._sub_agents.by_id[agent_id]
-            for message in child.waiting_messages:
-                child.drop_message(message.id)
-                self.steer(message.model_copy(update={"id": new_id("msg")}))
-            child.destroy("done")
-
-    def _count(self, usage: Usage, cost: float | None) -> None:
-        """Add the usage of a sub-agent to this agent's and its run's."""
-        self._agent.count(usage, cost)
-        if self._run is not None:
-            self._run.count(usage, cost)
-
-    def _overrun(self) -> str | None:
-        """Return the budget that this agent's run has used up; its sub-agents end, too."""
-        return self._run.overrun() if self._run is not None else None
+        return self._sub_agents.keep(child, self.steer)
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _queue(self, message: str | UserMessage, kind: UserKind) -> UserMessage:
         return self._agent.queue.put(as_user_message(message).model_copy(update={"kind": kind}))
-
-    async def _expect_idle(self) -> None:
-        await _wait_for_abandoned(self._streams)
-        self._refuse_while_running()
-
-    def _refuse_while_running(self) -> None:
-        if self._run is not None:
-            raise AlreadyRunningError
-
-    @contextmanager
-    def _with_extra_tools(self, tools: Sequence[ToolLike]) -> Generator[None]:
-        """Add tools while the context is open."""
-        registry = self._agent.tools
-        with ExitStack() as added:
-            for tool in expect_items("run(tools=…)", tools, None, "a list of tools and functions"):
-                added.callback(registry.remove, registry.add(tool).name)
-            yield
-
-
-async def _wait_for_abandoned(streams: Iterable[StreamedRun]) -> None:
-    """Wait for runs whose readers have left them, so that the next run finds everything complete.
-
-    If a reader is inside an async generator that was left, the event loop drops it only a few turns later, when it
-    finalises the generator. While a streamed run is at work, this function waits for these turns.
-    """
-    task = asyncio.current_task()
-    for _ in range(_FINALISER_TURNS):
-        others = [stream for stream in streams if not stream.runs_in(task)]
-        if not others:
-            return
-        for stream in others:
-            await stream.wait_for_cleanup()
-        await asyncio.sleep(0)
-
-
-def _write_own_layers(agent: AgentState) -> None:
-    """Write the loop's own layers (S4-31); a system function is called when a run starts."""
-    config, registry = agent.config, agent.history.registry
-    if isinstance(config.system, str):
-        write_layer(registry, SYSTEM_LAYER, config.system, OWNER)
-    write_layer(registry, OUTPUT_LAYER, config.output.instructions if config.output else "", OWNER)
-    environment = environment_text(Path(config.workspace)) if config.workspace else ""
-    write_layer(registry, CONTEXT_LAYER, "\n\n".join(filter(None, (environment, config.context))), OWNER)

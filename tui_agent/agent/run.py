@@ -13,7 +13,7 @@ from tui_agent.protocol.events import Failed, Noticed, RunEnded, RunStarted, War
 from tui_agent.protocol.messages import Message, ToolResultMessage, Usage, new_id, user_message
 from tui_agent.protocol.reports import INVALID_OUTPUT, AgentRunReport
 
-from .agent_state import AgentState
+from .agent_state import OWNER, AgentState
 from .message_delivery import MessageDelivery
 from .run_input import CONTINUE_TEXT, Trigger, text_of
 from .run_limits import RunLimits
@@ -22,9 +22,6 @@ from .snapshot import OpenCall
 from .status import ABORT_REQUESTED, STOP_REQUESTED
 from .stop_tokens import StopTokens, unless_cancelled
 from .turn import Turn, TurnPosition
-
-OWNER = "agent-loop"
-"""Owner of the layers that the loop writes (S4-33)."""
 
 
 class AgentRun:

@@ -1,13 +1,30 @@
-"""The sub-agents of an agent while they run, and how commands reach them."""
+"""The sub-agents of an agent while they run: their configuration, and how commands reach them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
-from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.envelope import Origin
+from tui_agent.protocol.messages import Usage, UserMessage, new_id
+
+from .agent_state import AgentState
+from .current_run import CurrentRun
+from .loop_config import AgentLoopConfig
 
 
 class SubAgent(Protocol):
-    """The part of an agent that commands to sub-agents use; each also passes them on to its own sub-agents."""
+    """The part of an agent that its parent uses; each command also reaches the sub-agent's own sub-agents."""
+
+    @property
+    def origin(self) -> Origin:
+        """The origin of its next event, with its agent id."""
+        ...
+
+    @property
+    def waiting_messages(self) -> tuple[UserMessage, ...]:
+        """Its queued messages."""
+        ...
 
     def steer(self, message: str | UserMessage) -> UserMessage:
         """Queue a message for the next boundary of the run."""
@@ -29,19 +46,76 @@ class SubAgent(Protocol):
         """End the run now."""
         ...
 
+    def destroy(self, reason: str = "closed") -> None:
+        """End the agent."""
+        ...
+
 
 AgentT = TypeVar("AgentT", bound=SubAgent)
 
 
 class SubAgents(Generic[AgentT]):
-    """The running sub-agents of one agent, by their agent id."""
+    """The running sub-agents of one agent."""
 
-    def __init__(self) -> None:
+    def __init__(self, agent: AgentState, run: CurrentRun) -> None:
+        """
+        Args:
+            agent: their parent.
+            run: the parent's run, which their usage counts for.
+        """
+        self._agent = agent
+        self._run = run
         self.by_id: dict[str, AgentT] = {}
+        """The sub-agents by their agent id, oldest first."""
 
     def __iter__(self) -> Iterator[AgentT]:
         # A copy: a sub-agent may end meanwhile.
         return iter(tuple(self.by_id.values()))
+
+    def config_for(self, agent_id: str, call_id: str | None) -> AgentLoopConfig:
+        """Return the configuration of a sub-agent, with an empty conversation and the parent's parts."""
+        agent, config = self._agent, self._agent.config
+        return replace(
+            config,
+            provider=agent.provider,
+            tools=tuple(agent.tools),
+            bus=agent.publisher.bus,
+            policy=agent.policy,
+            gate=agent.gate,
+            history=(),
+            open_calls=(),
+            compactions=(),
+            waiting=(),
+            checkpoint=None,
+            output=None,
+            agent_id=agent_id,
+            parent_call_id=call_id,
+            depth=config.depth + 1,
+            usage=Usage(),
+            cost=None,
+            on_spend=self._count,
+            parent_overrun=self._run.overrun,
+            parent_wait_clock=agent.publisher.waits,
+        )
+
+    @contextmanager
+    def keep(self, child: AgentT, take_over: Callable[[UserMessage], object]) -> Generator[None]:
+        """Keep `child` in `by_id` while the context is open; then pass its unread messages on, and destroy it.
+
+        Args:
+            child: the sub-agent.
+            take_over: gets its unread messages, each with a new id.
+        """
+        agent_id = child.origin.agent_id
+        self.by_id[agent_id] = child
+        try:
+            yield
+        finally:
+            del self.by_id[agent_id]
+            for message in child.waiting_messages:
+                child.drop_message(message.id)
+                take_over(message.model_copy(update={"id": new_id("msg")}))
+            child.destroy("done")
 
     def steer(self, name: str, message: str | UserMessage) -> UserMessage | None:
         """Steer the oldest sub-agent whose id, or the part of it before the last `-`, is `name`, at any depth."""
@@ -62,3 +136,8 @@ class SubAgents(Generic[AgentT]):
         """Abort the runs of all sub-agents."""
         for child in self:
             child.abort(reason)
+
+    def _count(self, usage: Usage, cost: float | None) -> None:
+        """Add the usage of a sub-agent to the parent's and its run's."""
+        self._agent.count(usage, cost)
+        self._run.count(usage, cost)

@@ -1,10 +1,9 @@
 """Builds an agent from options, settings and a session, with everything that a front end needs beside it."""
 
 import asyncio
-import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,28 +20,29 @@ from tui_agent.execution import (
     Sequential,
     Strategy,
 )
-from tui_agent.permissions import PermissionPolicy
+from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.protocol.provider import ModelProvider
-from tui_agent.providers import DEMO_MODEL, AnthropicProvider
 from tui_agent.rewind import Rewinder
 from tui_agent.session import JournalWriter, StoredSession
 from tui_agent.session.store import CONTENTS_NAME
-from tui_agent.settings import LoadedSettings, Locations, RuleSetting, Settings
+from tui_agent.settings import LoadedSettings, Locations, Settings
 from tui_agent.tools import Sandbox
 from tui_agent.tools.content_store import ContentStore
 
+from .build_provider import ProviderBuilder
+from .built_in_tools import build_sandbox, built_in_tools
 from .controlling_terminal import say_error
-from .effective_settings import Credentials, prepare_settings, wrong_theme_setting
-from .hooks_command import command_hooks
+from .effective_settings import prepare_settings, wrong_theme_setting
+from .hook_commands import command_hooks
 from .launch_options import LaunchOptions
 from .leftover_commands import LeftoverCommands, adopt_orphans
 from .log_file import log_loop_stalls
+from .permission_rules import build_policy, parse_rules
 from .project_trust import FolderTrust, folder_trust
 from .resume import open_session, restore_grants, usage_of
-from .rules_and_tools import build_policy, build_sandbox, built_in_tools, parse_rules
 from .session_facts import session_facts
 
 if TYPE_CHECKING:
@@ -130,105 +130,40 @@ async def open_engine(
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(log_loop_stalls())
         await stack.enter_async_context(adopt_orphans())
-        provider, loaded = await _open_provider(options, loaded, stack, sink)
+        # The model and the rules come first: if one of them is wrong, no file of a session is touched.
+        providers = ProviderBuilder(stack, sink)
+        provider, loaded = await providers.build_first(options, loaded)
         rules = parse_rules(loaded.rules)
+        # The journal is open before the first event.
         start = await _open_session(options, locations, loaded, stack)
-        bus, journal = start.bus, start.journal
         # A journal must record that calls were resumed, or the next program would resume them once more.
-        resume_pending_calls = resume_pending_calls and journal is not None
-        start.session.announce(bus, __version__, resume_pending_calls=resume_pending_calls)
+        resume_pending_calls = resume_pending_calls and start.journal is not None
+        start.session.announce(start.bus, __version__, resume_pending_calls=resume_pending_calls)
         leftover = await _warn_of_leftovers(start)
         folder = await _publish_notices(start)
-        policy = build_policy(
-            loaded,
-            rules,
-            options.cwd,
-            locations,
-            start.archive,
-            sandbox=start.sandbox,
-            is_trusted=folder.is_trusted,
-        )
-        restore_grants(policy, start.session.grants(options.cwd), bus)
+        policy = _policy(start, rules, folder)
         gate = ApprovalGate(interactive=watched)
-        config = await _loop_config(
-            start, provider, policy, gate, folder.instructions, resume_pending_calls=resume_pending_calls
+        loop = AgentLoop(
+            await _loop_config(
+                start, provider, policy, gate, folder.instructions, resume_pending_calls=resume_pending_calls
+            )
         )
-        loop = AgentLoop(config)
         loop.add_tool(AgentTool(loop))
-        rewinder, past_events = _build_rewinder(loop, start), iter(start.session.envelopes)
-        del start
-        yield Engine(
+        engine = Engine(
             loop=loop,
-            bus=bus,
+            bus=start.bus,
             policy=policy,
             leftover_commands=leftover,
-            rewinder=rewinder,
+            rewinder=_rewinder(start, loop),
             gate=gate,
-            flush_journal=journal.flush if journal is not None else None,
-            past_events=past_events,
+            flush_journal=start.journal.flush if start.journal is not None else None,
+            past_events=iter(start.session.envelopes),
             loaded=loaded,
             locations=locations,
-            make_provider=lambda settings: _recorded_provider(_make_provider(settings, stack), sink),
+            make_provider=providers.build,
         )
-
-
-def apply_settings(engine: Engine, options: LaunchOptions, before: Settings, after: Settings) -> None:
-    """Apply those settings that may change while the agent works; the others wait for the next start.
-
-    Limits, model and prompt take effect with the next request, the execution of calls with the next response.
-
-    Raises:
-        ConfigurationError: there is no key for another model; everything else is applied.
-    """
-    loop = engine.loop
-    loop.config.max_steps = _max_steps(options, after)
-    loop.config.budget = Budget(**dict(after.budget))
-    loop.config.max_tokens = after.max_tokens
-    if (after.strategy, after.tool_timeout) != (before.strategy, before.tool_timeout):
-        loop.set_options(_execution_options(after, loop.config.options.archive_dir))
-    if after.append_system != before.append_system:
-        loop.history.registry.remove(APPENDED_LAYER)
-        for layer in _appended_layers(after):
-            loop.history.registry.set(layer)
-    if after.model != before.model and not options.demo:
-        loop.provider = engine.make_provider(after)
-
-
-# --- provider ---------------------------------------------------------------------------------------------------------
-
-
-async def _open_provider(
-    options: LaunchOptions, loaded: LoadedSettings, stack: AsyncExitStack, sink: "RecordingSink | None"
-) -> tuple[ModelProvider, LoadedSettings]:
-    """Return the provider, and the settings with the rules of the offline model's tour."""
-    if not options.demo:
-        return _recorded_provider(_make_provider(loaded.settings, stack), sink), loaded
-    from tui_agent.providers.demo import DemoServer
-
-    server = await stack.enter_async_context(DemoServer())
-    provider = AnthropicProvider(DEMO_MODEL, auth_token=server.token, base_url=server.base_url)
-    stack.push_async_callback(provider.aclose)
-    tour = tuple(RuleSetting(verdict, text, "--demo", "options") for verdict, text in server.rules)
-    return _recorded_provider(provider, sink), replace(loaded, rules=(*loaded.rules, *tour))
-
-
-def _make_provider(settings: Settings, stack: AsyncExitStack) -> AnthropicProvider:
-    """Return the provider that the settings name; the stack closes it."""
-    found = Credentials.require(os.environ, settings.base_url)
-    provider = AnthropicProvider(
-        settings.model, api_key=found.api_key, auth_token=found.auth_token, base_url=found.base_url
-    )
-    stack.push_async_callback(provider.aclose)
-    return provider
-
-
-def _recorded_provider(provider: ModelProvider, sink: "RecordingSink | None") -> ModelProvider:
-    """Return the provider, wrapped so that its streams are recorded if there is a sink."""
-    if sink is None:
-        return provider
-    from tui_agent.providers.recorded_streams import RecordingProvider
-
-    return RecordingProvider(provider, lambda note: sink.note("stream", note))
+        del start
+        yield engine
 
 
 # --- session ----------------------------------------------------------------------------------------------------------
@@ -284,7 +219,25 @@ async def _publish_notices(start: _Start) -> FolderTrust:
     return folder
 
 
-def _build_rewinder(loop: AgentLoop, start: _Start) -> Rewinder | None:
+# --- policy and rewinder ----------------------------------------------------------------------------------------------
+
+
+def _policy(start: _Start, rules: Sequence[Sequence[Rule]], folder: FolderTrust) -> PermissionPolicy:
+    """Return the policy, with the grants that the session still has."""
+    policy = build_policy(
+        start.loaded,
+        rules,
+        start.options.cwd,
+        start.locations,
+        start.archive,
+        sandbox=start.sandbox,
+        is_trusted=folder.is_trusted,
+    )
+    restore_grants(policy, start.session.grants(start.options.cwd), start.bus)
+    return policy
+
+
+def _rewinder(start: _Start, loop: AgentLoop) -> Rewinder | None:
     """Return the rewinder; None without a journal, from which it reads the earlier moments."""
     if start.journal is None or start.contents is None or start.session.path is None:
         return None
@@ -292,7 +245,7 @@ def _build_rewinder(loop: AgentLoop, start: _Start) -> Rewinder | None:
     return Rewinder(loop, start.bus, start.session.path, start.journal.flush, start.contents, root)
 
 
-# --- loop -------------------------------------------------------------------------------------------------------------
+# --- loop, and its settings -------------------------------------------------------------------------------------------
 
 
 async def _loop_config(
@@ -342,6 +295,28 @@ async def _loop_config(
         usage=spent.total,
         cost=spent.cost,
     )
+
+
+def apply_settings(engine: Engine, options: LaunchOptions, before: Settings, after: Settings) -> None:
+    """Apply those settings that may change while the agent works; the others wait for the next start.
+
+    Limits, model and prompt take effect with the next request, the execution of calls with the next response.
+
+    Raises:
+        ConfigurationError: there is no key for another model; everything else is applied.
+    """
+    loop = engine.loop
+    loop.config.max_steps = _max_steps(options, after)
+    loop.config.budget = Budget(**dict(after.budget))
+    loop.config.max_tokens = after.max_tokens
+    if (after.strategy, after.tool_timeout) != (before.strategy, before.tool_timeout):
+        loop.set_options(_execution_options(after, loop.config.options.archive_dir))
+    if after.append_system != before.append_system:
+        loop.history.registry.remove(APPENDED_LAYER)
+        for layer in _appended_layers(after):
+            loop.history.registry.set(layer)
+    if after.model != before.model and not options.demo:
+        loop.provider = engine.make_provider(after)
 
 
 def _max_steps(options: LaunchOptions, settings: Settings) -> int | None:

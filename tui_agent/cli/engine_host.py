@@ -15,8 +15,8 @@ from .effective_settings import prepare_settings
 from .launch_options import LaunchOptions
 from .live_settings import with_live_settings
 from .log_file import log_to_file
+from .permission_rules import RuleImpact
 from .recordings import open_recording_writer, recording_header, warn_of_broken_recording
-from .rules_and_tools import RuleImpact
 
 if TYPE_CHECKING:
     # Print mode runs without the screen, the screen without print mode, and most runs are not recorded.

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 from tui_agent.protocol.errors import ConfigurationError, SessionOpenError, TuiAgentError
 from tui_agent.settings import LoadedSettings, Locations, Settings
-from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.app.tui_agent_app import OpenPlayer, TuiAgentApp
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.screen_state import HistoryTail
 from tui_agent.ui.text.sanitiser import one_line
 
-from .build_ui import build_app
 from .controlling_terminal import need_terminal, say_error
 from .effective_settings import Credentials, prepare_settings
-from .launch_options import LaunchOptions
-from .log_file import log_to_file
+from .launch_options import DEMO_LABEL, LaunchOptions
+from .log_file import LOG_NAME, log_to_file
 from .project_trust import TrustStore, trust_request_for
-from .recordings import open_recording_writer
+from .recordings import open_recording, open_recording_writer, recording_header
 from .shortage import is_group
 from .shutdown import exit_on_signals, run_and_exit, run_dialog
 
@@ -73,7 +73,7 @@ def _check_options(options: LaunchOptions, locations: Locations, loaded: LoadedS
     if not options.demo:
         Credentials.require(os.environ, loaded.settings.base_url)
     if options.rules:
-        from .rules_and_tools import parse_rules
+        from .permission_rules import parse_rules
 
         parse_rules(loaded.rules)
     if options.session_id is not None:
@@ -115,7 +115,7 @@ async def _run(
 ) -> int:
     """Run the app with its engine and return the exit code; unsent messages are printed at the end."""
     async with open_recording_writer(options.record) as sink:
-        app, bridge = build_app(options, locations, settings, glimpse, sink)
+        app, bridge = _build_app(options, locations, settings, glimpse, sink)
         try:
             with exit_on_signals(app):
                 error = await _run_with_engine(app, bridge, options, sink)
@@ -127,6 +127,58 @@ async def _run(
         if error is not None:
             raise error
         return app.return_code or 0
+
+
+def _build_app(
+    options: LaunchOptions,
+    locations: Locations,
+    settings: Settings,
+    glimpse: HistoryTail | None,
+    sink: "RecordingWriter | None",
+) -> tuple[TuiAgentApp, AgentBridge]:
+    """Return the app and its bridge.
+
+    Args:
+        options: the command line.
+        locations: the user's directories.
+        settings: the effective settings.
+        glimpse: end of the resumed session for the first screen; None for a new session.
+        sink: records events and input; None: nothing is recorded.
+    """
+    bridge, note_input = AgentBridge.for_pending_agent(settings.permissions.mode), None
+    if sink is not None:
+        from tui_agent.ui.bridge.exchange import RecordingExchange
+        from tui_agent.ui.bridge.input_events import input_recorder
+
+        bridge = AgentBridge.for_pending_agent(settings.permissions.mode, RecordingExchange(sink))
+        note_input = input_recorder(sink)
+    terminal = TerminalEnvironment.of_environment(os.environ, reduced_motion=settings.ui.reduced_motion)
+    app = TuiAgentApp(
+        bridge,
+        theme=settings.ui.theme,
+        themes_dirs=(locations.user_themes_dir,),
+        glimpse=glimpse,
+        prompt=options.prompt,
+        model="" if options.demo else settings.model,
+        label=DEMO_LABEL if options.demo else "",
+        place=WorkingDirectory.of(options.cwd, Path.home()),
+        surroundings=terminal,
+        log_file=locations.log_dir / LOG_NAME,
+        note_input=note_input,
+        open_player=_player_opener(locations, options.cwd, terminal),
+    )
+    if sink is not None:
+        sink.begin(recording_header(options, settings), lambda text: app.notify(text, severity="warning"))
+    return app, bridge
+
+
+def _player_opener(locations: Locations, folder: Path, terminal: TerminalEnvironment) -> OpenPlayer:
+    """Return the function that opens a recording for `/replay`."""
+
+    async def open_player(name: str):
+        return await open_recording(folder / Path(name).expanduser(), locations, terminal)
+
+    return open_player
 
 
 async def _run_with_engine(

@@ -16,7 +16,7 @@ from tui_agent.settings import PROJECT_FILE, LoadedSettings, RuleSetting, Settin
 from .build_engine import ONLY_AT_START, Engine, apply_settings
 from .effective_settings import load_effective_settings
 from .launch_options import LaunchOptions
-from .rules_and_tools import parse_rules
+from .permission_rules import parse_rules
 
 T = TypeVar("T")
 

@@ -17,8 +17,8 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.visible_text import escape_of, is_invisible
 from tui_agent.tools.pinned_directory import names_in
-from tui_agent.tools.programs import find_program
-from tui_agent.tools.tree_listing import STATUS_COMMAND, STATUS_SECONDS, GitFiles
+from tui_agent.tools.processes.programs import find_program
+from tui_agent.tools.search.tree_listing import STATUS_COMMAND, STATUS_SECONDS, GitFiles
 
 NAMES_SHOWN = 50
 """Most entries of the workspace listed."""

@@ -1,9 +1,9 @@
 """The model's input: conversation history, layers of the system prompt, instruction files (AGENTS.md)."""
 
 from .breakdown import CallShare, ContextBreakdown, measure_context
-from .entries import HistoryEntry, HistorySnapshot, MessageView
 from .guard import Compaction, ContextGuard, GuardOptions
 from .history import ConversationHistory
+from .history_entries import HistoryEntry, HistorySnapshot, MessageView
 from .instructions import (
     foreign_instructions,
     load_instructions,

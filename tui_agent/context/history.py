@@ -18,7 +18,7 @@ from tui_agent.protocol.messages import (
 )
 from tui_agent.protocol.value_checks import expect_items, expect_kind
 
-from .entries import HistoryEntry, HistorySnapshot, MessageView
+from .history_entries import HistoryEntry, HistorySnapshot, MessageView
 from .layers import LEGACY_LAYER, write_layer
 from .registry import ContextRegistry
 from .repair import PairingCheck, RepairResult, repair_messages

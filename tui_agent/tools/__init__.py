@@ -9,8 +9,8 @@ from .bash_tool import BashTool, ReadOnlyCheck
 from .edit_tool import EditTool
 from .glob_tool import GlobTool
 from .grep_tool import GrepTool
+from .processes.sandbox import Sandbox, sandbox_problem
 from .read_tool import ReadTool
-from .sandbox import Sandbox, sandbox_problem
 from .todo_tool import TodoTool
 from .typed_tool import Arguments, TypedTool
 from .workspace import Workspace

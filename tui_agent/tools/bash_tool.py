@@ -19,17 +19,17 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import CommandSubject, Preview, Subject, Timeout, ToolContext, ToolResult
 from tui_agent.protocol.value_checks import wrong_kind
 
-from .captured_output import Captured, CapturedOutput
-from .child_environment import child_environment, read_only_environment
 from .file_change import DIFF_LIMIT
 from .file_states import TreeChange, diffs_of
-from .live_output import LiveOutput
-from .process import ProcessOutcome, ProcessSpec, run_process
-from .process_tree import TreeMark
-from .programs import find_program
-from .sandbox import Sandbox
+from .processes.captured_output import Captured, CapturedOutput
+from .processes.child_environment import child_environment, read_only_environment
+from .processes.live_output import LiveOutput
+from .processes.process import ProcessOutcome, ProcessSpec, run_process
+from .processes.process_tree import TreeMark
+from .processes.programs import find_program
+from .processes.sandbox import Sandbox
+from .processes.spool_file import SPOOL_LIMIT, SpoolFile
 from .shielded_thread import run_shielded_in_thread
-from .spool_file import SPOOL_LIMIT, SpoolFile
 from .text_format import counted, printable
 from .tree_watch import TreeSnapshot, TreeWatch
 from .typed_tool import Arguments, TypedTool, WordText

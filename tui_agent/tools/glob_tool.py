@@ -11,10 +11,10 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
 
 from .file_errors import missing_file_error, os_errors_as
-from .file_listing import list_files
-from .glob_pattern import GlobPattern
 from .pinned_directory import regular_files
-from .search_engine import find_ripgrep
+from .search.file_listing import list_files
+from .search.glob_pattern import GlobPattern
+from .search.search_engine import find_ripgrep
 from .text_format import counted, printable
 from .typed_tool import Arguments, PathText, TypedTool, WordText
 from .workspace import Workspace

@@ -2,25 +2,38 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic import Field
 
 from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
 
-from .content_search import SearchResult, search_contents
 from .file_errors import missing_file_error, os_errors_as
-from .file_listing import FileListing, list_files
-from .glob_pattern import GlobPattern
-from .matching_lines import matching_lines
-from .pinned_directory import ResolvedPath, open_file
-from .search_engine import SearchMode, SearchRequest, find_ripgrep
+from .line_pages import Line, LineRequest, read_lines_blocking
+from .pinned_directory import ResolvedPath, open_file, open_regular_file
+from .search.content_search import FileHits, SearchResult, search_contents
+from .search.file_listing import FileListing, list_files
+from .search.glob_pattern import GlobPattern
+from .search.search_engine import SearchMode, SearchRequest, find_ripgrep
 from .text_format import counted, printable
 from .typed_tool import Arguments, PathText, TypedTool, WordText
 from .workspace import Workspace
+
+SHOWN_WIDTH = 400
+"""Most characters shown of a line."""
+
+SHOWN_CHARACTERS = 40_000
+"""Most characters of a result; below the limit at which the engine cuts results."""
+
+_KEPT_WIDTH = 20_000
+"""Most characters kept of a line in memory."""
+
+_BEFORE_MATCH = 100
+"""Characters shown before the match of a long line."""
 
 _DESCRIPTION = """Searches files for a regular expression, line by line.
 `output_mode` "content" shows matching lines as path:line:text (context lines as path-line-text),
@@ -143,3 +156,76 @@ def _notes(args: GrepArguments, found: _Found) -> list[str]:
     if not found.is_complete:
         notes.append("[the search is incomplete because it took too long; search a smaller directory]")
     return notes
+
+
+# --- matching lines ---------------------------------------------------------------------------------------------------
+
+
+def matching_lines(
+    place: ResolvedPath, hits: Sequence[FileHits], context: int, workspace: Workspace, stopped: Callable[[], bool]
+) -> list[str]:
+    """Return the lines of all matches as `path:number:text`, context lines as `path-number-text`. Blocks.
+
+    `--` separates groups of lines.
+    """
+    shown: list[str] = []
+    room = SHOWN_CHARACTERS
+    for number, hit in enumerate(hits):
+        if context and number:
+            shown.append("--")
+        for line in _lines_of(place, hit, context, workspace, stopped):
+            room -= len(line) + 1
+            if room < 0:
+                shown.append(f"[cut after {SHOWN_CHARACTERS:,} characters; narrow the search to see the rest]")
+                return shown
+            shown.append(line)
+    return shown
+
+
+def _lines_of(
+    place: ResolvedPath, hit: FileHits, context: int, workspace: Workspace, stopped: Callable[[], bool]
+) -> Iterator[str]:
+    """Yield the lines of one file."""
+    path = place.path / hit.name
+    name = workspace.display(path)
+    ranges = _ranges(sorted(hit.columns), context)
+    request = LineRequest(ranges, _KEPT_WIDTH, budget=SHOWN_CHARACTERS * 50)
+    try:
+        with open_regular_file(path, name, place=place) as (descriptor, status):
+            page = read_lines_blocking(descriptor, status, request, stopped)
+    except (OSError, ToolError) as error:
+        yield f"[{name} has matches, but could not be read: {error}]"
+        return
+    before = 0
+    for line in page.lines:
+        if context and before and line.number > before + 1:
+            yield "--"
+        before = line.number
+        column = hit.columns.get(line.number)
+        sign = "-" if column is None else ":"
+        yield f"{name}{sign}{line.number}{sign}{_shortened(line, column or 1)}"
+
+
+def _ranges(numbers: Sequence[int], context: int) -> list[tuple[int, int]]:
+    """Return the first and last line of each group; matches whose contexts touch form one group."""
+    ranges: list[tuple[int, int]] = []
+    for number in numbers:
+        first, last = max(1, number - context), number + context
+        if ranges and first <= ranges[-1][1] + 1:
+            ranges[-1] = (ranges[-1][0], last)
+        else:
+            ranges.append((first, last))
+    return ranges
+
+
+def _shortened(line: Line, column: int) -> str:
+    """Return the text of a line; of a long one the part around the match, which begins at byte `column`."""
+    text = line.text
+    if len(text) + line.left_out <= SHOWN_WIDTH:
+        return printable(text)
+    match = len(text.encode("utf-8", "surrogateescape")[: column - 1].decode("utf-8", "surrogateescape"))
+    start = max(0, min(match - _BEFORE_MATCH, len(text) - SHOWN_WIDTH))
+    left = len(text) + line.left_out - start - SHOWN_WIDTH
+    before = f"[{start:,} characters …] " if start else ""
+    after = f" [… {left:,} characters]" if left > 0 else ""
+    return f"{before}{printable(text[start : start + SHOWN_WIDTH])}{after}"

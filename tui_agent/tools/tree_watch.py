@@ -20,7 +20,7 @@ from tui_agent.protocol.events import FileState
 
 from .content_store import ContentStore
 from .file_states import TreeChange, read_file_state, same_file, state_of_content
-from .tree_listing import GitFiles, TreeListing, walked_listing
+from .search.tree_listing import GitFiles, TreeListing, walked_listing
 
 MOST_FILES = 50_000
 """Most files in a tree; in a larger one, changes of commands are not detected."""

@@ -13,7 +13,7 @@ from tui_agent.protocol.tool import JudgedTarget
 from .content_store import ContentStore
 from .file_versions import FileVersions
 from .pinned_directory import ResolvedPath
-from .spool_file import SESSION_SPOOL_LIMIT, SPOOL_PREFIX, SpoolBudget
+from .processes.spool_file import SESSION_SPOOL_LIMIT, SPOOL_PREFIX, SpoolBudget
 from .text_format import printable_name
 from .tree_watch import TreeWatch
 

@@ -1,0 +1,229 @@
+"""The commands without a screen."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tui_agent.cli.command_line import run_program
+from tui_agent.cli.subcommands.doctor import examine
+
+
+def out_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert run_program(arguments) == 0, capsys.readouterr().err
+    return capsys.readouterr().out
+
+
+@pytest.fixture
+def user_file(clean_environment: Path) -> Path:
+    file = clean_environment / ".config" / "tui-agent" / "config.toml"
+    file.parent.mkdir(parents=True)
+    return file
+
+
+def test_config_show_prints_each_value_with_its_origin(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
+    user_file.write_text('model = "mine"\n[permissions]\nrules = [["deny", "bash(rm:*)"]]\n', "utf-8")
+
+    shown = json.loads(out_of(capsys, "config", "show", "--json"))
+    words = out_of(capsys, "config", "show")
+
+    assert shown["values"]["model"] == "mine"
+    assert shown["origins"]["model"] == f"{user_file}:1"
+    assert shown["origins"]["strategy"] == "default"
+    assert shown["rules"] == [{"rule": ["deny", "bash(rm:*)"], "origin": f"{user_file}:3"}]
+    assert f"deny bash(rm:*)  # {user_file}:3" in words
+
+
+def test_config_check_refuses_a_malformed_rule(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
+    user_file.write_text('[permissions]\nrules = [\n  ["deny", "bash("],\n]\n', "utf-8")
+
+    assert run_program(["config", "check"]) == 2
+    error = capsys.readouterr().err
+    assert f"{user_file}:3" in error
+    assert "bash(" in error
+
+
+def test_config_check_explains_why_a_folder_cannot_be_trusted(
+    capsys: pytest.CaptureFixture[str], user_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "project"
+    (project / ".tui-agent").mkdir(parents=True)
+    (project / ".tui-agent" / "config.toml").write_text("[permissions]\nallow = []\n", "utf-8")
+    monkeypatch.chdir(project)
+
+    told = out_of(capsys, "config", "check")
+
+    assert "not applied, because this folder is not trusted" in told
+    assert "this folder can be trusted only after its settings are corrected" in told
+    assert "config.toml:2: unknown key `permissions.allow`" in told
+
+
+def test_config_check_warns_of_an_unknown_theme(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
+    user_file.write_text('[ui]\ntheme = "drak"\n', "utf-8")
+
+    words = f"{user_file}:2: `ui.theme`: no theme 'drak'; did you mean dark?\n"
+    assert out_of(capsys, "config", "check").endswith(words)
+
+
+def test_config_check_and_path(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
+    assert "settings are valid" in out_of(capsys, "config", "check")
+    assert str(user_file) in out_of(capsys, "config", "path")
+
+
+def test_tools_are_listed_with_their_schemas(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = {row["name"]: row for row in json.loads(out_of(capsys, "tools", "list", "--json"))}
+
+    assert list(rows) == ["read", "write", "edit", "bash", "glob", "grep", "todo", "agent"]
+    assert rows["read"]["read_only"] is True
+    assert rows["write"]["read_only"] is False
+    assert set(rows["edit"]["input_schema"]["properties"]) == {"path", "old_string", "new_string", "replace_all"}
+    assert "read" in out_of(capsys, "tools", "list")
+
+
+@pytest.mark.slow
+def test_sessions_are_listed_shown_and_deleted(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "note.txt").write_text("a red apple\n", "utf-8")
+    out_of(capsys, "--demo", "-p", "show note.txt", "--session", "first")
+
+    rows = json.loads(out_of(capsys, "sessions", "list", "--json"))
+    shown = out_of(capsys, "sessions", "show", "fir")
+    lines = out_of(capsys, "sessions", "show", "first", "--json").splitlines()
+
+    assert [(row["id"], row["title"], row["cwd"]) for row in rows] == [("first", "show note.txt", str(tmp_path))]
+    assert "You: show note.txt" in shown
+    assert "a red apple" in shown
+    assert json.loads(lines[0])["type"] == "session.created"
+    assert json.loads(lines[-1])["type"] == "run.ended"
+
+    report = out_of(capsys, "sessions", "show", "first", "--report")
+    assert "asked: show note.txt" in report
+    assert 'read {"path": "note.txt"}: ok in' in report
+    assert json.loads(out_of(capsys, "sessions", "show", "first", "--report", "--json"))["reason"] == "done"
+
+    copy = out_of(capsys, "sessions", "fork", "first").strip()
+    out_of(capsys, "sessions", "rename", copy, "the copy")
+    titles = {row["id"]: row["title"] for row in json.loads(out_of(capsys, "sessions", "list", "--json"))}
+    assert titles == {"first": "show note.txt", copy: "the copy"}
+    assert "a red apple" in out_of(capsys, "sessions", "show", copy)
+    found = json.loads(out_of(capsys, "sessions", "list", "--search", "THE COPY", "--json"))
+    assert [row["id"] for row in found] == [copy]
+    out_of(capsys, "sessions", "delete", copy)
+
+    out_of(capsys, "sessions", "delete", "first")
+    assert json.loads(out_of(capsys, "sessions", "list", "--json")) == []
+
+
+@pytest.mark.slow
+def test_a_session_continues_where_it_ended(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    out_of(capsys, "--demo", "-p", "create a.txt with hello", "--permission-mode", "accept_edits", "--session", "one")
+    out_of(capsys, "--demo", "-p", "show a.txt", "--continue")
+
+    shown = out_of(capsys, "sessions", "show", "one")
+
+    assert shown.index("create a.txt") < shown.index("show a.txt")
+    assert (tmp_path / "a.txt").read_text("utf-8").strip() == "hello"
+
+
+def test_the_doctor_finds_a_broken_setting(user_file: Path, tmp_path: Path) -> None:
+    user_file.write_text("modle = 1\n", "utf-8")
+
+    findings = {finding.subject: finding for finding in examine(tmp_path)}
+
+    assert findings["settings"].state == "bad"
+    assert "did you mean" in findings["settings"].message
+
+
+def test_the_doctor_reports_settings_and_instructions_that_are_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TUI_AGENT_MODLE", "x")
+    (tmp_path / "AGENTS.md").write_text("be kind", "utf-8")
+
+    notes = {finding.subject: finding.message for finding in examine(tmp_path) if finding.state == "note"}
+
+    assert "did you mean TUI_AGENT_MODEL?" in notes["settings"]
+    assert "AGENTS.md not used" in notes["trust"]
+
+
+def test_the_doctor_accepts_an_endpoint_of_your_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:11434")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")
+
+    findings = list(examine(tmp_path))
+
+    assert {finding.subject: finding.state for finding in findings}["key"] == "ok"
+    assert not any("sk-secret" in finding.message for finding in findings)
+
+
+def test_the_doctor_reports_whether_commands_can_outlive_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def processes() -> tuple[str, str]:
+        (found,) = [finding for finding in examine(tmp_path) if finding.subject == "processes"]
+        return found.state, found.message
+
+    assert processes() == ("ok", "commands end with everything they start, and when tui-agent ends")
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    missing = "setpriv of util-linux is not installed: commands may outlive tui-agent if it is killed"
+    assert processes() == ("note", missing)
+
+
+def test_the_doctor_reports_whether_commands_can_run_in_the_sandbox(
+    user_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sandbox() -> tuple[str, str]:
+        (found,) = [finding for finding in examine(place) if finding.subject == "sandbox"]
+        return found.state, found.message
+
+    place, programs = tmp_path / "work", tmp_path / "programs"
+    place.mkdir()
+    programs.mkdir()
+    (programs / "bash").symlink_to(shutil.which("bash") or "")
+    monkeypatch.setenv("PATH", str(programs))
+
+    assert sandbox() == ("note", "off, and not available: bwrap is not installed")
+    user_file.write_text('sandbox = "bwrap"\n', "utf-8")
+    assert sandbox() == (
+        "bad",
+        'sandbox = "bwrap" is set but does not work, so no command can run: bwrap is not installed',
+    )
+    (programs / "bwrap").write_text("#!/bin/sh\nexit 0\n", "utf-8")
+    (programs / "bwrap").chmod(0o755)
+    assert sandbox() == ("ok", "commands run in bwrap, without network")
+    user_file.write_text("", "utf-8")
+    assert sandbox() == ("note", 'off; bwrap works here: set sandbox = "bwrap" to run commands in it')
+
+
+@pytest.mark.slow
+def test_no_command_runs_if_the_sandbox_is_missing(
+    user_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    place, programs = tmp_path / "work", tmp_path / "programs"
+    place.mkdir()
+    programs.mkdir()
+    for name in ("bash", "touch"):
+        (programs / name).symlink_to(shutil.which(name) or "")
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("TUI_AGENT_SANDBOX", "bwrap")
+
+    run_program(["--demo", "-p", "run touch ran", "--allow", "bash"])
+
+    assert "The command was not run" in capfd.readouterr().out
+    assert not (place / "ran").exists()
+
+
+def test_config_show_prints_hooks(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
+    user_file.write_text('[[hooks]]\non = "after_tool"\ncommand = "redact"\n', "utf-8")
+
+    shown = json.loads(out_of(capsys, "config", "show", "--json"))
+
+    assert shown["values"]["hooks"] == [{"on": "after_tool", "command": "redact", "timeout": 30.0, "strict": False}]

@@ -1,0 +1,108 @@
+"""`tui-agent hooks test` with real commands."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tui_agent.cli.command_line import run_program
+from tui_agent.settings import Locations
+
+INPUT = '{"command":"ls"}'
+
+
+def hook(on: str, command: str, **fields: object) -> str:
+    more = "".join(f"{name} = {str(value).lower()}\n" for name, value in fields.items())
+    return f"[[hooks]]\non = \"{on}\"\ncommand = '''{command}'''\n{more}"
+
+
+@pytest.fixture
+def settings(clean_environment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    file = Locations.of_user({"HOME": str(clean_environment)}).user_file
+    file.parent.mkdir(parents=True)
+    return file
+
+
+def lines_of(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return [re.sub(r" +\d+ ms", " N ms", line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_every_hook_of_the_event_prints_its_decision_and_reason(
+    settings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings.write_text(
+        hook("before_tool", "echo not today >&2; exit 2")
+        + hook("before_tool", "true")
+        + hook("before_tool", """echo '{"action":"modify","input":{"command":"pwd"}}'""")
+        + hook("after_tool", "exit 9")
+    )
+
+    code = run_program(["hooks", "test", "before_tool", "bash", INPUT])
+
+    assert (code, lines_of(capsys)) == (
+        0,
+        [
+            "deny N ms (not today)  echo not today >&2; exit 2",
+            "allow N ms  true",
+            """modify N ms  echo '{"action":"modify","input":{"command":"pwd"}}'""",
+        ],
+    )
+
+
+@pytest.mark.parametrize(("strict", "then"), [(False, "the call continues"), (True, "the call is denied")])
+def test_a_failed_hook_is_reported_with_its_consequence(
+    settings: Path, capsys: pytest.CaptureFixture[str], strict: bool, then: str
+) -> None:
+    settings.write_text(hook("before_tool", "echo broken >&2; exit 9", strict=strict))
+
+    code = run_program(["hooks", "test", "before_tool", "bash", INPUT])
+
+    assert code == 1
+    assert f"exit code 9: broken; {then})" in capsys.readouterr().out
+
+
+def test_a_hook_gets_the_call_and_the_result_unchanged(settings: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings.write_text(hook("after_tool", "cat > asked.json") + hook("after_tool_observer", "cat > seen.json"))
+
+    assert run_program(["hooks", "test", "after_tool", "bash", INPUT, "--result", "a.txt"]) == 0
+    assert run_program(["hooks", "test", "after_tool_observer", "bash", INPUT, "--result", "a.txt"]) == 0
+
+    assert [line.split()[0] for line in lines_of(capsys)] == ["allow", "done"]
+    asked, seen = json.loads(Path("asked.json").read_text()), json.loads(Path("seen.json").read_text())
+    result = {"content": "a.txt", "is_error": False, "details": None}
+    question = {"call_id": "call_test", "tool": "bash", "input": {"command": "ls"}, "result": result}
+    assert asked == {"event": "after_tool", **question}
+    assert seen == {"event": "after_tool_observer", "status": "ok", **question}
+
+
+def test_without_hooks_the_settings_file_is_named(settings: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings.write_text(hook("after_tool", "exit 9"))
+
+    code = run_program(["hooks", "test", "before_tool", "bash", INPUT])
+
+    assert (code, capsys.readouterr().out) == (
+        0,
+        f"no hook is set for before_tool; add one with [[hooks]] in {settings}\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["before_tol", "bash", INPUT], "did you mean before_tool?"),
+        (["before_tool", "bahs", INPUT], "no tool 'bahs'; did you mean bash?"),
+        (["before_tool", "bash", "{"], "the input is not valid JSON"),
+        (["before_tool", "bash", "[1]"], "the input must be a JSON object"),
+    ],
+)
+def test_a_misspelt_argument_is_one_line_with_the_right_value(
+    settings: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert run_program(["hooks", "test", *arguments]) == 2
+
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert words in err

@@ -1,0 +1,95 @@
+"""`tui-agent permissions check` and `explain`."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tui_agent.cli.command_line import run_program
+
+pytestmark = pytest.mark.slow
+
+
+def decide(tmp_path: Path, *lines: str) -> list[dict[str, object]]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tui_agent", "permissions", "check"],
+        input="".join(f"{line}\n" for line in lines),
+        cwd=tmp_path,
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def record(command: str, **fields: object) -> str:
+    return json.dumps({"tool": "bash", "input": {"command": command}, **fields})
+
+
+def test_the_example_of_the_contract(tmp_path: Path) -> None:
+    rules = [["allow", "bash(git status:*)"]]
+    [answer] = decide(tmp_path, record("git status && rm -rf x", mode="ask", rules=rules, cwd=str(tmp_path)))
+
+    assert answer["decision"] == "ask"
+    assert {"text": "rm -rf x", "decision": "ask", "rule": None} in [
+        {key: part[key] for key in ("text", "decision", "rule")} for part in answer["parts"]
+    ]
+
+
+def test_every_line_gets_one_answer_in_order(tmp_path: Path) -> None:
+    answers = decide(tmp_path, record("git status"), "no json", "[]", "7", '{"tool":"bash"}', record("rm -rf /"))
+
+    assert [answer["decision"] for answer in answers] == ["allow", "deny", "deny", "deny", "deny", "ask"]
+    assert {answer["source"] for answer in answers[1:5]} == {"invalid"}
+
+
+def test_an_empty_line_gets_an_answer_too(tmp_path: Path) -> None:
+    answers = decide(tmp_path, "", record("git status"), "  ", "\t", record("git status"))
+
+    assert [answer["source"] for answer in answers] == ["invalid", "read_only", "invalid", "invalid", "read_only"]
+
+
+def test_a_rule_with_an_unknown_tool_is_reported(tmp_path: Path) -> None:
+    rules = [[["deny", "bsh(rm:*)"]], [["allow", "Bash(rm:*)"]], [["allow", "mcp__x__y"], ["deny", "b*(rm:*)"]]]
+    answers = decide(tmp_path, *(record("rm x", rules=each) for each in rules))
+
+    assert [answer["source"] for answer in answers] == ["invalid", "invalid", "rule"]
+    assert "did you mean bash?" in str(answers[0]["reason"])
+
+
+@pytest.mark.usefixtures("clean_environment")
+@pytest.mark.parametrize(
+    ("text", "why"), [("[" * 100_000, "nested too deeply"), ("nojson", "Expecting value")], ids=["deep", "nojson"]
+)
+def test_explain_reports_invalid_input(capsys: pytest.CaptureFixture[str], text: str, why: str) -> None:
+    assert run_program(["permissions", "explain", "bash", text]) == 2
+
+    told = capsys.readouterr().err
+    assert why in told
+    assert "the input is not valid JSON" in told
+    assert len(told.splitlines()) == 1
+
+
+def test_protected_files_are_denied_in_every_mode(tmp_path: Path) -> None:
+    line = json.dumps({"tool": "write", "input": {"path": ".git/config", "content": ""}, "mode": "allow"})
+
+    assert [(answer["decision"], answer["source"]) for answer in decide(tmp_path, line)] == [("deny", "floor")]
+
+
+def test_explain_names_every_rule_that_was_checked(
+    capsys: pytest.CaptureFixture[str], clean_environment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = clean_environment / ".config" / "tui-agent" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text('[permissions]\nrules = [["deny", "bash(curl:*)"], ["allow", "bash(make:*)"]]\n', "utf-8")
+
+    assert run_program(["permissions", "explain", "bash", '{"command": "make all"}']) == 0
+    words = capsys.readouterr().out
+
+    assert "allow" in words
+    assert f"{file}:2" in words

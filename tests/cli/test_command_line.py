@@ -1,0 +1,154 @@
+"""The command line: commands, errors of one line with the closest valid form, and light imports."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tui_agent import __version__
+from tui_agent.cli.command_line import run_program
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = run_program(arguments)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--modle", "x"], "no such option: --modle (did you mean --model?)"),
+        (["--permission-mode", "aks"], "(did you mean ask?)"),
+        (["--permission-mode", "accept-edits"], "(did you mean accept_edits?)"),
+        (["--strategy", "batched:0"], "batched:2"),
+        (["--strategy", "paralel"], "(did you mean parallel?)"),
+        (["--max-steps", "0"], "--max-steps"),
+        (["--tool-timeout", "0"], "--tool-timeout"),
+        (["--tool-timeout", "soon"], "--tool-timeout"),
+        (["--nothing", "x"], "no such option: --nothing\n"),
+        (["--base-url", "foo bar", "-p", "x"], "'foo bar' is not a URL such as https://host/path"),
+        (["--deny", "bsh(rm:*)", "-p", "x", "--demo"], "names no tool; did you mean bash?"),
+        (["--cwd", "/nowhere/at/all"], "/nowhere/at/all"),
+        (["--output-format", "jsn", "-p", "x"], "(did you mean json?)"),
+        (["--output-format", "json"], "--output-format needs -p"),
+        (["--include-deltas"], "--include-deltas needs -p"),
+        (["--continue", "--resume", "x"], "cannot be combined"),
+        (["-p", "--resume"], "--resume needs an ID with -p"),
+        (["--session", "a", "--no-session"], "--session names a new session"),
+        (["--replay", "x.jsonl", "-p"], "--replay plays a recording as it is; it cannot be combined with -p"),
+        (["--replay", "x.jsonl", "--record", "y.jsonl"], "it cannot be combined with --record"),
+        (["--replay", "x.jsonl", "--resume"], "it cannot be combined with --resume"),
+        (["--replay", "x.jsonl", "hello"], "it cannot be combined with a prompt"),
+        (["--replay", "/nowhere/x.jsonl"], "the recording /nowhere/x.jsonl does not exist"),
+        (["--replay", "/"], "the recording / cannot be read"),
+        (["--replay", __file__], "is not a recording of tui-agent"),
+        (["--record", __file__, "--demo", "-p", "hello"], "exists already; a recording never replaces a file"),
+        (["--record", "/nowhere/x.jsonl", "--demo", "-p", "hello"], "/nowhere/x.jsonl cannot be created: No such file"),
+        (["two", "prompts"], "unexpected extra argument"),
+        (["doctr"], "did you mean `tui-agent doctor`"),
+        (["-p", "hello", "--demo", "--theme", "lihgt"], "--theme: no theme 'lihgt'; did you mean light?"),
+        (["sessions", "lst"], "lst"),
+        (["--allow", "bash(", "-p", "x", "--demo"], "bash("),
+        (["--demo", "-p", "--resume", "nothere", "x"], "nothere"),
+    ],
+)
+def test_a_usage_error_is_one_line_and_nothing_happens(
+    capsys: pytest.CaptureFixture[str], clean_environment: Path, arguments: list[str], words: str
+) -> None:
+    code, out, error = run(capsys, *arguments)
+
+    assert (code, out) == (2, "")
+    assert words in error
+    assert error.count("\n") == 1
+    assert list(clean_environment.rglob("*.jsonl")) == []
+
+
+def test_an_invalid_endpoint_in_the_environment_is_reported(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "localhost:8080")
+
+    code, _, error = run(capsys, "-p", "hello")
+
+    assert code == 2
+    assert "ANTHROPIC_BASE_URL is not a URL such as https://host/path" in error
+
+
+def test_a_deleted_current_directory_is_reported(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+    for arguments in (["-p", "hello", "--demo"], ["doctor"], ["tools", "list"]):
+        code, _, error = run(capsys, *arguments)
+        assert code == 2
+        assert "no longer exists" in error
+        assert error.count("\n") == 1
+    assert run(capsys, "--version")[0] == 0
+
+
+def test_help_names_the_version_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--version" in run(capsys, "--help")[1]
+    assert run(capsys, "--demo", "--version")[1] == f"tui-agent {__version__}\n"
+
+
+def test_the_error_about_a_missing_key_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, error = run(capsys, "-p", "hello")
+
+    assert code == 2
+    assert "ANTHROPIC_API_KEY" in error
+    assert "--demo" in error
+
+
+def test_the_app_without_a_terminal_suggests_print_mode(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, error = run(capsys, "--demo")
+
+    assert code == 2
+    assert "-p" in error
+
+
+def test_version_and_help_are_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "--version") == (0, f"tui-agent {__version__}\n", "")
+    code, out, _ = run(capsys, "--help")
+
+    assert code == 0
+    for word in ("--permission-mode", "--demo", "sessions", "permissions", "config", "tools", "doctor"):
+        assert word in out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["tools", "list"], ["config", "show"]])
+def test_light_commands_load_neither_screen_nor_sdk(arguments: list[str], tmp_path: Path) -> None:
+    script = (
+        "import sys; from tui_agent.cli.command_line import run_program; "
+        f"code = run_program({arguments!r}); "
+        "print(sorted({'textual', 'anthropic'} & set(sys.modules)), file=sys.stderr); sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.strip() == "[]"
+
+
+@pytest.mark.slow
+def test_a_full_standard_output_is_an_error_of_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tui_agent", "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+
+    assert done.returncode == 2
+    assert done.stderr == "tui-agent: the output cannot be written: No space left on device\n"

@@ -1,0 +1,121 @@
+"""Head, tail and file of an output are the same, whatever pieces it arrives in."""
+
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tui_agent.tools.processes import captured_output
+from tui_agent.tools.processes.captured_output import (
+    HEAD_SIZE,
+    LIVE_SIZE,
+    LIVE_WHOLE,
+    TAIL_SIZE,
+    CapturedOutput,
+    is_binary_output,
+)
+from tui_agent.tools.processes.spool_file import SpoolFile
+from tui_agent.tools.workspace import Workspace
+
+
+def fed(workspace: Workspace, pieces: Iterable[bytes]) -> CapturedOutput:
+    output = CapturedOutput(SpoolFile(workspace.new_spool_file))
+    for piece in pieces:
+        assert output.feed(piece)
+    return output
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(pieces=st.lists(st.text("abc\n", max_size=60).map(str.encode), max_size=12))
+def test_head_and_tail_are_those_of_the_whole(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, pieces: list[bytes]
+) -> None:
+    monkeypatch.setattr(captured_output, "HEAD_SIZE", 20)
+    monkeypatch.setattr(captured_output, "TAIL_SIZE", 10)
+    whole = b"".join(pieces)
+
+    captured = fed(workspace, pieces).close()
+
+    assert captured.total == len(whole)
+    if len(whole) <= 30:
+        assert (captured.head, captured.tail, captured.path) == (whole, b"", None)
+    else:
+        assert (captured.head, captured.tail) == (whole[:20], whole[-10:])
+        assert captured.path is not None
+        assert captured.path.read_bytes() == whole
+    assert captured.left_out == len(whole) - len(captured.head) - len(captured.tail)
+
+
+def test_memory_is_bounded(workspace: Workspace) -> None:
+    captured = fed(workspace, [b"x" * 1_000_000] * 20).close()
+
+    assert (len(captured.head), len(captured.tail), captured.total) == (HEAD_SIZE, TAIL_SIZE, 20_000_000)
+
+
+def test_binary_output_is_always_in_a_file(workspace: Workspace) -> None:
+    captured = fed(workspace, [bytes(range(256))]).close()
+
+    assert captured.path is not None
+    assert captured.path.read_bytes() == bytes(range(256))
+
+
+def test_bytes_after_close_are_ignored(workspace: Workspace) -> None:
+    output = fed(workspace, [b"a"])
+    output.close()
+    output.feed(b"b")
+
+    assert output.close().head == b"a"
+
+
+def test_live_pieces_are_complete_at_first(workspace: Workspace) -> None:
+    output = fed(workspace, [b"a" * 10, b"b" * 10])
+
+    assert output.take_live().data == b"a" * 10 + b"b" * 10
+    assert output.take_live().data == b""
+    output.feed(b"c")
+    assert output.take_live() == captured_output.LivePiece(b"c", 0, 21)
+
+
+def test_live_pieces_of_a_flood_are_the_newest_and_count_what_they_skip(workspace: Workspace) -> None:
+    output = fed(workspace, [b"a" * 50_000, b"b" * 50_000, b"c" * 100])
+
+    piece = output.take_live()
+
+    assert piece.data == b"b" * (LIVE_SIZE - 100) + b"c" * 100
+    assert piece.skipped + len(piece.data) == piece.total == 100_100
+
+
+@given(sizes=st.lists(st.integers(1, LIVE_WHOLE), max_size=8), look=st.lists(st.booleans(), min_size=8, max_size=8))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_every_byte_is_shown_live_or_counted_as_skipped(
+    workspace: Workspace, sizes: list[int], look: list[bool]
+) -> None:
+    output = CapturedOutput(SpoolFile(workspace.new_spool_file))
+    seen = 0
+    for size, take in zip(sizes, look, strict=False):
+        output.feed(b"x" * size)
+        if take:
+            piece = output.take_live()
+            seen += len(piece.data) + piece.skipped
+            assert piece.total == seen
+    piece = output.take_live()
+
+    assert seen + len(piece.data) + piece.skipped == sum(sizes)
+    output.close()
+
+
+@pytest.mark.parametrize(
+    ("sample", "binary"),
+    [
+        (b"", False),
+        (b"plain\ttext\r\n\x1b[31mred\x1b[0m", False),
+        ("äöü€".encode(), False),
+        (b"a\0b\0c\0", True),
+        (b"name\0other name\0", False),
+        (bytes(range(256)), True),
+        (b"\xff\xfe\xfd", True),
+    ],
+)
+def test_binary_output_is_recognised(sample: bytes, binary: bool) -> None:
+    assert is_binary_output(sample) is binary

@@ -1,0 +1,357 @@
+"""Running of programs: however they end, the result arrives in time and no process is left."""
+
+import asyncio
+import os
+import re
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.tools.calls import eventually
+from tests.tools.daemons import DAEMONS, daemon, living_in, pid_of, until_there
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.tool import StartedProcess
+from tui_agent.tools.processes import process
+from tui_agent.tools.processes.process import ProcessOutcome, ProcessSpec, run_process
+from tui_agent.tools.search.file_listing import BoundedBytes
+
+BUSY = 20.0
+"""Seconds that a busy machine may take for immediate things; things the code must not wait for take longer."""
+LOOP = "while :; do sleep 0.05; done"
+
+
+def kept() -> BoundedBytes:
+    return BoundedBytes(10_000_000)
+
+
+def bash(script: str, root: Path, limit: float | None = 30.0, env: Mapping[str, str] = os.environ) -> ProcessSpec:
+    return ProcessSpec(("bash", "--noprofile", "--norc", "-c", script), root, env, limit)
+
+
+def command(script: str, root: Path, limit: float | None = 30.0) -> ProcessSpec:
+    return ProcessSpec(("bash", "--noprofile", "--norc", "-c", "--", script), root, os.environ, limit, is_command=True)
+
+
+async def run(
+    spec: ProcessSpec, stdout: BoundedBytes | None = None, stderr: BoundedBytes | None = None
+) -> ProcessOutcome:
+    return await run_process(spec, stdout or kept(), stderr, CancellationToken())
+
+
+def wrote_pid(path: Path) -> bool:
+    return path.exists() and path.read_text().endswith("\n")
+
+
+async def pid_from(path: Path) -> int:
+    """Return the id that a process wrote to its file."""
+    assert await asyncio.to_thread(eventually, lambda: wrote_pid(path))
+    return int(path.read_text())
+
+
+def lives(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+async def test_returns_output_and_exit_code(root: Path) -> None:
+    output = kept()
+
+    outcome = await run(bash("echo out; echo err >&2; echo more; exit 3", root), output)
+
+    assert bytes(output.data) == b"out\nerr\nmore\n"
+    assert (outcome.ending, outcome.returncode, outcome.ended) == ("exited", 3, ())
+
+
+async def test_stderr_can_be_separate(root: Path) -> None:
+    output, errors = kept(), kept()
+
+    await run(bash("echo out; echo err >&2", root), output, errors)
+
+    assert (bytes(output.data), bytes(errors.data)) == (b"out\n", b"err\n")
+
+
+async def test_input_is_empty_and_there_is_no_terminal(root: Path) -> None:
+    output = kept()
+
+    await run(bash("cat; (: < /dev/tty) 2>/dev/null || echo none; tty", root), output)
+
+    assert bytes(output.data) == b"none\nnot a tty\n"
+
+
+async def test_no_descriptor_is_inherited(root: Path) -> None:
+    secret = os.open(root / "secret", os.O_CREAT | os.O_RDWR)
+    os.set_inheritable(secret, True)
+    output = kept()
+
+    await run(bash("ls /proc/self/fd", root), output)
+
+    os.close(secret)
+    assert len(output.data.split()) == 4, "0, 1, 2 and the one ls reads the directory with"
+
+
+async def test_a_program_that_cannot_start_is_an_error_and_leaves_nothing_open(root: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+
+    with pytest.raises(FileNotFoundError):
+        await run(ProcessSpec(("/no/such/program",), root, {}, None))
+    with pytest.raises(FileNotFoundError):
+        await run(bash("true", root / "gone"))
+
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+async def test_output_is_noticed_on_the_loop(root: Path) -> None:
+    noticed = asyncio.Event()
+
+    async with asyncio.TaskGroup() as group:
+        token = CancellationToken()
+        task = group.create_task(run_process(bash(f"echo x; {LOOP}", root), kept(), None, token, noticed.set))
+        await noticed.wait()
+        token.cancel("seen")
+
+    assert task.result().ending == "cancelled"
+
+
+@pytest.mark.parametrize("holder", ["sleep 60 &", "setsid sleep 60 &", "(setsid nohup sleep 60 &);"])
+async def test_a_grandchild_that_keeps_the_pipe_open_delays_nothing_and_is_ended(root: Path, holder: str) -> None:
+    output = kept()
+
+    outcome = await run(bash(f"{holder} echo done", root), output)
+
+    assert output.data.startswith(b"done\n")
+    assert outcome.ending == "exited"
+    assert outcome.seconds < BUSY
+    (name,) = outcome.ended
+    # A process that has just started still has the name of its parent.
+    assert re.match(r"(sleep|bash|setsid|nohup) \(pid ", name)
+    assert not lives(int(name.removeprefix("sleep (pid ").removesuffix(")")))
+
+
+async def test_output_of_a_helper_that_ends_after_the_shell_is_kept(root: Path) -> None:
+    output = kept()
+
+    await run(bash("exec > >(sleep 0.05; tr a-z A-Z); echo late", root), output)
+
+    assert bytes(output.data) == b"LATE\n"
+
+
+STUBBORN = {
+    "child": f"(echo $BASHPID > pid.tmp; mv pid.tmp pid; {LOOP}) & wait",
+    "ignores TERM": f"trap '' TERM; (echo $BASHPID > pid.tmp; mv pid.tmp pid; {LOOP}) & {LOOP}",
+    "own session": f"setsid bash -c 'echo $$ > pid.tmp; mv pid.tmp pid; {LOOP}' & wait",
+    "double fork": f"(setsid bash -c 'echo $$ > pid.tmp; mv pid.tmp pid; {LOOP}' &); sleep 60",
+    "nohup, ignoring TERM": f"nohup setsid bash -c 'trap : TERM; echo $$ > pid.tmp; mv pid.tmp pid; {LOOP}' & wait",
+    "stopped": f"(echo $BASHPID > pid.tmp; mv pid.tmp pid; kill -STOP $BASHPID; {LOOP}) & wait",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STUBBORN)
+async def test_a_timeout_leaves_nothing_and_is_in_time(name: str, root: Path) -> None:
+    outcome = await run(bash(STUBBORN[name], root, limit=1.0))
+
+    assert outcome.ending == "timeout"
+    assert outcome.seconds < 1.0 + BUSY
+    assert not lives(await pid_from(root / "pid"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STUBBORN)
+async def test_a_set_token_leaves_nothing_and_is_in_time(name: str, root: Path) -> None:
+    token = CancellationToken()
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(run_process(bash(STUBBORN[name], root), kept(), None, token))
+        pid = await pid_from(root / "pid")
+        started = time.monotonic()
+        token.cancel()
+
+    assert task.result().ending == "cancelled"
+    assert time.monotonic() - started < BUSY
+    assert process.GRACE + 2 * process.DRAIN_TIME < 2, "all that is waited for by the clock"
+    assert not lives(pid)
+
+
+@pytest.mark.parametrize("name", STUBBORN)
+async def test_a_cancelled_task_leaves_nothing_even_when_cancelled_again(name: str, root: Path) -> None:
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(run(bash(STUBBORN[name], root)))
+        pid = await pid_from(root / "pid")
+        task.cancel()
+        await asyncio.wait([task], timeout=0.01)
+        task.cancel()
+        await asyncio.wait([task])
+
+    assert task.cancelled()
+    assert not lives(pid)
+
+
+async def test_a_task_cancelled_while_it_starts_leaves_nothing(root: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    script = f"setsid bash -c '{LOOP}' & echo $! > pid.tmp; mv pid.tmp pid; {LOOP}"
+    for turns in range(4):
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(run(bash(script, root, env=os.environ | {"PROBE": str(root)})))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+
+    def left() -> list[int]:
+        found: list[int] = []
+        for pid in psutil.pids():
+            try:
+                if str(root).encode() in Path(f"/proc/{pid}/environ").read_bytes() and lives(pid):
+                    found.append(pid)
+            except OSError:
+                continue
+        return found
+
+    assert await asyncio.to_thread(eventually, lambda: not left(), 30)
+    assert await asyncio.to_thread(eventually, lambda: len(os.listdir("/proc/self/fd")) <= before, 30)
+
+
+async def test_a_sink_that_has_enough_ends_the_program(root: Path) -> None:
+    output = BoundedBytes(1000)
+
+    outcome = await run(bash("yes", root), output)
+
+    assert outcome.ending == "enough"
+    assert len(output.data) == 1000
+    assert outcome.seconds < BUSY
+
+
+async def test_a_sink_that_has_enough_after_the_end_is_reported(root: Path) -> None:
+    outcome = await run(bash("printf 1234567890", root), BoundedBytes(5))
+
+    assert outcome.ending == "enough"
+
+
+async def test_the_limit_may_be_none(root: Path) -> None:
+    assert (await run(bash("true", root, limit=None))).returncode == 0
+
+
+@pytest.mark.slow
+async def test_many_at_once_do_not_wait_for_each_other(root: Path) -> None:
+    started = time.monotonic()
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(run(bash("sleep 2", root))) for _ in range(12)]
+
+    assert all(task.result().returncode == 0 for task in tasks)
+    assert time.monotonic() - started < BUSY
+
+
+async def test_nothing_stays_open(root: Path) -> None:
+    await run(bash("true", root))
+    before = len(os.listdir("/proc/self/fd"))
+
+    for _ in range(10):
+        await run(bash("echo x", root))
+
+    assert await asyncio.to_thread(eventually, lambda: len(os.listdir("/proc/self/fd")) <= before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", DAEMONS)
+async def test_a_daemon_that_nothing_ties_ends_with_the_command_that_started_it(kind: str, root: Path) -> None:
+    outcome = await run(command(f"{daemon(root, kind)}; {until_there()}", root))
+
+    assert outcome.ending == "exited"
+    assert f"(pid {pid_of(root)})" in " ".join(outcome.ended)
+    assert living_in(root) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", DAEMONS)
+async def test_a_daemon_that_nothing_ties_ends_with_a_command_that_takes_too_long(kind: str, root: Path) -> None:
+    outcome = await run(command(f"{daemon(root, kind)}; sleep 600", root, limit=1.0))
+
+    assert outcome.ending == "timeout"
+    assert living_in(root) == []
+
+
+async def test_a_daemon_that_nothing_ties_ends_with_a_cancelled_call(root: Path) -> None:
+    token = CancellationToken()
+    async with asyncio.TaskGroup() as group:
+        spec = command(f"{daemon(root)}; sleep 600", root)
+        task = group.create_task(run_process(spec, kept(), None, token))
+        await pid_from(root / "daemon.pid")
+        token.cancel()
+
+    assert task.result().ending == "cancelled"
+    assert living_in(root) == []
+
+
+async def test_a_daemon_that_nothing_ties_ends_with_a_cancelled_task(root: Path) -> None:
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(run(command(f"{daemon(root)}; sleep 600", root)))
+        await pid_from(root / "daemon.pid")
+        task.cancel()
+
+    assert task.cancelled()
+    assert living_in(root) == []
+
+
+@pytest.mark.slow
+async def test_daemons_that_were_started_last_of_all_end_with_their_command(root: Path) -> None:
+    await run(command("; ".join(daemon(root, name=f"d{number}") for number in range(50)), root))
+
+    assert living_in(root) == []
+
+
+@pytest.mark.slow
+async def test_a_call_ends_its_own_daemons_and_leaves_those_of_another(root: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    token = CancellationToken()
+    async with asyncio.TaskGroup() as group:
+        spec = command(f"{daemon(other)}; sleep 600", other)
+        lasting = group.create_task(run_process(spec, kept(), None, token))
+        left = await pid_from(other / "daemon.pid")
+
+        outcome = await run(command(f"{daemon(root)}; {until_there()}", root))
+
+        assert f"(pid {pid_of(root)})" in " ".join(outcome.ended)
+        assert (living_in(root), lives(left)) == ([], True)
+        token.cancel()
+
+    assert lasting.result().ending == "cancelled"
+    assert living_in(other) == []
+
+
+async def test_without_util_linux_a_daemon_ends_with_its_command_as_well(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("bash", "sleep", "setsid", "env"):
+        (programs / name).symlink_to(shutil.which(name) or "")
+    monkeypatch.setenv("PATH", str(programs))
+    output = kept()
+
+    outcome = await run_process(
+        command(f"{daemon(root)}; {until_there()}; echo $PPID", root), output, None, CancellationToken()
+    )
+
+    assert bytes(output.data) == f"{os.getpid()}\n".encode()
+    assert (outcome.ending, living_in(root)) == ("exited", [])
+
+
+async def test_the_start_of_a_command_is_reported_once_it_runs(root: Path) -> None:
+    started: list[StartedProcess] = []
+
+    def note(process: StartedProcess) -> None:
+        started.append(process)
+        (root / "noted.pid").write_text(str(process.pid))
+
+    outcome = await run_process(command(until_there("noted"), root), kept(), None, CancellationToken(), on_start=note)
+
+    (process,) = started
+    assert outcome.returncode == 0
+    assert process.boot == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    assert process.pid > 1
+    assert process.started > 0

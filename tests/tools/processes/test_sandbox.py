@@ -1,0 +1,346 @@
+"""Commands under bubblewrap: their reach, their end, and that nothing runs if the sandbox does not work.
+
+Without bubblewrap, the tests of its options and of the refusal still run.
+"""
+
+import asyncio
+import os
+import shutil
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.tools.calls import Recorded, call, details_of, eventually
+from tests.tools.processes.test_process import lives
+from tui_agent.permissions.protected_tree import protected_tree
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.tool import ToolResult
+from tui_agent.tools.bash_tool import BashTool
+from tui_agent.tools.processes import process
+from tui_agent.tools.processes.sandbox import Sandbox, sandbox_problem
+from tui_agent.tools.workspace import Workspace
+
+LASTING = f"sleep 1000.{os.getpid()}"
+"""A command line that no other test has."""
+PROBLEM = sandbox_problem(Path.cwd())
+real = pytest.mark.skipif(PROBLEM is not None, reason=f"no sandbox here: {PROBLEM}")
+
+
+STAND_IN = """exec bash -c '
+printf "%s\\0" "$@" > "${0%/*}/given"
+while [ "$1" != -- ]; do [ "$1" = --json-status-fd ] && status=$2; shift; done
+shift; "$@"; code=$?
+echo "{ \\"exit-code\\": $code }" >&"$status"; exit "$code"' "$0" "$@"
+"""
+"""Replacement for bubblewrap: it records its arguments, runs the command unconfined, and reports its end."""
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> Path:
+    """Directory of tui-agent with settings and sessions, and a saved output among them."""
+    directory = tmp_path / "state"
+    (directory / "kept").mkdir(parents=True)
+    (directory / "secret").write_text("secret words", "utf-8")
+    (directory / "kept" / "output.txt").write_text("kept words", "utf-8")
+    return directory
+
+
+@pytest.fixture
+def sandbox(ours: Path) -> Sandbox:
+    return Sandbox(lambda root: protected_tree(root, (ours,)), hidden=(ours,), shown=(ours / "kept",))
+
+
+@pytest.fixture
+def bash(workspace: Workspace, sandbox: Sandbox) -> BashTool:
+    return BashTool(workspace, is_read_only_command=lambda command: command == "cat a", sandbox=sandbox)
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only directory on PATH, with bash and without bwrap."""
+    directory = tmp_path / "programs"
+    directory.mkdir()
+    for name in ("bash", "touch"):
+        (directory / name).symlink_to(shutil.which(name) or "")
+    monkeypatch.setenv("PATH", str(directory))
+    return directory
+
+
+def fake_bwrap(programs: Path, script: str) -> None:
+    (programs / "bwrap").write_text(f"#!/bin/sh\n{script}\n", "utf-8")
+    (programs / "bwrap").chmod(0o755)
+
+
+# --- the options for bubblewrap ---------------------------------------------------------------------------------------
+
+
+def test_the_options_remove_everything_that_is_not_granted(tmp_path: Path, ours: Path, sandbox: Sandbox) -> None:
+    root = tmp_path / "work"
+
+    options = " ".join(sandbox.arguments(root, (root / ".git",), "/usr/bin:/run/tools/bin:relative"))
+
+    for wanted in ("--unshare-pid --", "--die-with-parent", "--new-session", "--cap-drop ALL", "--unshare-net"):
+        assert wanted in options
+    steps = [
+        "--ro-bind / /", "--remount-ro /proc", "--tmpfs /tmp", "--tmpfs /run", f"--tmpfs {ours}",
+        f"--bind {root} {root}", f"--ro-bind {root}/.git {root}/.git", f"--ro-bind-try {ours}/kept {ours}/kept",
+        f"--remount-ro {ours}", f"--chdir {root}",
+    ]  # fmt: skip
+    places = [options.index(step) for step in steps]
+    assert places == sorted(places), "what is said later covers what was said before"
+
+
+def test_the_network_is_there_only_if_allowed(tmp_path: Path) -> None:
+    assert "--unshare-net" not in Sandbox(lambda _: (), network=True).arguments(tmp_path, (), "")
+    assert "with network" in Sandbox(lambda _: (), network=True).words
+
+
+def test_directories_of_tui_agent_are_hidden_in_the_workspace_and_never_writable(ours: Path) -> None:
+    inside = " ".join(Sandbox(lambda _: (), hidden=(ours,)).arguments(ours.parent, (), ""))
+    within = " ".join(Sandbox(lambda _: (), hidden=(ours,)).arguments(ours / "kept", (), ""))
+
+    assert inside.index(f"--bind {ours.parent}") < inside.index(f"--tmpfs {ours}")
+    assert f"--ro-bind {ours}/kept {ours}/kept" in within
+
+
+# --- systems without a working sandbox --------------------------------------------------------------------------------
+
+
+async def test_without_bubblewrap_nothing_runs(bash: BashTool, root: Path, programs: Path) -> None:
+    with pytest.raises(ToolError, match=r"not run.*bwrap is not on PATH.*Install bubblewrap.*\"off\""):
+        await call(bash, command="touch ran")
+    assert os.listdir(root) == []
+    assert sandbox_problem(root) == "bwrap is not installed"
+
+
+async def test_a_refusal_of_the_system_is_reported_and_nothing_runs(bash: BashTool, root: Path, programs: Path) -> None:
+    fake_bwrap(programs, "echo 'bwrap: No permissions to create new namespace' >&2; exit 1")
+
+    with pytest.raises(ToolError, match=r"not run.*No permissions to create new namespace"):
+        await call(bash, command="touch ran")
+    assert os.listdir(root) == []
+    assert sandbox_problem(root) == "bwrap: No permissions to create new namespace"
+
+
+async def test_a_bubblewrap_inside_the_workspace_is_not_used(bash: BashTool, root: Path, programs: Path) -> None:
+    fake_bwrap(root, "touch ran")
+    (programs / "bwrap").symlink_to(root / "bwrap")
+
+    with pytest.raises(ToolError, match="bwrap is not on PATH outside"):
+        await call(bash, command="true")
+
+
+async def test_a_protected_link_at_the_top_is_refused(bash: BashTool, root: Path, programs: Path) -> None:
+    fake_bwrap(programs, "exit 0")
+    (root / ".git").symlink_to("elsewhere")
+
+    with pytest.raises(ToolError, match=r"\.git is a symbolic link"):
+        await call(bash, command="true")
+
+
+async def test_a_working_directory_that_contains_the_system_is_refused(tmp_path: Path, programs: Path) -> None:
+    fake_bwrap(programs, "exit 0")
+    workspace = Workspace(Path("/var"), spool_dir=tmp_path)
+    bash = BashTool(workspace, is_read_only_command=lambda _: False, sandbox=Sandbox(lambda _: ()))
+
+    with pytest.raises(ToolError, match="does not work with /var as the working directory"):
+        await call(bash, command="true")
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [("echo out; echo err >&2; exit 1", "out\nerr\n[exit code 1]"), ("cat a", "words")],
+    ids=["any", "read-only"],
+)
+async def test_every_command_runs_through_bubblewrap_and_keeps_its_exit_code(
+    bash: BashTool, root: Path, programs: Path, command: str, text: str
+) -> None:
+    (programs / "cat").symlink_to(shutil.which("cat", path=os.defpath) or "")
+    fake_bwrap(programs, STAND_IN)
+    (root / "a").write_text("words", "utf-8")
+
+    result = await call(bash, command=command)
+
+    given = (programs / "given").read_text("utf-8").split("\0")
+    assert {"--unshare-net", "--die-with-parent", "--json-status-fd"} <= set(given[: given.index("--")])
+    assert command in given[given.index("--") :]
+    assert result.text == text
+    assert details_of(result)["sandboxed"] is True
+
+
+async def test_a_call_says_that_it_runs_in_the_sandbox(bash: BashTool) -> None:
+    preview = await bash.preview({"command": "make"})
+
+    assert preview is not None
+    assert preview.text == "make"
+    assert preview.note == "runs in the sandbox: no network, and only the working directory is writable"
+    assert bash.summarise({"command": "make"}) == "box: make"
+    assert "no network" in bash.spec.description
+
+
+# --- the reach of a command -------------------------------------------------------------------------------------------
+
+
+@real
+async def test_only_the_workspace_is_writable(bash: BashTool, root: Path, tmp_path: Path) -> None:
+    result = await call(bash, command=f"echo a > a; touch {tmp_path}/out /usr/out ~/out /proc/self/comm; ls {tmp_path}")
+
+    assert (root / "a").read_text("utf-8") == "a\n"
+    assert not (tmp_path / "out").exists()
+    assert result.text.count("Read-only file system") >= 2
+    assert details_of(result)["sandboxed"] is True
+
+
+@real
+async def test_protected_paths_stay_even_if_they_do_not_exist(bash: BashTool, root: Path) -> None:
+    (root / "sub" / "node_modules").mkdir(parents=True)
+    command = """python3 - <<'END'
+import os
+for name in (".git", ".git/hooks", ".husky/x", ".tui-agent/config.toml", "node_modules/x", "sub/node_modules/x"):
+    try:
+        os.mkdir(name)
+    except OSError as error:
+        print(name, error.strerror)
+for name in (".git", "sub/node_modules"):
+    try:
+        os.rename(name, "moved")
+    except OSError as error:
+        print(name, error.strerror)
+END"""
+
+    result = await call(bash, command=command)
+
+    assert result.text.count("Read-only file system") == 5, result.text
+    assert result.text.count("busy") == 2, result.text
+    assert os.listdir(root) == ["sub"]
+    assert os.listdir(root / "sub" / "node_modules") == []
+
+
+@real
+async def test_files_of_tui_agent_are_hidden_except_saved_output(bash: BashTool, ours: Path) -> None:
+    result = await call(
+        bash, command=f"cat {ours}/secret; cat {ours}/kept/output.txt; touch {ours}/new {ours}/kept/new"
+    )
+
+    assert "secret words" not in result.text
+    assert "kept words" in result.text
+    assert sorted(os.listdir(ours)) == ["kept", "secret"]
+    assert os.listdir(ours / "kept") == ["output.txt"]
+
+
+@real
+async def test_no_network_and_no_sockets_of_others_are_reachable(bash: BashTool, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as local:
+        name = f"tui-agent-test-{os.getpid()}"
+        local.bind(f"\0{name}")
+        local.listen()
+        port = server.getsockname()[1]
+        command = f"""python3 - <<'END'
+import socket
+for family, place in ((socket.AF_INET, ("127.0.0.1", {port})), (socket.AF_UNIX, "\\0{name}")):
+    try:
+        socket.socket(family).connect(place)
+    except OSError as error:
+        print("cannot", error)
+END"""
+        assert (await call(bash, command=command)).text.count("cannot") == 2
+
+
+@real
+async def test_other_processes_are_invisible_and_no_descriptor_is_inherited(bash: BashTool) -> None:
+    result = await call(bash, command="ls /proc/self/fd; echo; for one in /proc/[0-9]*; do echo ${one##*/}; done")
+
+    descriptors, processes = result.text.split("\n\n")
+    assert descriptors.split() == ["0", "1", "2", "3"], "the last is the directory that is listed"
+    assert len(processes.split()) < 6
+    assert set(processes.split()) <= set("123456789")
+
+
+@real
+async def test_a_read_only_command_runs_in_the_sandbox_too(bash: BashTool, root: Path) -> None:
+    (root / "a").write_text("words", "utf-8")
+
+    assert details_of(await call(bash, command="cat a"))["sandboxed"] is True
+
+
+# --- the end of a command ---------------------------------------------------------------------------------------------
+
+
+@real
+async def test_output_and_exit_code_come_from_the_command(bash: BashTool) -> None:
+    recorded = Recorded()
+
+    result = await call(bash, recorded, command="echo out; echo err >&2; exit 1")
+
+    assert recorded.output == "out\nerr\n"
+    assert result.text == "out\nerr\n[exit code 1]"
+    assert details_of(result)["exit_code"] == 1
+
+
+@real
+async def test_a_command_has_time_to_clean_up_before_it_is_killed(
+    bash: BashTool, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "GRACE", 30.0)
+
+    result = await call_until(root / "up", bash, f"trap 'echo tidy > tidy; exit 0' TERM; touch up; {LASTING} & wait")
+
+    assert details_of(result)["cancelled"] is True
+    assert (root / "tidy").exists()
+    assert not _sleepers()
+
+
+@real
+async def test_a_command_that_takes_too_long_is_stopped(bash: BashTool) -> None:
+    result = await call(bash, command="trap '' TERM; while :; do sleep 0.05; done", timeout=0.3)
+
+    assert details_of(result)["timed_out"] is True
+
+
+@real
+async def test_a_cancelled_call_leaves_no_process_and_no_placeholder(bash: BashTool, root: Path) -> None:
+    away = f"(setsid env -i bash -c 'touch inner; exec {LASTING}' &)"
+    command = f"{away}; while [ ! -e inner ]; do :; done; touch up; {LASTING}"
+
+    result = await call_until(root / "up", bash, command)
+
+    assert details_of(result)["cancelled"] is True
+    assert sorted(os.listdir(root)) == ["inner", "up"]
+    assert await asyncio.to_thread(eventually, lambda: not _sleepers())
+
+
+@real
+async def test_concurrent_commands_protect_the_same_paths(bash: BashTool, root: Path) -> None:
+    async with asyncio.TaskGroup() as group:
+        calls = [group.create_task(call(bash, command=f"sleep 0.0{n}; touch .git/x; mkdir .git/y")) for n in range(6)]
+
+    assert all(task.result().text.count("Read-only file system") == 2 for task in calls)
+    assert os.listdir(root) == []
+
+
+async def call_until(sign: Path, bash: BashTool, command: str) -> ToolResult:
+    """Run a command and cancel it once a file exists."""
+    recorded = Recorded()
+
+    async def cancel() -> None:
+        assert await asyncio.to_thread(eventually, sign.exists, 30)
+        recorded.cancellation.cancel("enough")
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(cancel())
+        return await call(bash, recorded, command=command)
+
+
+def _sleepers() -> list[int]:
+    """Return the commands of these tests that still run."""
+    found: list[int] = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                line = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if line.split(b"\x00")[:2] == LASTING.encode().split() and lives(int(entry.name)):
+                found.append(int(entry.name))
+    return found

@@ -1,0 +1,76 @@
+"""File name patterns."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.protocol.errors import ToolError
+from tui_agent.tools.search.glob_pattern import GlobPattern
+
+FITS = [
+    ("*.py", "a.py", True),
+    ("*.py", "src/a.py", False),
+    ("**/*.py", "a.py", True),
+    ("**/*.py", "src/deep/a.py", True),
+    ("src/**/*.py", "src/a.py", True),
+    ("src/**/*.py", "lib/a.py", False),
+    ("src/**", "src/a.py", True),
+    ("src/**", "src/deep/a.py", True),
+    ("src/**", "src", False),
+    ("**", "a", True),
+    ("**/**/a", "a", True),
+    ("a/**/b/**/c", "a/x/b/y/z/c", True),
+    ("a/**/b/**/c", "a/b/c", True),
+    ("a/**/b/**/c", "a/c", False),
+    ("src/*.{ts,tsx}", "src/a.tsx", True),
+    ("src/*.{ts,tsx}", "src/a.js", False),
+    ("{a,b/{c,d}}/x", "b/d/x", True),
+    ("{a}", "{a}", True),
+    ("a?c", "abc", True),
+    ("a?c", "a/c", False),
+    ("[ab]c", "bc", True),
+    ("[!ab]c", "bc", False),
+    ("*", ".hidden", True),
+    ("./src//*.py", "src/a.py", True),
+    ("A.py", "a.py", False),
+    ("[", "[", True),
+]
+
+
+@pytest.mark.parametrize(("pattern", "path", "fits"), FITS)
+def test_patterns_match_paths(pattern: str, path: str, fits: bool) -> None:
+    assert GlobPattern.parse(pattern).matches(path) is fits
+
+
+def test_a_filter_without_a_slash_matches_names() -> None:
+    assert GlobPattern.parse_filter("*.py").matches("src/deep/a.py")
+    assert not GlobPattern.parse_filter("src/*.py").matches("src/deep/a.py")
+
+
+def test_parent_directories_in_patterns_are_refused() -> None:
+    with pytest.raises(ToolError, match="name the directory in path"):
+        GlobPattern.parse("../*.py")
+
+
+def test_too_many_alternatives_are_refused() -> None:
+    with pytest.raises(ToolError, match="more than 256 alternatives"):
+        GlobPattern.parse("{a,b}" * 40)
+
+
+@given(st.text("*?[]{},/ab.!-\\", max_size=20), st.text("ab/.", min_size=1, max_size=20))
+def test_any_pattern_is_parsed_or_refused(pattern: str, path: str) -> None:
+    try:
+        compiled = GlobPattern.parse(pattern)
+    except ToolError:
+        return
+    compiled.matches(path)
+
+
+def test_many_stars_take_no_time() -> None:
+    started = time.process_time()
+
+    assert not GlobPattern.parse("**/" * 30 + "*a" * 30 + "b").matches("a/" * 60 + "a" * 200)
+
+    assert time.process_time() - started < 1

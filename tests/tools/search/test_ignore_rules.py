@@ -1,0 +1,166 @@
+"""The `.gitignore` files that apply to a search, and those that do not."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tui_agent.tools.pinned_directory import ResolvedPath, pinned_directory
+from tui_agent.tools.search.ignore_rules import IgnoreRules, SearchScope
+
+
+def inside(directory: Path, outer: IgnoreRules | None = None) -> IgnoreRules:
+    """Return the rules that apply in a directory."""
+    with pinned_directory(directory) as held:
+        return (outer or IgnoreRules()).inside(held, str(directory))
+
+
+def test_the_nearest_rule_file_takes_precedence(root: Path) -> None:
+    (root / "sub").mkdir()
+    (root / ".gitignore").write_text("*.log\n")
+    (root / "sub" / ".gitignore").write_text("!keep.log\n")
+    rules = inside(root)
+    inner = inside(root / "sub", rules)
+
+    assert rules.leaves_out(str(root / "keep.log"), is_directory=False)
+    assert not inner.leaves_out(str(root / "sub" / "keep.log"), is_directory=False)
+    assert inner.leaves_out(str(root / "sub" / "other.log"), is_directory=False)
+    assert not inner.leaves_out(str(root / "sub" / "a"), is_directory=False)
+
+
+def test_unreadable_rule_files_are_skipped(root: Path) -> None:
+    (root / "a").mkdir()
+    (root / "a" / ".gitignore").mkdir()
+    (root / "b").mkdir()
+    os.mkfifo(root / "b" / ".gitignore")
+    (root / "c").mkdir()
+    with (root / "c" / ".gitignore").open("wb") as file:
+        file.truncate(2 * 1024 * 1024)
+
+    (root / "d").mkdir()
+    (root / "d" / ".gitignore").symlink_to("/proc/self/mem")
+
+    for name in "abcd":
+        assert inside(root / name).files == ()
+
+
+def test_a_rule_file_that_is_a_link_is_skipped(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "words").write_text("*.log\n")
+    (root / ".gitignore").symlink_to(tmp_path / "words")
+
+    assert inside(root).files == ()
+
+
+def test_no_rules_are_read_behind_a_link_above_the_search(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside" / "sub").mkdir(parents=True)
+    (tmp_path / "outside" / ".gitignore").write_text("*\n")
+    (root / "d").symlink_to(tmp_path / "outside")
+
+    with pytest.raises(NotADirectoryError):
+        SearchScope.of(ResolvedPath(root / "d" / "sub"), root)
+
+
+def test_rules_in_another_encoding_are_still_read(root: Path) -> None:
+    (root / ".gitignore").write_bytes(b"caf\xe9\n*.log\n")
+
+    assert inside(root).leaves_out(str(root / "a.log"), is_directory=False)
+
+
+def test_the_scope_begins_at_the_repository(root: Path) -> None:
+    (root / "repo" / "sub").mkdir(parents=True)
+    (root / "repo" / ".git").mkdir()
+    (root / ".gitignore").write_text("*\n")
+    (root / "repo" / ".gitignore").write_text("*.log\n")
+
+    scope = SearchScope.of(ResolvedPath(root / "repo" / "sub"), root)
+
+    assert scope.in_repository
+    assert scope.rules is not None
+    assert [rules.base for rules in scope.rules.files] == [f"{root}/repo/"]
+
+
+def test_outside_of_everything_the_scope_begins_at_the_root_of_the_search(root: Path, tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("*\n")
+    (tmp_path / "other").mkdir()
+
+    scope = SearchScope.of(ResolvedPath(tmp_path / "other"), root)
+
+    assert scope.rules == IgnoreRules()
+    assert not scope.in_repository
+
+
+def test_an_ignored_root_has_no_rules(root: Path) -> None:
+    (root / "build" / "deep").mkdir(parents=True)
+    (root / ".gitignore").write_text("build/\n")
+
+    assert SearchScope.of(ResolvedPath(root / "build"), root).rules is None
+    assert SearchScope.of(ResolvedPath(root / "build" / "deep"), root).rules is None
+
+
+def test_lines_that_are_not_patterns_are_skipped(root: Path) -> None:
+    (root / ".gitignore").write_text("!\n[z-a]\n/\n# *\n\n   \n*.log\n")
+
+    (rules,) = inside(root).files
+    assert len(rules.rules) == 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        ("*a" * 30 + "b", "a" * 250),
+        ("a*" * 40 + "b", "a" * 250),
+        ("*[a]*[a]" * 15 + "b", "a" * 250),
+        ("*?a" * 20 + "b", "a" * 250),
+        ("**/a/" * 20 + "b", "a/" * 900 + "c"),
+        ("a/**/" * 20 + "b", "a/" * 900 + "c"),
+    ],
+)
+def test_no_pattern_takes_long_whatever_the_name(root: Path, pattern: str, name: str) -> None:
+    (root / ".gitignore").write_text(f"{pattern}\n*.log\n")
+    rules = inside(root)
+
+    for _ in range(200):
+        assert not rules.leaves_out(f"{root}/{name}", is_directory=False)
+    assert rules.leaves_out(f"{root}/x.log", is_directory=False)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*a*b*c", "x*[ab]*?*d", "*.*.*", "/s*b/*a*b", "*\\**b*", "*a*/b*c*d", "a*?*b", "*a**b*"]
+)
+def test_stars_match_as_in_git(root: Path, pattern: str) -> None:
+    names = [
+        "aXbXc",
+        "abc",
+        "ab",
+        "xad",
+        "xzbqd",
+        "x.y.z",
+        "x.y",
+        "sub/xaab",
+        "s*b",
+        "zaz/bcd",
+        "azb",
+        "ab",
+        "aab",
+        "caab",
+    ]
+    subprocess.run(["git", "init", "-q", "."], cwd=root, check=True)
+    (root / ".gitignore").write_text(f"{pattern}\n")
+    rules = inside(root)
+
+    for name in names:
+        said = subprocess.run(["git", "check-ignore", "-q", "--no-index", name], cwd=root, check=False).returncode == 0
+        above = name.rpartition("/")[0]
+        found = rules.leaves_out(f"{root}/{name}", is_directory=False)
+        found = found or (bool(above) and rules.leaves_out(f"{root}/{above}", is_directory=True))
+        assert found == said, (pattern, name)
+
+
+@pytest.mark.slow
+def test_the_number_of_rules_in_a_file_is_limited(root: Path) -> None:
+    (root / ".gitignore").write_text("".join(f"x{number}\n" for number in range(100_000)))
+
+    [file] = inside(root).files
+
+    assert len(file.rules) == 2_000

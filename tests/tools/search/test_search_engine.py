@@ -1,0 +1,113 @@
+"""Both search engines find the same matches."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.tools.processes.test_programs import program
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.tools.pinned_directory import ResolvedPath
+from tui_agent.tools.search.content_search import FileHits, search_contents
+from tui_agent.tools.search.search_engine import Ripgrep, SearchMode, SearchRequest, find_ripgrep
+
+FILES: dict[str, bytes] = {
+    "a.py": b"import os\nprint('foo')\n\nfoo = 1\nFOO = 2\n",
+    "crlf.txt": b"foo\r\nbar foo\r\n\r\n",
+    "last.txt": b"no end\nfoo",
+    "mark.txt": b"\xef\xbb\xbffoo\nbar\n",
+    "wide.txt": "foo\nä foo\n".encode("utf-16"),
+    "latin.txt": "ä foo\n".encode("latin-1"),
+    "utf8.txt": "äöü foo ß\n".encode(),
+    "binary.bin": b"foo\0foo\nfoo\n",
+    "late.bin": b"foo\n" + b"x\n" * 10_000 + b"\0 foo\n",
+    "long.txt": b"x" * 5000 + b" foo " + b"y" * 5000 + b"\n",
+    "empty.txt": b"",
+    "-dash.txt": b"foo\n",
+    "new\nline.txt": b"foo\n",
+    os.fsdecode(b"caf\xe9.txt"): b"foo\n",
+}
+
+PATTERNS = [
+    "foo",
+    "^foo",
+    "foo$",
+    "^$",
+    "foo|bar",
+    r"\bfoo\b",
+    r"f(o+) ",
+    "[a-f]oo",
+    "ä",
+    "ß$",
+    r"\bfoo\s+=\s+\d",
+    ".",
+    r"\.",
+    "nothing at all",
+    "-e",
+    "(?i)FOO",
+    "x{10,}",
+]
+
+
+@pytest.fixture
+def tree(root: Path) -> Path:
+    for name, content in FILES.items():
+        (root / name).write_bytes(content)
+    return root
+
+
+async def found(tree: Path, request: SearchRequest, ripgrep: Ripgrep | None) -> list[FileHits]:
+    return (await search_contents(ResolvedPath(tree), sorted(FILES), request, ripgrep, CancellationToken())).hits
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pattern", PATTERNS)
+async def test_both_engines_find_the_same(tree: Path, ripgrep: Ripgrep, pattern: str) -> None:
+    modes: tuple[SearchMode, ...] = ("content", "files_with_matches", "count")
+    for mode in modes:
+        for ignore_case in (False, True):
+            for limit in (1, 10_000) if mode == "content" else (10_000,):
+                request = SearchRequest(pattern, mode, ignore_case, limit)
+                assert await found(tree, request, ripgrep) == await found(tree, request, None), request
+
+
+async def test_matches_have_the_expected_positions(tree: Path, engine: Ripgrep | None) -> None:
+    hits = {hit.name: hit.columns for hit in await found(tree, SearchRequest("foo", "content", False, 100), engine)}
+
+    assert hits == {
+        "-dash.txt": {1: 1},
+        "a.py": {2: 8, 4: 1},
+        os.fsdecode(b"caf\xe9.txt"): {1: 1},
+        "crlf.txt": {1: 1, 2: 5},
+        "last.txt": {2: 1},
+        "late.bin": {1: 1, 10_002: 3},
+        "latin.txt": {1: 3},
+        "long.txt": {1: 5002},
+        "mark.txt": {1: 1},
+        "new\nline.txt": {1: 1},
+        "utf8.txt": {1: 8},
+        "wide.txt": {1: 1, 2: 4},
+    }
+
+
+async def test_ripgrep_ignores_the_users_settings(
+    tree: Path, ripgrep: Ripgrep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tree / "config"
+    config.write_text("--pre=/bin/echo\n--ignore-case\n")
+    monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(config))
+
+    hits = await found(tree, SearchRequest("FOO", "content", False, 100), ripgrep)
+
+    assert [hit.name for hit in hits] == ["a.py"]
+
+
+def test_a_ripgrep_inside_the_workspace_is_not_used(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(program(root / "bin").parent))
+    assert find_ripgrep(root) is None
+
+    outside = program(tmp_path / "bin")
+    monkeypatch.setenv("PATH", f"{root / 'bin'}:{outside.parent}")
+    assert find_ripgrep(root) == Ripgrep(outside)

@@ -1,0 +1,79 @@
+"""The built-in tools and their sandbox, for the app, for print mode and for the commands that check calls."""
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tui_agent.permissions.protected_tree import protected_tree
+from tui_agent.permissions.read_only_predicate import is_read_only_command
+from tui_agent.protocol.tool import Tool
+from tui_agent.settings import Locations, Settings
+from tui_agent.tools import Sandbox, Workspace, default_tools
+from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.processes.spool_file import SESSION_SPOOL_LIMIT
+
+
+def built_in_tools(
+    root: Path,
+    spool_dir: Path | None = None,
+    sandbox: Sandbox | None = None,
+    contents: ContentStore | None = None,
+    private: Sequence[Path] = (),
+    output_limit: int | None = None,
+    warn: Callable[[str], None] | None = None,
+) -> list[Tool]:
+    """Return the built-in tools for a workspace.
+
+    Args:
+        root: the workspace.
+        spool_dir: directory for long output; None: one in the system's temporary directory, created on demand.
+        sandbox: sandbox of shell commands; None: they run without one.
+        contents: stores the content of files before a change; None: it is not stored.
+        private: tui-agent's own directories, in which changes by commands are not looked for.
+        output_limit: most bytes of long outputs that are saved; None: the default.
+        warn: called with a warning for the user once this limit is reached.
+    """
+    spool = spool_dir or Path(tempfile.gettempdir()) / "tui-agent-spool"
+    return default_tools(
+        Workspace(
+            root,
+            spool_dir=spool,
+            contents=contents,
+            private=private,
+            spool_limit=SESSION_SPOOL_LIMIT if output_limit is None else output_limit,
+            warn=warn,
+        ),
+        is_read_only_command=lambda command: is_read_only_command(command, root, (spool,)),
+        sandbox=sandbox,
+    )
+
+
+def tool_finder(root: Path) -> Callable[[str], Tool | None]:
+    """Return a function that finds a built-in tool by its name."""
+    tools = {tool.name: tool for tool in built_in_tools(root)}
+    return tools.get
+
+
+def build_sandbox(settings: Settings, locations: Locations, archive: Path) -> Sandbox | None:
+    """Return the sandbox that the settings ask for; None if they ask for none.
+
+    Args:
+        settings: the settings.
+        locations: tui-agent's own directories, which commands do not see.
+        archive: directory of saved tool output, which commands may read.
+    """
+    if settings.sandbox == "off":
+        return None
+    own = tuple(Path(os.path.realpath(path)) for path in (locations.config_dir, locations.state_dir))
+    return Sandbox(
+        lambda root: protected_tree(root, own),
+        hidden=own,
+        shown=(Path(os.path.realpath(archive)),),
+        network=settings.sandbox_network,
+    )
+
+
+def sandbox_note(sandbox: Sandbox | None) -> str:
+    """Return the note about the sandbox for the trace of a decision; empty without a sandbox."""
+    return f"a command {sandbox.words}" if sandbox is not None else ""

@@ -1,0 +1,301 @@
+"""The command line: the options of the agent, dispatch to the sub-commands, and usage errors in one line.
+
+Imports nothing heavy, so that `--version` is fast; each command is imported when it is used.
+"""
+
+import difflib
+import errno
+import importlib
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tui_agent import __version__
+from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import PermissionMode, Verdict
+from tui_agent.settings import Locations
+
+from .controlling_terminal import say_error
+from .launch_options import PICK_SESSION, LaunchOptions, OneOf, StrategyName
+from .shortage import FAILED, memory_problem, shortage_in
+
+USAGE_ERROR = 2
+INTERRUPTED = 130
+
+_COMMANDS = {
+    "config": ".subcommands.config_command",
+    "doctor": ".subcommands.doctor",
+    "hooks": ".subcommands.hooks_command",
+    "permissions": ".subcommands.permissions_command",
+    "sessions": ".subcommands.sessions_command",
+    "tools": ".subcommands.tools_command",
+}
+"""Modules of the sub-commands, imported on use."""
+
+_MODES = tuple(mode.value for mode in PermissionMode)
+
+_LONGEST_MESSAGE = 2_000
+"""Most characters of an error message."""
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""Errors of writing to standard output if it is full, broken or, for EBADF, closed from the start."""
+
+
+# --- the agent's own command ------------------------------------------------------------------------------------------
+
+
+def _option(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(*names, **settings)
+
+
+@click.command(name="run", hidden=True)
+@click.argument("prompt", required=False)
+@_option(
+    "-p",
+    "--print",
+    "print_mode",
+    is_flag=True,
+    help="Run once without a screen and print the final text. Use - as PROMPT to read stdin.",
+)
+@_option("--demo", is_flag=True, help="Use the built-in offline model: no key, no network.")
+@_option("-c", "--continue", "continue_last", is_flag=True, help="Continue the last session of this directory.")
+@_option(
+    "-r",
+    "--resume",
+    metavar="[ID]",
+    is_flag=False,
+    flag_value=PICK_SESSION,
+    help="Resume a session. Without ID, choose one.",
+)
+@_option("--session", "session_id", metavar="ID", help="Use this id for the new session.")
+@_option("--no-session", is_flag=True, help="Save no session; with --resume, save nothing new.")
+@_option("--model", metavar="NAME", help="Model to use.")
+@_option("--base-url", metavar="URL", help="Endpoint of the Messages API.")
+@_option("--permission-mode", type=OneOf(_MODES), help="Decision for calls that no rule matches.")
+@_option("--allow", multiple=True, metavar="RULE", help="Allow matching calls, as in 'bash(git status:*)'. Repeatable.")
+@_option("--ask", multiple=True, metavar="RULE", help="Ask before matching calls. Repeatable.")
+@_option("--deny", multiple=True, metavar="RULE", help="Deny matching calls. Repeatable.")
+@_option("--strategy", type=StrategyName(), help="Execution order of the calls of one response.")
+@_option("--max-steps", type=click.IntRange(min=1), metavar="N", help="Step limit of one run.")
+@_option(
+    "--tool-timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Time limit of a tool call.",
+)
+@_option("--cwd", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Directory to work in.")
+@_option("--system", metavar="TEXT", help="Replace the built-in system prompt.")
+@_option("--append-system", metavar="TEXT", help="Append to the system prompt.")
+@_option("--theme", metavar="NAME", help="Theme of the screen.")
+@_option(
+    "--output-format", type=OneOf(("text", "json", "stream-json")), help="With -p: format of the output. Default: text."
+)
+@_option("--input-format", type=OneOf(("text", "stream-json")), help="With -p: format of stdin. Default: text.")
+@_option("--include-deltas", is_flag=True, help="With stream-json: also write deltas and live output.")
+@_option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Record to a new file, for --replay.")
+@_option("--replay", type=click.Path(path_type=Path), metavar="FILE", help="Play a recording: no key, no network.")
+@_option("--trust", is_flag=True, help="Apply this folder's own settings to this run, except its allow rules.")
+@_option("--verbose", is_flag=True, help="Write a debug log.")
+@click.version_option(__version__, prog_name="tui-agent", message="%(prog)s %(version)s")
+def launch(**values: Any) -> int:
+    """Start the agent in the current directory, and send PROMPT if given."""
+    if values["replay"] is not None:
+        _refuse_beside_replay(values)
+    options = _options_of(values)
+    if problem := memory_problem():
+        say_error(f"tui-agent: {problem}")
+        return FAILED
+    if values["theme"]:
+        from .effective_settings import refuse_unknown_theme
+
+        refuse_unknown_theme(values["theme"], Locations.of_user(os.environ))
+    if values["replay"] is not None:
+        from .recordings import run_replay
+
+        return run_replay(values["replay"], values["theme"])
+    if options.print_mode:
+        from .engine_host import run_print_mode
+
+        return run_print_mode(options)
+    from .interactive import run_interactive
+
+    return run_interactive(options)
+
+
+def _refuse_beside_replay(values: dict[str, Any]) -> None:
+    """Refuse options that start or change an agent: a recording plays without one."""
+    for name, value in values.items():
+        if name not in ("replay", "theme") and value not in (None, False, ()):
+            named = {"print_mode": "-p", "continue_last": "--continue", "session_id": "--session", "prompt": "a prompt"}
+            option = named.get(name, f"--{name.replace('_', '-')}")
+            raise click.UsageError(f"--replay plays a recording as it is; it cannot be combined with {option}")
+
+
+def _options_of(values: dict[str, Any]) -> LaunchOptions:
+    """Return the launch options; refuse combinations that make no sense."""
+    print_mode = bool(values["print_mode"])
+    for name in ("output_format", "input_format", "include_deltas"):
+        if values[name] and not print_mode:
+            raise click.UsageError(f"--{name.replace('_', '-')} needs -p")
+    if values["continue_last"] and values["resume"] is not None:
+        raise click.UsageError("--continue and --resume cannot be combined")
+    if values["session_id"] and (values["no_session"] or values["continue_last"] or values["resume"] is not None):
+        raise click.UsageError(
+            "--session names a new session; it cannot be combined with --no-session, --continue or --resume"
+        )
+    if print_mode and values["resume"] == PICK_SESSION:
+        raise click.UsageError("--resume needs an ID with -p")
+    return LaunchOptions(
+        prompt=values["prompt"],
+        demo=values["demo"],
+        cwd=(values["cwd"] or Path.cwd()).resolve(),
+        settings=_settings_of(values),
+        rules=_rules_of(values),
+        system=values["system"],
+        continue_last=values["continue_last"],
+        resume=values["resume"],
+        session_id=values["session_id"],
+        keep_session=not values["no_session"],
+        print_mode=print_mode,
+        output_format=values["output_format"] or "text",
+        input_format=values["input_format"] or "text",
+        include_deltas=values["include_deltas"],
+        trust=values["trust"],
+        verbose=values["verbose"],
+        record=values["record"],
+    )
+
+
+def _settings_of(values: dict[str, Any]) -> JsonObject:
+    """Return the options that are settings, nested like the settings file."""
+    plain = ("model", "base_url", "strategy", "max_steps", "tool_timeout", "append_system")
+    chosen: JsonObject = {name: values[name] for name in plain if values[name] is not None}
+    if values["permission_mode"]:
+        chosen["permissions"] = {"mode": values["permission_mode"]}
+    if values["theme"]:
+        chosen["ui"] = {"theme": values["theme"]}
+    return chosen
+
+
+def _rules_of(values: dict[str, Any]) -> tuple[tuple[Verdict, str], ...]:
+    """Return the rules, deny before ask before allow, so that the order of options never loosens a rule."""
+    verdicts: tuple[Verdict, ...] = ("deny", "ask", "allow")
+    return tuple((verdict, text) for verdict in verdicts for text in values[verdict])
+
+
+# --- the program ------------------------------------------------------------------------------------------------------
+
+
+class Program(click.Group):
+    """The program: runs the command that the first argument names; any other arguments start the agent."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return all names, in the order of the help text."""
+        return sorted((*self.commands, *_COMMANDS))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return a command."""
+        if cmd_name not in _COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        found: click.Command = getattr(importlib.import_module(_COMMANDS[cmd_name], __package__), cmd_name)
+        return found
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Insert the agent's own command before arguments that name no command."""
+        if args[:1] not in (["--help"], ["--version"]) and (not args or args[0] not in self.list_commands(ctx)):
+            self._refuse_misspelt(args)
+            args = [launch.name or "", *args]
+        return super().parse_args(ctx, args)
+
+    def _refuse_misspelt(self, args: list[str]) -> None:
+        """Refuse a prompt that begins with a misspelt command."""
+        first = args[0] if args and not args[0].startswith("-") else ""
+        near = difflib.get_close_matches(first, list(_COMMANDS), 1, 0.8)
+        if near:
+            raise click.UsageError(
+                f"no command {first!r}; did you mean `tui-agent {near[0]}`? As a prompt: `tui-agent -- {first}`"
+            )
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the agent's options with the program's: users look for them in `tui-agent --help`."""
+        launch.format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the usage of both forms."""
+        formatter.write_usage("tui-agent", "[OPTIONS] [PROMPT]")
+        formatter.write_usage("tui-agent", "COMMAND …")
+
+
+@click.group(cls=Program, add_help_option=True)
+@click.version_option(__version__, prog_name="tui-agent", message="%(prog)s %(version)s")
+def program() -> None:
+    """A full-screen terminal coding agent: see everything, steer at any time, nothing happens that you did not allow.
+
+    Without a key, try `tui-agent --demo`.
+    """
+
+
+program.add_command(launch)
+
+
+def run_program(arguments: Sequence[str]) -> int:
+    """Run the program and return its exit code.
+
+    A usage or configuration error prints one line on standard error and returns 2.
+    """
+    try:
+        result: Any = program.main(list(arguments), prog_name="tui-agent", standalone_mode=False)
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except click.Abort:
+        return INTERRUPTED
+    except click.ClickException as error:
+        return _refuse(_in_one_line(error))
+    except TuiAgentError as error:
+        shortage = shortage_in(error)
+        return _refuse(str(error)) if shortage is None else _refuse(shortage, FAILED)
+    except FileNotFoundError:
+        if _cwd_exists():
+            raise
+        return _refuse("the current directory no longer exists; change to another one, or name one with --cwd")
+    except OSError as error:
+        if error.errno not in _NO_ROOM or error.filename is not None:
+            raise
+        # Otherwise the interpreter would fail once more when it flushes the rest at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), 1)
+        return _refuse(f"the output cannot be written: {error.strerror}")
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return result if isinstance(result, int) else 0
+
+
+def _refuse(message: str, code: int = USAGE_ERROR) -> int:
+    with suppress(OSError):
+        say_error(f"tui-agent: {' '.join(message.split())[:_LONGEST_MESSAGE]}")
+    return code
+
+
+def _cwd_exists() -> bool:
+    """Return True if the current directory still exists."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _in_one_line(error: click.ClickException) -> str:
+    """Return the error, with the closest valid option."""
+    if isinstance(error, click.NoSuchOption):
+        known = [name for parameter in (error.ctx.command.params if error.ctx else []) for name in parameter.opts]
+        near = difflib.get_close_matches(error.option_name, known, n=1, cutoff=0.7)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        return f"no such option: {error.option_name}{hint}"
+    message = error.format_message()
+    return message[:1].lower() + message[1:]

@@ -1,0 +1,1 @@
+"""Sub-commands of `tui-agent`, one file each; `command_line.py` imports them on use."""

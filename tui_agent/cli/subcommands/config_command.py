@@ -1,0 +1,85 @@
+"""`tui-agent config`: the settings, the origin of each value, and their check."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from pydantic_core import to_jsonable_python
+
+from tui_agent.cli.controlling_terminal import say, say_json
+from tui_agent.cli.effective_settings import wrong_theme_setting
+from tui_agent.cli.permission_rules import parse_rules
+from tui_agent.cli.project_trust import folder_trust, trust_for, trust_request_for
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.settings import LoadedSettings, Locations, key_names, load_settings, value_of
+
+
+@click.group()
+def config() -> None:
+    """Show and check the settings."""
+
+
+@config.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def show(as_json: bool) -> None:
+    """Show the merged settings with the origin of each value."""
+    loaded = _load()
+    rows = {
+        key: to_jsonable_python(value_of(loaded.settings, key)) for key in key_names() if key != "permissions.rules"
+    }
+    rules = [{"rule": [rule.verdict, rule.text], "origin": rule.origin} for rule in loaded.rules]
+    if as_json:
+        origins = {key: loaded.origins.get(key, "default") for key in rows}
+        say_json({"values": rows, "origins": origins, "rules": rules, "ignored": list(loaded.ignored)})
+        return
+    width = max(len(key) for key in rows)
+    for key, value in rows.items():
+        say(f"{key:<{width}} = {json.dumps(value):<24} # {loaded.origins.get(key, 'default')}")
+    for rule in loaded.rules:
+        say(f"{rule.verdict} {rule.text}  # {rule.origin}")
+    for text in loaded.ignored:
+        say(f"# {text}")
+
+
+@config.command()
+def path() -> None:
+    """Show where settings, themes, sessions and logs are stored."""
+    locations = Locations.of_user(os.environ)
+    for label, stored in (
+        ("settings", locations.user_file),
+        ("themes", locations.user_themes_dir),
+        ("sessions", locations.sessions_dir),
+        ("logs", locations.log_dir),
+    ):
+        say(f"{label:<9} {stored}")
+
+
+@config.command()
+def check() -> None:
+    """Check the settings.
+
+    An error names the file, the line and the closest valid key; the exit code is then 2.
+    """
+    loaded = _load()
+    warnings = list(loaded.ignored)
+    try:
+        trust_request_for(Path.cwd(), Locations.of_user(os.environ))
+    except ConfigurationError as error:
+        # Without this warning the user would wait in vain for the question about this folder.
+        warnings.append(f"this folder can be trusted only after its settings are corrected: {error}")
+    if problem := wrong_theme_setting(loaded, Locations.of_user(os.environ)):
+        warnings.append(problem)
+    files = ", ".join(str(file) for file in loaded.files) or "no file"
+    say(f"settings are valid ({files})" + (", with warnings:" if warnings else ""))
+    for warning in warnings:
+        say(warning)
+
+
+def _load() -> LoadedSettings:
+    locations = Locations.of_user(os.environ)
+    loaded = load_settings(locations, project=Path.cwd(), trust=trust_for(Path.cwd(), locations))
+    parse_rules(loaded.rules)
+    left_out = folder_trust(Path.cwd(), locations).left_out
+    return replace(loaded, ignored=(*loaded.unknown_variables, *loaded.ignored, *left_out))

@@ -1,0 +1,139 @@
+"""`tui-agent doctor`: checks of the installation, the configuration and the current directory."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from tui_agent import __version__
+from tui_agent.cli.controlling_terminal import say
+from tui_agent.cli.effective_settings import Credentials
+from tui_agent.cli.project_trust import folder_trust, trust_for
+from tui_agent.cli.shortage import memory_problem
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.settings import LoadedSettings, Locations, Settings, load_settings
+from tui_agent.tools import sandbox_problem
+from tui_agent.tools.processes.command_launcher import launcher_problem
+
+_SIGNS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Result of one check."""
+
+    subject: str
+    state: Literal["ok", "note", "bad"]
+    """`bad`: the agent cannot run."""
+    message: str
+
+
+@click.command()
+def doctor() -> int:
+    """Check what works here. The exit code is 1 if the agent cannot run."""
+    findings = list(examine(Path.cwd()))
+    for finding in findings:
+        say(f"{_SIGNS[finding.state]}  {finding.subject:<10} {finding.message}")
+    if any(finding.state == "bad" for finding in findings):
+        say("\nThe agent cannot run a model with this. `tui-agent --demo` works without a key or network.")
+        return 1
+    return 0
+
+
+def examine(directory: Path) -> Iterator[Finding]:
+    """Yield the result of each check for an agent in this directory."""
+    python = ".".join(str(part) for part in sys.version_info[:3])
+    yield Finding("version", "ok", f"tui-agent {__version__}, Python {python}")
+    locations = Locations.of_user(os.environ)
+    try:
+        loaded = load_settings(locations, project=directory, trust=trust_for(directory, locations))
+    except ConfigurationError as error:
+        yield Finding("settings", "bad", str(error))
+        loaded = LoadedSettings(Settings(), {})
+    else:
+        yield Finding("settings", "ok", ", ".join(str(file) for file in loaded.files) or "defaults; no file found")
+        yield from (Finding("settings", "note", text) for text in (*loaded.unknown_variables, *loaded.ignored))
+    left_out = folder_trust(directory, locations).left_out
+    yield from (Finding("trust", "note", text) for text in left_out)
+    if problem := memory_problem():
+        yield Finding("memory", "bad", problem)
+    yield _terminal()
+    yield from _model(loaded)
+    yield _program("bash", "bad", "not found: commands cannot run")
+    yield _program("git", "note", "not found: the agent runs, but does not know branches")
+    yield _program("rg", "note", "not found: the slower built-in search is used")
+    yield _processes(directory)
+    yield _sandbox(directory, loaded.settings)
+    yield _writable("workspace", directory, "note", "not writable: files cannot be edited here")
+    yield _writable("sessions", locations.state_dir, "bad", "not writable: sessions cannot be saved")
+
+
+def _terminal() -> Finding:
+    name = os.environ.get("TERM", "")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return Finding("terminal", "note", "not a terminal: the full-screen app needs one, -p does not")
+    if name in ("", "dumb"):
+        return Finding("terminal", "bad", f"TERM={name!r} does not support a full-screen app; use -p")
+    size = shutil.get_terminal_size()
+    colours = os.environ.get("COLORTERM", "256 colours or fewer")
+    return Finding("terminal", "ok", f"{name}, {size.columns}×{size.lines}, {colours}")
+
+
+def _model(loaded: LoadedSettings) -> Iterator[Finding]:
+    credentials = Credentials.of_environment(os.environ, loaded.settings.base_url)
+    if credentials.usable:
+        yield Finding("key", "ok", credentials.key_source)
+    else:
+        yield Finding("key", "bad", "ANTHROPIC_API_KEY is not set, and no endpoint of your own is configured")
+    yield Finding("endpoint", "ok", credentials.host)
+    yield Finding("model", "ok", loaded.settings.model)
+
+
+def _program(name: str, state: Literal["note", "bad"], missing: str) -> Finding:
+    path = shutil.which(name)
+    if path is None:
+        return Finding(name, state, missing)
+    answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=False, timeout=10)
+    first = (answer.stdout or answer.stderr).splitlines()
+    return Finding(name, "ok", f"{path} ({first[0] if first else 'no version'})")
+
+
+def _processes(directory: Path) -> Finding:
+    """Return whether processes of a command can outlive its call, or a killed tui-agent."""
+    problem = launcher_problem(directory)
+    if sys.platform != "linux":
+        return Finding("processes", "note", "not Linux: daemons that a command starts may outlive it")
+    if problem is not None:
+        return Finding("processes", "note", f"{problem}: commands may outlive tui-agent if it is killed")
+    return Finding("processes", "ok", "commands end with everything they start, and when tui-agent ends")
+
+
+def _sandbox(directory: Path, settings: Settings) -> Finding:
+    """Return whether commands can run in the sandbox, found out by running one."""
+    problem = sandbox_problem(directory, network=settings.sandbox_network)
+    reason = " ".join((problem or "").split())
+    match settings.sandbox:
+        case "bwrap" if problem:
+            return Finding(
+                "sandbox", "bad", f'sandbox = "bwrap" is set but does not work, so no command can run: {reason}'
+            )
+        case "bwrap":
+            network = "with network" if settings.sandbox_network else "without network"
+            return Finding("sandbox", "ok", f"commands run in bwrap, {network}")
+        case _ if problem:
+            return Finding("sandbox", "note", f"off, and not available: {reason}")
+        case _:
+            return Finding("sandbox", "note", 'off; bwrap works here: set sandbox = "bwrap" to run commands in it')
+
+
+def _writable(subject: str, directory: Path, state: Literal["note", "bad"], problem: str) -> Finding:
+    existing = next((folder for folder in (directory, *directory.parents) if folder.exists()), directory)
+    if os.access(existing, os.W_OK | os.X_OK):
+        return Finding(subject, "ok", f"{directory} is writable")
+    return Finding(subject, state, f"{directory} is {problem}")

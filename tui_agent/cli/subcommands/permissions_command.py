@@ -1,0 +1,78 @@
+"""`tui-agent permissions`: permission decisions without running the calls."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from tui_agent.cli.built_in_tools import build_sandbox, sandbox_note, tool_finder
+from tui_agent.cli.controlling_terminal import say, say_json_line
+from tui_agent.cli.permission_rules import RULE_TOOL_NAMES, parse_rules
+from tui_agent.cli.project_trust import folder_trust, trust_for
+from tui_agent.permissions.explain import PermissionDefaults, check_record, explain_record
+from tui_agent.settings import Locations, load_settings
+
+
+@click.group()
+def permissions() -> None:
+    """Decide calls without running them."""
+
+
+@permissions.command()
+def check() -> None:
+    """Decide the calls on stdin.
+
+    Reads JSON lines and prints one decision for each, in order.
+
+    \b
+    In:  {"tool":"bash","input":{"command":"git status"},"mode":"ask",
+          "rules":[["allow","bash(git status:*)"]],"cwd":"/dir"}
+    Out: {"decision":"allow","source":"rule","reason":"…","parts":[…]}
+
+    Rules, mode and cwd are optional. A malformed line gets a decision, too: deny, with source "invalid". No process is
+    started.
+    """
+    defaults = _defaults()
+    find_tool = tool_finder(Path.cwd())
+    for line in sys.stdin.buffer:
+        try:
+            record: object = json.loads(line)
+        except (ValueError, RecursionError):
+            record = None
+        answer = check_record(record, find_tool=find_tool, defaults=defaults)
+        say_json_line(json.dumps(answer, separators=(",", ":")))
+
+
+@permissions.command()
+@click.argument("tool")
+@click.argument("input_json")
+def explain(tool: str, input_json: str) -> None:
+    """Explain the decision about a call.
+
+    Prints every rule that was checked, in order, and what would change the decision.
+    """
+    try:
+        arguments: object = json.loads(input_json)
+    except (ValueError, RecursionError) as error:
+        raise click.UsageError(f"the input is not valid JSON: {_reason(error)}") from error
+    say(explain_record({"tool": tool, "input": arguments}, find_tool=tool_finder(Path.cwd()), defaults=_defaults()))
+
+
+def _reason(error: ValueError | RecursionError) -> str:
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+def _defaults() -> PermissionDefaults:
+    locations = Locations.of_user(os.environ)
+    loaded = load_settings(locations, project=Path.cwd(), trust=trust_for(Path.cwd(), locations))
+    return PermissionDefaults(
+        workspace=Path.cwd(),
+        layers=parse_rules(loaded.rules),
+        mode=loaded.settings.permissions.mode,
+        private_paths=(locations.config_dir, locations.state_dir),
+        is_trusted=folder_trust(Path.cwd(), locations).is_trusted,
+        tool_names=RULE_TOOL_NAMES,
+        command_note=sandbox_note(build_sandbox(loaded.settings, locations, locations.sessions_dir)),
+    )

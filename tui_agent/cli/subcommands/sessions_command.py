@@ -1,0 +1,151 @@
+"""`tui-agent sessions`: stored sessions, without the screen."""
+
+import json
+import os
+from datetime import datetime
+
+import click
+
+from tui_agent.agent.report_text import report_text
+from tui_agent.cli.controlling_terminal import say, say_error, say_json, say_json_line
+from tui_agent.cli.launch_options import OneOf
+from tui_agent.cli.leftover_commands import end_all, find_running_commands
+from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
+from tui_agent.protocol.visible_text import escaped
+from tui_agent.session import SessionStore
+from tui_agent.session.export import ExportFormat, export_session
+from tui_agent.session.journal import with_journal_lock
+from tui_agent.settings import Locations
+
+TITLE_WIDTH = 60
+
+
+@click.group()
+def sessions() -> None:
+    """Manage stored sessions."""
+
+
+@sessions.command(name="list")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
+@click.option("--search", metavar="TEXT", default="", help="Only sessions that contain TEXT.")
+def list_sessions(as_json: bool, search: str) -> None:
+    """List sessions, the newest first."""
+    found = _store().list(search)
+    if as_json:
+        rows = [
+            {
+                "id": summary.id,
+                "title": summary.title,
+                "cwd": summary.cwd,
+                "started": summary.started,
+                "updated": summary.updated,
+                "size": summary.size,
+                "path": str(summary.path),
+            }
+            for summary in found
+        ]
+        say_json(rows)
+        return
+    if not found:
+        say(f"no session contains {search!r}" if search else "no sessions yet")
+    for summary in found:
+        updated = datetime.fromtimestamp(summary.updated / 1000).strftime("%Y-%m-%d %H:%M")
+        title = escaped(summary.title)[:TITLE_WIDTH]
+        say(f"{summary.id:<14} {updated}  {title:<{TITLE_WIDTH}}  {summary.cwd}")
+
+
+@sessions.command()
+@click.argument("session_id", metavar="ID")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON lines: every event, or with --report every report.")
+@click.option("--report", "as_report", is_flag=True, help="Print what each run did, how long it took and what it cost.")
+def show(session_id: str, as_json: bool, as_report: bool) -> None:
+    """Print a session's conversation. ID may be the beginning of an id."""
+    store = _store()
+    session = store.load(store.find(session_id))
+    if as_report:
+        for report in session.reports:
+            say_json_line(report.model_dump_json()) if as_json else say(f"{report_text(report)}\n")
+        return
+    if as_json:
+        for envelope in session.envelopes:
+            say_json_line(envelope.to_json())
+        return
+    say(f"session {session.id} in {session.cwd}")
+    for message in session.messages:
+        say(f"\n{_message_text(message)}")
+    for problem in session.problems:
+        say_error(f"\n! {problem.text}")
+
+
+@sessions.command()
+@click.argument("session_id", metavar="ID")
+@click.option("--format", "form", type=OneOf(("md", "html", "jsonl")), default="md", help="Default: md.")
+def export(session_id: str, form: ExportFormat) -> None:
+    """Print a session as Markdown, HTML or events."""
+    store = _store()
+    say(export_session(store.load(store.find(session_id)), form), line_feed=False)
+
+
+@sessions.command()
+@click.argument("session_id", metavar="ID")
+@click.option("--at", "at_seq", type=int, metavar="SEQ", help="Number of the last event to copy. Default: copy all.")
+def fork(session_id: str, at_seq: int | None) -> None:
+    """Copy a session and print the id of the copy.
+
+    The session may be open in another program.
+    """
+    store = _store()
+    say(store.fork(store.find(session_id), at_seq).id)
+
+
+@sessions.command()
+@click.argument("session_id", metavar="ID")
+@click.argument("title")
+def rename(session_id: str, title: str) -> None:
+    """Change the title of a session."""
+    store = _store()
+    store.rename(store.find(session_id), title)
+
+
+@sessions.command(name="end-processes")
+@click.argument("session_id", metavar="ID")
+def end_processes(session_id: str) -> None:
+    """End commands that a session left running.
+
+    A command is left running if tui-agent is killed.
+    """
+    store = _store()
+    found = store.find(session_id)
+    ended: list[str] = []
+    # A program that has the session open ends its own commands.
+    with_journal_lock(
+        store.journal_path(found),
+        lambda: ended.extend(end_all(find_running_commands(store.load(found).lost_processes))),
+    )
+    say(f"ended {', '.join(ended)}" if ended else "no command of this session is running")
+
+
+@sessions.command()
+@click.argument("session_id", metavar="ID")
+def delete(session_id: str) -> None:
+    """Delete a session and all its files."""
+    store = _store()
+    found = store.find(session_id)
+    store.delete(found)
+    say(f"deleted session {found}")
+
+
+def _store() -> SessionStore:
+    return SessionStore(Locations.of_user(os.environ).sessions_dir)
+
+
+def _message_text(message: Message) -> str:
+    """Return a message as plain text."""
+    match message:
+        case UserMessage():
+            return f"You: {message.text}"
+        case AssistantMessage():
+            calls = [f"→ {call.name} {json.dumps(call.arguments, ensure_ascii=False)}" for call in message.tool_calls]
+            return "\n".join([f"Assistant: {message.text}", *calls])
+        case ToolResultMessage():
+            return f"← {message.tool_name}{' (error)' if message.is_error else ''}: {message.text}"

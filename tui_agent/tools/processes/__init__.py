@@ -1,0 +1,1 @@
+"""Running of commands: processes, their environment and sandbox, and their output."""

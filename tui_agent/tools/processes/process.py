@@ -1,0 +1,197 @@
+"""Running of one program: a thread reads its output, and everything it started is ended with it.
+
+The thread keeps a flood of output away from the event loop. It also makes the end independent of the pipes: a
+grandchild that holds one open delays nothing, and asyncio's `wait`, which on Python 3.11 never returns while one of
+asyncio's own pipes is open (https://github.com/python/cpython/issues/119710), has no pipe to wait for.
+"""
+
+import asyncio
+import os
+import time
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.tool import StartedProcess
+from tui_agent.tools.shielded_thread import run_shielded_in_thread
+
+from .command_launcher import wrap_argv
+from .orphans import call_running, unclaimed_orphans
+from .output_pump import OutputPump, Sink
+from .process_record import record_of
+from .process_tree import TreeMark, end_tree
+
+GRACE = 0.8
+"""Seconds between TERM and KILL; with the times below, a result arrives well within its time limit plus 2 s."""
+
+DRAIN_TIME = 0.3
+"""Seconds to wait for more output after the program itself has ended."""
+
+_REAP_TIME = 0.3
+
+Ending = Literal["exited", "timeout", "cancelled", "enough"]
+"""End of a program: by itself, or ended because of its time limit, a cancellation, or a sink that had enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSpec:
+    """Description of a program to run."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    environment: Mapping[str, str]
+    limit: float | None
+    """Seconds it may run; None: no limit."""
+    descriptors: tuple[int, ...] = ()
+    """Descriptors it inherits in addition to the standard ones."""
+    is_wrapped: bool = False
+    """True if the program is only a wrapper that kills the real one when it gets TERM: then it gets none."""
+    is_command: bool = False
+    """True for a command that may start anything: it is killed when this program dies, and its children are marked."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessOutcome:
+    """Result of running a program."""
+
+    ending: Ending
+    returncode: int | None
+    """Exit code; negative: the number of the signal that ended it; None: it could not be ended, or collected."""
+    seconds: float
+    ended: tuple[str, ...] = ()
+    """Name and id of each other process that it had started and that was still running and was ended."""
+
+
+async def run_process(
+    spec: ProcessSpec,
+    stdout: Sink,
+    stderr: Sink | None,
+    cancellation: CancellationToken,
+    on_data: Callable[[], None] | None = None,
+    on_start: Callable[[StartedProcess], None] | None = None,
+    mark: TreeMark | None = None,
+) -> ProcessOutcome:
+    """Run a program in a session of its own, without input; when this returns or raises, all its processes have ended.
+
+    Args:
+        spec: the program.
+        stdout: takes its output, in a thread.
+        stderr: takes its error output; None: it goes to `stdout`, interleaved.
+        cancellation: ends the program when set.
+        on_data: called on the event loop after new output, seldom enough to be cheap.
+        on_start: called on the event loop once the program runs, with a record to find it after a crash of this one.
+        mark: mark for everything it starts; None: a new one.
+
+    Raises:
+        OSError: the program could not be started.
+        CancelledError: the calling task was cancelled; the program has been ended.
+    """
+    mark = mark or TreeMark.new()
+    if spec.is_command:
+        spec = replace(spec, argv=await asyncio.to_thread(wrap_argv, spec.argv, mark, spec.cwd))
+    pump = OutputPump([sink for sink in (stdout, stderr) if sink is not None], on_data)
+    late: tuple[str, ...] = ()
+    try:
+        with call_running(mark.limit):
+            outcome = await _run(spec, mark, pump, cancellation, on_start)
+    finally:
+        if unclaimed_orphans(mark.limit):
+            # Calls that ended at the same time may each have left an orphan to the other.
+            late = await run_shielded_in_thread(partial(end_tree, None, mark, grace=GRACE))
+    return replace(outcome, ended=(*outcome.ended, *late)) if late else outcome
+
+
+async def _run(
+    spec: ProcessSpec,
+    mark: TreeMark,
+    pump: OutputPump,
+    cancellation: CancellationToken,
+    on_start: Callable[[StartedProcess], None] | None,
+) -> ProcessOutcome:
+    started = time.monotonic()
+    try:
+        process = await _spawn(spec, mark, pump.write_ends)
+    except asyncio.CancelledError:
+        pump.stop()
+        await run_shielded_in_thread(partial(end_tree, None, mark, grace=0))
+        raise
+    except BaseException:
+        pump.stop()
+        raise
+    ended: tuple[str, ...] = ()
+    try:
+        pump.start()
+        if on_start is not None and (record := record_of(process.pid, mark)) is not None:
+            on_start(record)
+        ending = await _wait_for_end(process, pump, cancellation, spec.limit)
+        if ending == "exited":
+            await pump.wait(DRAIN_TIME)
+            ending = "enough" if pump.sated.is_set() else ending
+    finally:
+        try:
+            ended = await run_shielded_in_thread(
+                partial(end_tree, process.pid, mark, grace=GRACE, spares_leader=spec.is_wrapped)
+            )
+            await pump.wait(DRAIN_TIME)
+        finally:
+            pump.stop()
+        await pump.wait(DRAIN_TIME)
+        await _collect(process)
+    return ProcessOutcome(ending, process.returncode, time.monotonic() - started, ended)
+
+
+async def _spawn(spec: ProcessSpec, mark: TreeMark, write_ends: tuple[int, ...]) -> Process:
+    """Start the program; close this process's copies of the pipes' write ends in any case."""
+    try:
+        return await asyncio.create_subprocess_exec(
+            *spec.argv,
+            stdin=DEVNULL,
+            stdout=write_ends[0],
+            stderr=write_ends[-1],
+            cwd=spec.cwd,
+            env=mark.put_into(spec.environment),
+            start_new_session=True,
+            pass_fds=spec.descriptors,
+        )
+    finally:
+        for descriptor in write_ends:
+            os.close(descriptor)
+
+
+async def _wait_for_end(
+    process: Process, pump: OutputPump, cancellation: CancellationToken, limit: float | None
+) -> Ending:
+    """Wait for the first of: exit, cancellation, time limit, a sink that had enough."""
+    over = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        waits: tuple[Coroutine[Any, Any, object], ...] = (process.wait(), cancellation.wait(), pump.sated.wait())
+        watchers = [group.create_task(_set_when_done(over, wait)) for wait in waits]
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(limit):
+                    await over.wait()
+        finally:
+            for watcher in watchers:
+                watcher.cancel()
+    if pump.sated.is_set():
+        return "enough"
+    if process.returncode is not None:
+        return "exited"
+    return "cancelled" if cancellation.is_set() else "timeout"
+
+
+async def _set_when_done(over: asyncio.Event, wait: Coroutine[Any, Any, object]) -> None:
+    await wait
+    over.set()
+
+
+async def _collect(process: Process) -> None:
+    """Wait until the ended program was reaped, so that asyncio forgets it."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_REAP_TIME):
+            await process.wait()

@@ -1,0 +1,286 @@
+"""Running of commands under bubblewrap: only the workspace is writable, and there is no network (safety promise 10).
+
+If the sandbox is enabled but does not work, no command runs: this module never falls back to one without it. It does
+not test the sandbox beforehand; the status that bubblewrap reports tells whether it started the command.
+"""
+
+import errno
+import fcntl
+import os
+import stat
+import subprocess
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from tui_agent.protocol.errors import ToolError
+from tui_agent.tools.shielded_thread import run_shielded_in_thread
+
+from .process import ProcessOutcome, ProcessSpec
+from .programs import find_program
+
+HOW_TO_HELP = (
+    "Install bubblewrap (its program is called bwrap) or allow it to create user namespaces; `tui-agent doctor` checks "
+    'whether it works. Or set sandbox = "off" in your settings; commands then run with your own rights.'
+)
+"""Advice to the user if the sandbox does not work."""
+
+PLACEHOLDER_MODE = 0o1755
+"""Mode of a placeholder; a real directory of such a name never has the sticky bit. Programs outside the sandbox may
+put files into it; then it stays."""
+
+_PRIVATE = ("/tmp", "/var/tmp", "/run")
+"""Directories that are new and empty for each command: sockets of other programs in them would be ways out."""
+_STATUS_BYTES = 65_536
+_STARTED = b'"exit-code"'
+"""Key in bubblewrap's status once the command was started and has ended."""
+_SET_UP_FAILED = 1
+_PROBE_SECONDS = 10
+_TRIES = 100
+"""Most attempts to create a placeholder while other programs create and remove it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxedRun:
+    """One command, prepared for the sandbox."""
+
+    spec: ProcessSpec
+    """Command line of bubblewrap with the command."""
+    status: int
+    """Descriptor for reading bubblewrap's status; never blocks."""
+
+    def refuse_unless_started(self, outcome: ProcessOutcome, output: bytes) -> None:
+        """Raise if the sandbox could not be set up, as opposed to a command that failed in it.
+
+        Args:
+            outcome: result of running bubblewrap.
+            output: start of its output, for the message.
+
+        Raises:
+            ToolError: the command was not run.
+        """
+        if outcome.ending != "exited" or outcome.returncode != _SET_UP_FAILED or _STARTED in _read(self.status):
+            return
+        raise ToolError(_refusal(output.decode("utf-8", "replace").strip() or "bwrap gave no reason"))
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """Restrictions for commands."""
+
+    protected_places: Callable[[Path], Sequence[Path]]
+    """Returns the paths below a workspace that stay read-only, existing or not; called before each command."""
+    hidden: tuple[Path, ...] = ()
+    """Directories of tui-agent, such as settings and sessions, that are empty for commands."""
+    shown: tuple[Path, ...] = ()
+    """Directories inside hidden ones that commands may still read, such as saved output."""
+    network: bool = False
+    """True if commands may use the network."""
+
+    @property
+    def words(self) -> str:
+        """Short description of the restrictions, for the model and the user."""
+        network = "with network" if self.network else "no network"
+        return f"runs in the sandbox: {network}, and only the working directory is writable"
+
+    @asynccontextmanager
+    async def around(self, spec: ProcessSpec) -> AsyncGenerator[SandboxedRun]:
+        """Prepare the sandbox for a command; it lasts while the context is open.
+
+        Raises:
+            ToolError: the sandbox does not work for this command, so it must not run.
+        """
+        held = ExitStack()
+        try:
+            yield await run_shielded_in_thread(partial(self._prepare, spec, held))
+        finally:
+            await run_shielded_in_thread(held.close)
+
+    def arguments(self, root: Path, places: Sequence[Path], search_path: str) -> list[str]:
+        """Return bubblewrap's options for a command in `root`.
+
+        Args:
+            root: the workspace; absolute, links followed.
+            places: existing paths in it that stay read-only.
+            search_path: the command's PATH.
+        """
+        is_ours = any(root.is_relative_to(path) for path in self.hidden)
+        inside = [path for path in self.hidden if path.is_relative_to(root)]
+        options = ["--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--new-session"]
+        options += ["--cap-drop", "ALL", *([] if self.network else ["--unshare-net"])]
+        options += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"]
+        options += _each("--tmpfs", _PRIVATE)
+        options += _shown([*_programs_in_private(search_path), *self._network_files()])
+        options += _emptied(path for path in self.hidden if path not in inside)
+        options += ["--ro-bind" if is_ours else "--bind", str(root), str(root)]
+        options += [word for place in places for word in ("--ro-bind", str(place), str(place))]
+        options += [*_emptied(inside), *_shown(self.shown)]
+        options += _each("--remount-ro", (str(path) for path in self.hidden if path.is_dir()))
+        return [*options, "--chdir", str(root)]
+
+    def _network_files(self) -> list[Path]:
+        """Return the file that configures name lookup; on many systems it is in `/run`, which the sandbox hides."""
+        return [Path(os.path.realpath("/etc/resolv.conf"))] if self.network else []
+
+    def _prepare(self, spec: ProcessSpec, held: ExitStack) -> SandboxedRun:
+        """Create placeholders and the command line; closing `held` removes them again. Blocks."""
+        root = spec.cwd
+        bwrap = find_program("bwrap", root)
+        if bwrap is None:
+            raise ToolError(_refusal("bwrap is not on PATH outside the workspace"))
+        if any(Path(place).is_relative_to(root) for place in (*_PRIVATE, "/dev", "/proc")):
+            raise ToolError(f"The command was not run: the sandbox does not work with {root} as the working directory.")
+        wanted = list(dict.fromkeys(placeholder_path(place) for place in self.protected_places(root)))
+        links = [place for place in wanted if place.is_symlink()]
+        if links:
+            raise ToolError(
+                f"The command was not run: {links[0]} is a symbolic link, which the sandbox cannot protect."
+            )
+        impossible = held.enter_context(placeholders(wanted))
+        reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        held.callback(os.close, reading)
+        held.callback(os.close, writing)
+        environment = dict(spec.environment) | {"TMPDIR": "/tmp"}
+        places = [place for place in wanted if place not in impossible]
+        options = self.arguments(root, places, environment.get("PATH", os.defpath))
+        argv = (str(bwrap), *options, "--json-status-fd", str(writing), "--", *spec.argv)
+        ready = replace(spec, argv=argv, environment=environment, descriptors=(writing,), is_wrapped=True)
+        return SandboxedRun(ready, reading)
+
+
+def sandbox_problem(root: Path, *, network: bool = False) -> str | None:
+    """Return the reason why the sandbox does not work here, found by running an empty command; None: it works. Blocks.
+
+    Args:
+        root: the workspace.
+        network: test the sandbox with network access.
+    """
+    bwrap, bash = find_program("bwrap", root), find_program("bash", root)
+    if bwrap is None or bash is None:
+        return f"{'bwrap' if bwrap is None else 'bash'} is not installed"
+    sandbox = Sandbox(lambda _: (), network=network)
+    options = sandbox.arguments(Path(os.path.realpath(root)), (), os.environ.get("PATH", os.defpath))
+    try:
+        argv = [str(bwrap), *options, "--", str(bash), "--noprofile", "--norc", "-c", ":"]
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_PROBE_SECONDS)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    output = (done.stdout + done.stderr).decode("utf-8", "replace").strip()
+    return None if done.returncode == 0 and not output else output or f"bwrap ended with code {done.returncode}"
+
+
+def _refusal(why: str) -> str:
+    return f'The command was not run: sandbox = "bwrap" is set, and it does not work here: {why}. {HOW_TO_HELP}'
+
+
+def _programs_in_private(search_path: str) -> list[Path]:
+    """Return the directories of PATH that a private directory would hide."""
+    directories = [Path(directory) for directory in search_path.split(os.pathsep) if os.path.isabs(directory)]
+    return [path for path in directories if any(path.is_relative_to(place) for place in _PRIVATE) and path.is_dir()]
+
+
+def _emptied(paths: Iterable[Path]) -> list[str]:
+    return _each("--tmpfs", (str(path) for path in paths if path.is_dir()))
+
+
+def _shown(paths: Iterable[Path]) -> list[str]:
+    return [word for path in paths for word in ("--ro-bind-try", str(path), str(path))]
+
+
+def _each(option: str, values: Iterable[str]) -> list[str]:
+    return [word for value in values for word in (option, value)]
+
+
+def _read(status: int) -> bytes:
+    with suppress(BlockingIOError):
+        return os.read(status, _STATUS_BYTES)
+    return b""
+
+
+# --- placeholders -----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def placeholders(paths: Iterable[Path]) -> Generator[frozenset[Path]]:
+    """Create placeholder directories for the paths that do not exist, while the context is open. Blocks.
+
+    bubblewrap can bind only existing paths read-only. Several programs may need the same placeholder at the same time:
+    each holds a lock on it, and the last one removes it. The sticky bit identifies a placeholder, so that one left
+    behind by a killed program is removed by the next user.
+
+    If the parent of a path is missing, too, the placeholder is its topmost missing parent. Yields the paths that need
+    none because the command could not create them either: they are on a read-only file system, or in a directory of
+    another user.
+
+    Raises:
+        OSError: a placeholder cannot be created.
+    """
+    with ExitStack() as held:
+        impossible: set[Path] = set()
+        for path in paths:
+            missing = placeholder_path(path)
+            try:
+                _hold(missing, held)
+            except OSError as error:
+                if not _is_out_of_reach(error, missing.parent):
+                    raise
+                impossible.add(path)
+        yield frozenset(impossible)
+
+
+def placeholder_path(path: Path) -> Path:
+    """Return `path` if it or its parent exists, else its topmost missing parent."""
+    while not os.path.lexists(path.parent):
+        path = path.parent
+    return path
+
+
+def _hold(path: Path, held: ExitStack) -> None:
+    """Create a placeholder unless the path exists, and lock it until the context ends."""
+    for _ in range(_TRIES):
+        with suppress(FileExistsError):
+            os.mkdir(path, PLACEHOLDER_MODE)
+        if not _is_placeholder(path):
+            return
+        with suppress(FileNotFoundError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+            if _is_still(descriptor, path):
+                held.callback(_release, descriptor, path)
+                return
+            os.close(descriptor)
+    raise OSError(errno.EAGAIN, "other programs create and remove it all the time", str(path))
+
+
+def _release(descriptor: int, path: Path) -> None:
+    """Remove the placeholder if no other program holds it and it is empty."""
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_still(descriptor, path):
+                os.rmdir(path)
+    finally:
+        os.close(descriptor)
+
+
+def _is_placeholder(path: Path) -> bool:
+    with suppress(OSError):
+        mode = path.lstat().st_mode
+        return stat.S_ISDIR(mode) and bool(mode & stat.S_ISVTX)
+    return True  # It is gone again: one more try.
+
+
+def _is_still(descriptor: int, path: Path) -> bool:
+    """Return True if the open directory is still the one at this path."""
+    with suppress(OSError):
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    return False
+
+
+def _is_out_of_reach(error: OSError, parent: Path) -> bool:
+    """Return True if a command with the user's rights cannot create the directory either."""
+    if error.errno == errno.EROFS:
+        return True
+    return error.errno in (errno.EACCES, errno.EPERM) and parent.stat().st_uid != os.geteuid()

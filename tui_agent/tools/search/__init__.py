@@ -1,0 +1,1 @@
+"""Finding files and text: listings, patterns, ignore rules, and the search engines."""

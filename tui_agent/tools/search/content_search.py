@@ -1,0 +1,164 @@
+"""Search of file contents in batches, up to a limit; the same search always gives the same result in the same order."""
+
+import asyncio
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import ToolError
+from tui_agent.tools.pinned_directory import ResolvedPath, open_regular_file, pinned_cwd
+from tui_agent.tools.processes.child_environment import child_environment
+from tui_agent.tools.processes.process import ProcessSpec, run_process
+from tui_agent.tools.text_format import is_binary
+
+from .file_listing import BoundedBytes
+from .search_engine import PythonSearch, Ripgrep, SearchEngine, SearchMode, SearchRequest
+
+SEARCH_TIME = 15.0
+"""Seconds a search may take; after that, the matches so far are the result."""
+
+_BATCH_FILES = 10_000
+_BATCH_SIZE = 400 * 1024
+_OUTPUT_SIZE = 32 * 1024 * 1024
+_ERRORS_SIZE = 4_000
+_BINARY_SAMPLE = 8_192
+
+_RECORDS: dict[SearchMode, re.Pattern[bytes]] = {
+    "content": re.compile(rb"([^\0]+)\0(\d+):(\d+):[^\n]*\n"),
+    "files_with_matches": re.compile(rb"([^\0]+)\0"),
+    "count": re.compile(rb"([^\0]+)\0(\d+)\r?\n"),
+}
+
+
+@dataclass(slots=True)
+class FileHits:
+    """The matches in one file."""
+
+    name: str
+    """Path below the root."""
+    columns: dict[int, int] = field(default_factory=dict[int, int])
+    """Number of each matching line → byte, from 1, at which its first match begins; only in mode `content`."""
+    count: int = 0
+    """Number of matching lines; only in mode `count`."""
+
+
+@dataclass(slots=True)
+class SearchResult:
+    """The matches in all files, sorted by name."""
+
+    hits: list[FileHits] = field(default_factory=list[FileHits])
+    more: bool = False
+    """True if there are more matches than the limit."""
+    complete: bool = True
+    """False if the search ran out of time or memory."""
+
+
+async def search_contents(
+    place: ResolvedPath,
+    files: Sequence[str],
+    request: SearchRequest,
+    ripgrep: Ripgrep | None,
+    cancellation: CancellationToken,
+) -> SearchResult:
+    """Search files below a directory, in the given order; binary files are left out.
+
+    Raises:
+        ToolError: the pattern is invalid, or the directory was replaced since the call was judged.
+        OperationCancelledError: the call was cancelled.
+        OSError: the search could not be started.
+    """
+    result = SearchResult()
+    engines: list[SearchEngine] = [engine for engine in (ripgrep, PythonSearch()) if engine is not None]
+    deadline = time.monotonic() + SEARCH_TIME
+    for batch in _batches(files):
+        seconds = max(deadline - time.monotonic(), 0.1)
+        hits, complete = await _search_batch(place, batch, request, engines, cancellation, seconds)
+        result.complete = complete
+        _add(result, hits, request)
+        if result.more or not complete:
+            break
+    return result
+
+
+async def _search_batch(
+    place: ResolvedPath,
+    batch: Sequence[str],
+    request: SearchRequest,
+    engines: list[SearchEngine],
+    cancellation: CancellationToken,
+    seconds: float,
+) -> tuple[list[FileHits], bool]:
+    """Return the matches in one batch, and True if it was searched to its end.
+
+    An engine that rejects the pattern is removed from `engines`: the engines differ in the syntax they accept.
+    """
+    output, errors = BoundedBytes(_OUTPUT_SIZE), BoundedBytes(_ERRORS_SIZE)
+    command = engines[0].search_command(request, [f"./{name}" for name in batch])
+    with pinned_cwd(place) as entered:
+        spec = ProcessSpec(command, entered, child_environment(os.environ), seconds)
+        outcome = await run_process(spec, output, errors, cancellation)
+    cancellation.raise_if_set()
+    words = errors.data.decode("utf-8", "replace").strip()
+    if not output.data and words and outcome.ending == "exited":
+        if len(engines) == 1:
+            raise ToolError(f"invalid pattern: {words}")
+        engines.pop(0)
+        return await _search_batch(place, batch, request, engines, cancellation, seconds)
+    hits = _hits(bytes(output.data), request.mode)
+    places = {name: place for place, name in enumerate(batch)}
+    # An engine searches all files in a directory. A listed file that became one meanwhile brings unwanted matches.
+    asked_for = (hit for hit in hits.values() if hit.name in places)
+    found = sorted(asked_for, key=lambda hit: places[hit.name])
+    text_only = await asyncio.to_thread(lambda: [hit for hit in found if _is_text_file(place, hit.name)])
+    return text_only, outcome.ending == "exited"
+
+
+def _batches(files: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Split the list into batches that fit on a command line."""
+    start, size = 0, 0
+    for place, name in enumerate(files):
+        size += len(os.fsencode(name)) + 3
+        if size > _BATCH_SIZE or place - start >= _BATCH_FILES:
+            yield files[start:place]
+            start, size = place, len(os.fsencode(name)) + 3
+    if start < len(files):
+        yield files[start:]
+
+
+def _hits(output: bytes, mode: SearchMode) -> dict[str, FileHits]:
+    """Parse the output of an engine; an incomplete last record is left out."""
+    hits: dict[str, FileHits] = {}
+    for record in _RECORDS[mode].finditer(output):
+        name = os.fsdecode(record.group(1)).removeprefix("./")
+        hit = hits.setdefault(name, FileHits(name))
+        if mode == "content":
+            hit.columns[int(record.group(2))] = int(record.group(3))
+        elif mode == "count":
+            hit.count = int(record.group(2))
+    return hits
+
+
+def _is_text_file(place: ResolvedPath, name: str) -> bool:
+    """Return True for a text file, False also if a symbolic link replaced a directory on the way to it."""
+    try:
+        with open_regular_file(place.path / name, name, place=place) as (descriptor, _):
+            return not is_binary(os.pread(descriptor, _BINARY_SAMPLE, 0))
+    except (OSError, ToolError):
+        return False
+
+
+def _add(result: SearchResult, hits: list[FileHits], request: SearchRequest) -> None:
+    """Add matches up to the limit, which counts lines in mode `content`, else files."""
+    room = request.limit - sum(len(hit.columns) or 1 for hit in result.hits)
+    for hit in hits:
+        if room <= 0:
+            result.more = True
+            return
+        if len(hit.columns) > room:
+            result.more = True
+            hit.columns = dict(sorted(hit.columns.items())[:room])
+        room -= len(hit.columns) or 1
+        result.hits.append(hit)

@@ -1,0 +1,190 @@
+"""Listing of the files in a directory tree, without those that `.gitignore` excludes: by ripgrep, or by walking."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import OperationCancelledError
+from tui_agent.tools.pinned_directory import ResolvedPath, pinned_below, pinned_cwd, pinned_directory, scan_directory
+from tui_agent.tools.processes.child_environment import child_environment
+from tui_agent.tools.processes.process import ProcessOutcome, ProcessSpec, run_process
+
+from .ignore_rules import GIT_NAME, RULES_NAME, IgnoreRules, SearchScope
+from .search_engine import Ripgrep
+
+LISTING_TIME = 10.0
+"""Seconds a listing may take; after that, the files found so far are the result."""
+
+_QUIET_TIME = 1.5
+"""Seconds without output before ripgrep counts as stuck, for example on a named pipe called `.gitignore`."""
+_LISTING_SIZE = 64 * 1024 * 1024
+_RIPGREP_RAN = (0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class FileListing:
+    """The regular files in a tree; symbolic links are neither followed nor listed."""
+
+    names: tuple[str, ...]
+    """Paths below the root, with `/`, sorted."""
+    complete: bool
+    """False if the listing ran out of time or memory."""
+
+
+@dataclass(slots=True)
+class BoundedBytes:
+    """A sink that keeps everything up to a limit, then refuses more."""
+
+    limit: int
+    data: bytearray = field(default_factory=bytearray)
+
+    def feed(self, data: bytes) -> bool:
+        """Take the next bytes; return False once the limit is reached."""
+        self.data += data[: self.limit - len(self.data)]
+        return len(self.data) < self.limit
+
+
+async def list_files(
+    place: ResolvedPath, workspace: Path, ripgrep: Ripgrep | None, cancellation: CancellationToken
+) -> FileListing:
+    """List all files below a directory.
+
+    Raises:
+        ToolError: the directory was replaced since the call was judged.
+        OperationCancelledError: the call was cancelled.
+        OSError: ripgrep could not be started.
+    """
+    scope = await asyncio.to_thread(SearchScope.of, place, workspace)
+    listing = None
+    if ripgrep is not None and not (scope.rules and scope.rules.files):
+        listing = await _listed_by(ripgrep, scope, cancellation)
+    if listing is None or await asyncio.to_thread(_has_other_rules, scope, listing):
+        return await asyncio.to_thread(walk_files, scope, cancellation.is_set, LISTING_TIME)
+    return listing
+
+
+async def _listed_by(ripgrep: Ripgrep, scope: SearchScope, cancellation: CancellationToken) -> FileListing | None:
+    """Return the listing of ripgrep; None if it does not work here."""
+    command = ripgrep.list_command(ignore=scope.rules is not None)
+    output, errors = BoundedBytes(_LISTING_SIZE), BoundedBytes(_LISTING_SIZE)
+    with pinned_cwd(scope.place) as entered:
+        spec = ProcessSpec(command, entered, child_environment(os.environ), LISTING_TIME)
+        outcome, is_stuck = await _unless_stuck(spec, output, errors, cancellation)
+    cancellation.raise_if_set()
+    whole, _, _ = bytes(output.data).rpartition(b"\0")
+    if is_stuck or (not whole and outcome.returncode not in _RIPGREP_RAN):
+        return None
+    names = sorted(os.fsdecode(name) for name in whole.split(b"\0")) if whole else []
+    return FileListing(tuple(names), outcome.ending == "exited")
+
+
+def _has_other_rules(scope: SearchScope, listing: FileListing) -> bool:
+    """Return True if a listed rule file is in no repository, so that ripgrep did not apply it."""
+    if scope.rules is None or scope.in_repository:
+        return False
+    directories = (os.path.dirname(name) for name in listing.names if os.path.basename(name) == RULES_NAME)
+    return not all(_is_in_repository(scope.place.path, directory) for directory in directories)
+
+
+def _is_in_repository(start: Path, below: str) -> bool:
+    """Return True if a repository begins in a directory below the start, or on the way to it."""
+    while below:
+        if os.path.lexists(start / below / GIT_NAME):
+            return True
+        below = os.path.dirname(below)
+    return False
+
+
+def walk_files(scope: SearchScope, stopped: Callable[[], bool], seconds: float, *, links: bool = False) -> FileListing:
+    """List the same files without ripgrep. Blocks.
+
+    Args:
+        scope: the directory, and the rules for files to leave out.
+        stopped: checked before each directory; True cancels the listing.
+        seconds: time limit.
+        links: also list symbolic links.
+
+    Raises:
+        ToolError: the directory was replaced since the call was judged.
+        OperationCancelledError: `stopped` returned True.
+        OSError: the directory itself cannot be listed.
+    """
+    walk = _Walk(scope, time.monotonic() + seconds, links)
+    with pinned_directory(scope.place.path, place=scope.place) as start:
+        with scan_directory(start):
+            pass  # A start that cannot be listed is an error; such a directory below it is skipped.
+        while walk.waiting and not walk.is_late():
+            if stopped():
+                raise OperationCancelledError("the search was cancelled")
+            walk.list_next(start)
+    return FileListing(tuple(sorted(walk.names)), not walk.waiting)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """State of a walk. Each directory is opened from the start downwards, so that a symbolic link that replaces one
+    meanwhile does not lead out of the tree."""
+
+    scope: SearchScope
+    deadline: float
+    links: bool
+    names: list[str] = field(default_factory=list[str])
+    waiting: list[tuple[str, IgnoreRules | None]] = field(default_factory=list[tuple[str, IgnoreRules | None]])
+    """Directories below the start, each with a slash at the end, and the rules from above them."""
+
+    def __post_init__(self) -> None:
+        self.waiting.append(("", self.scope.rules))
+
+    def is_late(self) -> bool:
+        """Return True if the time limit has passed."""
+        return time.monotonic() > self.deadline
+
+    def list_next(self, start: int) -> None:
+        """List one waiting directory; if the time limit passes before its end, it waits on."""
+        below, rules = self.waiting.pop()
+        directory = os.path.join(self.scope.place.path, below)
+        with suppress(OSError), pinned_below(start, below) as held, scan_directory(held) as entries:
+            rules = rules and rules.inside(held, directory)
+            for entry in entries:
+                if self.is_late():
+                    self.waiting.append((below, rules))
+                    return
+                is_directory = entry.is_dir(follow_symlinks=False)
+                is_listed = entry.is_file(follow_symlinks=False) or (self.links and entry.is_symlink())
+                if not is_directory and not is_listed:
+                    continue
+                if entry.name == GIT_NAME or (
+                    rules and rules.leaves_out(directory + entry.name, is_directory=is_directory)
+                ):
+                    continue
+                if is_directory:
+                    self.waiting.append((f"{below}{entry.name}/", rules))
+                else:
+                    self.names.append(below + entry.name)
+
+
+async def _unless_stuck(
+    spec: ProcessSpec, output: BoundedBytes, errors: BoundedBytes, cancellation: CancellationToken
+) -> tuple[ProcessOutcome, bool]:
+    """Run a program, and end it if it writes nothing for too long; return its outcome, and True if it was ended so."""
+    patience = cancellation.child()
+
+    async def watch() -> None:
+        received = -1
+        while received != len(output.data):
+            received = len(output.data)
+            await asyncio.sleep(_QUIET_TIME)
+        patience.cancel("no output")
+
+    async with asyncio.TaskGroup() as group:
+        watching = group.create_task(watch())
+        try:
+            outcome = await run_process(spec, output, errors, patience)
+        finally:
+            watching.cancel()
+    return outcome, outcome.ending == "cancelled" and not cancellation.is_set()
