@@ -15,7 +15,7 @@ from tests.benchmarks import structure
 PACKAGE = Path(tui_agent.__file__).parent
 
 SAME_FLOOR = {"context", "execution", "permissions", "providers", "tools", "settings", "recording"}
-PARTS_OF_THE_SCREEN = ("base", "text", "transcript", "panel", "composer", "status")
+PARTS_OF_THE_SCREEN = ("base", "text", "transcript", "panel", "composer", "state")
 MAY_IMPORT: dict[str, set[str]] = {
     "protocol": set(),
     **{room: {"protocol"} for room in SAME_FLOOR},
@@ -119,7 +119,7 @@ def test_textual_and_the_sdk_stay_in_their_rooms(path: Path) -> None:
 
 
 FOLDERS_OF_THE_SCREEN = (
-    *("base", "text", "bridge", "status", "panel", "transcript"),
+    *("base", "text", "bridge", "state", "panel", "transcript"),
     *("composer", "dialogs", "approval", "chat", "app", "replay"),
 )
 """Folders of `ui`, lowest first."""
@@ -319,7 +319,7 @@ MAX_FUNCTION_LINES, MAX_FIELDS = 60, 20
 LARGE_RECORDS = {
     "agent.loop_config:AgentLoopConfig": "public options of an agent",
     "execution.options:ExecutionOptions": "public options of the executor",
-    "ui.panel.call_view_state:CallViewState": "fold of all events of a call",
+    "ui.state.call_view_state:CallViewState": "fold of all events of a call",
 }
 """Classes with more fields than `MAX_FIELDS`, and why."""
 

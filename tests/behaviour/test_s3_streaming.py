@@ -34,7 +34,7 @@ from tui_agent.protocol.tool import Tool, ToolContext, ToolResult
 from tui_agent.providers import Wait, reply
 from tui_agent.providers import call as said_call
 from tui_agent.providers.request_builder import WireConversation
-from tui_agent.ui.panel.call_ledger import CallLedger
+from tui_agent.ui.state.call_ledger import CallLedger
 
 LITERAL = ExecutionOptions.preset("streaming")
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}

@@ -13,7 +13,7 @@ from tui_agent.providers import ScriptedProvider
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.composer.queued_messages import WaitingMessages
+from tui_agent.ui.state.queued_messages import WaitingMessages
 
 
 class FakePolicyOf:

@@ -9,12 +9,12 @@ from tests.ui.row_kit import story
 from tests.ui.story import Story, working
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import MessageDiscarded, SessionLoaded, SteeringDropped, SteeringRequeued
-from tui_agent.ui.approval.pending_approvals import PendingApprovals
-from tui_agent.ui.composer.queued_messages import WaitingMessages
-from tui_agent.ui.panel.call_ledger import CallLedger
 from tui_agent.ui.panel.panel_rows import PanelRows
-from tui_agent.ui.panel.run_times import RunTimes
-from tui_agent.ui.status.session_status import SessionStatus
+from tui_agent.ui.state.call_ledger import CallLedger
+from tui_agent.ui.state.pending_approvals import PendingApprovals
+from tui_agent.ui.state.queued_messages import WaitingMessages
+from tui_agent.ui.state.run_times import RunTimes
+from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.transcript.transcript_fold import TranscriptFold
 from tui_agent.ui.transcript.transcript_model import Transcript
 

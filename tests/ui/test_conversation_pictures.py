@@ -5,8 +5,8 @@ from typing import Protocol
 import pytest
 from textual.pilot import Pilot
 
-from tests.ui.panel.test_call_view_state import QUEUED, STARTED, ended, seen
 from tests.ui.row_kit import DIFF, HostApp, Teller, answer, delta, run_ended, started, story, user
+from tests.ui.state.test_call_view_state import QUEUED, STARTED, ended, seen
 from tests.ui.test_approval_screen import LONG, REQUEST, Clock
 from tui_agent.protocol.events import Failed, PermissionDecided
 from tui_agent.protocol.messages import TextBlock, Usage

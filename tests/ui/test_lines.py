@@ -15,14 +15,14 @@ from tui_agent.protocol.events import ContextUsage, PermissionModeChanged, StepR
 from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
 from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
+from tui_agent.ui.chat.status_line import StatusLine
+from tui_agent.ui.chat.title_bar import TitleBar
 from tui_agent.ui.chat.welcome import Welcome
 from tui_agent.ui.composer.interrupt_menu import InterruptMenu
 from tui_agent.ui.composer.queue_strip import QueueStrip
-from tui_agent.ui.panel.call_ledger import CallLedger
 from tui_agent.ui.panel.panel_strip import PanelStrip
-from tui_agent.ui.status.session_status import SessionStatus
-from tui_agent.ui.status.status_line import StatusLine
-from tui_agent.ui.status.title_bar import TitleBar
+from tui_agent.ui.state.call_ledger import CallLedger
+from tui_agent.ui.state.session_status import SessionStatus
 
 
 class OneWidget(App[None]):

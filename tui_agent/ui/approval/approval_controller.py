@@ -16,11 +16,11 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.terminal_environment import Clock
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.state.pending_approvals import HANDLED_EVENTS, PendingApprovals
 
 from .approval_list_screen import Answer, ApprovalListScreen
 from .approval_screen import ApprovalScreen, ListRequested
 from .attention_line import AttentionLine
-from .pending_approvals import HANDLED_EVENTS, PendingApprovals
 
 QUIET_SECONDS = 0.5
 """Seconds without typing before a dialog opens by itself."""

@@ -23,13 +23,13 @@ from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.composer.queue_strip import QueueStrip
 from tui_agent.ui.panel.call_list import CallList
-from tui_agent.ui.status.status_bars import StatusBars
 
 from .chat_body import ChatBody, ScrollTarget
 from .chat_options import ChatOptions
 from .command_actions import CommandActions
 from .input_routing import InputRouter, Interrupt
 from .screen_state import EventRouter, ScreenState, hides_welcome
+from .status_bars import StatusBars
 
 WIDE = 110
 """Columns from which the tool panel is beside the conversation."""

@@ -16,9 +16,9 @@ from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_parser import UnknownSlash
 from tui_agent.ui.dialogs.help_page import help_text
 from tui_agent.ui.dialogs.text_page import TextPage
-from tui_agent.ui.panel.call_view_state import CallViewState
 from tui_agent.ui.panel.tool_panel import ToolPanel
-from tui_agent.ui.status.session_status import SessionStatus
+from tui_agent.ui.state.call_view_state import CallViewState
+from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.amounts import count_text, money_text, tokens_text
 
 from .chat_options import ChatOptions

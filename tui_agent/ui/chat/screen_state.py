@@ -17,11 +17,8 @@ from tui_agent.protocol.events import (
     Warned,
 )
 from tui_agent.protocol.messages import UserMessage
-from tui_agent.ui.approval import pending_approvals
 from tui_agent.ui.base.error_boundary import ErrorBoundary, EventView
-from tui_agent.ui.composer import queued_messages
-from tui_agent.ui.panel import call_ledger, run_times
-from tui_agent.ui.status import session_status
+from tui_agent.ui.state import call_ledger, pending_approvals, queued_messages, run_times, session_status
 from tui_agent.ui.transcript import transcript_fold
 from tui_agent.ui.transcript.transcript_model import Transcript
 

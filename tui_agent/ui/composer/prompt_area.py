@@ -13,7 +13,7 @@ from textual.widget import Widget
 from textual.widgets import TextArea
 
 from tui_agent.ui.base.commands import Command, commands_for
-from tui_agent.ui.status.session_status import SessionStatus
+from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.sanitiser import one_line
 
 from .composer import Composer

@@ -13,11 +13,10 @@ from tui_agent.protocol.events import Status
 from tui_agent.protocol.messages import FrozenModel
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.commands import hint
-from tui_agent.ui.status.session_status import HANDLED_EVENTS as STATUS_EVENTS
-from tui_agent.ui.status.session_status import SessionStatus
+from tui_agent.ui.state.queued_messages import HANDLED_EVENTS, WaitingMessage, WaitingMessages
+from tui_agent.ui.state.session_status import HANDLED_EVENTS as STATUS_EVENTS
+from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.sanitiser import clip, one_line
-
-from .queued_messages import HANDLED_EVENTS, WaitingMessage, WaitingMessages
 
 MAX_ROWS = 4
 """Messages that are shown; others are only counted."""

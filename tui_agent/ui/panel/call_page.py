@@ -5,14 +5,13 @@ from dataclasses import dataclass
 
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.text.amounts import bytes_text, count_text, seconds_text
 from tui_agent.ui.text.argument_rows import argument_rows, argument_texts, beside, labelled_rows, verdict_rows
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
 from tui_agent.ui.text.sanitiser import ends_of, sanitise, settle, visible
 from tui_agent.ui.text.styled_lines import Line, folded, prefixed_lines, wrapped
-
-from .call_view_state import CallViewState
 
 MAX_OUTPUT_LINES = 5_000
 """Most lines shown of an output, half from its head and half from its tail."""

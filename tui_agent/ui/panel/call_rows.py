@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 
 from tui_agent.protocol.events import BlockedOn, ToolStatus
+from tui_agent.ui.state.call_ledger import LedgerCall
+from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.text.amounts import bytes_text, count_text, seconds_text
 from tui_agent.ui.text.sanitiser import ELLIPSIS, clip, one_line, sanitise, settle
 from tui_agent.ui.text.styled_lines import Run
-
-from .call_ledger import LedgerCall
-from .call_view_state import CallViewState
 
 TAIL_ROWS = 3
 """Most rows of live output under a running call."""

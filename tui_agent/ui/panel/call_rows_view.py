@@ -16,8 +16,8 @@ from textual.widget import Widget
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.state.call_ledger import CallFilter, CallLedger, LedgerCall
 
-from .call_ledger import CallFilter, CallLedger, LedgerCall
 from .call_rows import CLOCK_ROOM, RowContext
 from .panel_rows import PanelRows
 

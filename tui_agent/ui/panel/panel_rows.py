@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.ui.state.call_ledger import CallFilter, CallLedger, LedgerCall
 from tui_agent.ui.text.height_index import HeightIndex
 from tui_agent.ui.text.styled_lines import Run
 
-from .call_ledger import CallFilter, CallLedger, LedgerCall
 from .call_rows import RowContext, row_of, step_row, tail_rows
 
 

@@ -11,8 +11,8 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.messages import FrozenModel
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.commands import hint
+from tui_agent.ui.state.call_ledger import HANDLED_EVENTS, CallLedger
 
-from .call_ledger import HANDLED_EVENTS, CallLedger
 from .tool_panel import counts
 
 

@@ -13,9 +13,9 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.messages import FrozenModel
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.state.run_times import HANDLED_EVENTS, RunTimes
 from tui_agent.ui.text.styled_lines import Run
 
-from .run_times import HANDLED_EVENTS, RunTimes
 from .timeline_rows import timeline_rows
 
 TICK = 0.5

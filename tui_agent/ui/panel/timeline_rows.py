@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
+from tui_agent.ui.state.run_times import Lane, RunTimes, SpanKind
 from tui_agent.ui.text.amounts import seconds_text
 from tui_agent.ui.text.styled_lines import Run
-
-from .run_times import Lane, RunTimes, SpanKind
 
 LABEL_ROOM = 7
 """Cells before the lanes."""

@@ -13,8 +13,8 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.messages import FrozenModel
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.state.call_ledger import HANDLED_EVENTS, CallFilter, CallLedger
 
-from .call_ledger import HANDLED_EVENTS, CallFilter, CallLedger
 from .call_list import CallList
 
 

@@ -29,7 +29,7 @@ from tui_agent.protocol.messages import ImageBlock, TextBlock, Usage
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.reports import Metric
 from tui_agent.protocol.tool import Preview, ToolResult
-from tui_agent.ui.panel.call_view_state import LIVE_LIMIT, CallViewState, FileChange, HookRun, call_of, fitted, text_of
+from tui_agent.ui.state.call_view_state import LIVE_LIMIT, CallViewState, FileChange, HookRun, call_of, fitted, text_of
 
 QUEUED = ToolQueued(call_id="c1", name="bash", args_raw={"command": "ls"}, index=2, group=1, safe=True, summary="ls")
 STARTED = ToolStarted(call_id="c1", name="bash", args={"command": "ls"}, timeout_s=120.0, read_only=True)

@@ -12,11 +12,10 @@ from tui_agent.protocol.messages import FrozenModel
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.state.session_status import HANDLED_EVENTS, SessionStatus
 from tui_agent.ui.text.amounts import count_text, money_text, seconds_text, share_text, tokens_text
 from tui_agent.ui.text.joined_parts import joined_parts
 from tui_agent.ui.text.sanitiser import one_line
-
-from .session_status import HANDLED_EVENTS, SessionStatus
 
 _SIGNS: dict[Status, tuple[str, str]] = {
     "idle": ("●", "$text-muted"),

@@ -2,8 +2,8 @@
 
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
+from tui_agent.ui.state.session_status import SessionStatus
 
-from .session_status import SessionStatus
 from .status_line import StatusLine
 from .title_bar import TitleBar
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.ui.story import Story, working
 from tui_agent.protocol.events import RunEnded, SessionLoaded, ToolQueued, ToolStatus
-from tui_agent.ui.panel import call_ledger
-from tui_agent.ui.panel.call_ledger import CallLedger
+from tui_agent.ui.state import call_ledger
+from tui_agent.ui.state.call_ledger import CallLedger
 
 
 def fold(story: Story) -> CallLedger:

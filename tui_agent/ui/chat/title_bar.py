@@ -10,9 +10,8 @@ from tui_agent.protocol.messages import FrozenModel
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.terminal_environment import WorkingDirectory
+from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.sanitiser import one_line
-
-from .session_status import SessionStatus
 
 _BADGES: dict[PermissionMode, tuple[str, str]] = {
     PermissionMode.ASK: ("ask", "$text-muted"),
