@@ -135,6 +135,23 @@ def test_a_folder_of_the_screen_imports_only_lower_ones(path: Path) -> None:
     assert {target.split(".")[1] for target in ours(path) if target.startswith("ui.")} <= set(allowed)
 
 
+FOLDS = {"CallLedger", "TranscriptFold", "RunTimes", "SessionStatus", "WaitingMessages", "PendingApprovals"}
+"""Folds behind the screen; widgets draw them and have none of their own."""
+
+
+def test_only_the_state_of_the_screen_has_folds() -> None:
+    makers = {
+        (node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func), name_of(path))
+        for path in modules()
+        if name_of(path).startswith("ui.")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call)
+    }
+
+    assert {pair for pair in makers if pair[0] in FOLDS} == {(fold, "ui.chat.screen_state") for fold in FOLDS}
+    assert [maker for made, maker in makers if made == "ScreenState"] == ["ui.chat.chat_screen"]
+
+
 def test_the_main_screen_stays_small() -> None:
     classes = {
         node.name: node

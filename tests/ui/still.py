@@ -132,7 +132,7 @@ async def shown(pilot: Pilot[None]) -> None:
     """Wait until every event is drawn, an approval dialog included."""
     app = pilot.app
     assert isinstance(app, TuiAgentApp)
-    while not app.chat.bars.view.model or (app.chat.approvals.line.display and app.screen is app.chat):
+    while not app.chat.state.status.model or (app.chat.approvals.line.display and app.screen is app.chat):
         await pilot.pause()
     await drawn(pilot)
 

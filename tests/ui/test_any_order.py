@@ -39,13 +39,16 @@ TOLD = everything()
 @given(st.lists(st.sampled_from(TOLD), max_size=60), st.booleans())
 def test_nothing_breaks(told: list[Envelope], by_agents: bool) -> None:
     ledger, times, view = CallLedger(), RunTimes(), SessionStatus()
-    waiting, pending, fold, rows = WaitingMessages(), PendingApprovals(), TranscriptFold(Transcript()), PanelRows()
+    waiting, pending, fold = WaitingMessages(), PendingApprovals(), TranscriptFold(Transcript())
+    rows = PanelRows(ledger)
 
     for number, envelope in enumerate(told):
         depth = number % 2 if by_agents else 0
         event = replace(envelope, origin=replace(envelope.origin, depth=depth))
-        for part in (ledger, times, view, waiting, pending, fold, rows):
+        for part in (times, view, waiting, pending, fold):
             part.apply(event)
+        if changed := ledger.apply(event):
+            rows.update(changed)
 
     heaps = [place for heap in ledger.places.values() for place in heap]
     assert sorted(heaps) == list(range(len(ledger.calls)))

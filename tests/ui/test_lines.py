@@ -22,6 +22,7 @@ from tui_agent.ui.composer.interrupt_menu import InterruptMenu
 from tui_agent.ui.composer.queue_strip import QueueStrip
 from tui_agent.ui.panel.panel_strip import PanelStrip
 from tui_agent.ui.state.call_ledger import CallLedger
+from tui_agent.ui.state.queued_messages import WaitingMessages
 from tui_agent.ui.state.session_status import SessionStatus
 
 
@@ -49,8 +50,10 @@ async def drawn(widget: Widget, width: int, tell: Callable[[], object] = lambda:
 def telling(widget: StatusLine | TitleBar | QueueStrip, story: Story) -> Callable[[], None]:
     def tell() -> None:
         for envelope in story.envelopes:
-            widget._view.apply(envelope)
-            widget.apply(envelope)
+            widget._status.apply(envelope)
+            if isinstance(widget, QueueStrip):
+                widget._queue.apply(envelope)
+        widget.changed()
 
     return tell
 
@@ -191,7 +194,7 @@ async def test_the_mode_is_the_last_to_go(width: int) -> None:
 
 
 async def queue_of(story: Story, width: int = 120) -> list[str]:
-    widget = QueueStrip(SessionStatus())
+    widget = QueueStrip(WaitingMessages(), SessionStatus())
     return await drawn(widget, width, telling(widget, story))
 
 
@@ -326,7 +329,7 @@ async def test_no_text_from_outside_acts_in_any_line(text: str) -> None:
     title, status, queue, line = (
         TitleBar(WorkingDirectory(text, text), text, SessionStatus()),
         status_line(story),
-        QueueStrip(SessionStatus()),
+        QueueStrip(WaitingMessages(), SessionStatus()),
         AttentionLine(),
     )
     shown = [

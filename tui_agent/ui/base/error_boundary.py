@@ -4,23 +4,14 @@ An error in drawing says nothing about the run. Ending the app during a run woul
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol, TypeVar
-
-from tui_agent.protocol.envelope import Envelope
+from typing import TypeVar
 
 Drawn = TypeVar("Drawn")
 
 _LOG = logging.getLogger(__name__)
-
-
-class EventView(Protocol):
-    """A widget or fold that handles events."""
-
-    def apply(self, envelope: Envelope, /) -> object:
-        """Apply one event."""
-        ...
 
 
 def call_or_fallback(do: Callable[[], Drawn], instead: Callable[[Exception], Drawn]) -> Drawn:
@@ -45,13 +36,13 @@ class ErrorBoundary:
         self._log_file = log_file
         self._reported: set[tuple[str, type[Exception]]] = set()
 
-    def hand_over(self, envelope: Envelope, parts: Iterable[EventView]) -> None:
-        """Hand an event to each part; one that fails keeps it from no other."""
-        for part in parts:
-            try:
-                part.apply(envelope)
-            except Exception as fault:
-                self.contain(part, fault)
+    @contextmanager
+    def guard(self, part: object) -> Generator[None]:
+        """Contain an exception of one part that the `with` block raises."""
+        try:
+            yield
+        except Exception as error:
+            self.contain(part, error)
 
     def contain(self, part: object, error: Exception) -> None:
         """Report and log the error of one part; the same kind of error in the same part once only.

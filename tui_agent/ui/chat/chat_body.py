@@ -31,6 +31,7 @@ class ChatBody(Vertical):
 
     def __init__(
         self,
+        state: ScreenState,
         label: str,
         ideas: Sequence[str],
         surroundings: TerminalEnvironment,
@@ -41,18 +42,19 @@ class ChatBody(Vertical):
         """Create the widgets.
 
         Args:
+            state: the first state to show.
             label: text beside the model's name.
             ideas: example prompts for the welcome page.
             surroundings: the terminal's wishes and the clock.
             focus_composer: gives the keyboard back to the composer.
         """
         super().__init__(id=id)
-        self.conversation = Conversation(id="conversation")
-        self.panel = ToolPanel(surroundings, id="panel")
+        self.conversation = Conversation(state.transcript, id="conversation")
+        self.panel = ToolPanel(state.ledger, surroundings, id="panel")
+        self.timeline = Timeline(state.times, surroundings, id="timeline")
+        self.strip = PanelStrip(state.ledger, id="strip")
         self.search = SearchLine(id="search")
         self._welcome = Welcome(label, ideas, id="welcome")
-        self._timeline = Timeline(surroundings, id="timeline")
-        self._strip = PanelStrip(self.panel.ledger, id="strip")
         self._clock = surroundings.clock
         self._focus_composer = focus_composer
         self._followed_before_search = False
@@ -64,22 +66,18 @@ class ChatBody(Vertical):
             yield self.conversation
             with Vertical(id="side"):
                 yield self.panel
-                yield self._timeline
-        yield self._strip
+                yield self.timeline
+        yield self.strip
         yield self.search
 
-    @property
-    def event_views(self) -> tuple[Conversation, ToolPanel, Timeline, PanelStrip]:
-        """The widgets that show events, in the order in which they receive them."""
-        # The strip draws the panel's ledger, so it comes after the panel.
-        return (self.conversation, self.panel, self._timeline, self._strip)
-
-    def show(self, past: ScreenState) -> None:
-        """Replace what is shown with a session's folded past."""
-        self.conversation.show(past.transcript)
-        self.panel.show(past.ledger)
-        self._timeline.show(past.times)
-        self._strip.changed()
+    def show(self, state: ScreenState) -> None:
+        """Show another state."""
+        self.conversation.show(state.transcript)
+        self.panel.show(state.ledger)
+        self.timeline.show(state.times)
+        self.strip.show(state.ledger)
+        if state.begun:
+            self.hide_welcome()
 
     def hide_welcome(self) -> None:
         """Show the conversation in place of the welcome page."""
@@ -143,7 +141,7 @@ class ChatBody(Vertical):
 
     def _set_drawer(self, shown: bool) -> None:
         self.set_class(shown, "-drawer")
-        self._strip.panel_open = shown
+        self.strip.panel_open = shown
         if shown:
             self.panel.focus_list()
         else:

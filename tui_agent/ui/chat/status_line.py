@@ -1,18 +1,14 @@
 """The last line of the chat: the agent's status, tokens, cost, and the keys that matter now."""
 
-from typing import ClassVar
-
 from textual.content import Content
 from textual.reactive import reactive
 from textual.timer import Timer
 
-from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import Status
-from tui_agent.protocol.messages import FrozenModel
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.state.session_status import HANDLED_EVENTS, SessionStatus
+from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.amounts import count_text, money_text, seconds_text, share_text, tokens_text
 from tui_agent.ui.text.joined_parts import joined_parts
 from tui_agent.ui.text.sanitiser import one_line
@@ -61,27 +57,25 @@ class StatusLine(CoalescedRefresh):
     unsent = reactive(0)
     """Number of messages that wait for the agent."""
 
-    HANDLED_EVENTS: ClassVar[frozenset[type[FrozenModel]]] = HANDLED_EVENTS
-
-    def __init__(self, surroundings: TerminalEnvironment, view: SessionStatus, *, id: str | None = None) -> None:  # noqa: A002
-        """Create the line; `view` must have applied each event before the line does."""
+    def __init__(self, surroundings: TerminalEnvironment, status: SessionStatus, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._surroundings = surroundings
-        self._view = view
+        self._status = status
         self._timer: Timer | None = None
 
     def on_mount(self) -> None:
         """Create the clock, paused."""
         self._timer = self.set_interval(1.0, self.refresh, pause=True)
 
-    def apply(self, envelope: Envelope) -> None:
-        """Redraw after an event."""
+    def show(self, status: SessionStatus) -> None:
+        """Show another status."""
+        self._status = status
         self.changed()
 
     def settle(self) -> None:
         """Draw the line, and start or stop its clock."""
         if self._timer is not None:
-            (self._timer.resume if self._view.busy else self._timer.pause)()
+            (self._timer.resume if self._status.busy else self._timer.pause)()
         self.refresh()
 
     def render(self) -> Content:
@@ -98,47 +92,47 @@ class StatusLine(CoalescedRefresh):
 
     def _facts(self) -> list[Content]:
         """Return status, step, tokens and cost, the most important first."""
-        view = self._view
-        sign, style = ("◌", "$text-muted") if self.agent_pending else _SIGNS[view.status]
-        facts = [Content.assemble(" ", (sign, style), " ", (self._words(), style if view.busy else "$text"))]
-        if view.busy and view.step is not None:
-            facts.append(Content(f"step {view.step + 1}"))
-        if view.window:
-            share = share_text(view.tokens, view.window)
-            full = view.tokens > 0.8 * view.window
-            meter = f"{tokens_text(view.tokens)}/{tokens_text(view.window)} tok ({share})"
+        status = self._status
+        sign, style = ("◌", "$text-muted") if self.agent_pending else _SIGNS[status.status]
+        facts = [Content.assemble(" ", (sign, style), " ", (self._words(), style if status.busy else "$text"))]
+        if status.busy and status.step is not None:
+            facts.append(Content(f"step {status.step + 1}"))
+        if status.window:
+            share = share_text(status.tokens, status.window)
+            full = status.tokens > 0.8 * status.window
+            meter = f"{tokens_text(status.tokens)}/{tokens_text(status.window)} tok ({share})"
             facts.append(Content.styled(meter, "$warning" if full else "$text-muted"))
-        if view.cost is not None:
-            facts.append(Content(money_text(view.cost)))
+        if status.cost is not None:
+            facts.append(Content(money_text(status.cost)))
         return facts
 
     def _words(self) -> str:
         """Return the status in words, with the time it has lasted."""
-        view, now = self._view, self._surroundings.clock()
+        status, now = self._status, self._surroundings.clock()
         if self.agent_pending:
             return f"opening · {count_text(self.unsent, 'message')} to be sent" if self.unsent else "opening"
-        if view.status == "idle":
-            return _ENDINGS.get(view.ended or "done", "ready")
-        if view.status == "retrying" and view.retry_at is not None:
-            return f"retrying {view.retry_text} in {seconds_text(view.retry_at - now, tenths=False)}"
-        if view.status == "waiting_approval":
-            return "waiting for you" if len(view.asking) < 2 else f"{len(view.asking)} wait for you"
-        clock = seconds_text(now - view.since, tenths=False)
-        if view.status == "running_tools" and view.running:
-            oldest = next(iter(view.running.values()))
+        if status.status == "idle":
+            return _ENDINGS.get(status.ended or "done", "ready")
+        if status.status == "retrying" and status.retry_at is not None:
+            return f"retrying {status.retry_text} in {seconds_text(status.retry_at - now, tenths=False)}"
+        if status.status == "waiting_approval":
+            return "waiting for you" if len(status.asking) < 2 else f"{len(status.asking)} wait for you"
+        clock = seconds_text(now - status.since, tenths=False)
+        if status.status == "running_tools" and status.running:
+            oldest = next(iter(status.running.values()))
             clock = seconds_text(now - oldest.since, tenths=False)
-            names = one_line(oldest.name, 24) if len(view.running) == 1 else count_text(len(view.running), "tool")
+            names = one_line(oldest.name, 24) if len(status.running) == 1 else count_text(len(status.running), "tool")
             return f"{names} {clock}"
-        if view.status == "stopping" and view.detail:
-            return f"stopping {view.detail}"
-        words = {"running_tools": "tools", "waiting_user": "waiting for you"}.get(view.status, view.status)
+        if status.status == "stopping" and status.detail:
+            return f"stopping {status.detail}"
+        words = {"running_tools": "tools", "waiting_user": "waiting for you"}.get(status.status, status.status)
         return f"{words} {clock}"
 
     def _hints(self) -> list[str]:
         """Return the keys that matter now, the most important first."""
-        if self._view.asking:
+        if self._status.asking:
             return [hint("chat.next_approval"), hint("chat.interrupt")]
-        if self._view.busy:
+        if self._status.busy:
             return [
                 hint("chat.interrupt"),
                 *([hint("composer.submit", "steer"), hint("composer.follow_up")] if self.typing else []),

@@ -1,12 +1,7 @@
 """The first line of the chat: directory, branch, model and permission mode."""
 
-from typing import ClassVar
-
 from textual.content import Content
 
-from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events import AgentCreated, PermissionModeChanged, RunStarted
-from tui_agent.protocol.messages import FrozenModel
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.terminal_environment import WorkingDirectory
@@ -35,20 +30,23 @@ class TitleBar(CoalescedRefresh):
     }
     """
 
-    HANDLED_EVENTS: ClassVar[frozenset[type[FrozenModel]]] = frozenset(
-        (AgentCreated, RunStarted, PermissionModeChanged)
-    )
-
-    def __init__(self, place: WorkingDirectory, label: str, view: SessionStatus, *, id: str | None = None) -> None:  # noqa: A002
-        """Create the line; `view` must have applied each event before the line does."""
+    def __init__(self, place: WorkingDirectory, label: str, status: SessionStatus, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._place = place
         self._label = one_line(label, _LONGEST)
-        self._view = view
+        self._status = status
+        self._drawn = (status.model, status.mode)
 
-    def apply(self, envelope: Envelope) -> None:
-        """Redraw after an event."""
+    def show(self, status: SessionStatus) -> None:
+        """Show another status."""
+        self._status = status
         self.changed()
+
+    def settle(self) -> None:
+        """Draw the line if the model or the mode has changed."""
+        before, self._drawn = self._drawn, (self._status.model, self._status.mode)
+        if self._drawn != before:
+            self.refresh()
 
     def render(self) -> Content:
         """Return the line; if the window is narrow, the model is left out first, then its label, never the mode."""
@@ -68,9 +66,9 @@ class TitleBar(CoalescedRefresh):
         return left if left.cell_length <= room else left.truncate(max(0, room - 1), ellipsis=True) + Content(" ")
 
     def _right(self, width: int) -> Content:
-        word, style = _BADGES[self._view.mode]
+        word, style = _BADGES[self._status.mode]
         badge = Content.assemble(" ", (word, style), " ")
-        texts = [one_line(self._view.model, _LONGEST), self._label]
+        texts = [one_line(self._status.model, _LONGEST), self._label]
         for kept in (texts, texts[1:] if self._label else texts[:1], []):
             words = " · ".join(text for text in kept if text)
             right = Content.assemble(f" {words} ·", badge) if words else badge

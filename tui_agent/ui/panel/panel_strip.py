@@ -1,17 +1,14 @@
 """The line that stands for the tool panel while a narrow window hides it."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
 
-from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.messages import FrozenModel
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.commands import hint
-from tui_agent.ui.state.call_ledger import HANDLED_EVENTS, CallLedger
+from tui_agent.ui.state.call_ledger import CallLedger
 
 from .tool_panel import counts
 
@@ -31,8 +28,6 @@ class PanelStrip(CoalescedRefresh):
     class Clicked(Message):
         """The user clicked the line to open or close the panel."""
 
-    HANDLED_EVENTS: ClassVar[frozenset[type[FrozenModel]]] = HANDLED_EVENTS
-
     panel_open = reactive(False)
     """True while the panel is shown."""
 
@@ -40,8 +35,9 @@ class PanelStrip(CoalescedRefresh):
         super().__init__(id=id)
         self._ledger = ledger
 
-    def apply(self, envelope: Envelope) -> None:
-        """Redraw after an event that the ledger has applied."""
+    def show(self, ledger: CallLedger) -> None:
+        """Show another ledger."""
+        self._ledger = ledger
         self.changed()
 
     def render(self) -> Content:

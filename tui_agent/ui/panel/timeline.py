@@ -9,11 +9,9 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.timer import Timer
 
-from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.messages import FrozenModel
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.state.run_times import HANDLED_EVENTS, RunTimes
+from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.text.styled_lines import Run
 
 from .timeline_rows import timeline_rows
@@ -43,13 +41,12 @@ class Timeline(CoalescedRefresh):
     }
     """
 
-    HANDLED_EVENTS: ClassVar[frozenset[type[FrozenModel]]] = HANDLED_EVENTS
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"time--{name}" for name in STYLES}
 
-    def __init__(self, surroundings: TerminalEnvironment, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, times: RunTimes, surroundings: TerminalEnvironment, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._surroundings = surroundings
-        self._times = RunTimes()
+        self._times = times
         self._timer: Timer | None = None
         self._lines: list[tuple[Run, ...]] | None = None
         self._styles: dict[str, Style] = {}
@@ -57,11 +54,6 @@ class Timeline(CoalescedRefresh):
     def on_mount(self) -> None:
         """Create the timer, paused."""
         self._timer = self.set_interval(TICK, self._redraw, pause=True)
-
-    def apply(self, envelope: Envelope) -> None:
-        """Apply one event."""
-        if self._times.apply(envelope):
-            self.changed()
 
     def show(self, times: RunTimes) -> None:
         """Show the times of another run."""

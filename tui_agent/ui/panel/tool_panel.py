@@ -1,6 +1,6 @@
 """Tool panel: a heading with counts, and the rows of all calls of the session."""
 
-from typing import ClassVar
+from collections.abc import Sequence
 
 from textual import on
 from textual.app import ComposeResult
@@ -9,11 +9,9 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.messages import FrozenModel
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.state.call_ledger import HANDLED_EVENTS, CallFilter, CallLedger
+from tui_agent.ui.state.call_ledger import CallFilter, CallLedger
 
 from .call_list import CallList
 
@@ -37,6 +35,11 @@ class PanelHeading(Widget):
         super().__init__()
         self._ledger = ledger
 
+    def show(self, ledger: CallLedger) -> None:
+        """Show another ledger."""
+        self._ledger = ledger
+        self.refresh()
+
     def render(self) -> Content:
         """Return the heading."""
         title = Content.assemble((" TOOLS", "$text bold"))
@@ -56,36 +59,30 @@ class ToolPanel(CoalescedRefresh, Vertical):
     }
     """
 
-    HANDLED_EVENTS: ClassVar[frozenset[type[FrozenModel]]] = HANDLED_EVENTS
-
-    def __init__(self, surroundings: TerminalEnvironment, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, ledger: CallLedger, surroundings: TerminalEnvironment, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self._list = CallList(surroundings)
-        self._heading = PanelHeading(self._list.ledger)
+        self._list = CallList(ledger, surroundings)
+        self._heading = PanelHeading(ledger)
 
     def compose(self) -> ComposeResult:
         """Yield heading and rows."""
         yield self._heading
         yield self._list
 
-    @property
-    def ledger(self) -> CallLedger:
-        """All calls."""
-        return self._list.ledger
-
-    def apply(self, envelope: Envelope) -> None:
-        """Apply one event."""
-        if self._list.apply(envelope):
-            self.changed()
+    def update(self, changed: Sequence[int]) -> None:
+        """Show the calls at these indexes of the ledger, which an event has changed or added."""
+        self._list.update(changed)
+        self.changed()
 
     def show(self, ledger: CallLedger) -> None:
         """Show another ledger."""
         self._list.show(ledger)
+        self._heading.show(ledger)
         self.changed()
 
     def settle(self) -> None:
         """Update the heading; the rows update themselves."""
-        self._heading.numbers = tuple(len(places) for places in self.ledger.places.values())
+        self._heading.numbers = tuple(len(places) for places in self._list.ledger.places.values())
 
     def focus_list(self) -> None:
         """Focus the rows."""

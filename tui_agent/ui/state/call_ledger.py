@@ -1,7 +1,7 @@
 """All calls of a session in order: the fold behind the tool panel. An event costs the same with 10,000 calls."""
 
 from collections import deque
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tui_agent.protocol.envelope import Envelope
@@ -69,7 +69,7 @@ class LedgerCall:
 
 @dataclass(slots=True)
 class CallLedger:
-    """All calls of a session. Changed by `apply` and `become` only."""
+    """All calls of a session. Changed by `apply` only."""
 
     before: int = 0
     """Number of calls of the session before the first one here."""
@@ -102,11 +102,6 @@ class CallLedger:
                 if isinstance(event, ToolEnded):
                     self._evict_old_results(place)
                 return (place,)
-
-    def become(self, other: "CallLedger") -> None:
-        """Take over the content of another ledger, which must not be used afterwards."""
-        for name in (one.name for one in fields(self)):
-            setattr(self, name, getattr(other, name))
 
     @property
     def total(self) -> int:
