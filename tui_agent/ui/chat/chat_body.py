@@ -14,9 +14,8 @@ from tui_agent.ui.base.commands import hint
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.panel.call_list import CallList
-from tui_agent.ui.panel.panel_strip import PanelStrip
 from tui_agent.ui.panel.timeline import Timeline
-from tui_agent.ui.panel.tool_panel import ToolPanel
+from tui_agent.ui.panel.tool_panel import PanelStrip, ToolPanel
 from tui_agent.ui.text.sanitiser import one_line
 from tui_agent.ui.transcript.conversation import Conversation
 from tui_agent.ui.transcript.search_line import SearchLine
