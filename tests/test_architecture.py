@@ -15,7 +15,7 @@ from tests.benchmarks import structure
 PACKAGE = Path(tui_agent.__file__).parent
 
 SAME_FLOOR = {"context", "execution", "permissions", "providers", "tools", "settings", "recording"}
-PARTS_OF_THE_SCREEN = ("base", "text", "transcript", "panel", "composer", "status")
+PARTS_OF_THE_SCREEN = ("base", "text", "transcript", "panel", "composer", "state")
 MAY_IMPORT: dict[str, set[str]] = {
     "protocol": set(),
     **{room: {"protocol"} for room in SAME_FLOOR},
@@ -119,7 +119,7 @@ def test_textual_and_the_sdk_stay_in_their_rooms(path: Path) -> None:
 
 
 FOLDERS_OF_THE_SCREEN = (
-    *("base", "text", "bridge", "status", "panel", "transcript"),
+    *("base", "text", "bridge", "state", "panel", "transcript"),
     *("composer", "dialogs", "approval", "chat", "app", "replay"),
 )
 """Folders of `ui`, lowest first."""
@@ -133,6 +133,23 @@ def test_a_folder_of_the_screen_imports_only_lower_ones(path: Path) -> None:
     allowed = FOLDERS_OF_THE_SCREEN[: FOLDERS_OF_THE_SCREEN.index(folder) + 1]
 
     assert {target.split(".")[1] for target in ours(path) if target.startswith("ui.")} <= set(allowed)
+
+
+FOLDS = {"CallLedger", "TranscriptFold", "RunTimes", "SessionStatus", "WaitingMessages", "PendingApprovals"}
+"""Folds behind the screen; widgets draw them and have none of their own."""
+
+
+def test_only_the_state_of_the_screen_has_folds() -> None:
+    makers = {
+        (node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func), name_of(path))
+        for path in modules()
+        if name_of(path).startswith("ui.")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call)
+    }
+
+    assert {pair for pair in makers if pair[0] in FOLDS} == {(fold, "ui.chat.screen_state") for fold in FOLDS}
+    assert [maker for made, maker in makers if made == "ScreenState"] == ["ui.chat.chat_screen"]
 
 
 def test_the_main_screen_stays_small() -> None:
@@ -319,7 +336,6 @@ MAX_FUNCTION_LINES, MAX_FIELDS = 60, 20
 LARGE_RECORDS = {
     "agent.loop_config:AgentLoopConfig": "public options of an agent",
     "execution.options:ExecutionOptions": "public options of the executor",
-    "ui.panel.call_view_state:CallViewState": "fold of all events of a call",
 }
 """Classes with more fields than `MAX_FIELDS`, and why."""
 

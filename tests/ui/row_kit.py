@@ -28,6 +28,7 @@ from tui_agent.protocol.messages import AssistantMessage, JsonObject, TextBlock,
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.app.themes import DEFAULT_THEME, read_theme, shipped_themes
 from tui_agent.ui.transcript.conversation import Conversation
+from tui_agent.ui.transcript.transcript_fold import TranscriptFold
 from tui_agent.ui.transcript.transcript_model import Transcript
 
 DIFF = """--- a/src/price.py
@@ -158,6 +159,12 @@ def rows_of(transcript: Transcript, width: int = 60) -> list[str]:
     return [transcript.line(row).plain.rstrip() for row in range(total)]
 
 
+def apply_to(conversation: Conversation, envelope: Envelope) -> None:
+    """Apply one event to the fold of a conversation, and then refresh it, as the chat does."""
+    if conversation._fold.apply(envelope):
+        conversation.refresh_for(envelope.event)
+
+
 class HostApp(App[None]):
     """A conversation, and beside it something that stands for the tool panel."""
 
@@ -177,7 +184,7 @@ class HostApp(App[None]):
     def compose(self) -> ComposeResult:
         """The two."""
         with Horizontal():
-            yield Conversation(id="conversation")
+            yield Conversation(TranscriptFold(Transcript()), id="conversation")
             if self._side:
                 yield Static(" TOOLS  1 running\n ◐ bash pytest -q", id="side", markup=False)
 

@@ -138,7 +138,7 @@ class Stage:
 
     async def settled(self) -> None:
         """Wait until no run is active and every event is shown."""
-        view = self.chat.bars.view
+        view = self.chat.state.status
         await self.until(lambda: not self.loop.running and view.status == "idle" and view.ended)
         await self.pilot.pause()
 

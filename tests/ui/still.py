@@ -13,7 +13,7 @@ from tui_agent.providers import ScriptedProvider
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.composer.queued_messages import WaitingMessages
+from tui_agent.ui.state.queued_messages import WaitingMessages
 
 
 class FakePolicyOf:
@@ -132,7 +132,7 @@ async def shown(pilot: Pilot[None]) -> None:
     """Wait until every event is drawn, an approval dialog included."""
     app = pilot.app
     assert isinstance(app, TuiAgentApp)
-    while not app.chat.bars.view.model or (app.chat.approvals.line.display and app.screen is app.chat):
+    while not app.chat.state.status.model or (app.chat.approvals.line.display and app.screen is app.chat):
         await pilot.pause()
     await drawn(pilot)
 

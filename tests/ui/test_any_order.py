@@ -9,12 +9,12 @@ from tests.ui.row_kit import story
 from tests.ui.story import Story, working
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import MessageDiscarded, SessionLoaded, SteeringDropped, SteeringRequeued
-from tui_agent.ui.approval.pending_approvals import PendingApprovals
-from tui_agent.ui.composer.queued_messages import WaitingMessages
-from tui_agent.ui.panel.call_ledger import CallLedger
 from tui_agent.ui.panel.panel_rows import PanelRows
-from tui_agent.ui.panel.run_times import RunTimes
-from tui_agent.ui.status.session_status import SessionStatus
+from tui_agent.ui.state.call_ledger import CallLedger
+from tui_agent.ui.state.pending_approvals import PendingApprovals
+from tui_agent.ui.state.queued_messages import WaitingMessages
+from tui_agent.ui.state.run_times import RunTimes
+from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.transcript.transcript_fold import TranscriptFold
 from tui_agent.ui.transcript.transcript_model import Transcript
 
@@ -39,13 +39,16 @@ TOLD = everything()
 @given(st.lists(st.sampled_from(TOLD), max_size=60), st.booleans())
 def test_nothing_breaks(told: list[Envelope], by_agents: bool) -> None:
     ledger, times, view = CallLedger(), RunTimes(), SessionStatus()
-    waiting, pending, fold, rows = WaitingMessages(), PendingApprovals(), TranscriptFold(Transcript()), PanelRows()
+    waiting, pending, fold = WaitingMessages(), PendingApprovals(), TranscriptFold(Transcript())
+    rows = PanelRows(ledger)
 
     for number, envelope in enumerate(told):
         depth = number % 2 if by_agents else 0
         event = replace(envelope, origin=replace(envelope.origin, depth=depth))
-        for part in (ledger, times, view, waiting, pending, fold, rows):
+        for part in (times, view, waiting, pending, fold):
             part.apply(event)
+        if changed := ledger.apply(event):
+            rows.update(changed)
 
     heaps = [place for heap in ledger.places.values() for place in heap]
     assert sorted(heaps) == list(range(len(ledger.calls)))

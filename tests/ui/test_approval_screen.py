@@ -9,7 +9,7 @@ from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from tests.ui.row_kit import DIFF, HostApp, Teller, user
+from tests.ui.row_kit import DIFF, HostApp, Teller, apply_to, user
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, GrantScope
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.approval_rows import ApprovalRows
@@ -679,7 +679,7 @@ async def test_the_conversation_continues_underneath() -> None:
     async with asking(app=app) as asked:
         conversation = app.screen_stack[0].query_one("#conversation")
         for number in range(30):
-            conversation.apply(Teller().tell(user(f"message {number}", f"u{number}")))  # type: ignore[attr-defined]
+            apply_to(conversation, Teller().tell(user(f"message {number}", f"u{number}")))
         while "message 29" not in asked.text():
             await asked.pilot.pause(0.02)
 

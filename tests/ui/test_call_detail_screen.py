@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from tests.ui.panel.test_call_view_state import QUEUED, STARTED, ended, seen
 from tests.ui.row_kit import HostApp, Teller
+from tests.ui.state.test_call_view_state import QUEUED, STARTED, ended, seen
 from tui_agent.protocol.events import ToolOutput
 from tui_agent.protocol.messages import TextBlock
 from tui_agent.ui.panel.call_detail_screen import FULL_OUTPUT_LIMIT, CallDetailScreen
-from tui_agent.ui.panel.call_view_state import CallViewState
+from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.text.rows_view import RowsView
 
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 def kinds(on: Stage) -> dict[str, int]:
     """Return the number of calls of each kind in the panel."""
-    return {kind: len(places) for kind, places in on.chat.body.panel.ledger.places.items() if places}
+    return {kind: len(places) for kind, places in on.chat.state.ledger.places.items() if places}
 
 
 async def dialog_of(on: Stage) -> ApprovalScreen:
@@ -785,7 +785,7 @@ async def test_shortening_can_be_cancelled_and_a_message_that_came_meanwhile_is_
         await talked(on)
         before = on.loop.history.messages()
         await on.say("/compact")
-        await on.until(lambda: on.chat.bars.view.status == "compacting")
+        await on.until(lambda: on.chat.state.status.status == "compacting")
         await on.say("still there?")
         await on.pilot.press("escape", "escape")
         await on.until(lambda: len(on.loop.reports) == len(ANSWERS) + 1)
@@ -865,7 +865,7 @@ async def test_a_row_of_the_panel_is_cancelled_by_its_key() -> None:
         await on.pilot.press("ctrl+t", "end", "x")
         await on.settled()
 
-        assert [entry.view.status for entry in on.chat.body.panel.ledger.calls] == ["cancelled"]
+        assert [entry.view.status for entry in on.chat.state.ledger.calls] == ["cancelled"]
 
 
 async def test_an_at_sign_before_an_unknown_name_is_text() -> None:

@@ -5,8 +5,8 @@ from typing import Protocol
 import pytest
 from textual.pilot import Pilot
 
-from tests.ui.panel.test_call_view_state import QUEUED, STARTED, ended, seen
-from tests.ui.row_kit import DIFF, HostApp, Teller, answer, delta, run_ended, started, story, user
+from tests.ui.row_kit import DIFF, HostApp, Teller, answer, apply_to, delta, run_ended, started, story, user
+from tests.ui.state.test_call_view_state import QUEUED, STARTED, ended, seen
 from tests.ui.test_approval_screen import LONG, REQUEST, Clock
 from tui_agent.protocol.events import Failed, PermissionDecided
 from tui_agent.protocol.messages import TextBlock, Usage
@@ -55,7 +55,7 @@ def test_a_session_with_everything(snap_compare: Compare, size: tuple[int, int])
         await pilot.pause()
         conversation = pilot.app.query_one(Conversation)
         for envelope in story():
-            conversation.apply(envelope)
+            apply_to(conversation, envelope)
         conversation.flush()
         await pilot.pause()
 
@@ -69,13 +69,13 @@ def test_a_reader_further_up(snap_compare: Compare, size: tuple[int, int]) -> No
         await pilot.pause()
         conversation = pilot.app.query_one(Conversation)
         for envelope in story():
-            conversation.apply(envelope)
+            apply_to(conversation, envelope)
         conversation.flush()
         conversation.scroll_home(animate=False)
         await pilot.pause()
         teller = Teller()
         for event in (answer("Good, then I only change the helper.", "a2"), user("thanks", "u9")):
-            conversation.apply(teller.tell(event))
+            apply_to(conversation, teller.tell(event))
         conversation.flush()
         await pilot.pause()
 
@@ -100,7 +100,7 @@ def test_runs_that_ended_well_and_badly(snap_compare: Compare, size: tuple[int, 
             Failed(code="provider", text=text),
             run_ended(reason="error", error=text, steps=1, tool_calls=0),
         ):
-            conversation.apply(teller.tell(event))
+            apply_to(conversation, teller.tell(event))
         conversation.flush()
         conversation.focus()
         await pilot.press("shift+up", "enter")
@@ -116,7 +116,7 @@ def test_every_theme(snap_compare: Compare, theme: str) -> None:
         await pilot.pause()
         conversation = pilot.app.query_one(Conversation)
         for envelope in story():
-            conversation.apply(envelope)
+            apply_to(conversation, envelope)
         conversation.flush()
         await pilot.pause()
 
@@ -167,7 +167,7 @@ def asking(request: ApprovalRequest, *keys: str) -> object:
         await pilot.pause()
         conversation = pilot.app.query_one(Conversation)
         for envelope in story():
-            conversation.apply(envelope)
+            apply_to(conversation, envelope)
         conversation.flush()
         clock = Clock()
         screen = ApprovalScreen(request, 2, 5, clock=clock)

@@ -11,7 +11,7 @@ from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.chat.screen_state import HistoryTail
+from tui_agent.ui.chat.chat_options import HistoryTail
 
 RUNS = 30
 
@@ -56,13 +56,13 @@ async def test_the_end_is_shown_before_the_agent_is_there_and_looks_the_same_aft
         await drawn(pilot)
         before, parts = rows(app), len(app.chat.body.conversation.transcript.parts)
         assert any("answer 29" in row for row in before)
-        assert app.chat.body.panel.ledger.total == RUNS
-        assert [call.number for call in app.chat.body.panel.ledger.calls] == [26, 27, 28, 29, 30]
+        assert app.chat.state.ledger.total == RUNS
+        assert [call.number for call in app.chat.state.ledger.calls] == [26, 27, 28, 29, 30]
 
         bridge.open(FakeAgent(), EventBus(), story.envelopes)
         await all_there(app, pilot, parts)
         assert rows(app) == before
-        assert [call.number for call in app.chat.body.panel.ledger.calls] == list(range(1, RUNS + 1))
+        assert [call.number for call in app.chat.state.ledger.calls] == list(range(1, RUNS + 1))
         assert app.chat.body.conversation.search("question 3") == 1
         await pilot.press("up")
         assert app.chat.entry.composer.text == "question 29"

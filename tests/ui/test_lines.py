@@ -15,14 +15,14 @@ from tui_agent.protocol.events import ContextUsage, PermissionModeChanged, StepR
 from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
 from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
-from tui_agent.ui.chat.welcome import Welcome
+from tui_agent.ui.chat.chat_body import Welcome
+from tui_agent.ui.chat.status_bars import StatusLine, TitleBar
 from tui_agent.ui.composer.interrupt_menu import InterruptMenu
 from tui_agent.ui.composer.queue_strip import QueueStrip
-from tui_agent.ui.panel.call_ledger import CallLedger
-from tui_agent.ui.panel.panel_strip import PanelStrip
-from tui_agent.ui.status.session_status import SessionStatus
-from tui_agent.ui.status.status_line import StatusLine
-from tui_agent.ui.status.title_bar import TitleBar
+from tui_agent.ui.panel.tool_panel import PanelStrip
+from tui_agent.ui.state.call_ledger import CallLedger
+from tui_agent.ui.state.queued_messages import WaitingMessages
+from tui_agent.ui.state.session_status import SessionStatus
 
 
 class OneWidget(App[None]):
@@ -49,8 +49,10 @@ async def drawn(widget: Widget, width: int, tell: Callable[[], object] = lambda:
 def telling(widget: StatusLine | TitleBar | QueueStrip, story: Story) -> Callable[[], None]:
     def tell() -> None:
         for envelope in story.envelopes:
-            widget._view.apply(envelope)
-            widget.apply(envelope)
+            widget._status.apply(envelope)
+            if isinstance(widget, QueueStrip):
+                widget._queue.apply(envelope)
+        widget.changed()
 
     return tell
 
@@ -191,7 +193,7 @@ async def test_the_mode_is_the_last_to_go(width: int) -> None:
 
 
 async def queue_of(story: Story, width: int = 120) -> list[str]:
-    widget = QueueStrip(SessionStatus())
+    widget = QueueStrip(WaitingMessages(), SessionStatus())
     return await drawn(widget, width, telling(widget, story))
 
 
@@ -326,7 +328,7 @@ async def test_no_text_from_outside_acts_in_any_line(text: str) -> None:
     title, status, queue, line = (
         TitleBar(WorkingDirectory(text, text), text, SessionStatus()),
         status_line(story),
-        QueueStrip(SessionStatus()),
+        QueueStrip(WaitingMessages(), SessionStatus()),
         AttentionLine(),
     )
     shown = [

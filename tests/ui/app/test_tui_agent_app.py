@@ -139,7 +139,7 @@ async def test_a_resumed_session_shows_its_history_and_queued_messages() -> None
     async with app.run_test(size=(120, 40)) as pilot:
         await shown(pilot)
         assert app.chat.body.has_class("-begun")
-        assert app.chat.body.panel.ledger.places["running"] == set()
+        assert app.chat.state.ledger.places["running"] == set()
         agent = app.chat.bridge._agent
         assert isinstance(agent, FakeAgent)
         assert [(message.kind, message.text) for message in agent.waiting_messages] == [
@@ -255,7 +255,7 @@ async def test_a_question_waits_until_the_palette_closes() -> None:
         await on.pilot.press("ctrl+p")
         palette = on.app.screen
         on.clock.now += 5
-        await on.until(lambda: on.chat.body.panel.ledger.places["needs_you"])
+        await on.until(lambda: on.chat.state.ledger.places["needs_you"])
         await on.pilot.pause()
         assert on.app.screen is palette
 

@@ -1,18 +1,21 @@
 """A widget that fails is reported and logged once and does not end the app; without a log file it raises."""
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.ui.row_kit import queued, run_started
 from tests.ui.still import FakeAgent, drawn
 from tui_agent.protocol.bus import EventBus
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.events import Noticed
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.text.styled_lines import Line
 from tui_agent.ui.transcript.transcript_model import Part
 
@@ -60,11 +63,18 @@ class Boom(RuntimeError):
     """The error that the fakes raise."""
 
 
-class FakeBrokenPart:
-    """A view that fails on every event."""
+def fail(_: object) -> None:
+    raise Boom("boom")
 
-    def apply(self, _: Envelope, /) -> None:
-        raise Boom("boom")
+
+def break_fold(app: TuiAgentApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the first fold that handles a queued call fail on every event."""
+    monkeypatch.setattr(CallLedger, "apply", lambda _, envelope: fail(envelope))
+
+
+def break_view(app: TuiAgentApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the first view that shows a queued call fail on every event."""
+    monkeypatch.setattr(app.chat.body.conversation, "refresh_for", fail)
 
 
 class FakeBrokenMessage(Part):
@@ -74,20 +84,50 @@ class FakeBrokenMessage(Part):
         raise Boom("boom")
 
 
+def publish_calls(bus: EventBus) -> None:
+    """Publish three calls, whose folds and views are those of the calls, the conversation and the timeline."""
+    for number in range(3):
+        bus.publish(queued(f"c{number}", "read", number), origin=Origin(run_id="r1", step=0))
+
+
+def timeline_of(app: TuiAgentApp) -> str:
+    """Return the text of the timeline as it is drawn."""
+    timeline = app.chat.body.timeline
+    return "\n".join(timeline.render_line(y).text for y in range(timeline.size.height))
+
+
 @pytest.mark.slow
-async def test_a_part_that_fails_keeps_the_event_from_no_other() -> None:
+async def test_a_fold_that_fails_keeps_the_event_from_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     bus = EventBus()
     app = app_on(bus, log_file=LOG)
-    router = app.chat._router
-    router._views = ((FakeBrokenPart(), {Noticed}), *router._views)
+    break_fold(app, monkeypatch)
 
     async with app.run_test(size=(120, 40)) as pilot:
-        for _ in range(3):
-            bus.publish(Noticed(code="word", text="hello"))
-            await drawn(pilot)
+        bus.publish(run_started())
+        publish_calls(bus)
+        await drawn(pilot)
 
+        assert app.chat.state.ledger.calls == []
+        assert [part.call_ids for part in app.chat.body.conversation.transcript.parts] == [("c0", "c1", "c2")]
+        assert all(f"#{number}" in timeline_of(app) for number in (1, 2, 3))
         assert app.chat.body.has_class("-begun")
-        assert [part.text for part in app.chat.body.conversation.transcript.parts] == ["hello"] * 3
+        assert [str(LOG) in toast.message for toast in app._notifications] == [True]
+
+
+@pytest.mark.slow
+async def test_a_view_that_fails_keeps_the_event_from_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    bus = EventBus()
+    app = app_on(bus, log_file=LOG)
+    break_view(app, monkeypatch)
+
+    async with app.run_test(size=(120, 40)) as pilot:
+        bus.publish(run_started())
+        publish_calls(bus)
+        await drawn(pilot)
+
+        assert app.chat.body.panel._heading.render().plain.endswith("3 waiting")
+        assert all(f"#{number}" in timeline_of(app) for number in (1, 2, 3))
+        assert app.chat.body.has_class("-begun")
         assert [str(LOG) in toast.message for toast in app._notifications] == [True]
 
 
@@ -109,15 +149,17 @@ async def test_a_message_that_cannot_be_drawn_leaves_the_rest_usable() -> None:
 
 
 @pytest.mark.slow
-async def test_a_test_sees_a_part_fail() -> None:
+@pytest.mark.parametrize("break_part", [break_fold, break_view])
+async def test_a_test_sees_a_part_fail(
+    break_part: Callable[[TuiAgentApp, pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     bus = EventBus()
     app = app_on(bus, log_file=None)
-    router = app.chat._router
-    router._views = ((FakeBrokenPart(), {Noticed}), *router._views)
+    break_part(app, monkeypatch)
 
     async def look() -> None:
         async with app.run_test() as pilot:
-            bus.publish(Noticed(code="word", text="hello"))
+            publish_calls(bus)
             await drawn(pilot)
 
     with pytest.raises(Boom):

@@ -13,7 +13,8 @@ from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.paste_folding_area import escape_hidden, render_escapes, unescape_hidden
 from tui_agent.ui.composer.prompt_area import PLACEHOLDER, PLACEHOLDER_BUSY, PromptArea
-from tui_agent.ui.status.session_status import SessionStatus
+from tui_agent.ui.state.queued_messages import WaitingMessages
+from tui_agent.ui.state.session_status import SessionStatus
 
 LONG = "\n".join(f"line {number}" for number in range(20))
 LABEL = "[pasted 20 lines]"
@@ -24,7 +25,7 @@ class Desk(App[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.entry = PromptArea(SessionStatus(), AttentionLine())
+        self.entry = PromptArea(WaitingMessages(), SessionStatus(), AttentionLine())
         self.sent: list[tuple[str, str]] = []
         self.wanted: list[str] = []
 

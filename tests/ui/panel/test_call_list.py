@@ -8,6 +8,7 @@ from tests.ui.story import Story, working
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.panel.call_list import CallList
 from tui_agent.ui.panel.tool_panel import ToolPanel
+from tui_agent.ui.state.call_ledger import CallLedger
 
 
 class Bench(App[None]):
@@ -16,7 +17,8 @@ class Bench(App[None]):
     def __init__(self, story: Story) -> None:
         super().__init__()
         self.story = story
-        self.panel = ToolPanel(TerminalEnvironment(reduced_motion=True, clock=lambda: story.now))
+        self.ledger = CallLedger()
+        self.panel = ToolPanel(self.ledger, TerminalEnvironment(reduced_motion=True, clock=lambda: story.now))
         self.opened: list[str] = []
 
     def compose(self) -> ComposeResult:
@@ -28,7 +30,8 @@ class Bench(App[None]):
 
     def tell(self, since: int = 0) -> None:
         for envelope in self.story.envelopes[since:]:
-            self.panel.apply(envelope)
+            if changed := self.ledger.apply(envelope):
+                self.panel.update(changed)
 
     @property
     def rows(self) -> CallList:

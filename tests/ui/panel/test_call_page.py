@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.ui.panel.test_call_view_state import ASKED, QUEUED, STARTED, ended, seen
 from tests.ui.row_kit import DIFF, Teller
+from tests.ui.state.test_call_view_state import ASKED, QUEUED, STARTED, ended, seen
 from tui_agent.protocol.events import (
     ApprovalResolved,
     FileChanged,
@@ -27,7 +27,7 @@ from tui_agent.ui.panel.call_page import (
     page_rows,
     state_text,
 )
-from tui_agent.ui.panel.call_view_state import CHANGES_LIMIT, CallViewState
+from tui_agent.ui.state.call_view_state import CHANGES_LIMIT, CallViewState
 
 
 def sections(view: CallViewState, now: float = 10.0, whole: str | None = None, width: int = 60) -> dict[str, list[str]]:
@@ -67,7 +67,7 @@ def test_partial_results_follow_the_output() -> None:
 
 def test_dropped_output_leaves_a_note() -> None:
     view = seen(QUEUED, STARTED)
-    view.output, view.output_cut = "tail", True
+    view.live.text, view.live.is_cut = "tail", True
 
     assert sections(view)["Output"] == ["… earlier output is not shown …", "tail"]
 

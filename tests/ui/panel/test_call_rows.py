@@ -10,8 +10,8 @@ from rich.cells import cell_len
 
 from tests.ui.story import Story, working
 from tui_agent.protocol.events import ToolBlockedOn, ToolEnded, ToolProgress, ToolStarted, ToolStatus
-from tui_agent.ui.panel.call_ledger import CallLedger
 from tui_agent.ui.panel.call_rows import RowContext, row_of, sign_of, step_row, tail_rows
+from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.text.styled_lines import text_of_runs
 
 

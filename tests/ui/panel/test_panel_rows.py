@@ -3,17 +3,25 @@
 import pytest
 
 from tests.ui.story import Story, working
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.ui.panel.call_rows import RowContext
-from tui_agent.ui.panel.panel_rows import PanelRows
+from tui_agent.ui.panel.panel_rows import PanelRows, RowsChange
+from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.text.styled_lines import text_of_runs
 
 
 def fold(story: Story, width: int = 60) -> PanelRows:
-    rows = PanelRows()
+    rows = PanelRows(CallLedger())
     rows.rebuild("all", width)
     for envelope in story.envelopes:
-        rows.apply(envelope)
+        apply(rows, envelope)
     return rows
+
+
+def apply(rows: PanelRows, envelope: Envelope) -> RowsChange | None:
+    """Apply one event to the ledger and lay out the calls it changed; None if it changed none."""
+    changed = rows.ledger.apply(envelope)
+    return rows.update(changed) if changed else None
 
 
 def texts(rows: PanelRows, story: Story, width: int = 60) -> list[str]:
@@ -52,7 +60,7 @@ def test_a_filter_follows_the_events() -> None:
     rows = fold(story)
     rows.rebuild("running", 60)
 
-    change = rows.apply(story.ended("c3", "bash").envelopes[-1])
+    change = apply(rows, story.ended("c3", "bash").envelopes[-1])
 
     assert change is not None
     assert change.moved
@@ -62,11 +70,11 @@ def test_a_filter_follows_the_events() -> None:
 def test_output_that_keeps_its_height_moves_nothing() -> None:
     story = working()
     rows = fold(story)
-    change = rows.apply(story.output("c3", "more\nand more\n").envelopes[-1])
+    change = apply(rows, story.output("c3", "more\nand more\n").envelopes[-1])
     assert change is not None
     assert change.moved
 
-    change = rows.apply(story.output("c3", "and more\n").envelopes[-1])
+    change = apply(rows, story.output("c3", "and more\n").envelopes[-1])
     assert change is not None
     assert (change.moved, change.blocks) == (False, (2,))
 
@@ -75,7 +83,7 @@ def test_events_about_no_call_change_nothing() -> None:
     story = working()
     rows = fold(story)
 
-    assert rows.apply(story.status("streaming").envelopes[-1]) is None
+    assert apply(rows, story.status("streaming").envelopes[-1]) is None
 
 
 def test_rows_map_to_calls_and_back() -> None:
@@ -113,7 +121,7 @@ def test_ten_thousand_calls_touch_only_what_changes() -> None:
         story.queued("read", f"file {number}")
     rows = fold(story)
 
-    change = rows.apply(story.started("c5000", "read", "file 4999").envelopes[-2])
+    change = apply(rows, story.started("c5000", "read", "file 4999").envelopes[-2])
 
     assert change is not None
     assert (change.moved, change.blocks) == (False, (4_999,))

@@ -9,12 +9,14 @@ from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.selection import Selection
 
-from tests.ui.row_kit import ANSWER, HostApp, Teller, answer, delta, ended, queued, started, story, user
+from tests.ui.row_kit import ANSWER, HostApp, Teller, answer, apply_to, delta, ended, queued, started, story, user
 from tests.ui.stage import PATIENCE
 from tui_agent.protocol.events import AgentEvent, SessionSwitched
 from tui_agent.ui.app.themes import read_theme, shipped_themes
 from tui_agent.ui.transcript import transcript_search
 from tui_agent.ui.transcript.conversation import Conversation
+from tui_agent.ui.transcript.transcript_fold import TranscriptFold
+from tui_agent.ui.transcript.transcript_model import Transcript
 
 SIZE = (60, 12)
 
@@ -35,7 +37,7 @@ async def tell(pilot: Pilot[None], *events: AgentEvent, teller: Teller | None = 
     conversation = pilot.app.query_one(Conversation)
     teller = teller or Teller()
     for event in events:
-        conversation.apply(teller.tell(event))
+        apply_to(conversation, teller.tell(event))
     conversation.flush()
     await pilot.pause()
     return conversation
@@ -100,7 +102,7 @@ async def test_a_flood_is_shown_at_once_and_read_a_slice_at_a_time() -> None:
 
         assert seen(conversation)[-1].strip().startswith("point **4999**")
 
-        conversation.apply(Teller().tell(answer(text, "m1")))
+        apply_to(conversation, Teller().tell(answer(text, "m1")))
         turns = 0
         while seen(conversation)[-1].strip() != "point 4999":
             conversation.flush()
@@ -189,11 +191,11 @@ class CountingConversation(Conversation):
 
 async def test_events_reach_the_screen_by_themselves_and_then_it_rests() -> None:
     async with HostApp().run_test(size=SIZE) as pilot:
-        conversation = CountingConversation()
+        conversation = CountingConversation(TranscriptFold(Transcript()))
         await pilot.app.screen.mount(conversation, before=0)
         teller = Teller()
         for event in (started(), delta("Hello"), delta(" there")):
-            conversation.apply(teller.tell(event))
+            apply_to(conversation, teller.tell(event))
         while "Hello there" not in "".join(seen(conversation)):
             await pilot.pause(0.01)
 
@@ -204,8 +206,8 @@ async def test_events_reach_the_screen_by_themselves_and_then_it_rests() -> None
 
 async def test_events_before_the_first_drawing_are_shown() -> None:
     app = HostApp()
-    conversation = Conversation()
-    conversation.apply(Teller().tell(user("early")))
+    conversation = Conversation(TranscriptFold(Transcript()))
+    apply_to(conversation, Teller().tell(user("early")))
     async with app.run_test(size=SIZE) as pilot:
         await app.screen.mount(conversation, before=0)
         while "early" not in "".join(seen(conversation)):
@@ -423,7 +425,7 @@ async def test_a_whole_session_scrolls_at_every_size() -> None:
     async with HostApp().run_test(size=(20, 6)) as pilot:
         conversation = pilot.app.query_one(Conversation)
         for envelope in story():
-            conversation.apply(envelope)
+            apply_to(conversation, envelope)
         for width, height in ((20, 6), (120, 40), (3, 1), (80, 24)):
             await pilot.resize_terminal(width, height)
             conversation.flush()

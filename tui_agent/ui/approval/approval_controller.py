@@ -5,39 +5,33 @@ is never replaced; if its request is resolved elsewhere, it closes. The answer c
 drawn.
 """
 
-from typing import ClassVar
-
 from textual.screen import SystemModalScreen
 from textual.timer import Timer
 
-from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.messages import FrozenModel
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.terminal_environment import Clock
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.state.pending_approvals import PendingApprovals
 
 from .approval_list_screen import Answer, ApprovalListScreen
 from .approval_screen import ApprovalScreen, ListRequested
 from .attention_line import AttentionLine
-from .pending_approvals import HANDLED_EVENTS, PendingApprovals
 
 QUIET_SECONDS = 0.5
 """Seconds without typing before a dialog opens by itself."""
 
 
 class ApprovalController:
-    """Keeps the open approval requests of one chat screen and shows them one at a time."""
+    """Shows the open approval requests of one chat screen, one at a time."""
 
-    HANDLED_EVENTS: ClassVar[frozenset[type[FrozenModel]]] = HANDLED_EVENTS
-
-    def __init__(self, screen: AnyScreen, bridge: AgentBridge, clock: Clock) -> None:
+    def __init__(self, screen: AnyScreen, bridge: AgentBridge, clock: Clock, pending: PendingApprovals) -> None:
         self.line = AttentionLine(id="attention")
         """Announces requests whose dialog is not open."""
         self._screen = screen
         self._bridge = bridge
         self._clock = clock
-        self._pending = PendingApprovals()
+        self._pending = pending
         self._dialog: ApprovalScreen | None = None
         self._drawn: ApprovalRequest | None = None
         self._list: ApprovalListScreen | None = None
@@ -54,10 +48,8 @@ class ApprovalController:
         if self._dialog is None and self._list is None:
             self._typed_at = self._clock()
 
-    def apply(self, envelope: Envelope) -> None:
-        """Apply one event; close the dialog if its request was resolved, else update its count."""
-        if not self._pending.apply(envelope):
-            return
+    def changed(self) -> None:
+        """Close the dialog if its request was resolved, else update its count."""
         if self._list is not None:
             self._list.keep_only({request.request_id for request in self._pending.all})
         if self._dialog is None or self._drawn is None:
@@ -68,7 +60,7 @@ class ApprovalController:
             self._close()
 
     def show(self, pending: PendingApprovals) -> None:
-        """Replace the known requests, before a dialog is opened."""
+        """Show other requests, before a dialog is opened."""
         self._pending = pending
 
     def look(self) -> None:

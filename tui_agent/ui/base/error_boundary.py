@@ -4,23 +4,15 @@ An error in drawing says nothing about the run. Ending the app during a run woul
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol, TypeVar
-
-from tui_agent.protocol.envelope import Envelope
+from typing import ParamSpec, TypeVar
 
 Drawn = TypeVar("Drawn")
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 _LOG = logging.getLogger(__name__)
-
-
-class EventView(Protocol):
-    """A widget or fold that handles events."""
-
-    def apply(self, envelope: Envelope, /) -> object:
-        """Apply one event."""
-        ...
 
 
 def call_or_fallback(do: Callable[[], Drawn], instead: Callable[[Exception], Drawn]) -> Drawn:
@@ -45,13 +37,15 @@ class ErrorBoundary:
         self._log_file = log_file
         self._reported: set[tuple[str, type[Exception]]] = set()
 
-    def hand_over(self, envelope: Envelope, parts: Iterable[EventView]) -> None:
-        """Hand an event to each part; one that fails keeps it from no other."""
-        for part in parts:
-            try:
-                part.apply(envelope)
-            except Exception as fault:
-                self.contain(part, fault)
+    def call(
+        self, method: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Result | None:
+        """Call a method of one part; if it raises an exception, contain that and return None."""
+        try:
+            return method(*args, **kwargs)
+        except Exception as error:
+            self.contain(getattr(method, "__self__", method), error)
+            return None
 
     def contain(self, part: object, error: Exception) -> None:
         """Report and log the error of one part; the same kind of error in the same part once only.

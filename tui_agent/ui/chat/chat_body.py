@@ -1,4 +1,4 @@
-"""The middle of the chat: the conversation, the tool panel beside or over it, and the search line."""
+"""The middle of the chat: welcome page or conversation, the tool panel beside or over it, and the search line."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
@@ -6,22 +6,58 @@ from typing import Literal, TypeAlias
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widget import Widget
 
 from tui_agent.ui.base.app_type import any_app
+from tui_agent.ui.base.commands import hint
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.panel.call_list import CallList
-from tui_agent.ui.panel.panel_strip import PanelStrip
 from tui_agent.ui.panel.timeline import Timeline
-from tui_agent.ui.panel.tool_panel import ToolPanel
+from tui_agent.ui.panel.tool_panel import PanelStrip, ToolPanel
+from tui_agent.ui.text.sanitiser import one_line
 from tui_agent.ui.transcript.conversation import Conversation
 from tui_agent.ui.transcript.search_line import SearchLine
 
 from .screen_state import ScreenState
-from .welcome import Welcome
 
 ScrollTarget: TypeAlias = Literal["page_up", "page_down", "top", "end"]
 """Destination of a key that scrolls the conversation."""
+
+
+class Welcome(Widget):
+    """Name, example prompts and the first keys, shown until the first message."""
+
+    DEFAULT_CSS = """
+    Welcome {
+        width: 1fr;
+        height: 1fr;
+        content-align: center middle;
+        text-align: center;
+        color: $text-muted;
+    }
+    """
+
+    def __init__(self, label: str, ideas: Sequence[str], *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._label = label
+        self._ideas = ideas
+
+    def render(self) -> Content:
+        """Return the lines, as many as fit."""
+        width = max(1, self.size.width - 4)
+        rows = [Content.styled("tui-agent", "$text bold")]
+        if self._label:
+            rows.append(Content.styled(one_line(self._label, width), "$warning"))
+        rows += [Content(""), Content("See everything. Steer at any time. Allow what happens.")]
+        if self._ideas:
+            rows += [Content(""), Content("You could say")]
+            rows += [Content.styled(f"“{one_line(idea, width - 2)}”", "$primary") for idea in self._ideas]
+        keys = ("composer.submit", "chat.cycle_mode", "chat.toggle_panel", "chat.help")
+        rows += [Content(""), Content(" · ".join(hint(key) for key in keys))]
+        rows = [row.truncate(width, ellipsis=True) for row in rows]
+        return Content("\n").join(rows[: max(1, self.size.height)])
 
 
 class ChatBody(Vertical):
@@ -31,6 +67,7 @@ class ChatBody(Vertical):
 
     def __init__(
         self,
+        state: ScreenState,
         label: str,
         ideas: Sequence[str],
         surroundings: TerminalEnvironment,
@@ -41,18 +78,19 @@ class ChatBody(Vertical):
         """Create the widgets.
 
         Args:
+            state: the first state to show.
             label: text beside the model's name.
             ideas: example prompts for the welcome page.
             surroundings: the terminal's wishes and the clock.
             focus_composer: gives the keyboard back to the composer.
         """
         super().__init__(id=id)
-        self.conversation = Conversation(id="conversation")
-        self.panel = ToolPanel(surroundings, id="panel")
+        self.conversation = Conversation(state.transcript, id="conversation")
+        self.panel = ToolPanel(state.ledger, surroundings, id="panel")
+        self.timeline = Timeline(state.times, surroundings, id="timeline")
+        self.strip = PanelStrip(state.ledger, id="strip")
         self.search = SearchLine(id="search")
         self._welcome = Welcome(label, ideas, id="welcome")
-        self._timeline = Timeline(surroundings, id="timeline")
-        self._strip = PanelStrip(self.panel.ledger, id="strip")
         self._clock = surroundings.clock
         self._focus_composer = focus_composer
         self._followed_before_search = False
@@ -64,22 +102,18 @@ class ChatBody(Vertical):
             yield self.conversation
             with Vertical(id="side"):
                 yield self.panel
-                yield self._timeline
-        yield self._strip
+                yield self.timeline
+        yield self.strip
         yield self.search
 
-    @property
-    def event_views(self) -> tuple[Conversation, ToolPanel, Timeline, PanelStrip]:
-        """The widgets that show events, in the order in which they receive them."""
-        # The strip draws the panel's ledger, so it comes after the panel.
-        return (self.conversation, self.panel, self._timeline, self._strip)
-
-    def show(self, past: ScreenState) -> None:
-        """Replace what is shown with a session's folded past."""
-        self.conversation.show(past.transcript)
-        self.panel.show(past.ledger)
-        self._timeline.show(past.times)
-        self._strip.changed()
+    def show(self, state: ScreenState) -> None:
+        """Show another state."""
+        self.conversation.show(state.transcript)
+        self.panel.show(state.ledger)
+        self.timeline.show(state.times)
+        self.strip.show(state.ledger)
+        if state.begun:
+            self.hide_welcome()
 
     def hide_welcome(self) -> None:
         """Show the conversation in place of the welcome page."""
@@ -143,7 +177,7 @@ class ChatBody(Vertical):
 
     def _set_drawer(self, shown: bool) -> None:
         self.set_class(shown, "-drawer")
-        self._strip.panel_open = shown
+        self.strip.panel_open = shown
         if shown:
             self.panel.focus_list()
         else:

@@ -23,13 +23,13 @@ from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.composer.queue_strip import QueueStrip
 from tui_agent.ui.panel.call_list import CallList
-from tui_agent.ui.status.status_bars import StatusBars
 
 from .chat_body import ChatBody, ScrollTarget
 from .chat_options import ChatOptions
 from .command_actions import CommandActions
 from .input_routing import InputRouter, Interrupt
-from .screen_state import EventRouter, ScreenState, hides_welcome
+from .screen_state import ScreenState
+from .status_bars import StatusBars
 
 WIDE = 110
 """Columns from which the tool panel is beside the conversation."""
@@ -52,31 +52,26 @@ class ChatScreen(AnyScreen):
         """The settings of this screen."""
         self.bridge = bridge
         """The connection to the agent."""
-        self.bars = StatusBars(options.place, options.model, options.label, bridge.mode, surroundings)
-        """Title bar, status line and what they show."""
-        self.body = ChatBody(options.label, options.ideas, surroundings, self.focus_composer, id="main")
+        self.state = self._new_state()
+        """Everything that the parts show."""
+        self.bars = StatusBars(options.place, options.label, surroundings, self.state.status)
+        """Title bar and status line."""
+        self.body = ChatBody(self.state, options.label, options.ideas, surroundings, self.focus_composer, id="main")
         """Conversation, tool panel and search."""
-        self.approvals = ApprovalController(self, bridge, surroundings.clock)
-        """Approval requests and their dialogs."""
-        self.entry = PromptArea(self.bars.view, self.approvals.line, id="entry")
+        self.approvals = ApprovalController(self, bridge, surroundings.clock, self.state.approvals)
+        """Dialogs of approval requests."""
+        self.entry = PromptArea(self.state.waiting, self.state.status, self.approvals.line, id="entry")
         """Queue, menus and composer."""
         commands = CommandActions(
             self,
             bridge,
             options,
-            view=self.bars.view,
-            panel=self.body.panel,
+            state=lambda: self.state,
             composer=self.entry.composer,
             show_pending_agent=self.show_pending_agent,
         )
-        self.input = InputRouter(bridge, self.entry, self.body.panel, commands, self.show_pending_agent)
+        self.input = InputRouter(bridge, self.entry, lambda: self.state, commands, self.show_pending_agent)
         """Destinations of what the user types."""
-        # The status comes first: the views behind it read it.
-        views = (
-            *(self.bars.view, *self.body.event_views),
-            *(self.entry.queue, self.bars.title, self.bars.line, self.approvals),
-        )
-        self._router = EventRouter([(view, view.HANDLED_EVENTS) for view in views], options.faults)
         self._past: ScreenState | None = None
         self._workers: dict[str, Worker[None]] = {}
 
@@ -92,9 +87,10 @@ class ChatScreen(AnyScreen):
     def on_mount(self) -> None:
         """Connect to the agent; what the model needs is loaded after the first paint."""
         if (glimpse := self.options.glimpse) is not None:
-            fold = ScreenState(self.options.faults, glimpse.calls_before)
-            fold.apply(glimpse.events)
-            self._show_past(fold)
+            tail = self._new_state(glimpse.calls_before)
+            for envelope in glimpse.events:
+                tail.apply(envelope)
+            self.show_state(tail)
         self._work("relay", partial(self.bridge.relay, self.post_message))
         self._work("serve", self.bridge.serve)
         if self.options.prompt:
@@ -113,20 +109,37 @@ class ChatScreen(AnyScreen):
     # --- events -------------------------------------------------------------------------------------------------------
 
     def apply(self, envelope: Envelope) -> None:
-        """Hand one event to the parts that handle it."""
-        self._router.apply(envelope)
-        if hides_welcome(envelope.event):
-            self.body.hide_welcome()
+        """Apply one event to the state, and show what it changed."""
+        changes = self.state.apply(envelope)
+        # A part that fails keeps the event from no other.
+        call, body = self.options.faults.call, self.body
+        if changes.begun:
+            call(body.hide_welcome)
+        if changes.transcript:
+            call(body.conversation.refresh_for, envelope.event)
+        if changes.calls:
+            call(body.panel.update, changes.calls)
+            call(body.strip.changed)
+        if changes.times:
+            call(body.timeline.changed)
+        if changes.status:
+            call(self.bars.title.changed)
+            call(self.bars.line.changed)
+        if changes.waiting or (changes.status and self.state.waiting.all):
+            call(self.entry.queue.changed)
+        if changes.approvals:
+            call(self.approvals.changed)
 
     @on(AgentEvents)
     def _receive_events(self, message: AgentEvents) -> None:
         if isinstance(message, HistoryEvents):
-            self._past = self._past or ScreenState(self.options.faults)
-            self._past.apply(message.events)
+            self._past = self._past or self._new_state()
+            for envelope in message.events:
+                self._past.apply(envelope)
             message.applied.set()
             return
         if self._past is not None:
-            self._show_past(self._past)
+            self.show_state(self._past)
             self._past = None
             self.input.requeue_waiting_messages()
         for envelope in message.events:
@@ -139,19 +152,28 @@ class ChatScreen(AnyScreen):
         self.show_pending_agent()
         self.entry.set_busy(self.bridge.running)
 
-    def _show_past(self, past: ScreenState) -> None:
-        """Replace what is shown with the session's folded past."""
-        if past.begun:
-            self.body.hide_welcome()
-        self.bars.show(past.view)
-        self.body.show(past)
-        self.entry.queue.show(past.waiting)
-        self.approvals.show(past.approvals)
-        self.entry.composer.remember(past.inputs)
+    def _new_state(self, calls_before: int = 0) -> ScreenState:
+        return ScreenState(
+            self.options.faults, model=self.options.model, mode=self.bridge.mode, calls_before=calls_before
+        )
+
+    def show_state(self, state: ScreenState) -> None:
+        """Show another state, such as the past of a resumed session, which was folded off-screen."""
+        self.state = state
+        self.bars.show(state.status)
+        self.body.show(state)
+        self.entry.queue.show(state.waiting, state.status)
+        self.approvals.show(state.approvals)
+        self.entry.composer.remember(state.inputs)
 
     def show_pending_agent(self) -> None:
-        """Show whether the agent is still being loaded, and how many messages wait for it."""
-        self.bars.show_pending_agent(self.bridge.agent_pending, len(self.bridge.unsent), self.bridge.mode)
+        """Show whether the agent is still being loaded, its future mode, and how many messages wait for it."""
+        self.bars.line.agent_pending = self.bridge.agent_pending
+        self.bars.line.unsent = len(self.bridge.unsent)
+        if self.bridge.agent_pending:
+            # No event reports the mode yet, and the end of an earlier run may have reported another one.
+            self.state.status.mode = self.bridge.mode
+            self.bars.title.changed()
 
     def _work(self, name: str, work: Callable[[], Coroutine[None, None, None]]) -> None:
         self._workers[name] = self.run_worker(work, name=name, group=name, exit_on_error=False)
@@ -222,7 +244,7 @@ class ChatScreen(AnyScreen):
         """Offer the ways to interrupt; if nothing runs, uncover the conversation."""
         self.focus_composer()
         if self.bridge.running:
-            self.entry.open_menu(len(self.bars.view.running))
+            self.entry.open_menu(len(self.state.status.running))
         else:
             self.body.close_drawer()
 

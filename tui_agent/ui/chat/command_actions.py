@@ -16,12 +16,11 @@ from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_parser import UnknownSlash
 from tui_agent.ui.dialogs.help_page import help_text
 from tui_agent.ui.dialogs.text_page import TextPage
-from tui_agent.ui.panel.call_view_state import CallViewState
-from tui_agent.ui.panel.tool_panel import ToolPanel
-from tui_agent.ui.status.session_status import SessionStatus
+from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.text.amounts import count_text, money_text, tokens_text
 
 from .chat_options import ChatOptions
+from .screen_state import ScreenState
 
 if TYPE_CHECKING:
     from tui_agent.ui.bridge.engine_types import RewindOutcome
@@ -54,8 +53,7 @@ class CommandActions:
         bridge: AgentBridge,
         options: ChatOptions,
         *,
-        view: SessionStatus,
-        panel: ToolPanel,
+        state: Callable[[], ScreenState],
         composer: Composer,
         show_pending_agent: Callable[[], object],
     ) -> None:
@@ -65,16 +63,14 @@ class CommandActions:
             screen: shows pages and messages, and runs work beside the screen.
             bridge: the connection to the agent.
             options: theme names and clock.
-            view: the session's status.
-            panel: knows the numbers of calls.
+            state: returns the present state of the screen.
             composer: receives the message that a rewind removed.
             show_pending_agent: called after a change that has to wait until the agent is loaded.
         """
         self._screen = screen
         self._bridge = bridge
         self._options = options
-        self._view = view
-        self._panel = panel
+        self._state = state
         self._composer = composer
         self._show_pending_agent = show_pending_agent
 
@@ -227,7 +223,7 @@ class CommandActions:
         # Imports the whole agent, which must not delay the first screen.
         from tui_agent.ui.dialogs.info_pages import context_text
 
-        breakdown, window = self._bridge.context_breakdown(), self._view.window
+        breakdown, window = self._bridge.context_breakdown(), self._state().status.window
         if breakdown is None:
             self.say(NOT_READY, wrong=True)
         else:
@@ -236,7 +232,7 @@ class CommandActions:
     def _report(self) -> None:
         from tui_agent.ui.dialogs.info_pages import run_text
 
-        report = self._view.report
+        report = self._state().status.report
         if report is None:
             self.say("No run has ended yet.")
         else:
@@ -250,17 +246,18 @@ class CommandActions:
             self.say("Nothing is running.")
 
     def _cost(self) -> str:
-        usage = self._view.usage
+        status = self._state().status
+        usage = status.usage
         cached = f", {tokens_text(usage.cache_read_tokens)} of them from the cache" if usage.cache_read_tokens else ""
         read = (
             f"{tokens_text(usage.context_tokens)} {count_text(usage.context_tokens, 'token').split()[1]} read{cached}"
         )
-        cost = money_text(self._view.cost) or "cost unknown"
+        cost = money_text(status.cost) or "cost unknown"
         return f"{read} · {tokens_text(usage.output_tokens)} written · {cost}"
 
     def _number_of(self, call_id: str) -> int | None:
         """Return a call's number in the panel; None if it has no row."""
-        found = self._panel.ledger.find(call_id)
+        found = self._state().ledger.find(call_id)
         return found.number if found is not None else None
 
     def _show_page(self, title: str, text_at: Callable[[int], Content]) -> None:

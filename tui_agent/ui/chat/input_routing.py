@@ -15,9 +15,9 @@ from tui_agent.ui.composer.prompt_parser import (
     parse_slash_call,
     parse_targeted_message,
 )
-from tui_agent.ui.panel.tool_panel import ToolPanel
 
 from .command_actions import CommandActions
+from .screen_state import ScreenState
 
 Interrupt: TypeAlias = Literal["cancel", "stop", "now"]
 """Cancel the run, end it after this step, or cancel it and send the queued messages."""
@@ -30,7 +30,7 @@ class InputRouter:
         self,
         bridge: AgentBridge,
         entry: PromptArea,
-        panel: ToolPanel,
+        state: Callable[[], ScreenState],
         commands: CommandActions,
         show_pending_agent: Callable[[], object],
     ) -> None:
@@ -39,7 +39,7 @@ class InputRouter:
         Args:
             bridge: the connection to the agent.
             entry: receives text that could not be sent.
-            panel: knows calls by their numbers.
+            state: returns the present state of the screen.
             commands: runs `/` commands, and shows messages.
             show_pending_agent: called after each input, which may have to wait until the agent is loaded.
         """
@@ -47,7 +47,7 @@ class InputRouter:
         """Runs `/` commands."""
         self._bridge = bridge
         self._entry = entry
-        self._panel = panel
+        self._state = state
         self._show_pending_agent = show_pending_agent
 
     def submit(self, event: Composer.Submitted) -> None:
@@ -86,7 +86,7 @@ class InputRouter:
         """Send a message to one call or sub-agent; return False if it is a message for the agent."""
         if message.number is None:
             return self._bridge.steer_child(message.target, message.text)
-        call = self._panel.ledger.numbered(message.number)
+        call = self._state().ledger.numbered(message.number)
         if call is None or not self._bridge.cancel_call(call.view.call_id, message.text):
             self._entry.composer.put_back(text)
             self.commands.say(f"Call {message.target} is not running.", wrong=True)
@@ -112,11 +112,12 @@ class InputRouter:
 
     def requeue_waiting_messages(self) -> None:
         """Queue the messages that waited when the session ended and that the agent no longer knows."""
-        known = self._bridge.status.restored_messages
-        for message in self._entry.queue.messages:
+        known, queue = self._bridge.status.restored_messages, self._state().waiting
+        for message in queue.all:
             if message.message_id not in known:
-                self._entry.queue.forget(message.message_id)
+                queue.forget(message.message_id)
                 self._bridge.requeue(message.kind, message.text)
+        self._entry.queue.changed()
 
     # --- interrupts ---------------------------------------------------------------------------------------------------
 

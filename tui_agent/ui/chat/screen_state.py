@@ -1,9 +1,5 @@
-"""The state of the screen as a fold over events, and the router that hands each event to its views.
+"""The state of the screen: one fold over events for live, resumed and replayed sessions."""
 
-Of a resumed session the past is folded off-screen first, then shown at once.
-"""
-
-from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from tui_agent.protocol.envelope import Envelope
@@ -17,91 +13,98 @@ from tui_agent.protocol.events import (
     Warned,
 )
 from tui_agent.protocol.messages import UserMessage
-from tui_agent.ui.approval import pending_approvals
-from tui_agent.ui.base.error_boundary import ErrorBoundary, EventView
-from tui_agent.ui.composer import queued_messages
-from tui_agent.ui.panel import call_ledger, run_times
-from tui_agent.ui.status import session_status
+from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.ui.base.error_boundary import ErrorBoundary
+from tui_agent.ui.state import call_ledger, pending_approvals, queued_messages, run_times, session_status
 from tui_agent.ui.transcript import transcript_fold
 from tui_agent.ui.transcript.transcript_model import Transcript
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryTail:
-    """The last events of a resumed session, shown until all of them are read."""
+@dataclass(slots=True)
+class Changes:
+    """Folds that one event has changed."""
 
-    events: Sequence[Envelope]
-    calls_before: int
-    """Calls before the first of these events."""
-
-
-class EventRouter:
-    """Hands each event to the views that handle its type. A view that fails keeps the event from no other."""
-
-    def __init__(self, views: Iterable[tuple[EventView, Container[type[AgentEvent]]]], faults: ErrorBoundary) -> None:
-        """
-        Args:
-            views: each with the events it handles, in the order in which they receive an event.
-            faults: contains their failures.
-        """
-        self._views = tuple(views)
-        self._faults = faults
-        self._views_by_event: dict[type[AgentEvent], tuple[EventView, ...]] = {}
-
-    def apply(self, envelope: Envelope) -> None:
-        """Hand over one event."""
-        kind = type(envelope.event)
-        views = self._views_by_event.get(kind)
-        if views is None:
-            views = self._views_by_event[kind] = tuple(view for view, handled in self._views if kind in handled)
-        self._faults.hand_over(envelope, views)
+    calls: tuple[int, ...] = ()
+    """Indexes of changed and new calls in the ledger."""
+    transcript: bool = False
+    times: bool = False
+    status: bool = False
+    waiting: bool = False
+    approvals: bool = False
+    begun: bool = False
+    """True if the event is the first one that shows something."""
 
 
 class ScreenState:
-    """The folds behind the parts of the screen, without the screen. Changed by `apply` only."""
+    """Everything that the parts of the screen draw, without the screen. Changed by `apply`.
 
-    def __init__(self, faults: ErrorBoundary, calls_before: int = 0) -> None:
+    The user's answers to approval requests, and messages and a mode that the agent does not know yet, change it before
+    an event reports them.
+    """
+
+    def __init__(
+        self,
+        faults: ErrorBoundary,
+        *,
+        model: str = "",
+        mode: PermissionMode = PermissionMode.ASK,
+        calls_before: int = 0,
+    ) -> None:
         """Start empty.
 
         Args:
             faults: contains the failures of folds.
+            model: model name until an event reports one.
+            mode: permission mode until an event reports one.
             calls_before: calls before the first event.
         """
-        self.transcript = transcript_fold.TranscriptFold(Transcript())
         self.ledger = call_ledger.CallLedger(calls_before)
+        """All calls, for each part that shows calls."""
+        self.transcript = transcript_fold.TranscriptFold(Transcript())
+        """The conversation."""
         self.times = run_times.RunTimes(calls_before)
-        self.view = session_status.SessionStatus()
+        """Times of the newest run."""
+        self.status = session_status.SessionStatus(model=model, mode=mode)
+        """Status, model, mode and tokens."""
         self.waiting = queued_messages.WaitingMessages()
+        """Queued messages."""
         self.approvals = pending_approvals.PendingApprovals()
+        """Open approval requests."""
         self.inputs: list[str] = []
         """Inputs of the user, oldest first."""
         self.begun = False
         """True if there is something to show instead of the welcome."""
-        folds = (
-            (self.transcript, transcript_fold.HANDLED_EVENTS),
-            (self.ledger, call_ledger.HANDLED_EVENTS),
-            (self.times, run_times.HANDLED_EVENTS),
-            (self.view, session_status.HANDLED_EVENTS),
-            (self.waiting, queued_messages.HANDLED_EVENTS),
-            (self.approvals, pending_approvals.HANDLED_EVENTS),
-        )
-        self._router = EventRouter(folds, faults)
+        self._faults = faults
 
-    def apply(self, envelopes: Iterable[Envelope]) -> None:
-        """Fold the next events."""
-        for envelope in envelopes:
-            self._router.apply(envelope)
-            self.begun = self.begun or hides_welcome(envelope.event)
-            if (text := user_input_of(envelope.event)) is not None:
-                self.inputs.append(text)
+    def apply(self, envelope: Envelope) -> Changes:
+        """Apply one event to the folds that handle it; one that fails keeps it from no other."""
+        event, call, changes = envelope.event, self._faults.call, Changes()
+        kind = type(event)
+        if kind in call_ledger.HANDLED_EVENTS:
+            changes.calls = call(self.ledger.apply, envelope) or ()
+        if kind in transcript_fold.HANDLED_EVENTS:
+            changes.transcript = call(self.transcript.apply, envelope) or False
+        if kind in run_times.HANDLED_EVENTS:
+            changes.times = call(self.times.apply, envelope) or False
+        if kind in session_status.HANDLED_EVENTS:
+            changes.status = call(self.status.apply, envelope) or False
+        if kind in queued_messages.HANDLED_EVENTS:
+            changes.waiting = call(self.waiting.apply, envelope) or False
+        if kind in pending_approvals.HANDLED_EVENTS:
+            changes.approvals = call(self.approvals.apply, envelope) or False
+        if not self.begun and _hides_welcome(event):
+            self.begun = changes.begun = True
+        if (text := _user_input_of(event)) is not None:
+            self.inputs.append(text)
+        return changes
 
 
-def hides_welcome(event: AgentEvent) -> bool:
+def _hides_welcome(event: AgentEvent) -> bool:
     """True if the event shows something, so that the welcome gives way."""
     return isinstance(event, RunStarted | MessageStarted | MessageEnded | Failed | Warned | Noticed)
 
 
-def user_input_of(event: AgentEvent) -> str | None:
+def _user_input_of(event: AgentEvent) -> str | None:
     """Return what the user typed and sent; None if the event reports no input."""
     match event:
         case MessageEnded(message=UserMessage(is_from_user=True, text=text)):

@@ -13,7 +13,8 @@ from textual.widget import Widget
 from textual.widgets import TextArea
 
 from tui_agent.ui.base.commands import Command, commands_for
-from tui_agent.ui.status.session_status import SessionStatus
+from tui_agent.ui.state.queued_messages import WaitingMessages
+from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.sanitiser import one_line
 
 from .composer import Composer
@@ -107,15 +108,16 @@ class PromptArea(Vertical):
         edit: bool
         """True if its text goes back into the composer; False if the message is dropped."""
 
-    def __init__(self, view: SessionStatus, notice: Widget, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, queue: WaitingMessages, status: SessionStatus, notice: Widget, *, id: str | None = None) -> None:  # noqa: A002
         """Create the widgets.
 
         Args:
-            view: the session's status; its owner applies the events.
+            queue: the queued messages.
+            status: the session's status.
             notice: a line to be shown below the queue.
         """
         super().__init__(id=id)
-        self.queue = QueueStrip(view, id="queue")
+        self.queue = QueueStrip(queue, status, id="queue")
         """The queued messages."""
         self.menu = InterruptMenu(id="interrupt")
         """The ways to interrupt."""

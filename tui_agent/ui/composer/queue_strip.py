@@ -1,23 +1,18 @@
 """The queued messages, one line each, with the time of their delivery."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from rich.cells import cell_len
 from textual.content import Content
 from textual.events import Click
 from textual.message import Message
 
-from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import Status
-from tui_agent.protocol.messages import FrozenModel
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.commands import hint
-from tui_agent.ui.status.session_status import HANDLED_EVENTS as STATUS_EVENTS
-from tui_agent.ui.status.session_status import SessionStatus
+from tui_agent.ui.state.queued_messages import WaitingMessage, WaitingMessages
+from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.sanitiser import clip, one_line
-
-from .queued_messages import HANDLED_EVENTS, WaitingMessage, WaitingMessages
 
 MAX_ROWS = 4
 """Messages that are shown; others are only counted."""
@@ -48,13 +43,10 @@ class QueueStrip(CoalescedRefresh):
 
         message_id: str
 
-    HANDLED_EVENTS: ClassVar[frozenset[type[FrozenModel]]] = HANDLED_EVENTS | STATUS_EVENTS
-
-    def __init__(self, view: SessionStatus, *, id: str | None = None) -> None:  # noqa: A002
-        """Create the strip; `view` must have applied each event before the strip does."""
+    def __init__(self, queue: WaitingMessages, status: SessionStatus, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self._queue = WaitingMessages()
-        self._view = view
+        self._queue = queue
+        self._status = status
         self._drawn: tuple[object, ...] = ()
 
     @property
@@ -71,25 +63,15 @@ class QueueStrip(CoalescedRefresh):
         """Return the queued message with this id, or None."""
         return next((message for message in self._queue.all if message.message_id == message_id), None)
 
-    def forget(self, message_id: str) -> None:
-        """Remove a message that the agent no longer knows."""
-        self._queue.forget(message_id)
-        self.changed()
-
-    def apply(self, envelope: Envelope) -> None:
-        """Apply one event."""
-        if self._queue.apply(envelope) or self._queue.all:
-            self.changed()
-
-    def show(self, queue: WaitingMessages) -> None:
-        """Show another queue."""
-        self._queue = queue
+    def show(self, queue: WaitingMessages, status: SessionStatus) -> None:
+        """Show another queue and status."""
+        self._queue, self._status = queue, status
         self.changed()
 
     def settle(self) -> None:
         """Draw the queue if it or the status has changed, and post the number of messages."""
         messages, before = self._queue.all, self._drawn
-        self._drawn = (*messages, self._view.status)
+        self._drawn = (*messages, self._status.status)
         if self._drawn == before:
             return
         self.display = bool(messages)
@@ -101,11 +83,11 @@ class QueueStrip(CoalescedRefresh):
         width = self.size.width
         waiting = self._queue.all
         if self.size.height == 1 and waiting:
-            return _row(len(waiting), waiting[-1], _landing(waiting[-1], self._view.status), width, with_keys=True)
+            return _row(len(waiting), waiting[-1], _landing(waiting[-1], self._status.status), width, with_keys=True)
         rows = [_rule(width)]
         for number, message in enumerate(waiting[:MAX_ROWS], 1):
             newest = message is waiting[-1]
-            rows.append(_row(number, message, _landing(message, self._view.status), width, with_keys=newest))
+            rows.append(_row(number, message, _landing(message, self._status.status), width, with_keys=newest))
         if len(waiting) > MAX_ROWS:
             rows.append(Content(f"   … and {len(waiting) - MAX_ROWS} more"))
         return Content("\n").join(rows)

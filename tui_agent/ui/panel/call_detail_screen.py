@@ -14,13 +14,13 @@ from textual.screen import ModalScreen
 
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for, hint
+from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.text.paging import Paging
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import one_line
 from tui_agent.ui.text.styled_lines import Line, Run, clipped, copied_text
 
 from .call_page import Section, call_sections, page_rows, state_text
-from .call_view_state import CallViewState
 
 CALL_POLL_SECONDS = 0.25
 """Seconds between two updates while the call runs."""
@@ -78,8 +78,8 @@ class CallDetailScreen(Paging, ModalScreen[bool]):
     def on_mount(self) -> None:
         """Load the whole output if the result was truncated, and follow the call while it runs."""
         self._show_title()
-        if self._view.persisted_path is not None:
-            self._load_full_output(self._view.persisted_path)
+        if self._view.outcome.persisted_path is not None:
+            self._load_full_output(self._view.outcome.persisted_path)
         if not self._view.ended:
             self.set_interval(CALL_POLL_SECONDS, self._poll_call)
 

@@ -9,10 +9,10 @@ from textual.message import Message
 from textual.reactive import var
 
 from tui_agent.ui.base.commands import bindings_for
+from tui_agent.ui.state.call_ledger import FILTERS, CallFilter
+from tui_agent.ui.state.call_view_state import CallViewState
 
-from .call_ledger import FILTERS, CallFilter
 from .call_rows_view import CallRowsView
-from .call_view_state import CallViewState
 
 
 class CallList(CallRowsView, can_focus=True):

@@ -1,6 +1,6 @@
 """Drawing of the tool panel's rows, line by line: 10,000 calls cost as much as the visible ones."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, cast
 
 from rich.segment import Segment
@@ -13,11 +13,10 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from tui_agent.protocol.envelope import Envelope
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.state.call_ledger import CallFilter, CallLedger, LedgerCall
 
-from .call_ledger import CallFilter, CallLedger, LedgerCall
 from .call_rows import CLOCK_ROOM, RowContext
 from .panel_rows import PanelRows
 
@@ -64,10 +63,10 @@ class CallRowsView(CoalescedRefresh, ScrollView):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"call--{name}" for name in STYLES}
 
-    def __init__(self, surroundings: TerminalEnvironment, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, ledger: CallLedger, surroundings: TerminalEnvironment, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._surroundings = surroundings
-        self._rows = PanelRows()
+        self._rows = PanelRows(ledger)
         self._cursor: int | None = None
         self._follows = True
         self._moved = False
@@ -91,18 +90,15 @@ class CallRowsView(CoalescedRefresh, ScrollView):
         pace = IDLE_TICK if self._surroundings.reduced_motion else TICK
         self._timer = self.set_interval(pace, self._tick, pause=True)
 
-    def apply(self, envelope: Envelope) -> bool:
-        """Apply one event; return False if it changed no call."""
+    def update(self, changed: Sequence[int]) -> None:
+        """Show the calls at these indexes of the ledger, which an event has changed or added."""
         selected = self.selected
-        change = self._rows.apply(envelope)
-        if change is None:
-            return False
+        change = self._rows.update(changed)
         if change.moved and self._rows.chosen != "all":
             self._cursor = self._rows.index_of(selected)
         self._moved = self._moved or change.moved
         self._blocks.update(change.blocks)
         self.changed()
-        return True
 
     def settle(self) -> None:
         """Draw the changed rows, or all if some have moved; start or pause the timer."""
@@ -119,7 +115,7 @@ class CallRowsView(CoalescedRefresh, ScrollView):
     def show(self, ledger: CallLedger) -> None:
         """Show another ledger; the cursor stays on the same call if both have it."""
         selected = self.selected
-        self.ledger.become(ledger)
+        self._rows.ledger = ledger
         self._rows.rebuild(self._rows.chosen, self._rows.width)
         self._cursor = self._rows.index_of(self.ledger.find(selected.view.call_id)) if selected is not None else None
         self._moved = True

@@ -1,19 +1,18 @@
 """Layout of the tool panel: its calls and their rows. Pure; the widget draws it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.ui.state.call_ledger import CallFilter, CallLedger, LedgerCall
 from tui_agent.ui.text.height_index import HeightIndex
 from tui_agent.ui.text.styled_lines import Run
 
-from .call_ledger import CallFilter, CallLedger, LedgerCall
 from .call_rows import RowContext, row_of, step_row, tail_rows
 
 
 @dataclass(frozen=True, slots=True)
 class RowsChange:
-    """Effect of an event on the rows."""
+    """Effect of changed calls on the rows."""
 
     moved: bool
     """True if rows were added, removed or changed in height."""
@@ -24,9 +23,9 @@ class RowsChange:
 class PanelRows:
     """Calls that pass the filter, each a block of rows: a line above a new step, its own row, its live output."""
 
-    def __init__(self) -> None:
-        self.ledger = CallLedger()
-        """All calls."""
+    def __init__(self, ledger: CallLedger) -> None:
+        self.ledger = ledger
+        """All calls. After another one is set, `rebuild` must be called."""
         self.chosen: CallFilter = "all"
         """Current filter; set by `rebuild`."""
         self.width = 1
@@ -42,11 +41,8 @@ class PanelRows:
         """Number of all rows."""
         return self._heights.total
 
-    def apply(self, envelope: Envelope) -> RowsChange | None:
-        """Apply one event; return None if it changed no call."""
-        changed = self.ledger.apply(envelope)
-        if not changed:
-            return None
+    def update(self, changed: Sequence[int]) -> RowsChange:
+        """Lay out the calls at these indexes of the ledger, which an event has changed or added."""
         if self.chosen != "all":
             self.rebuild(self.chosen, self.width)
             return RowsChange(moved=True)
@@ -59,7 +55,7 @@ class PanelRows:
                 moved = True
             else:
                 moved = self._heights.set(place, height) or moved
-        return RowsChange(moved, () if moved else changed)
+        return RowsChange(moved, () if moved else tuple(changed))
 
     def rebuild(self, chosen: CallFilter, width: int) -> None:
         """Lay out everything for a filter and a width."""

@@ -1,20 +1,21 @@
-"""Tool panel: a heading with counts, and the rows of all calls of the session."""
+"""Tool panel: a heading with counts, the rows of all calls, and the line that replaces it in a narrow window."""
 
-from typing import ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.messages import FrozenModel
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
+from tui_agent.ui.base.commands import hint
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.state.call_ledger import CallFilter, CallLedger
 
-from .call_ledger import HANDLED_EVENTS, CallFilter, CallLedger
 from .call_list import CallList
 
 
@@ -37,6 +38,11 @@ class PanelHeading(Widget):
         super().__init__()
         self._ledger = ledger
 
+    def show(self, ledger: CallLedger) -> None:
+        """Show another ledger."""
+        self._ledger = ledger
+        self.refresh()
+
     def render(self) -> Content:
         """Return the heading."""
         title = Content.assemble((" TOOLS", "$text bold"))
@@ -56,36 +62,30 @@ class ToolPanel(CoalescedRefresh, Vertical):
     }
     """
 
-    HANDLED_EVENTS: ClassVar[frozenset[type[FrozenModel]]] = HANDLED_EVENTS
-
-    def __init__(self, surroundings: TerminalEnvironment, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, ledger: CallLedger, surroundings: TerminalEnvironment, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self._list = CallList(surroundings)
-        self._heading = PanelHeading(self._list.ledger)
+        self._list = CallList(ledger, surroundings)
+        self._heading = PanelHeading(ledger)
 
     def compose(self) -> ComposeResult:
         """Yield heading and rows."""
         yield self._heading
         yield self._list
 
-    @property
-    def ledger(self) -> CallLedger:
-        """All calls."""
-        return self._list.ledger
-
-    def apply(self, envelope: Envelope) -> None:
-        """Apply one event."""
-        if self._list.apply(envelope):
-            self.changed()
+    def update(self, changed: Sequence[int]) -> None:
+        """Show the calls at these indexes of the ledger, which an event has changed or added."""
+        self._list.update(changed)
+        self.changed()
 
     def show(self, ledger: CallLedger) -> None:
         """Show another ledger."""
         self._list.show(ledger)
+        self._heading.show(ledger)
         self.changed()
 
     def settle(self) -> None:
         """Update the heading; the rows update themselves."""
-        self._heading.numbers = tuple(len(places) for places in self.ledger.places.values())
+        self._heading.numbers = tuple(len(places) for places in self._list.ledger.places.values())
 
     def focus_list(self) -> None:
         """Focus the rows."""
@@ -98,6 +98,47 @@ class ToolPanel(CoalescedRefresh, Vertical):
     @on(CallList.Filtered)
     def _filter_changed(self, event: CallList.Filtered) -> None:
         self._heading.chosen = event.chosen
+
+
+class PanelStrip(CoalescedRefresh):
+    """The number of calls in each state; a click opens or closes the panel."""
+
+    DEFAULT_CSS = """
+    PanelStrip {
+        height: 1;
+        color: $text-muted;
+        pointer: pointer;
+    }
+    """
+
+    @dataclass
+    class Clicked(Message):
+        """The user clicked the line to open or close the panel."""
+
+    panel_open = reactive(False)
+    """True while the panel is shown."""
+
+    def __init__(self, ledger: CallLedger, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._ledger = ledger
+
+    def show(self, ledger: CallLedger) -> None:
+        """Show another ledger."""
+        self._ledger = ledger
+        self.changed()
+
+    def render(self) -> Content:
+        """Return the counts, a rule and the key that opens the panel."""
+        width = self.size.width
+        key = f" {hint('chat.toggle_panel', 'close' if self.panel_open else 'open')} "
+        left = Content.assemble(("─ ", "$border-blurred"), "tools  ", counts(self._ledger, width - 10), " ")
+        right = Content(key if left.cell_length + len(key) <= width else "")
+        rule = max(0, width - left.cell_length - right.cell_length)
+        return Content("").join([left, Content.styled("─" * rule, "$border-blurred"), right])
+
+    def on_click(self) -> None:
+        """Post `Clicked`."""
+        self.post_message(self.Clicked())
 
 
 def counts(ledger: CallLedger, room: int = 1_000) -> Content:

@@ -1,7 +1,7 @@
 """The conversation: one widget that draws rows, so that ten thousand messages scroll and grow like ten.
 
-It changes through `apply` only. A timer flushes streamed text at a fixed rate and is paused while nothing changes. The
-view follows the end while the user is there; elsewhere it shows how much is new below.
+A timer flushes streamed text at a fixed rate and is paused while nothing changes. The view follows the end while the
+user is there; elsewhere it shows how much is new below.
 """
 
 import asyncio
@@ -13,14 +13,13 @@ from textual.events import Click
 from textual.message import Message
 from textual.timer import Timer
 
-from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import AgentEvent, SessionRewound, SessionSwitched
 from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.base.error_boundary import call_or_fallback
 from tui_agent.ui.text.styled_lines import Line
 
-from .transcript_fold import HANDLED_EVENTS, TranscriptFold
-from .transcript_model import Part, Transcript
+from .transcript_fold import TranscriptFold
+from .transcript_model import Part
 from .transcript_search import TranscriptSearch
 from .transcript_view import TranscriptView
 
@@ -35,7 +34,6 @@ IDLE_SHARE = 4
 class Conversation(TranscriptView):
     """All messages, notes and calls of the session."""
 
-    HANDLED_EVENTS: ClassVar[frozenset[type[AgentEvent]]] = HANDLED_EVENTS
     FOCUS_ON_CLICK = False
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("conversation")]
 
@@ -59,9 +57,10 @@ class Conversation(TranscriptView):
     class SearchClosed(Message):
         """The search has ended."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
-        self._fold = TranscriptFold(self.transcript)
+    def __init__(self, fold: TranscriptFold, *, id: str | None = None) -> None:  # noqa: A002
+        """Create the view; `fold` applies each event before the view is refreshed for it."""
+        super().__init__(fold.transcript, id=id)
+        self._fold = fold
         self._unflushed = False
         self._rest_until = self._bar_due = 0.0
         self._timer: Timer | None = None
@@ -77,14 +76,13 @@ class Conversation(TranscriptView):
         super().on_mount()
         self._timer = self.set_interval(FLUSH_SECONDS, self._tick, pause=not self._unflushed)
 
-    def apply(self, envelope: Envelope) -> None:
-        """Apply one event; the screen shows it after the next flush."""
-        if isinstance(envelope.event, SessionSwitched):
-            self.clear()
-        if isinstance(envelope.event, SessionRewound):
+    def refresh_for(self, event: AgentEvent) -> None:
+        """Show what an event has changed after the next flush."""
+        if isinstance(event, SessionSwitched):
+            self._follows = True
+        if isinstance(event, SessionRewound | SessionSwitched):
             # Parts may be removed, so the keyboard's part is dropped.
             self._current, self._search, self._found_row = None, None, None
-        self._fold.apply(envelope)
         self._flush_soon()
 
     def _flush_soon(self) -> None:
@@ -96,11 +94,6 @@ class Conversation(TranscriptView):
     def schedule_read(self) -> None:
         """Schedule a flush that reads more of a long text."""
         self._flush_soon()
-
-    def clear(self) -> None:
-        """Remove everything."""
-        self._follows = True
-        self.show(TranscriptFold(Transcript()))
 
     def show(self, fold: TranscriptFold) -> None:
         """Show another transcript, or a longer one of this session; a reader above the end keeps the distance to it."""

@@ -23,6 +23,7 @@ from tui_agent.protocol.events import (
     SessionCreated,
     SessionLoaded,
     SessionRewound,
+    SessionSwitched,
     StatusChanged,
     SteeringDelivered,
     StepEnded,
@@ -43,7 +44,7 @@ from tui_agent.protocol.events import (
     Warned,
 )
 from tui_agent.protocol.messages import AssistantMessage, ImageBlock, UserMessage, joined_text
-from tui_agent.ui.panel.call_view_state import FileChange
+from tui_agent.ui.state.call_records import FileChange
 from tui_agent.ui.text.amounts import bytes_text, count_text
 from tui_agent.ui.text.sanitiser import with_controls
 
@@ -78,7 +79,12 @@ class TranscriptFold:
 
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
-        self._answers = AnswerFold(transcript)
+        """The parts so far."""
+        self._start()
+
+    def _start(self) -> None:
+        """Forget the events so far."""
+        self._answers = AnswerFold(self.transcript)
         self._calls: CallsPart | None = None
         self._calls_key: tuple[str | None, int | None] | None = None
         self._groups: dict[str, CallsPart] = {}
@@ -90,7 +96,7 @@ class TranscriptFold:
         self._retry: NotePart | None = None
         self._todo: TodoPart | None = None
         self._command: CommandPart | None = None
-        self._rewind = RewindMarks(transcript)
+        self._rewind = RewindMarks(self.transcript)
 
     def flush(self) -> bool:
         """Bring new text of open answers into their parts; return True if the next flush has more of it to read."""
@@ -101,15 +107,17 @@ class TranscriptFold:
             waits = waits or part.waits
         return waits
 
-    def apply(self, envelope: Envelope) -> None:
-        """Apply one event; of sub-agents only failures."""
+    def apply(self, envelope: Envelope) -> bool:
+        """Apply one event, of sub-agents only failures; return False if it changed nothing."""
         event = envelope.event
         if envelope.origin.depth > 0:
-            if isinstance(event, Failed | Warned):
-                self._note(event)
-            return
+            if not isinstance(event, Failed | Warned):
+                return False
+            self._note(event)
+            return True
         self._take(event, envelope)
         self._rewind.note(envelope.seq)
+        return True
 
     def _take(self, event: AgentEvent, envelope: Envelope) -> None:
         match event:
@@ -139,6 +147,8 @@ class TranscriptFold:
                 self._run(event)
             case SessionRewound():
                 self._apply_rewind(event, envelope.seq)
+            case SessionSwitched():
+                self._clear()
             case _:
                 self._other(event)
 
@@ -267,6 +277,12 @@ class TranscriptFold:
             shown = (part for part in reversed(self.transcript.parts) if isinstance(part, TodoPart))
             self._todo = next(shown, None)
         self._note(event)
+
+    def _clear(self) -> None:
+        """Start with an empty conversation."""
+        while self.transcript.parts:
+            self.transcript.remove(self.transcript.parts[-1])
+        self._start()
 
     def _other(self, event: AgentEvent) -> None:
         match event:

@@ -9,8 +9,10 @@ from collections import OrderedDict
 from collections.abc import Iterator
 
 from tui_agent.ui.text.height_index import HeightIndex
-from tui_agent.ui.text.styled_lines import NARROWEST, Line
+from tui_agent.ui.text.styled_lines import NARROWEST, Line, Run
 
+CARET: Run = ("▍", "caret")
+"""Sign of text that is about to arrive."""
 MAX_CACHED_ROWS = 4_000
 """Most rows of laid-out parts kept in memory."""
 

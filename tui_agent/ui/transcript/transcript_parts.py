@@ -8,14 +8,12 @@ from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.sanitiser import ends_of, one_line, sanitise, with_controls
 from tui_agent.ui.text.styled_lines import Line, Run, clipped, prefixed_lines, wrapped
 
-from .transcript_model import Part
+from .transcript_model import CARET, Part
 
 HEAD = " "
 """Margin of headings and of notes about the run as a whole."""
 BODY = "   "
 """Margin of messages and calls."""
-CARET: Run = ("▍", "caret")
-"""Sign of text that is about to arrive."""
 MAX_OUTPUT_ROWS = 24
 """Most rows shown of a command's output; the call's detail page shows all."""
 MAX_STORED_OUTPUT = 256 * 1024

@@ -25,9 +25,9 @@ class TranscriptView(LineView):
         view: "TranscriptView"
         error: Exception
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, transcript: Transcript, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self.transcript = Transcript()
+        self.transcript = transcript
         """Transcript on the screen."""
         self._follows = True
         self._seen_count = 0

@@ -14,7 +14,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.ui.status.session_status import SessionStatus
+from tui_agent.ui.state.session_status import SessionStatus
 
 
 def fold(story: Story) -> SessionStatus:

@@ -1,7 +1,6 @@
 """The session's status: the fold behind the title bar and the status line."""
 
-from dataclasses import dataclass, field, fields
-from typing import ClassVar
+from dataclasses import dataclass, field
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
@@ -46,10 +45,8 @@ class RunningCall:
 
 @dataclass(slots=True)
 class SessionStatus:
-    """Status, model, mode, tokens and running calls. Changed by `apply` and `become`, the mode also by the chat until
-    the agent is loaded."""
-
-    HANDLED_EVENTS: ClassVar[frozenset[type[FrozenModel]]] = HANDLED_EVENTS
+    """Status, model, mode, tokens and running calls. Changed by `apply`, the mode also by the chat until the agent is
+    loaded."""
 
     status: Status = "idle"
     detail: str = ""
@@ -80,11 +77,6 @@ class SessionStatus:
     def busy(self) -> bool:
         """True during a run."""
         return self.status != "idle"
-
-    def become(self, other: "SessionStatus") -> None:
-        """Take over another status, which must not be used afterwards."""
-        for name in (one.name for one in fields(self)):
-            setattr(self, name, getattr(other, name))
 
     def apply(self, envelope: Envelope) -> bool:
         """Apply one event; return False if it changed nothing."""

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.ui.story import START, Story, working
 from tui_agent.protocol.events import SessionLoaded, StepRetry
-from tui_agent.ui.panel.run_times import RunTimes, covered
+from tui_agent.ui.state.run_times import RunTimes, covered
 
 
 def fold(story: Story) -> RunTimes:

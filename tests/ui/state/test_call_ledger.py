@@ -6,8 +6,8 @@ import pytest
 
 from tests.ui.story import Story, working
 from tui_agent.protocol.events import RunEnded, SessionLoaded, ToolQueued, ToolStatus
-from tui_agent.ui.panel import call_ledger
-from tui_agent.ui.panel.call_ledger import CallLedger
+from tui_agent.ui.state import call_ledger
+from tui_agent.ui.state.call_ledger import CallLedger
 
 
 def fold(story: Story) -> CallLedger:
@@ -107,7 +107,7 @@ def test_old_results_are_dropped_beyond_the_limit(monkeypatch: pytest.MonkeyPatc
         story.call("read", f"file {number}", text="x" * 400, persisted_path=f"/tmp/{number}")
     ledger = fold(story)
 
-    kept = [call.view.result for call in ledger.calls]
+    kept = [call.view.outcome.result for call in ledger.calls]
     assert kept[0] == "[no longer kept on the screen; the whole of it is in /tmp/0]"
     assert kept[-2:] == ["x" * 400] * 2
 

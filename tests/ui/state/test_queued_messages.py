@@ -2,7 +2,7 @@
 
 from tests.ui.story import Story
 from tui_agent.protocol.events import SteeringDropped, SteeringRequeued
-from tui_agent.ui.composer.queued_messages import WaitingMessages
+from tui_agent.ui.state.queued_messages import WaitingMessages
 
 
 def fold(story: Story) -> WaitingMessages:

@@ -1,0 +1,120 @@
+"""One state behind the screen: a live session, the resumed one and its replay end in equal folds."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.session.played_sessions import FULL_SESSION, play
+from tests.ui.still import FakeAgent, drawn
+from tests.ui.test_any_order import TOLD
+from tui_agent.protocol import bus as bus_module
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import RunStarted
+from tui_agent.protocol.messages import user_message
+from tui_agent.recording import RecordingHeader, RecordingWriter, read_recording
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.base.error_boundary import ErrorBoundary
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.bridge.exchange import RecordingExchange
+from tui_agent.ui.bridge.superseded_events import drop_superseded
+from tui_agent.ui.chat.screen_state import ScreenState
+from tui_agent.ui.replay.replay_stage import Stage
+
+SESSIONS = pytest.mark.parametrize("events", [play(FULL_SESSION), TOLD], ids=["session", "events of all kinds"])
+SIZE = (120, 40)
+
+
+def folds_of(state: ScreenState) -> dict[str, Any]:
+    """Return everything that the parts of the screen may draw."""
+    while state.transcript.flush():
+        pass
+    parts = state.transcript.transcript.parts
+    return {
+        "ledger": state.ledger,
+        "transcript": [(type(part), part.gap, part.text, part.call_ids, part.layout(60)) for part in parts],
+        "times": vars(state.times),
+        "status": state.status,
+        "waiting": state.waiting.all,
+        "approvals": state.approvals.all,
+        "inputs": state.inputs,
+        "begun": state.begun,
+    }
+
+
+def folded(events: Sequence[Envelope]) -> ScreenState:
+    """Return the state after these events, without a screen."""
+    state = ScreenState(ErrorBoundary(print, None))
+    for envelope in events:
+        state.apply(envelope)
+    return state
+
+
+def app_on(bridge: AgentBridge) -> TuiAgentApp:
+    return TuiAgentApp(bridge, surroundings=TerminalEnvironment(reduced_motion=True))
+
+
+@pytest.mark.slow
+@SESSIONS
+async def test_live_resumed_and_replayed_screens_have_equal_states(
+    events: list[Envelope], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A file keeps microseconds.
+    monkeypatch.setattr(bus_module, "time", SimpleNamespace(monotonic=lambda: round(time.monotonic(), 6)))
+    bus = EventBus()
+    with bus.subscribe(merge=False) as journal:
+        async with RecordingWriter(tmp_path / "r.jsonl") as sink:
+            sink.begin(RecordingHeader(size=SIZE, reduced_motion=True), print)
+            live = app_on(AgentBridge(FakeAgent(), bus, exchange=RecordingExchange(sink)))
+            async with live.run_test(size=SIZE) as pilot:
+                for envelope in events:
+                    bus.publish(envelope.event, envelope.origin)
+                await drawn(pilot)
+        past = list(journal.drain())
+    expected = folds_of(folded(past))
+    assert len(past) == len(events)
+    assert folds_of(live.chat.state) == expected
+
+    agent = FakeAgent()
+    for message in live.chat.state.waiting.all:
+        known = user_message(message.text, message.kind)
+        agent.waiting_messages.append(known.model_copy(update={"id": message.message_id}))
+    resumed = app_on(AgentBridge(agent, EventBus(), past))
+    async with resumed.run_test(size=SIZE) as pilot:
+        while not resumed.chat.state.begun:
+            await pilot.pause()
+        await drawn(pilot)
+    assert folds_of(resumed.chat.state) == expected
+
+    recording = read_recording(tmp_path / "r.jsonl")
+    stage = Stage(recording)
+    assert stage.play_to(recording.length)
+    replayed = folds_of(stage._app.chat.state)
+    stage.close()
+    assert replayed == expected
+
+
+@SESSIONS
+def test_a_past_without_superseded_events_folds_to_the_same_state(events: list[Envelope]) -> None:
+    short, whole = folded(drop_superseded(events)), folded(events)
+    # The start of a status is that of its first event, which may be superseded.
+    short.status.since = whole.status.since = 0.0
+
+    assert folds_of(short) == folds_of(whole)
+
+
+def test_an_event_reports_the_folds_it_changed() -> None:
+    state = folded([])
+    queued = next(envelope for envelope in TOLD if type(envelope.event).__name__ == "ToolQueued")
+    started = next(envelope for envelope in TOLD if isinstance(envelope.event, RunStarted))
+
+    first, call = state.apply(started), state.apply(queued)
+
+    assert (first.begun, first.status, first.times, first.transcript, first.calls) == (True, True, True, True, ())
+    assert (call.begun, call.status, call.times, call.transcript, call.calls) == (False, False, True, True, (0,))
+    assert (call.waiting, call.approvals) == (False, False)

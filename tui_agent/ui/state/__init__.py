@@ -1,0 +1,1 @@
+"""State that widgets draw: folds over events."""

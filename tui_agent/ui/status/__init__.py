@@ -1,1 +1,0 @@
-"""Title bar, status line and notices."""
