@@ -38,7 +38,7 @@ def build_app(
     bridge, note_input = AgentBridge.for_pending_agent(settings.permissions.mode), None
     if sink is not None:
         from tui_agent.ui.bridge.exchange import RecordingExchange
-        from tui_agent.ui.bridge.input_events import input_recorder
+        from tui_agent.ui.replay.input_events import input_recorder
 
         bridge = AgentBridge.for_pending_agent(settings.permissions.mode, RecordingExchange(sink))
         note_input = input_recorder(sink)

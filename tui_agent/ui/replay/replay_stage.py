@@ -27,8 +27,8 @@ from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingD
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.bridge_messages import AgentEvents, HistoryEvents
 from tui_agent.ui.bridge.exchange import STATUS, ReplayExchange
-from tui_agent.ui.bridge.input_events import decode_input
 
+from .input_events import decode_input
 from .replay_loop import ReplayLoop
 
 T = TypeVar("T")
