@@ -743,7 +743,7 @@ async def talked(on: Stage) -> None:
     """Send messages until the conversation is long enough to be compacted."""
     for number in range(len(ANSWERS)):
         await on.say(f"go on {number}")
-        await on.until(lambda number=number: len(on.loop.reports) == number + 1 and not on.chat.bridge.running)
+        await on.until(lambda number=number: len(on.loop.reports) == number + 1 and not on.chat.bridge.status.running)
 
 
 async def test_compact_shortens_the_conversation_and_keeps_what_is_named() -> None:

@@ -116,7 +116,7 @@ async def test_a_resumed_session_looks_the_same_once_its_past_is_read(tmp_path: 
     bus = EventBus()
     async with RecordingWriter(tmp_path / "r.jsonl") as sink:
         sink.begin(RecordingHeader(size=(100, 30), reduced_motion=True), print)
-        bridge = AgentBridge.for_pending_agent(PermissionMode.PLAN, RecordingExchange(sink))
+        bridge = AgentBridge(mode=PermissionMode.PLAN, exchange=RecordingExchange(sink))
         glimpse = HistoryTail([one for one in past if one.origin.run_id == "r7"], calls_before=7)
         app = TuiAgentApp(
             bridge,

@@ -35,13 +35,13 @@ def build_app(
         glimpse: end of the resumed session for the first screen; None for a new session.
         sink: records events and input; None: nothing is recorded.
     """
-    bridge, note_input = AgentBridge.for_pending_agent(settings.permissions.mode), None
+    exchange = note_input = None
     if sink is not None:
         from tui_agent.ui.bridge.exchange import RecordingExchange
         from tui_agent.ui.replay.input_events import input_recorder
 
-        bridge = AgentBridge.for_pending_agent(settings.permissions.mode, RecordingExchange(sink))
-        note_input = input_recorder(sink)
+        exchange, note_input = RecordingExchange(sink), input_recorder(sink)
+    bridge = AgentBridge(mode=settings.permissions.mode, exchange=exchange)
     terminal = TerminalEnvironment.of_environment(os.environ, reduced_motion=settings.ui.reduced_motion)
     app = TuiAgentApp(
         bridge,

@@ -122,7 +122,7 @@ async def _run(
         except BaseExceptionGroup as group:
             raise _first_error(group) from None
         finally:
-            for text in bridge.unsent:
+            for text in bridge.status.unsent:
                 say_error(f"tui-agent: this message was not sent: {one_line(text, _MAX_UNSENT_WIDTH)}")
         if error is not None:
             raise error
@@ -145,7 +145,7 @@ async def _run_with_engine(
             return None
         engine = tasks.create_task(_serve_engine(app, bridge, options, sink, screen))
         await asyncio.wait((screen, engine), return_when=asyncio.FIRST_COMPLETED)
-        if bridge.agent_pending and options.resume is not None:
+        if bridge.status.pending and options.resume is not None:
             engine.cancel()  # A user who quits now does not wait until a long session is read.
         await asyncio.wait((engine,))
         return None if engine.cancelled() else engine.result()
@@ -164,7 +164,7 @@ async def _serve_engine(
         if not screen.done():
             await serve(options, bridge, app.show_theme, lambda: asyncio.wait((screen,)), sink)
     except TuiAgentError as error:
-        if sink is not None and bridge.agent_pending:
+        if sink is not None and bridge.status.pending:
             sink.forget()
         app.exit()
         return error

@@ -38,13 +38,13 @@ def public_functions(kind: type) -> dict[str, Any]:
     return {name: member for name, member in vars(kind).items() if name[0] != "_" and inspect.isfunction(member)}
 
 
-def query_of(method: Any) -> Query[Any]:
+def query_of(method: Any) -> Query:
     return method.query
 
 
 def replay_bridge(notes: list[JsonObject]) -> AgentBridge:
     exchange = ReplayExchange(notes)
-    return AgentBridge.for_pending_agent(exchange.status.mode, exchange)
+    return AgentBridge(exchange=exchange)
 
 
 async def test_no_method_reaches_an_agent_or_changes_the_status_in_a_replay() -> None:
@@ -81,21 +81,25 @@ def test_every_method_with_an_answer_is_a_query(kind: type) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "value"),
+    ("method", "value", "missing"),
     [
-        (AgentBridge.context_breakdown, ContextBreakdown((("system", 5),), (), 1, 2, 3, ())),
-        (AgentBridge.decide, False),
-        (AgentBridge.recall_message, None),
-        (AgentBridge.recall_message, "text"),
-        (GrantQueries.file_of, "/a/file"),
-        (GrantQueries.answered, ("bash  ls", "bash  pwd")),
-        (RewindQueries.points, (RewindPoint(3, 4, "said", files=2),)),
-        (RewindQueries.plan, RewindPlan(3, "said", (FileStep(Path("/a"), "a", "delete", None, None),), notes=("x",))),
-        (RewindQueries.carry_out, RewindOutcome(done=("a",), draft="said")),
+        (AgentBridge.context_breakdown, ContextBreakdown((("system", 5),), (), 1, 2, 3, ()), None),
+        (AgentBridge.decide, False, True),
+        (AgentBridge.recall_message, None, None),
+        (AgentBridge.recall_message, "text", None),
+        (GrantQueries.file_of, "/a/file", None),
+        (GrantQueries.answered, ("bash  ls", "bash  pwd"), ()),
+        (RewindQueries.points, (RewindPoint(3, 4, "said", files=2),), ()),
+        (
+            RewindQueries.plan,
+            RewindPlan(3, "said", (FileStep(Path("/a"), "a", "delete", None, None),), notes=("x",)),
+            RewindPlan(0, "", ()),
+        ),
+        (RewindQueries.carry_out, RewindOutcome(done=("a",), draft="said"), RewindOutcome()),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_a_replay_returns_the_recorded_answer(method: Any, value: object) -> None:
+def test_a_replay_returns_the_recorded_answer(method: Any, value: object, missing: object) -> None:
     asked, sink = query_of(method), FakeRecordingSink()
     RecordingExchange(sink).ask(asked, "", lambda: value)
 
@@ -103,8 +107,8 @@ def test_a_replay_returns_the_recorded_answer(method: Any, value: object) -> Non
         raise AssertionError("a replay asks nobody")
 
     assert ReplayExchange(sink.notes).ask(asked, "", refuse) == value
-    assert ReplayExchange(()).ask(asked, "", refuse) == asked.missing()
-    assert ReplayExchange([{**sink.notes[0], "value": {"no": "such"}}]).ask(asked, "", refuse) == asked.missing()
+    assert ReplayExchange(()).ask(asked, "", refuse) == missing
+    assert ReplayExchange([{**sink.notes[0], "value": {"no": "such"}}]).ask(asked, "", refuse) == missing
 
 
 def test_an_answer_is_returned_once() -> None:
@@ -153,11 +157,11 @@ async def test_a_replay_has_the_recorded_status_and_answers() -> None:
 
 async def test_each_status_is_recorded_and_published_in_a_replay() -> None:
     sink, posted = FakeRecordingSink(), list[Message]()
-    live = AgentBridge.for_pending_agent(PermissionMode.ASK, RecordingExchange(sink))
+    live = AgentBridge(mode=PermissionMode.ASK, exchange=RecordingExchange(sink))
     live.submit("first")
     live.open(FakeAgent(), EventBus())
     exchange = ReplayExchange(sink.notes)
-    bridge = AgentBridge.for_pending_agent(exchange.status.mode, exchange)
+    bridge = AgentBridge(exchange=exchange)
     bridge._post = posted.append
     assert bridge.status == AgentStatus(pending=True)
 
@@ -205,10 +209,10 @@ async def test_what_was_left_running_is_ended_by_no_replay() -> None:
             raise AssertionError("nothing is to be ended")
 
     sink = FakeRecordingSink()
-    recording = AgentBridge.for_pending_agent(PermissionMode.ASK, RecordingExchange(sink))
+    recording = AgentBridge(mode=PermissionMode.ASK, exchange=RecordingExchange(sink))
     recording.open(FakeAgent(), EventBus(), left_running=LeftoverCommands())
     exchange = ReplayExchange(sink.notes)
-    bridge = AgentBridge.for_pending_agent(exchange.status.mode, exchange)
+    bridge = AgentBridge(exchange=exchange)
     exchange.receive(sink.notes[-1])
 
     assert exchange.status.has_leftovers

@@ -23,7 +23,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, Gr
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.base.initial_breakpoints import apply_initial_breakpoints
-from tui_agent.ui.bridge.services import GrantFacts, NoGrantFacts
+from tui_agent.ui.bridge.services import GrantFacts
 from tui_agent.ui.text.paging import Paging
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import visible
@@ -58,7 +58,7 @@ class ApprovalScreen(Paging, ModalScreen[ApprovalDecision | ListRequested | None
         position: int = 1,
         total: int = 1,
         *,
-        facts: GrantFacts | None = None,
+        facts: GrantFacts,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Create the screen.
@@ -67,12 +67,12 @@ class ApprovalScreen(Paging, ModalScreen[ApprovalDecision | ListRequested | None
             request: the request to answer.
             position: its number among all requests, from 1.
             total: number of all requests.
-            facts: where rules can be stored; None: for the session only.
+            facts: facts about the rules that an answer may store.
             clock: monotonic seconds.
         """
         super().__init__()
         self._request = request
-        self._offer = RuleOffer(request, facts or NoGrantFacts())
+        self._offer = RuleOffer(request, facts)
         self.dialog = ApprovalDialog(request, self._offer, clock, position, total)
         """The widget that shows the request."""
         self._guard = self.dialog.guard

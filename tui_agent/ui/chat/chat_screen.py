@@ -52,7 +52,7 @@ class ChatScreen(AnyScreen):
         """The settings of this screen."""
         self.bridge = bridge
         """The connection to the agent."""
-        self.bars = StatusBars(options.place, options.model, options.label, bridge.mode, surroundings)
+        self.bars = StatusBars(options.place, options.model, options.label, bridge.status.mode, surroundings)
         """Title bar, status line and what they show."""
         self.body = ChatBody(options.label, options.ideas, surroundings, self.focus_composer, id="main")
         """Conversation, tool panel and search."""
@@ -137,7 +137,7 @@ class ChatScreen(AnyScreen):
     @on(StatusPublished)
     def _show_agent_status(self) -> None:
         self.show_pending_agent()
-        self.entry.set_busy(self.bridge.running)
+        self.entry.set_busy(self.bridge.status.running)
 
     def _show_past(self, past: ScreenState) -> None:
         """Replace what is shown with the session's folded past."""
@@ -151,7 +151,8 @@ class ChatScreen(AnyScreen):
 
     def show_pending_agent(self) -> None:
         """Show whether the agent is still being loaded, and how many messages wait for it."""
-        self.bars.show_pending_agent(self.bridge.agent_pending, len(self.bridge.unsent), self.bridge.mode)
+        status = self.bridge.status
+        self.bars.show_pending_agent(status.pending, len(status.unsent), status.mode)
 
     def _work(self, name: str, work: Callable[[], Coroutine[None, None, None]]) -> None:
         self._workers[name] = self.run_worker(work, name=name, group=name, exit_on_error=False)
@@ -221,7 +222,7 @@ class ChatScreen(AnyScreen):
     def action_interrupt(self) -> None:
         """Offer the ways to interrupt; if nothing runs, uncover the conversation."""
         self.focus_composer()
-        if self.bridge.running:
+        if self.bridge.status.running:
             self.entry.open_menu(len(self.bars.view.running))
         else:
             self.body.close_drawer()

@@ -109,7 +109,7 @@ class Stage:
         self._loop = ReplayLoop(self._start, [drawing])
         self._context = contextvars.Context()
         self._exchange = ReplayExchange(recording.data_of("answer"))
-        self._bridge = AgentBridge.for_pending_agent(self._exchange.status.mode, self._exchange)
+        self._bridge = AgentBridge(exchange=self._exchange)
         self._app = self._inside(
             lambda: StageApp(
                 self._bridge,
