@@ -37,8 +37,8 @@ def build_app(
     """
     exchange = note_input = None
     if sink is not None:
-        from tui_agent.ui.bridge.exchange import RecordingExchange
         from tui_agent.ui.replay.input_events import input_recorder
+        from tui_agent.ui.replay.recorded_exchange import RecordingExchange
 
         exchange, note_input = RecordingExchange(sink), input_recorder(sink)
     bridge = AgentBridge(mode=settings.permissions.mode, exchange=exchange)

@@ -26,9 +26,9 @@ from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.bridge_messages import AgentEvents, HistoryEvents
-from tui_agent.ui.bridge.exchange import STATUS, ReplayExchange
 
 from .input_events import decode_input
+from .recorded_exchange import STATUS, ReplayExchange
 from .replay_loop import ReplayLoop
 
 T = TypeVar("T")
