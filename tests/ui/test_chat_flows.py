@@ -534,7 +534,7 @@ async def test_several_questions_are_answered_at_once() -> None:
         await on.until(lambda: isinstance(on.app.screen, ApprovalListScreen))
         page = on.app.screen
         assert isinstance(page, ApprovalListScreen)
-        await on.until(lambda: page._guard.was_drawn and page._body.read_to_end)
+        await on.until(lambda: page.guard.was_drawn and page._body.read_to_end)
         on.clock.now += 1
         await on.pilot.press("space", "down", "space", "y")
 
