@@ -15,7 +15,7 @@ from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.bridge.exchange import Exchange
 from tui_agent.ui.bridge.services import GrantQueries
-from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS
+from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS, AnswerKeys
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.transcript.conversation import Conversation
 
@@ -177,11 +177,11 @@ def asking(request: ApprovalRequest, *keys: str) -> object:
         while not screen.was_drawn:
             await pilot.pause()
         clock.now += QUIET_SECONDS
-        screen.dialog.show_keys()
+        screen.dialog.query_one(AnswerKeys).show_now()
         await pilot.press(*keys)
         clock.now += QUIET_SECONDS
         await pilot.pause()
-        screen.dialog.show_keys()
+        screen.dialog.query_one(AnswerKeys).show_now()
         await pilot.pause()
 
     return ask

@@ -23,7 +23,7 @@ from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import Line, Run, clipped, wrapped
 
-from .approval_rows import TITLE_NAME, ApprovalRows
+from .approval_rows import TITLE_NAME, ApprovalRows, unread_row
 
 Answer: TypeAlias = tuple[Literal["approve", "deny"], tuple[str, ...]]
 """Answer, and ids of the requests it applies to."""
@@ -179,8 +179,7 @@ class ApprovalListScreen(GuardedAnswers, Paging, ModalScreen[Answer | None]):
     def _state_rows(self, width: int) -> Sequence[Line]:
         left = self._body.rows_below
         if left and not self._body.read_to_end:
-            how = f"{command('questions.page_down').key_text} reads on; yes counts once you saw the end"
-            return [Line(clipped([(f"▼ {count_text(left, 'more row')} · {how}", "warning")], width))]
+            return [unread_row(left, command("questions.page_down").key_text, width)]
         return [Line(clipped([(f"{len(self._selected)} selected", "muted")], width))]
 
     def _key_rows(self, width: int) -> Sequence[Line]:
