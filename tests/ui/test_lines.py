@@ -16,7 +16,7 @@ from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
 from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.chat.welcome import Welcome
-from tui_agent.ui.composer.interrupt_menu import InterruptMenu
+from tui_agent.ui.composer.prompt_area import InterruptMenu
 from tui_agent.ui.composer.queue_strip import QueueStrip
 from tui_agent.ui.panel.call_ledger import CallLedger
 from tui_agent.ui.panel.panel_strip import PanelStrip
@@ -284,7 +284,7 @@ async def test_the_interrupt_menu_tells_consequences(running: int, waiting: int,
 
 
 async def test_the_menu_closes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_agent.ui.composer.interrupt_menu.OPEN_SECONDS", 0.01)
+    monkeypatch.setattr("tui_agent.ui.composer.prompt_area.OPEN_SECONDS", 0.01)
     menu = InterruptMenu()
 
     async with OneWidget(menu).run_test(size=(80, 5)) as pilot:

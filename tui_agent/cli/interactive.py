@@ -101,7 +101,7 @@ def _ask_for_trust(folder: Path, locations: Locations, theme: str) -> bool:
     )
     shown = tuple((heading, entries) for heading, entries in sections if entries)
     # Imported here because most starts do not ask this question.
-    from tui_agent.ui.app.trust_question import TrustQuestion
+    from tui_agent.ui.app.question_app import TrustQuestion
     from tui_agent.ui.dialogs.trust_screen import TrustPrompt
 
     answer = run_dialog(TrustQuestion(TrustPrompt(str(offer.folder), shown, bool(offer.allows)), theme=theme))

@@ -18,8 +18,7 @@ from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys, GuardedAnswers, key_runs
 from tui_agent.ui.text.amounts import count_text
-from tui_agent.ui.text.paging import Paging
-from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import Line, Run, clipped, wrapped
 

@@ -25,8 +25,7 @@ from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.base.initial_breakpoints import apply_initial_breakpoints
 from tui_agent.ui.bridge.services import GrantFacts
 from tui_agent.ui.dialogs.answer_keys import GuardedAnswers
-from tui_agent.ui.text.paging import Paging
-from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import visible
 
 from .approval_dialog import ROOMY, TALL, WIDE, ApprovalDialog

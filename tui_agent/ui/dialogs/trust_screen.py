@@ -16,8 +16,7 @@ from textual.widgets import Static
 
 from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.text.argument_rows import labelled_rows
-from tui_agent.ui.text.paging import Paging
-from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import visible
 from tui_agent.ui.text.styled_lines import Line, clipped, plain_line, wrapped
 
