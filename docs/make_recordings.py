@@ -33,8 +33,8 @@ from tui_agent.tools import Workspace, default_tools
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.bridge.exchange import RecordingExchange
-from tui_agent.ui.bridge.input_events import input_recorder
+from tui_agent.ui.replay.input_events import input_recorder
+from tui_agent.ui.replay.recorded_exchange import RecordingExchange
 
 RECORDINGS = Path(__file__).parent / "recordings"
 LABEL = "scripted demo, not a language model"

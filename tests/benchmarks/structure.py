@@ -39,7 +39,6 @@ class Module:
 
 
 @cache
-@cache
 def modules() -> dict[str, Module]:
     """Return every module of the package by name; a package's `__init__` has the package's name."""
     paths = {_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}

@@ -1,11 +1,13 @@
 """The app with the events of a session but no agent, for snapshots."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from textual.pilot import Pilot
 
 from tests.ui.story import Story
 from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.messages import JsonObject, UserKind, UserMessage, user_message
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.provider import ModelProvider
@@ -87,6 +89,13 @@ class FakeAgent:
         return message
 
 
+def bridge_to(agent: Any, bus: EventBus | None = None, past: Sequence[Envelope] = (), **services: Any) -> AgentBridge:
+    """Return a bridge that is open to an agent, with the past and services of its session."""
+    bridge = AgentBridge()
+    bridge.open(agent, EventBus() if bus is None else bus, past, **services)
+    return bridge
+
+
 def still_app(
     story: Story,
     *,
@@ -107,7 +116,7 @@ def still_app(
         known = user_message(message.text, message.kind)
         agent.waiting_messages.append(known.model_copy(update={"id": message.message_id}))
     return TuiAgentApp(
-        AgentBridge(agent, EventBus(), story.envelopes),
+        bridge_to(agent, past=story.envelopes),
         theme=theme,
         label=label,
         ideas=ideas,

@@ -14,7 +14,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, Gr
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.approval_rows import ApprovalRows
 from tui_agent.ui.approval.approval_screen import ApprovalScreen, ListRequested
-from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS
+from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS, AnswerKeys
 from tui_agent.ui.text.rows_view import RowsView
 
 pytestmark = pytest.mark.slow
@@ -304,10 +304,10 @@ async def test_the_keys_are_drawn_dim_whenever_none_counts(disturbance: str) -> 
         asked.clock.now += QUIET_SECONDS / 2
         await asked.press(disturbance)
         asked.clock.now += QUIET_SECONDS / 2
-        asked.screen.dialog.show_keys()
+        asked.screen.dialog.query_one(AnswerKeys).show_now()
         assert asked.keys_are_dim()
         asked.clock.now += QUIET_SECONDS / 2
-        asked.screen.dialog.show_keys()
+        asked.screen.dialog.query_one(AnswerKeys).show_now()
         assert not asked.keys_are_dim()
 
         assert ("That key came too early" in asked.text()) is (disturbance == "y")

@@ -535,7 +535,7 @@ async def test_several_questions_are_answered_at_once() -> None:
         await on.until(lambda: isinstance(on.app.screen, ApprovalListScreen))
         page = on.app.screen
         assert isinstance(page, ApprovalListScreen)
-        await on.until(lambda: page._guard.was_drawn and page._body.read_to_end)
+        await on.until(lambda: page.guard.was_drawn and page._body.read_to_end)
         on.clock.now += 1
         await on.pilot.press("space", "down", "space", "y")
 
@@ -761,7 +761,7 @@ async def talked(on: Stage) -> None:
     """Send messages until the conversation is long enough to be compacted."""
     for number in range(len(ANSWERS)):
         await on.say(f"go on {number}")
-        await on.until(lambda number=number: len(on.loop.reports) == number + 1 and not on.chat.bridge.running)
+        await on.until(lambda number=number: len(on.loop.reports) == number + 1 and not on.chat.bridge.status.running)
 
 
 async def test_compact_shortens_the_conversation_and_keeps_what_is_named() -> None:

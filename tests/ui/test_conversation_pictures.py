@@ -13,7 +13,9 @@ from tui_agent.protocol.messages import TextBlock, Usage
 from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart, PermissionMode
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
-from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS
+from tui_agent.ui.bridge.exchange import Exchange
+from tui_agent.ui.bridge.services import GrantQueries
+from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS, AnswerKeys
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.transcript.conversation import Conversation
 
@@ -170,16 +172,16 @@ def asking(request: ApprovalRequest, *keys: str) -> object:
             apply_to(conversation, envelope)
         conversation.flush()
         clock = Clock()
-        screen = ApprovalScreen(request, 2, 5, clock=clock)
+        screen = ApprovalScreen(request, 2, 5, facts=GrantQueries(Exchange()), clock=clock)
         await pilot.app.push_screen(screen)
         while not screen.was_drawn:
             await pilot.pause()
         clock.now += QUIET_SECONDS
-        screen.dialog.show_keys()
+        screen.dialog.query_one(AnswerKeys).show_now()
         await pilot.press(*keys)
         clock.now += QUIET_SECONDS
         await pilot.pause()
-        screen.dialog.show_keys()
+        screen.dialog.query_one(AnswerKeys).show_now()
         await pilot.pause()
 
     return ask

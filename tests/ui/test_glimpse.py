@@ -3,7 +3,7 @@
 import pytest
 from textual.pilot import Pilot
 
-from tests.ui.still import FakeAgent, drawn
+from tests.ui.still import FakeAgent, bridge_to, drawn
 from tests.ui.story import Story
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import Noticed, SessionLoaded
@@ -49,7 +49,7 @@ async def all_there(app: TuiAgentApp, pilot: Pilot[None], parts_before: int) -> 
 @pytest.mark.slow
 async def test_the_end_is_shown_before_the_agent_is_there_and_looks_the_same_afterwards() -> None:
     story, tail = long_story()
-    bridge = AgentBridge.for_pending_agent(PermissionMode.PLAN)
+    bridge = AgentBridge(mode=PermissionMode.PLAN)
     app = app_with(bridge, HistoryTail(story.envelopes[tail:], RUNS - 5))
 
     async with app.run_test(size=(120, 40)) as pilot:
@@ -71,7 +71,7 @@ async def test_the_end_is_shown_before_the_agent_is_there_and_looks_the_same_aft
 @pytest.mark.slow
 async def test_a_user_who_scrolled_up_or_searched_meanwhile_keeps_the_position() -> None:
     story, tail = long_story()
-    bridge = AgentBridge.for_pending_agent(PermissionMode.ASK)
+    bridge = AgentBridge(mode=PermissionMode.ASK)
     app = app_with(bridge, HistoryTail(story.envelopes[tail:], RUNS - 5))
 
     async with app.run_test(size=(120, 24)) as pilot:
@@ -94,7 +94,7 @@ async def test_a_user_who_scrolled_up_or_searched_meanwhile_keeps_the_position()
 
 @pytest.mark.slow
 async def test_what_is_typed_before_the_agent_is_there_is_sent_when_it_is() -> None:
-    bridge, agent = AgentBridge.for_pending_agent(PermissionMode.ASK), FakeAgent()
+    bridge, agent = AgentBridge(mode=PermissionMode.ASK), FakeAgent()
     app = app_with(bridge, None)
 
     async with app.run_test() as pilot:
@@ -103,14 +103,14 @@ async def test_what_is_typed_before_the_agent_is_there_is_sent_when_it_is() -> N
         await drawn(pilot)
         assert any("still being read" in note.message for note in app._notifications)
         assert "◌ opening · 1 message to be sent" in app.chat.bars.line.render().plain
-        assert bridge.unsent == ("hello",)
+        assert bridge.status.unsent == ("hello",)
 
         bridge.open(agent, bus := EventBus())
         bus.publish(Noticed(code="x", text="it is there"))
         while ("run", "hello") not in agent.asked:
             await pilot.pause()
-        assert bridge.mode is PermissionMode.ACCEPT_EDITS
-        assert bridge.unsent == ()
+        assert bridge.status.mode is PermissionMode.ACCEPT_EDITS
+        assert bridge.status.unsent == ()
         while "opening" in app.chat.bars.line.render().plain:
             await pilot.pause()
 
@@ -118,7 +118,7 @@ async def test_what_is_typed_before_the_agent_is_there_is_sent_when_it_is() -> N
 @pytest.mark.slow
 async def test_what_the_agent_will_be_allowed_is_shown_before_it_is_there() -> None:
     story = Story(mode=PermissionMode.PLAN).run("go").end()
-    bridge = AgentBridge.for_pending_agent(PermissionMode.ASK)
+    bridge = AgentBridge(mode=PermissionMode.ASK)
     app = app_with(bridge, HistoryTail(story.envelopes, 0))
 
     async with app.run_test(size=(120, 40)) as pilot:
@@ -136,7 +136,7 @@ async def test_what_the_agent_will_be_allowed_is_shown_before_it_is_there() -> N
 
 @pytest.mark.slow
 async def test_ctrl_c_recalls_messages_for_a_pending_agent_and_then_quits() -> None:
-    bridge, agent = AgentBridge.for_pending_agent(PermissionMode.ASK), FakeAgent()
+    bridge, agent = AgentBridge(mode=PermissionMode.ASK), FakeAgent()
     app = app_with(bridge, None)
 
     async with app.run_test() as pilot:
@@ -144,7 +144,7 @@ async def test_ctrl_c_recalls_messages_for_a_pending_agent_and_then_quits() -> N
         await drawn(pilot)
         assert app.chat.entry.composer.text == "!ls\n\none"
         assert "to be sent" not in app.chat.bars.line.render().plain
-        assert not bridge.running
+        assert not bridge.status.running
         await pilot.press("ctrl+c", "ctrl+c")
         await drawn(pilot)
         assert any("again quits" in note.message for note in app._notifications)
@@ -161,7 +161,7 @@ async def test_a_message_that_waited_in_one_life_and_was_delivered_in_the_next_i
     story.tell(SessionLoaded(id="s1"))
     story.delivered(waits, "and the tests", "after step 1").end()
     agent = FakeAgent()
-    app = app_with(AgentBridge(agent, EventBus(), story.envelopes), None)
+    app = app_with(bridge_to(agent, past=story.envelopes), None)
 
     async with app.run_test() as pilot:
         await all_there(app, pilot, 0)

@@ -17,7 +17,7 @@ from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.chat.chat_body import Welcome
 from tui_agent.ui.chat.status_bars import StatusLine, TitleBar
-from tui_agent.ui.composer.interrupt_menu import InterruptMenu
+from tui_agent.ui.composer.prompt_area import InterruptMenu
 from tui_agent.ui.composer.queue_strip import QueueStrip
 from tui_agent.ui.panel.tool_panel import PanelStrip
 from tui_agent.ui.state.call_ledger import CallLedger
@@ -286,7 +286,7 @@ async def test_the_interrupt_menu_tells_consequences(running: int, waiting: int,
 
 
 async def test_the_menu_closes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_agent.ui.composer.interrupt_menu.OPEN_SECONDS", 0.01)
+    monkeypatch.setattr("tui_agent.ui.composer.prompt_area.OPEN_SECONDS", 0.01)
     menu = InterruptMenu()
 
     async with OneWidget(menu).run_test(size=(80, 5)) as pilot:

@@ -52,7 +52,7 @@ async def page(*requests: ApprovalRequest, size: tuple[int, int] = (80, 24)) -> 
         screen = ApprovalListScreen(requests, clock=clock)
         found = Page(pilot, screen, clock)
         await pilot.app.push_screen(screen, found.answers.append)
-        while not screen._guard.was_drawn:
+        while not screen.guard.was_drawn:
             await pilot.pause()
         clock.now += QUIET_SECONDS
         yield found

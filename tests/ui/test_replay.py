@@ -36,10 +36,10 @@ from tui_agent.recording import Recording, RecordingHeader, RecordingWriter, par
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.bridge.exchange import RecordingExchange
-from tui_agent.ui.bridge.input_events import input_recorder
 from tui_agent.ui.bridge.superseded_events import drop_superseded
 from tui_agent.ui.chat.chat_options import HistoryTail
+from tui_agent.ui.replay.input_events import input_recorder
+from tui_agent.ui.replay.recorded_exchange import RecordingExchange
 from tui_agent.ui.replay.replay_stage import Stage
 
 pytestmark = pytest.mark.slow
@@ -116,7 +116,7 @@ async def test_a_resumed_session_looks_the_same_once_its_past_is_read(tmp_path: 
     bus = EventBus()
     async with RecordingWriter(tmp_path / "r.jsonl") as sink:
         sink.begin(RecordingHeader(size=(100, 30), reduced_motion=True), print)
-        bridge = AgentBridge.for_pending_agent(PermissionMode.PLAN, RecordingExchange(sink))
+        bridge = AgentBridge(mode=PermissionMode.PLAN, exchange=RecordingExchange(sink))
         glimpse = HistoryTail([one for one in past if one.origin.run_id == "r7"], calls_before=7)
         app = TuiAgentApp(
             bridge,

@@ -12,10 +12,10 @@ from textual.pilot import Pilot
 
 from tests.rewind.sessions import Kept, git_work_tree, kept_session
 from tests.ui.stage import Clock
+from tests.ui.still import bridge_to
 from tui_agent.providers.scripted_provider import Call
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.dialogs.rewind_screen import RewindScreen
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.text.rows_view import RowsView
@@ -80,7 +80,7 @@ async def at_desk(tmp_path: Path, *, rewinds: bool) -> AsyncIterator[Desk]:
     async with kept_session(root, tmp_path / "sessions") as kept:
         await kept.ask("add a line", Call("bash", {"command": "echo two >> price.py"}, "c1"))
         app = TuiAgentApp(
-            AgentBridge(kept.loop, kept.bus, rewinding=kept.rewinder if rewinds else None),
+            bridge_to(kept.loop, kept.bus, rewinding=kept.rewinder if rewinds else None),
             surroundings=TerminalEnvironment(reduced_motion=True, clock=clock),
         )
         async with app.run_test(size=(120, 40)) as pilot:

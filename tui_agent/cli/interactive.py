@@ -101,7 +101,7 @@ def _ask_for_trust(folder: Path, locations: Locations, theme: str) -> bool:
     )
     shown = tuple((heading, entries) for heading, entries in sections if entries)
     # Imported here because most starts do not ask this question.
-    from tui_agent.ui.app.trust_question import TrustQuestion
+    from tui_agent.ui.app.question_app import TrustQuestion
     from tui_agent.ui.dialogs.trust_screen import TrustPrompt
 
     answer = run_dialog(TrustQuestion(TrustPrompt(str(offer.folder), shown, bool(offer.allows)), theme=theme))
@@ -122,7 +122,7 @@ async def _run(
         except BaseExceptionGroup as group:
             raise _first_error(group) from None
         finally:
-            for text in bridge.unsent:
+            for text in bridge.status.unsent:
                 say_error(f"tui-agent: this message was not sent: {one_line(text, _MAX_UNSENT_WIDTH)}")
         if error is not None:
             raise error
@@ -145,13 +145,13 @@ def _build_app(
         glimpse: end of the resumed session for the first screen; None for a new session.
         sink: records events and input; None: nothing is recorded.
     """
-    bridge, note_input = AgentBridge.for_pending_agent(settings.permissions.mode), None
+    exchange = note_input = None
     if sink is not None:
-        from tui_agent.ui.bridge.exchange import RecordingExchange
-        from tui_agent.ui.bridge.input_events import input_recorder
+        from tui_agent.ui.replay.input_events import input_recorder
+        from tui_agent.ui.replay.recorded_exchange import RecordingExchange
 
-        bridge = AgentBridge.for_pending_agent(settings.permissions.mode, RecordingExchange(sink))
-        note_input = input_recorder(sink)
+        exchange, note_input = RecordingExchange(sink), input_recorder(sink)
+    bridge = AgentBridge(mode=settings.permissions.mode, exchange=exchange)
     terminal = TerminalEnvironment.of_environment(os.environ, reduced_motion=settings.ui.reduced_motion)
     app = TuiAgentApp(
         bridge,
@@ -197,7 +197,7 @@ async def _run_with_engine(
             return None
         engine = tasks.create_task(_serve_engine(app, bridge, options, sink, screen))
         await asyncio.wait((screen, engine), return_when=asyncio.FIRST_COMPLETED)
-        if bridge.agent_pending and options.resume is not None:
+        if bridge.status.pending and options.resume is not None:
             engine.cancel()  # A user who quits now does not wait until a long session is read.
         await asyncio.wait((engine,))
         return None if engine.cancelled() else engine.result()
@@ -216,7 +216,7 @@ async def _serve_engine(
         if not screen.done():
             await serve(options, bridge, app.show_theme, lambda: asyncio.wait((screen,)), sink)
     except TuiAgentError as error:
-        if sink is not None and bridge.agent_pending:
+        if sink is not None and bridge.status.pending:
             sink.forget()
         app.exit()
         return error

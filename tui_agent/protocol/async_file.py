@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import cache
 from io import BufferedReader
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -27,7 +28,7 @@ async def open_for_reading(path: str, opener: Opener) -> AsyncGenerator["AsyncBu
         Exception: anything that `opener` raises.
     """
     # In a thread: an import waits while another thread imports, and the event loop must not.
-    aiofiles = _loaded[0] if _loaded else await asyncio.to_thread(_load)
+    aiofiles = _load() if _load.cache_info().currsize else await asyncio.to_thread(_load)
     thread = _FileThread()
     try:
         yield await aiofiles.open(path, "rb", opener=opener, executor=thread)
@@ -41,14 +42,11 @@ async def open_for_reading(path: str, opener: Opener) -> AsyncGenerator["AsyncBu
         await asyncio.shield(asyncio.wrap_future(thread.close_file()))
 
 
-_loaded: list[Any] = []
-"""The module `aiofiles` once it is loaded, which takes 5 ms that the start of the program does not need."""
-
-
+@cache
 def _load() -> Any:
+    """Return the module `aiofiles`. Loading it takes 5 ms that the start of the program does not need."""
     import aiofiles
 
-    _loaded[:] = [aiofiles]
     return aiofiles
 
 

@@ -1,25 +1,23 @@
 """The edit tool: replace exact text in a file."""
 
-import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.tool import Accesses, JudgedTarget, PathSubject, Preview, Subject, ToolContext, ToolResult
+from tui_agent.protocol.tool import Accesses, PathSubject, Preview, Subject, ToolContext, ToolResult
 
 from .edit_match import replace_text
 from .file_change import (
     LoadedFile,
     PlannedChange,
     Target,
-    load_file,
     make_change,
     plan_change,
+    plan_file_change,
     refuse_changed,
-    target_of,
 )
 from .file_errors import missing_file_error
 from .typed_tool import Arguments, PathText, TypedTool
@@ -71,35 +69,22 @@ class EditTool(TypedTool[EditArguments]):
         return f"{args.path} (+{added} −{removed}{' everywhere' if args.replace_all else ''})"
 
     async def call_preview(self, args: EditArguments) -> Preview:
-        return (await self._plan(args, checked=False)).preview()
+        # Not checked, because the model may still read the file before the call runs.
+        plan = partial(self._plan, args, checked=False)
+        return (await plan_file_change(self._workspace, args.path, plan)).preview()
 
     async def run(self, args: EditArguments, context: ToolContext) -> ToolResult:
         async with self._workspace.alone_with(self._workspace.place(args.path, context.targets).path):
-            plan = await self._plan(args, context.targets)
+            plan_checked = partial(self._plan, args, checked=True)
+            plan = await plan_file_change(self._workspace, args.path, plan_checked, context.targets)
             return await make_change(self._workspace, plan, context)
 
-    async def _plan(
-        self, args: EditArguments, targets: Sequence[JudgedTarget] = (), *, checked: bool = True
-    ) -> PlannedChange:
-        """Return the change the call would make, without making it.
-
-        Args:
-            args: arguments of the call.
-            targets: files for which the call was judged.
-            checked: refuse a file that changed since it was read; off for a preview, as the model may still read the
-                file before the call runs.
+    def _plan(self, args: EditArguments, target: Target, before: LoadedFile | None, *, checked: bool) -> PlannedChange:
+        """Return the change of a loaded file.
 
         Raises:
-            ToolError: the call would fail.
+            ToolError: there is no such file, `checked` and it changed since it was read, or the text does not match.
         """
-        target = await asyncio.to_thread(target_of, self._workspace, args.path, targets)
-        before = await load_file(target.place, target.shown)
-        return await asyncio.to_thread(self._plan_from, args, target, before, checked=checked)
-
-    def _plan_from(
-        self, args: EditArguments, target: Target, before: LoadedFile | None, *, checked: bool
-    ) -> PlannedChange:
-        """Return the change of a loaded file. Blocks: comparing long texts takes seconds."""
         place, shown, notes = target
         if before is None:
             raise missing_file_error(place.path, shown)

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -83,6 +83,29 @@ class PlannedChange:
     def preview(self) -> Preview:
         """Return the change as the approval dialog shows it."""
         return Preview(kind="diff", text=self.diff.text, path=str(self.place.path), note="\n".join(self.notes))
+
+
+async def plan_file_change(
+    workspace: Workspace,
+    path: str,
+    plan: Callable[[Target, LoadedFile | None], PlannedChange],
+    targets: Sequence[JudgedTarget] = (),
+) -> PlannedChange:
+    """Return the change of the file that a call names, without making it.
+
+    Args:
+        workspace: the workspace of the call.
+        path: the path in its arguments.
+        plan: returns the change of the loaded file; None: of a new one. Called in a thread, because comparing long
+            texts takes seconds.
+        targets: files for which the call was judged.
+
+    Raises:
+        ToolError: the path names a directory, the file cannot be changed, or `plan` refuses it.
+    """
+    target = await asyncio.to_thread(target_of, workspace, path, targets)
+    before = await load_file(target.place, target.shown)
+    return await asyncio.to_thread(plan, target, before)
 
 
 def target_of(workspace: Workspace, path: str, targets: Sequence[JudgedTarget] = ()) -> Target:

@@ -1,23 +1,21 @@
 """The write tool: create a file or replace its whole content."""
 
-import asyncio
 import os
-from collections.abc import Sequence
+from functools import partial
 
 from pydantic import Field
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.tool import Accesses, JudgedTarget, PathSubject, Preview, Subject, ToolContext, ToolResult
+from tui_agent.protocol.tool import Accesses, PathSubject, Preview, Subject, ToolContext, ToolResult
 
 from .file_change import (
     LoadedFile,
     PlannedChange,
     Target,
-    load_file,
     make_change,
     plan_change,
+    plan_file_change,
     refuse_changed,
-    target_of,
     unchanged,
 )
 from .pinned_directory import ResolvedPath
@@ -61,37 +59,24 @@ class WriteTool(TypedTool[WriteArguments]):
         return f"{args.path} ({lines:,} {'line' if lines == 1 else 'lines'})"
 
     async def call_preview(self, args: WriteArguments) -> Preview:
-        return (await self._plan(args, checked=False)).preview()
+        # Not checked, because the model may still read the file before the call runs.
+        plan = partial(self._plan, args, checked=False)
+        return (await plan_file_change(self._workspace, args.path, plan)).preview()
 
     async def run(self, args: WriteArguments, context: ToolContext) -> ToolResult:
         async with self._workspace.alone_with(self._workspace.place(args.path, context.targets).path):
-            plan = await self._plan(args, context.targets)
+            plan_checked = partial(self._plan, args, checked=True)
+            plan = await plan_file_change(self._workspace, args.path, plan_checked, context.targets)
             if plan.changes_nothing:
                 return unchanged(plan)
             return await make_change(self._workspace, plan, context)
 
-    async def _plan(
-        self, args: WriteArguments, targets: Sequence[JudgedTarget] = (), *, checked: bool = True
-    ) -> PlannedChange:
-        """Return the change the call would make, without making it.
-
-        Args:
-            args: arguments of the call.
-            targets: files for which the call was judged.
-            checked: refuse a file that was not read or changed since; off for a preview, as the model may still read
-                the file before the call runs.
+    def _plan(self, args: WriteArguments, target: Target, before: LoadedFile | None, *, checked: bool) -> PlannedChange:
+        """Return the change of a loaded file, or of a new one.
 
         Raises:
-            ToolError: the call would fail.
+            ToolError: `checked`, and the file was never read or changed since.
         """
-        target = await asyncio.to_thread(target_of, self._workspace, args.path, targets)
-        before = await load_file(target.place, target.shown)
-        return await asyncio.to_thread(self._plan_from, args, target, before, checked=checked)
-
-    def _plan_from(
-        self, args: WriteArguments, target: Target, before: LoadedFile | None, *, checked: bool
-    ) -> PlannedChange:
-        """Return the change of a loaded file, or of a new one. Blocks: comparing long texts takes seconds."""
         place, shown, notes = target
         if before is None:
             return plan_change(place, shown, None, args.content, args.content.encode(), notes)

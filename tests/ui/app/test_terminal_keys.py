@@ -4,7 +4,7 @@ import pytest
 from textual._xterm_parser import XTermParser
 from textual.events import Key, Paste
 
-from tui_agent.ui.app.terminal_events import register_alt_enter, with_normalised_name
+from tui_agent.ui.app.terminal_driver import register_alt_enter, with_normalised_name
 
 
 def keys_of(sent: str) -> list[str]:

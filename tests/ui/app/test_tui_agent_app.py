@@ -146,7 +146,7 @@ async def test_a_resumed_session_shows_its_history_and_queued_messages() -> None
             ("steer", "also update the changelog"),
             ("follow_up", "then rest"),
         ]
-        assert not app.chat.bridge.running
+        assert not app.chat.bridge.status.running
 
         await pilot.press("up")
         assert app.chat.entry.composer.text == "keep the public signature"

@@ -8,7 +8,7 @@ from textual.events import Resize
 from textual.geometry import Size
 
 import tui_agent.ui
-from tui_agent.ui.app.terminal_events import with_current_size
+from tui_agent.ui.app.terminal_driver import with_current_size
 
 
 def test_a_late_resize_event_gets_the_current_size(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from textual.message import Message
 
-from tests.ui.still import FakeAgent
+from tests.ui.still import FakeAgent, bridge_to
 from tests.ui.story import working
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError, ProviderError
@@ -53,13 +53,13 @@ async def test_prompts_run_one_after_another() -> None:
     bridge = AgentBridge(agent, EventBus())
     bridge.submit("one")
     bridge.follow_up("two")
-    assert bridge.running
+    assert bridge.status.running
 
     async with serving(bridge):
         await turns()
 
     assert agent.asked == [("run", "one"), ("run", "two")]
-    assert not bridge.running
+    assert not bridge.status.running
 
 
 def test_messages_to_a_running_agent_are_queued() -> None:
@@ -149,7 +149,7 @@ async def test_send_now_without_a_run_and_messages_does_nothing() -> None:
 
     bridge.send_now()
 
-    assert not bridge.running
+    assert not bridge.status.running
 
 
 def test_a_queued_message_is_recalled_with_its_text() -> None:
@@ -170,7 +170,7 @@ def test_a_message_of_a_resumed_session_is_queued_without_a_run(kind: str) -> No
     bridge.requeue("steer" if kind == "steer" else "follow_up", "later")
 
     assert [message.kind for message in agent.waiting_messages] == [kind]
-    assert not bridge.running
+    assert not bridge.status.running
 
 
 def test_interrupts_and_answers_reach_the_agent() -> None:
@@ -191,7 +191,7 @@ def test_the_mode_cycle_leaves_out_dangerous_modes() -> None:
     modes: list[PermissionMode] = []
     for _ in range(4):
         bridge.cycle_mode()
-        modes.append(bridge.mode)
+        modes.append(bridge.status.mode)
 
     assert modes == ["ask", "accept_edits", "plan", "ask"]
 
@@ -233,7 +233,7 @@ async def test_the_past_comes_before_the_present() -> None:
             message.applied.set()
 
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(AgentBridge(FakeAgent(), bus, working().envelopes).relay(take))
+        task = group.create_task(bridge_to(FakeAgent(), bus, working().envelopes).relay(take))
         await turns()
         task.cancel()
 
@@ -269,13 +269,13 @@ async def test_while_a_batch_is_not_shown_the_next_ones_are_merged() -> None:
 
 
 async def test_commands_to_a_pending_agent_are_deferred_or_refused() -> None:
-    bridge, agent, bus = AgentBridge.for_pending_agent(PermissionMode.ASK), FakeAgent(), EventBus()
+    bridge, agent, bus = AgentBridge(mode=PermissionMode.ASK), FakeAgent(), EventBus()
 
-    assert bridge.agent_pending
+    assert bridge.status.pending
     assert bridge.run_shell("ls", "!ls", shared=True)
     bridge.rename("a  title")
     bridge.cycle_mode()
-    assert bridge.mode is PermissionMode.ACCEPT_EDITS
+    assert bridge.status.mode is PermissionMode.ACCEPT_EDITS
     assert "still being read" in bridge.undo_compaction()
     assert bridge.context_breakdown() is None
     assert bridge.recall_message(agent.steer("waits").id) is None
@@ -290,7 +290,7 @@ async def test_commands_to_a_pending_agent_are_deferred_or_refused() -> None:
             assert [envelope.type for envelope in heard.drain()] == ["session.renamed"]
         task.cancel()
 
-    assert not bridge.agent_pending
+    assert not bridge.status.pending
     assert agent.asked == [
         ("mode", PermissionMode.ACCEPT_EDITS, "user"),
         ("command", "bash", {"command": "ls"}, "!ls", True),
@@ -300,11 +300,11 @@ async def test_commands_to_a_pending_agent_are_deferred_or_refused() -> None:
 
 
 async def test_messages_behind_a_prompt_to_a_pending_agent_are_queued_as_behind_a_run() -> None:
-    bridge, agent = AgentBridge.for_pending_agent(PermissionMode.ASK), FakeAgent()
+    bridge, agent = AgentBridge(mode=PermissionMode.ASK), FakeAgent()
     bridge.submit("first")
     bridge.submit("and this")
     bridge.follow_up("then that")
-    assert bridge.unsent == ("first", "and this", "then that")
+    assert bridge.status.unsent == ("first", "and this", "then that")
 
     async with serving(bridge):
         bridge.open(agent, EventBus())
@@ -315,7 +315,7 @@ async def test_messages_behind_a_prompt_to_a_pending_agent_are_queued_as_behind_
         await turns()
 
     assert agent.asked == [("run", "first")]
-    assert bridge.unsent == ()
+    assert bridge.status.unsent == ()
 
 
 # --- commands of the user ---------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ class LiveThemes:
         await watch_files(self._catalogue.watched, self._read, self._report_polling)
 
     async def _read(self) -> None:
-        self._apply(await self._catalogue.read_all())
+        await self.read_now()
         first, self._unchecked_first = self._unchecked_first, None
         if first is not None and self._catalogue.find(first) is None:
             self._warn_unknown(first)

@@ -1,10 +1,13 @@
-"""An app that shows one dialog before the agent starts."""
+"""Apps that show one dialog before the agent starts."""
 
+import time
+from collections.abc import Callable
 from typing import ClassVar, TypeVar
 
 from textual.binding import BindingType
 
 from tui_agent.ui.base.commands import COMMANDS, bindings_for
+from tui_agent.ui.dialogs.trust_screen import TrustChoice, TrustPrompt, TrustScreen
 
 from .base_app import BaseApp
 from .themes import DEFAULT_THEME, ThemeCatalogue, shipped_themes
@@ -28,3 +31,17 @@ class QuestionApp(BaseApp[Result]):
         if chosen is not None:
             self.register_theme(chosen)
             self.theme = chosen.name
+
+
+class TrustQuestion(QuestionApp[TrustChoice | None]):
+    """The question whether the user trusts a folder. Returns the answer, or None if the user quits."""
+
+    def __init__(
+        self, prompt: TrustPrompt, *, theme: str = DEFAULT_THEME, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        super().__init__(theme)
+        self._question = TrustScreen(prompt, clock=clock)
+
+    def on_mount(self) -> None:
+        """Show the question; the answer ends the app."""
+        self.push_screen(self._question, self.exit)

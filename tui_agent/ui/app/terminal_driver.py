@@ -1,4 +1,4 @@
-"""Terminal driver: Textual's, with corrections for suspending and for pastes.
+"""Terminal driver: Textual's, with corrections for suspending, pastes, names of keys, and sizes of the window.
 
 Textual restarts on every `SIGCONT`, even if it was never suspended: it would then take its own settings for those that
 the terminal had before, and never restore the user's. If a suspended program is resumed only to exit, Textual would
@@ -11,17 +11,21 @@ cuts pastes out before the parser sees them.
 import os
 import re
 import selectors
+import shutil
 import time
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual._parser import ParseError
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
-from textual.events import Paste
+from textual.events import Key, Paste, Resize
+from textual.geometry import Size
 
 PASTE_BEGINS = "\x1b[200~"
 PASTE_ENDS = "\x1b[201~"
@@ -209,3 +213,50 @@ def _end_of_paste(text: str) -> int | None:
 def _begun_bracket(text: str, bracket: str) -> str:
     """Return the beginning of a bracket with which a text ends."""
     return next((text[-size:] for size in range(len(bracket) - 1, 0, -1) if text.endswith(bracket[:size])), "")
+
+
+# --- keys and window sizes --------------------------------------------------------------------------------------------
+
+_ALT_ENTER_MARK = "\uf00d"
+"""Placeholder for ESC CR between the parser, whose table takes single characters only, and `with_normalised_name`."""
+
+_CONTROL_NAMES = {"\r": "enter", "\t": "tab", "\x1b": "escape", "\x7f": "backspace"}
+_WHOLE_NAMES = {_ALT_ENTER_MARK: "alt+enter", "\r": "alt+enter"}
+"""A bare control character is a key whose Alt the parser dropped: unmodified keys are never reported that way."""
+
+
+def register_alt_enter() -> None:
+    """Make the parser distinguish ESC CR from CR. Call this once, before the terminal is read.
+
+    Without the kitty protocol Alt+Enter arrives as ESC CR, which Textual reads as a plain Enter: a follow-up would be
+    sent as steering (https://github.com/Textualize/textual/issues/6378).
+    """
+    cast("dict[str, object]", ANSI_SEQUENCES_KEYS)["\x1b\r"] = _ALT_ENTER_MARK
+
+
+def with_normalised_name(event: Key) -> Key:
+    """Return the key press under the name that bindings use: `shift+\\r` becomes `shift+enter`.
+
+    With xterm's modifyOtherKeys, and in tmux with extended-keys, Alt+Enter arrives as `CSI 27;3;13~`, which Textual
+    names by its control character and without the modifier.
+    """
+    name = _WHOLE_NAMES.get(event.key)
+    if name is None:
+        modifiers, plus, last = event.key.rpartition("+")
+        if last not in _CONTROL_NAMES or not plus:
+            return event
+        name = f"{modifiers}+{_CONTROL_NAMES[last]}"
+    return Key(name, None)
+
+
+def with_current_size(event: Resize) -> Resize:
+    """Return the event with the current size, unless the terminal itself sent it, which it does in order.
+
+    Textual reads the size inside a signal handler. When it changes several times in quick succession, the handlers
+    interrupt each other, the innermost reports the newest size first, and the app would keep the oldest.
+    """
+    if event.pixel_size is not None:
+        return event
+    # As in Textual, a fixed size in the environment takes precedence.
+    size = Size(*shutil.get_terminal_size((event.size.width, event.size.height)))
+    return Resize(size, size)

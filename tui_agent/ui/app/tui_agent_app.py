@@ -27,7 +27,7 @@ from tui_agent.ui.transcript.conversation import Conversation
 
 from .base_app import BaseApp
 from .live_themes import LiveThemes
-from .terminal_events import register_alt_enter, with_current_size, with_normalised_name
+from .terminal_driver import register_alt_enter, with_current_size, with_normalised_name
 from .themes import DEFAULT_THEME, ThemeCatalogue, shipped_themes
 
 OpenPlayer: TypeAlias = Callable[[str], Awaitable[Screen[None]]]

@@ -5,7 +5,6 @@ In a small window empty rows go first, so that everything to be read fits on one
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 from textual import on
 from textual.app import ComposeResult
@@ -13,16 +12,16 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import TextArea
 
-from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest
+from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys
-from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.input_fields import InputEditor, LineInput
 from tui_agent.ui.text.rows_view import RowsView
-from tui_agent.ui.text.sanitiser import one_line, visible
+from tui_agent.ui.text.sanitiser import visible
 from tui_agent.ui.text.styled_lines import NARROWEST, Line, Run, clipped, wrapped
 
-from .approval_rows import TITLE_NAME, ApprovalRows
+from .approval_answers import MAX_ANSWER_ROWS, AnswerStep, answer_choices, answer_rows, offered_answers
+from .approval_rows import ApprovalRows, request_title, unread_row
 from .rule_offer import RuleOffer
 
 WIDE = 110
@@ -33,30 +32,8 @@ ROOMY = 14
 """Rows from which the dialog has a frame."""
 TALL = 24
 """Rows from which the dialog leaves the title bar free."""
-MAX_KEY_ROWS = 2
-"""Rows for the answers; if they need more, only their keys are shown."""
 MIN_EDITOR = 8
 """Rows of the input editor."""
-
-AnswerStep = Literal["asking", "confirming", "explaining", "editing"]
-"""The dialog's content: the request, the rule to store, a line for the reason, or the input editor."""
-
-_ANSWERS = (
-    "approve_once",
-    "approve_session",
-    "approve_always",
-    "edit_input",
-    "deny",
-    "deny_with_reason",
-    "skip",
-    "list_all",
-    "not_now",
-    "why",
-)
-_AGENTS = {"main": "The agent wants", DECIDED_BY_USER: "You want"}
-"""Titles by agent; any other agent is a sub-agent."""
-_TIED = "\u00a0"
-"""Replaces a blank at which a row must not break."""
 
 
 class ApprovalDialog(Vertical):
@@ -100,12 +77,7 @@ class ApprovalDialog(Vertical):
 
     def compose(self) -> ComposeResult:
         """Yield the parts from the top."""
-        tool, agent = (
-            one_line(visible(self.request.tool), TITLE_NAME),
-            one_line(visible(self.request.agent), TITLE_NAME),
-        )
-        who = _AGENTS.get(self.request.agent) or f"Sub-agent {agent} wants"
-        self.border_title = Content(f" ▲ {who} to run {tool} ")
+        self.border_title = Content(f" ▲ {request_title(self.request)} ")
         self._show_position()
         for view in (self._head, self.body, self._rule, self._state, self._keys):
             view.can_focus = False
@@ -120,19 +92,7 @@ class ApprovalDialog(Vertical):
     @property
     def offered(self) -> tuple[str, ...]:
         """The actions that answer this request, in the order of the table of commands."""
-        options = self.request.options
-        approves, denies = "approve" in options, "deny" in options
-        offered = {
-            "approve_once": approves,
-            "approve_session": approves and bool(self.offer),
-            "approve_always": approves and bool(self.offer) and bool(self.offer.scopes),
-            "edit_input": approves,
-            "deny": denies,
-            "deny_with_reason": denies,
-            "skip": "skip" in options,
-            "list_all": self.total > 1,
-        }
-        return tuple(action for action in _ANSWERS if offered.get(action, True))
+        return offered_answers(self.request, self.offer, self.total)
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
@@ -190,10 +150,6 @@ class ApprovalDialog(Vertical):
         """Ignore answers until what is shown now has been drawn and a quiet moment has passed."""
         self.guard.withdrawn()
         self.call_after_refresh(self.guard.drawn)
-
-    def show_keys(self) -> None:
-        """Redraw the answers: dim while they do not count."""
-        self._keys.show_now()
 
     def was_read(self) -> bool:
         """Return True if everything was in sight; otherwise remind the user."""
@@ -314,9 +270,8 @@ class ApprovalDialog(Vertical):
             return [*gap, *text]
         left = self.paged.rows_below
         if self.step in ("asking", "confirming") and not self._fits and not self.paged.read_to_end and left:
-            how = f"{command('approval.page_down').keys[-1]} reads on; yes counts once you saw the end"
             style = "warning strong" if self._reminded else "warning"
-            return [*gap, Line(clipped([(f"▼ {count_text(left, 'more row')} · {how}", style)], width))]
+            return [*gap, unread_row(left, command("approval.page_down").keys[-1], width, style)]
         if gap and self.guard.too_early:
             return [Line((("That key came too early to count.", "warning"),))]
         return gap
@@ -333,46 +288,11 @@ class ApprovalDialog(Vertical):
         return []
 
     def _key_rows(self, width: int) -> Sequence[Line]:
-        """Return the answers, dim while they do not count; without words if these need too many rows."""
-        most = MAX_KEY_ROWS if self._is_roomy else 1
-        rows = wrapped(self._key_runs(words=True), width)
-        if len(rows) > most:
-            rows = wrapped(self._key_runs(words=False), width)[:most]
-        return [Line(tuple((text.replace(_TIED, " "), style) for text, style in row.runs)) for row in rows]
-
-    def _key_runs(self, *, words: bool) -> list[Run]:
+        """Return the answers, dim while they do not count."""
         counts = self.guard.armed or self.step in ("explaining", "editing")
-        runs: list[Run] = []
-        for key, text in self._choices():
-            runs.append((key, "key" if counts else "muted"))
-            if words:
-                runs.append((f" {text}".replace(" ", _TIED), "" if counts else "muted"))
-            runs.append(("   " if words else " ", ""))
-        return runs
-
-    def _choices(self) -> list[tuple[str, str]]:
-        """Return key and text of each answer at this step."""
-        back = (command("approval.not_now").key_text, "back")
-        if self.step == "explaining":
-            return [("enter", "no, for this reason"), back]
-        if self.step == "editing":
-            return [_choice("run_edited"), back]
-        if self.step == "confirming" and not self.offer.lasting:
-            return [_choice("approve_session", "yes, with this rule"), back]
-        if self.step == "confirming":
-            keys = {
-                "project": _choice("approve_always", "yes, in this project"),
-                "user": _choice("for_user", "yes, in every project"),
-            }
-            return [*(keys[scope] for scope in self.offer.scopes), back]
-        texts = {"list_all": f"all {self.total}"}
-        return [_choice(action, texts.get(action, "")) for action in self.offered]
+        choices = answer_choices(self.step, self.offer, self.offered, self.total)
+        return answer_rows(choices, width, MAX_ANSWER_ROWS if self._is_roomy else 1, counts=counts)
 
     @property
     def _position_text(self) -> str:
         return f"{self._position} of {self.total}" if self.total > 1 else ""
-
-
-def _choice(action: str, text: str = "") -> tuple[str, str]:
-    entry = command(f"approval.{action}")
-    return entry.key_text, text or entry.text

@@ -11,20 +11,18 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.events import Key, Paste
 from textual.screen import ModalScreen
 
 from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.dialogs.answer_keys import AnswerKeys, key_runs
+from tui_agent.ui.dialogs.answer_keys import AnswerKeys, GuardedAnswers, key_runs
 from tui_agent.ui.text.amounts import count_text
-from tui_agent.ui.text.paging import Paging
-from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import Line, Run, clipped, wrapped
 
-from .approval_rows import TITLE_NAME, ApprovalRows
+from .approval_rows import TITLE_NAME, ApprovalRows, unread_row
 
 Answer: TypeAlias = tuple[Literal["approve", "deny"], tuple[str, ...]]
 """Answer, and ids of the requests it applies to."""
@@ -32,7 +30,7 @@ Answer: TypeAlias = tuple[Literal["approve", "deny"], tuple[str, ...]]
 _MARGIN = 4
 
 
-class ApprovalListScreen(Paging, ModalScreen[Answer | None]):
+class ApprovalListScreen(GuardedAnswers, Paging, ModalScreen[Answer | None]):
     """The page. Returns the answer, or None if the user goes back."""
 
     app = getters.app(any_app)
@@ -50,7 +48,8 @@ class ApprovalListScreen(Paging, ModalScreen[Answer | None]):
         self._body = RowsView(self._body_rows, id="questions-body")
         self._state = RowsView(self._state_rows, id="questions-state")
         self._keys = AnswerKeys(self._key_rows, clock, id="questions-keys")
-        self._guard = self._keys.guard
+        self.guard = self._keys.guard
+        """Decides whether an answer counts."""
 
     def compose(self) -> ComposeResult:
         """Yield the requests, the selection and the answers."""
@@ -59,20 +58,6 @@ class ApprovalListScreen(Paging, ModalScreen[Answer | None]):
             for view in (self._body, self._state, self._keys):
                 view.can_focus = False
                 yield view
-
-    def on_mount(self) -> None:
-        """Let answers count a moment after everything was drawn."""
-        self.call_after_refresh(self._guard.drawn)
-
-    def on_key(self, event: Key) -> None:
-        """Restart the quiet moment after a key that means nothing here: the user is typing something else."""
-        if event.key not in self.active_bindings:
-            self._guard.disturbed()
-
-    def on_paste(self, event: Paste) -> None:
-        """Ignore a paste, which never answers."""
-        event.stop()
-        self._guard.disturbed()
 
     @property
     def paged(self) -> RowsView:
@@ -93,7 +78,7 @@ class ApprovalListScreen(Paging, ModalScreen[Answer | None]):
         self._selected &= {request.request_id for request in left}
         self._cursor = min(self._cursor, max(0, len(left) - 1))
         if left:
-            self._guard.disturbed()
+            self.guard.disturbed()
             self._show()
         else:
             self.dismiss(None)
@@ -102,12 +87,12 @@ class ApprovalListScreen(Paging, ModalScreen[Answer | None]):
 
     def action_approve(self) -> None:
         """Allow the selected calls once everything was read, except those whose input is too long for this page."""
-        if self._guard.accepts() and self._approvable and self._body.read_to_end:
+        if self.guard.accepts() and self._approvable and self._body.read_to_end:
             self.dismiss(("approve", self._approvable))
 
     def action_deny(self) -> None:
         """Deny the selected calls."""
-        if self._guard.accepts() and self._selected:
+        if self.guard.accepts() and self._selected:
             self.dismiss(("deny", self._chosen))
 
     def action_select(self) -> None:
@@ -193,13 +178,12 @@ class ApprovalListScreen(Paging, ModalScreen[Answer | None]):
     def _state_rows(self, width: int) -> Sequence[Line]:
         left = self._body.rows_below
         if left and not self._body.read_to_end:
-            how = f"{command('questions.page_down').key_text} reads on; yes counts once you saw the end"
-            return [Line(clipped([(f"▼ {count_text(left, 'more row')} · {how}", "warning")], width))]
+            return [unread_row(left, command("questions.page_down").key_text, width)]
         return [Line(clipped([(f"{len(self._selected)} selected", "muted")], width))]
 
     def _key_rows(self, width: int) -> Sequence[Line]:
-        approves = self._guard.armed and bool(self._approvable) and self._body.read_to_end
-        denies = self._guard.armed and bool(self._chosen)
+        approves = self.guard.armed and bool(self._approvable) and self._body.read_to_end
+        denies = self.guard.armed and bool(self._chosen)
         answers: list[tuple[str, str, bool]] = []
         for name in ("select", "select_all", "approve", "deny", "close"):
             entry = command(f"questions.{name}")

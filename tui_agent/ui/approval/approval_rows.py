@@ -10,7 +10,7 @@ from itertools import takewhile
 from typing import TypeAlias
 
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
-from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.argument_rows import (
@@ -24,7 +24,7 @@ from tui_agent.ui.text.argument_rows import (
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import DiffLine, diff_counts, is_cut, read_diff
 from tui_agent.ui.text.sanitiser import one_line, visible
-from tui_agent.ui.text.styled_lines import Line, Run, prefixed_lines, width_of_runs, wrapped
+from tui_agent.ui.text.styled_lines import Line, Run, clipped, prefixed_lines, width_of_runs, wrapped
 
 _Argument: TypeAlias = tuple[str, str | None]
 _TOUCHES = "touches"
@@ -34,6 +34,21 @@ LONG = 10_000
 """Characters of a request above which a thread lays it out."""
 LEAST_OF_A_VALUE = 8
 """Characters that each argument, or value in one, counts at least."""
+
+_AGENTS = {"main": "The agent wants", DECIDED_BY_USER: "You want"}
+"""Beginnings of titles by agent; any other agent is a sub-agent."""
+
+
+def request_title(request: ApprovalRequest) -> str:
+    """Return who wants to run which tool, with long names truncated."""
+    tool, agent = (one_line(visible(name), TITLE_NAME) for name in (request.tool, request.agent))
+    return f"{_AGENTS.get(request.agent) or f'Sub-agent {agent} wants'} to run {tool}"
+
+
+def unread_row(left: int, key: str, width: int, style: str = "warning") -> Line:
+    """Return the row that says how many rows are left to read, and with which key."""
+    text = f"▼ {count_text(left, 'more row')} · {key} reads on; yes counts once you saw the end"
+    return Line(clipped([(text, style)], width))
 
 
 class ApprovalRows:

@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.events import Key, Paste, Resize
+from textual.events import Resize
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
@@ -23,9 +23,9 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, Gr
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.base.initial_breakpoints import apply_initial_breakpoints
-from tui_agent.ui.bridge.services import GrantFacts, NoGrantFacts
-from tui_agent.ui.text.paging import Paging
-from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.bridge.services import GrantFacts
+from tui_agent.ui.dialogs.answer_keys import GuardedAnswers
+from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import visible
 
 from .approval_dialog import ROOMY, TALL, WIDE, ApprovalDialog
@@ -42,7 +42,7 @@ _STEP_KEYS = {
 _READING = ("line_up", "line_down", "page_up", "page_down", "scroll_top", "scroll_end")
 
 
-class ApprovalScreen(Paging, ModalScreen[ApprovalDecision | ListRequested | None]):
+class ApprovalScreen(GuardedAnswers, Paging, ModalScreen[ApprovalDecision | ListRequested | None]):
     """One request. Returns the decision, None for "not now", or `"list"` for the list of all requests."""
 
     app = getters.app(any_app)
@@ -58,7 +58,7 @@ class ApprovalScreen(Paging, ModalScreen[ApprovalDecision | ListRequested | None
         position: int = 1,
         total: int = 1,
         *,
-        facts: GrantFacts | None = None,
+        facts: GrantFacts,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Create the screen.
@@ -67,15 +67,16 @@ class ApprovalScreen(Paging, ModalScreen[ApprovalDecision | ListRequested | None
             request: the request to answer.
             position: its number among all requests, from 1.
             total: number of all requests.
-            facts: where rules can be stored; None: for the session only.
+            facts: facts about the rules that an answer may store.
             clock: monotonic seconds.
         """
         super().__init__()
         self._request = request
-        self._offer = RuleOffer(request, facts or NoGrantFacts())
+        self._offer = RuleOffer(request, facts)
         self.dialog = ApprovalDialog(request, self._offer, clock, position, total)
         """The widget that shows the request."""
-        self._guard = self.dialog.guard
+        self.guard = self.dialog.guard
+        """Decides whether an answer counts."""
 
     @cached_property
     def _edit(self) -> "InputEdit":
@@ -86,23 +87,9 @@ class ApprovalScreen(Paging, ModalScreen[ApprovalDecision | ListRequested | None
         apply_initial_breakpoints(self, self.app.size)
         yield self.dialog
 
-    def on_mount(self) -> None:
-        """Let answers count a moment after everything was drawn."""
-        self.call_after_refresh(self._guard.drawn)
-
     def on_resize(self, event: Resize) -> None:
         """Fit the dialog to the window."""
         self.dialog.lay_out()
-
-    def on_key(self, event: Key) -> None:
-        """Restart the quiet moment after a key that means nothing here: the user is typing something else."""
-        if event.key not in self.active_bindings:
-            self._guard.disturbed()
-
-    def on_paste(self, event: Paste) -> None:
-        """Ignore a paste, which never answers."""
-        event.stop()
-        self._guard.disturbed()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Enable the offered answers; while something is typed or confirmed, only what ends that."""
@@ -119,7 +106,7 @@ class ApprovalScreen(Paging, ModalScreen[ApprovalDecision | ListRequested | None
     @property
     def was_drawn(self) -> bool:
         """True if the request is on the screen, so that the quiet moment before answers has begun."""
-        return self._guard.was_drawn
+        return self.guard.was_drawn
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
@@ -172,12 +159,12 @@ class ApprovalScreen(Paging, ModalScreen[ApprovalDecision | ListRequested | None
 
     def action_deny(self) -> None:
         """Deny the call."""
-        if self._guard.accepts():
+        if self.guard.accepts():
             self.dismiss(ApprovalDecision(decision="deny"))
 
     def action_deny_with_reason(self) -> None:
         """Ask for the reason, which the agent reads."""
-        if self._guard.accepts():
+        if self.guard.accepts():
             self.dialog.go_to("explaining")
 
     @on(Input.Submitted)
@@ -186,12 +173,12 @@ class ApprovalScreen(Paging, ModalScreen[ApprovalDecision | ListRequested | None
 
     def action_skip(self) -> None:
         """Skip the call."""
-        if self._guard.accepts():
+        if self.guard.accepts():
             self.dismiss(ApprovalDecision(decision="skip"))
 
     def action_list_all(self) -> None:
         """Show every waiting request."""
-        if self._guard.accepts():
+        if self.guard.accepts():
             self.dismiss("list")
 
     def action_not_now(self) -> None:
@@ -207,7 +194,7 @@ class ApprovalScreen(Paging, ModalScreen[ApprovalDecision | ListRequested | None
         self.dialog.toggle_trace()
 
     def _may_approve(self) -> bool:
-        return self._guard.accepts() and self.dialog.was_read()
+        return self.guard.accepts() and self.dialog.was_read()
 
     def _confirm(self, *, lasting: bool) -> None:
         """Show the rule."""

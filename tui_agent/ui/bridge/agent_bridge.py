@@ -20,7 +20,7 @@ from tui_agent.protocol.messages import UserKind
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 
 from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished
-from .exchange import Exchange, query
+from .exchange import Exchange, Query
 from .services import GrantFacts, GrantQueries, LeftoverCommands, RewindQueries, RewindService
 from .superseded_events import drop_superseded
 
@@ -48,28 +48,24 @@ class AgentBridge:
 
     def __init__(
         self,
-        agent: "AgentLoop | None",
-        bus: EventBus,
-        past: Iterable[Envelope] = (),
+        agent: "AgentLoop | None" = None,
+        bus: EventBus | None = None,
         *,
         mode: PermissionMode = PermissionMode.ASK,
-        rewinding: RewindService | None = None,
         exchange: Exchange | None = None,
     ) -> None:
-        """Connect the screen to an agent.
+        """Create a bridge. Until `open`, it queues what the user types.
 
         Args:
-            agent: the agent; None: see `for_pending_agent`.
-            bus: its bus.
-            past: events of a resumed session, shown first.
-            mode: the permission mode while there is no agent.
-            rewinding: plans and carries out rewinds; None: the session is not stored.
+            agent: the agent to open it to at once; None: the agent does not exist yet, or this is a replay.
+            bus: the agent's bus.
+            mode: the permission mode that the screen shows until `open`.
             exchange: passes queries on; None: straight to the agent.
         """
         self.exchange = exchange or Exchange()
         """Answers, records or replays queries."""
         self._agent: AgentLoop | None = None
-        self._bus = bus
+        self._bus = bus if bus is not None else EventBus()
         self._past: list[Envelope] = []
         self._mode = mode
         self._restored: tuple[str, ...] = ()
@@ -77,8 +73,8 @@ class AgentBridge:
         self._leftovers: LeftoverCommands | None = None
         self.grants: GrantFacts = GrantQueries(self.exchange)
         """Facts about rules that an approval would store."""
-        self._work: deque[Work] = deque()
-        self._unsent: deque[str] = deque()
+        self._work: deque[tuple[str | None, Work]] = deque()
+        """Work to do one after another; with the text of the user that waits for it, if any."""
         self._queued_while_pending: list[tuple[UserKind, str]] = []
         self._deferred: list[Callable[[], object]] = []
         self._arrived = asyncio.Event()
@@ -86,22 +82,12 @@ class AgentBridge:
         self._send_when_over = False
         self._compaction: asyncio.Task[object] | None = None
         self._post: Post | None = None
-        self.status = self._current_status()
+        self.status = self.exchange.initial_status or self._current_status()
         """The status as published last."""
-        if agent is not None:
-            self.open(agent, bus, past, rewinding=rewinding)
+        if agent is None:
+            self.exchange.note_status(self.status)
         else:
-            self.status = self.exchange.first_status(self.status)
-
-    @classmethod
-    def for_pending_agent(cls, mode: PermissionMode, exchange: Exchange | None = None) -> "AgentBridge":
-        """Return a bridge to an agent that does not exist yet. It queues what the user types until `open`.
-
-        Args:
-            mode: the permission mode that the agent will start in.
-            exchange: passes queries on; a replay's answers them, and the bridge is never opened.
-        """
-        return cls(None, EventBus(), mode=mode, exchange=exchange)
+            self.open(agent, self._bus)
 
     def open(
         self,
@@ -141,26 +127,6 @@ class AgentBridge:
 
     # --- status -------------------------------------------------------------------------------------------------------
 
-    @property
-    def agent_pending(self) -> bool:
-        """True until the agent is there."""
-        return self.status.pending
-
-    @property
-    def running(self) -> bool:
-        """True while a run, a command or a compaction runs or is about to."""
-        return self.status.running
-
-    @property
-    def unsent(self) -> tuple[str, ...]:
-        """Prompts and commands that have not started, in order."""
-        return self.status.unsent
-
-    @property
-    def mode(self) -> PermissionMode:
-        """The permission mode."""
-        return self.status.mode
-
     def show_status(self, status: AgentStatus) -> None:
         """Publish a status if it differs from the last one. A replay does so with each recorded status."""
         if status != self.status:
@@ -186,6 +152,10 @@ class AgentBridge:
         )
 
     @property
+    def _unsent(self) -> tuple[str, ...]:
+        return tuple(text for text, _ in self._work if text is not None)
+
+    @property
     def _agent_runs(self) -> bool:
         return self._agent is not None and self._agent.running
 
@@ -209,7 +179,7 @@ class AgentBridge:
             queue = self._agent.follow_up if kind == "follow_up" else self._agent.steer
             queue(text)
 
-    @query("run_shell", lambda: True, about=("said",))
+    @Query("run_shell", True, about=("said",))
     def run_shell(self, command: str, said: str, *, shared: bool) -> bool:
         """Run a shell command of the user. False, and nothing happens, while the agent works.
 
@@ -220,37 +190,35 @@ class AgentBridge:
         """
         if self._is_busy:
             return False
-        self._unsent.append(said)
-        self._enqueue(partial(self._run_command, command, said, shared=shared))
+        self._enqueue(partial(self._run_command, command, said, shared=shared), said)
         return True
 
-    @query("steer_child", lambda: True, about=("name",))
+    @Query("steer_child", True, about=("name",))
     def steer_child(self, name: str, text: str) -> bool:
         """Steer the sub-agent of that name. False if no such sub-agent is running."""
         return self._agent is not None and self._agent.steer_child(name, text) is not None
 
-    @query("cancel_call", lambda: True, about=("call_id",))
+    @Query("cancel_call", True, about=("call_id",))
     def cancel_call(self, call_id: str, reason: str) -> bool:
         """Cancel one call; the run continues, and the model reads the reason. False if the call has ended."""
         return self._agent is not None and self._agent.cancel_call(call_id, reason)
 
-    @query("take_back", lambda: None, about=("message_id",))
+    @Query("take_back", None, about=("message_id",))
     def recall_message(self, message_id: str) -> str | None:
         """Remove a message from the queue and return its text; None if it was delivered already."""
         message = self._agent.drop_message(message_id) if self._agent is not None else None
         return message.text if message is not None else None
 
-    @query("take_all_back", str)
+    @Query("take_all_back", "")
     def recall_all_messages(self) -> str:
         """Remove everything that is queued for a pending agent, and return its text."""
         texts = "\n\n".join(self._current_status().unsent)
-        self._unsent.clear()
         self._queued_while_pending.clear()
         self._work.clear()
         self._publish_status()
         return texts
 
-    @query("compact", lambda: True)
+    @Query("compact", True)
     def compact(self, focus: str) -> bool:
         """Compact the conversation with a summary by the model. False, and nothing happens, while the agent works.
 
@@ -262,7 +230,7 @@ class AgentBridge:
         self._enqueue(partial(self._compact, focus))
         return True
 
-    @query("undo_compaction", str)
+    @Query("undo_compaction", "")
     def undo_compaction(self) -> str:
         """Undo the last compaction. Return the reason if that is impossible, else an empty text."""
         if self._agent is None:
@@ -273,7 +241,7 @@ class AgentBridge:
             return str(error)
         return ""
 
-    @query("context", lambda: None, lasting=True)
+    @Query("context", None, lasting=True)
     def context_breakdown(self) -> "ContextBreakdown | None":
         """Return the parts that fill the model's context window; None while the agent is pending."""
         return self._agent.context_breakdown() if self._agent is not None else None
@@ -317,7 +285,7 @@ class AgentBridge:
 
     # --- permissions --------------------------------------------------------------------------------------------------
 
-    @query("decide", lambda: True, about=("request_id",))
+    @Query("decide", True, about=("request_id",))
     def decide(self, request_id: str, decision: ApprovalDecision) -> bool:
         """Answer an approval request. False if it is no longer open."""
         return self._agent is not None and self._agent.resolve_approval(request_id, decision)
@@ -366,14 +334,14 @@ class AgentBridge:
         """
         await self._opened.wait()
         if self._agent is not None and self._agent.pending_calls:
-            self._work.appendleft(partial(self._run, None))
+            self._work.appendleft((None, partial(self._run, None)))
         while True:
             while not self._work:
                 self._arrived.clear()
                 await self._arrived.wait()
             # A task of its own: a run that is cancelled must not end the service.
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._run_work(self._work.popleft()))
+                group.create_task(self._run_work(self._work.popleft()[1]))
             if self._send_when_over:
                 self._send_when_over = False
                 self._run_queued()
@@ -442,12 +410,11 @@ class AgentBridge:
             # Behind the first prompt it becomes what it would be while that one ran.
             self._queued_while_pending.append((kind, text))
         else:
-            self._unsent.append(text)
-            self._enqueue(partial(self._run, text))
+            self._enqueue(partial(self._run, text), text)
         self._publish_status()
 
-    def _enqueue(self, work: Work) -> None:
-        self._work.append(work)
+    def _enqueue(self, work: Work, text: str | None = None) -> None:
+        self._work.append((text, work))
         self._arrived.set()
         self._publish_status()
 
@@ -458,8 +425,6 @@ class AgentBridge:
             self._bus.publish(Failed(code="run_failed", text=str(error)))
 
     async def _run(self, prompt: str | None) -> None:
-        if prompt is not None:
-            self._unsent.popleft()
         if self._agent is None:
             return
         try:
@@ -469,7 +434,6 @@ class AgentBridge:
                 self._agent.steer(prompt)
 
     async def _run_command(self, command: str, said: str, *, shared: bool) -> None:
-        self._unsent.popleft()
         # Messages that were sent while the command ran follow it, unless `cancel` says otherwise.
         self._send_when_over = True
         if self._agent is not None:

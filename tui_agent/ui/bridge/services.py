@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import GrantScope
 
-from .exchange import Exchange, Work, async_query, query
+from .exchange import Exchange, Query, Work
 
 if TYPE_CHECKING:
     from .engine_types import RewindOutcome, RewindPlan, RewindPoint, Scope
@@ -24,18 +25,6 @@ class GrantFacts(Protocol):
     def answered(self, rule: str, but_call: str, /) -> Sequence[str]:
         """Return the calls of this session, except one, that the rule would have allowed without a question."""
         ...
-
-
-class NoGrantFacts:
-    """Grants of an agent that keeps rules for the session only; implements `GrantFacts`."""
-
-    def file_of(self, scope: GrantScope, /) -> str | None:
-        """Return None."""
-        return None
-
-    def answered(self, rule: str, but_call: str, /) -> Sequence[str]:
-        """Return no calls."""
-        return ()
 
 
 class RewindService(Protocol):
@@ -71,33 +60,24 @@ class LeftoverCommands(Protocol):
 
 
 class GrantQueries:
-    """Asks for grant facts through an exchange; implements `GrantFacts`."""
+    """Asks for grant facts through an exchange; without facts, rules are kept for the session only."""
 
     def __init__(self, exchange: Exchange, facts: GrantFacts | None = None) -> None:
         self.exchange = exchange
-        self._facts = facts or NoGrantFacts()
+        self._facts = facts
 
-    @query("file_of", lambda: None, about=("scope",), lasting=True)
+    @Query("file_of", None, about=("scope",), lasting=True)
     def file_of(self, scope: GrantScope, /) -> str | None:
         """Return the file that keeps rules of a scope."""
-        return self._facts.file_of(scope)
+        return self._facts.file_of(scope) if self._facts is not None else None
 
-    @query("answered", tuple[str, ...], about=("but_call", "rule"), lasting=True)
+    @Query("answered", (), about=("but_call", "rule"), lasting=True)
     def answered(self, rule: str, but_call: str, /) -> tuple[str, ...]:
         """Return the calls that the rule would have allowed."""
-        return tuple(self._facts.answered(rule, but_call))
+        return tuple(self._facts.answered(rule, but_call)) if self._facts is not None else ()
 
 
-def _no_plan() -> "RewindPlan":
-    from .engine_types import RewindPlan
-
-    return RewindPlan(0, "", ())
-
-
-def _no_outcome() -> "RewindOutcome":
-    from .engine_types import RewindOutcome
-
-    return RewindOutcome()
+_NO_PLAN: JsonObject = {"to_seq": 0, "text": "", "steps": ()}
 
 
 class RewindQueries:
@@ -108,22 +88,22 @@ class RewindQueries:
         self.service = service
         """None: the session is not stored, or this is a replay."""
 
-    @async_query("points", tuple["RewindPoint", ...])
+    @Query("points", ())
     async def points(self) -> "tuple[RewindPoint, ...]":
         """Return the points to rewind to."""
         return tuple(await self._live_service.points())
 
-    @async_query("plan", _no_plan)
+    @Query("plan", _NO_PLAN)
     async def plan(self, point: "RewindPoint", /) -> "RewindPlan":
         """Return the plan of a rewind."""
         return await self._live_service.plan(point)
 
-    @async_query("plan", _no_plan)
+    @Query("plan", _NO_PLAN)
     async def plan_for_call(self, call_id: str, text: str, /) -> "RewindPlan":
         """Return the plan for undoing one call."""
         return await self._live_service.plan_for_call(call_id, text)
 
-    @async_query("carry_out", _no_outcome)
+    @Query("carry_out", {})
     async def carry_out(self, plan: "RewindPlan", scope: "Scope", overwritten: AbstractSet[Path], /) -> "RewindOutcome":
         """Carry out a plan."""
         return await self._live_service.carry_out(plan, scope, overwritten)

@@ -150,11 +150,11 @@ class ChatScreen(AnyScreen):
     @on(StatusPublished)
     def _show_agent_status(self) -> None:
         self.show_pending_agent()
-        self.entry.set_busy(self.bridge.running)
+        self.entry.set_busy(self.bridge.status.running)
 
     def _new_state(self, calls_before: int = 0) -> ScreenState:
         return ScreenState(
-            self.options.faults, model=self.options.model, mode=self.bridge.mode, calls_before=calls_before
+            self.options.faults, model=self.options.model, mode=self.bridge.status.mode, calls_before=calls_before
         )
 
     def show_state(self, state: ScreenState) -> None:
@@ -168,11 +168,12 @@ class ChatScreen(AnyScreen):
 
     def show_pending_agent(self) -> None:
         """Show whether the agent is still being loaded, its future mode, and how many messages wait for it."""
-        self.bars.line.agent_pending = self.bridge.agent_pending
-        self.bars.line.unsent = len(self.bridge.unsent)
-        if self.bridge.agent_pending:
+        status = self.bridge.status
+        self.bars.line.agent_pending = status.pending
+        self.bars.line.unsent = len(status.unsent)
+        if status.pending:
             # No event reports the mode yet, and the end of an earlier run may have reported another one.
-            self.state.status.mode = self.bridge.mode
+            self.state.status.mode = status.mode
             self.bars.title.changed()
 
     def _work(self, name: str, work: Callable[[], Coroutine[None, None, None]]) -> None:
@@ -243,7 +244,7 @@ class ChatScreen(AnyScreen):
     def action_interrupt(self) -> None:
         """Offer the ways to interrupt; if nothing runs, uncover the conversation."""
         self.focus_composer()
-        if self.bridge.running:
+        if self.bridge.status.running:
             self.entry.open_menu(len(self.state.status.running))
         else:
             self.body.close_drawer()

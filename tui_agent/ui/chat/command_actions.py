@@ -136,14 +136,14 @@ class CommandActions:
         rewinding = self._bridge.rewinding
         if rewinding is None:
             nothing = "This session is not saved, so there is nothing to go back to."
-            self.say(NOT_READY if self._bridge.agent_pending else nothing, wrong=True)
+            self.say(NOT_READY if self._bridge.status.pending else nothing, wrong=True)
             return
         # Imports sessions and tools, which must not delay the first screen.
         from tui_agent.ui.dialogs.rewind_screen import RewindScreen
 
         call = (view.call_id, f"{view.name} {view.summary}".strip()) if view is not None else None
         clock = self._options.surroundings.clock
-        screen = RewindScreen(rewinding, lambda: self._bridge.running, clock, call=call)
+        screen = RewindScreen(rewinding, lambda: self._bridge.status.running, clock, call=call)
         self._screen.app.push_screen(screen, self._report_rewind)
 
     def _report_rewind(self, outcome: "RewindOutcome | None") -> None:
@@ -165,7 +165,9 @@ class CommandActions:
             self.choose_mode(modes[wanted])
             return True
         unknown = f"Unknown mode {name}. " if name else ""
-        self.say(f"{unknown}The mode is {self._bridge.mode.value}; there are {', '.join(modes)}.", wrong=bool(name))
+        self.say(
+            f"{unknown}The mode is {self._bridge.status.mode.value}; there are {', '.join(modes)}.", wrong=bool(name)
+        )
         return not name
 
     def _theme(self, name: str) -> bool:
@@ -185,7 +187,7 @@ class CommandActions:
         begun = self._bridge.compact(focus)
         if not begun:
             busy = "The agent is working. Compact the conversation when it is done."
-            self.say(NOT_READY if self._bridge.agent_pending else busy, wrong=True)
+            self.say(NOT_READY if self._bridge.status.pending else busy, wrong=True)
         return begun
 
     def _rename(self, title: str) -> bool:
@@ -239,7 +241,7 @@ class CommandActions:
             self._show_page("Report", lambda _: run_text(report))
 
     def _stop(self) -> None:
-        if self._bridge.running:
+        if self._bridge.status.running:
             self._bridge.stop()
             self.say("The run ends after this step.")
         else:

@@ -80,7 +80,7 @@ class InputRouter:
         elif not self._bridge.run_shell(call.command, call.said, shared=call.shared):
             self._entry.composer.put_back(call.said)
             busy = "The agent is working. Your command is kept; send it when the agent is done."
-            self.commands.say(NOT_READY if self._bridge.agent_pending else busy, wrong=True)
+            self.commands.say(NOT_READY if self._bridge.status.pending else busy, wrong=True)
 
     def _send_to_target(self, message: TargetedMessage, text: str) -> bool:
         """Send a message to one call or sub-agent; return False if it is a message for the agent."""
@@ -99,7 +99,7 @@ class InputRouter:
         text = self._bridge.recall_message(message_id)
         if text is None:
             gone = "This message was already delivered."
-            self.commands.say(NOT_READY if self._bridge.agent_pending else gone, wrong=True)
+            self.commands.say(NOT_READY if self._bridge.status.pending else gone, wrong=True)
         elif edit:
             self._entry.composer.put_back(text)
             self._entry.composer.focus()
@@ -134,7 +134,7 @@ class InputRouter:
                 self._bridge.stop()
             case "now":
                 self._bridge.send_now()
-            case "cancel" if self._bridge.agent_pending:
+            case "cancel" if self._bridge.status.pending:
                 if text := self._bridge.recall_all_messages():
                     self._entry.composer.put_back(text)
                 self._show_pending_agent()
@@ -145,7 +145,7 @@ class InputRouter:
         """Empty the composer, else cancel what runs; return False if there is neither."""
         if self._entry.composer.text:
             self._entry.composer.clear()
-        elif self._bridge.running:
+        elif self._bridge.status.running:
             self.interrupt("cancel")
         else:
             return False

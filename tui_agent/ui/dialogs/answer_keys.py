@@ -5,8 +5,10 @@ appears does not answer it: every key that comes too early, or means nothing in 
 so neither a held key nor fast typing gets through.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
 
+from textual.events import Key, Paste
 from textual.timer import Timer
 
 from tui_agent.ui.text.rows_view import Build, RowsView
@@ -69,6 +71,33 @@ class AnswerGuard:
     def _begin(self) -> None:
         self._quiet_since = self._clock()
         self._begun()
+
+
+class _GuardedScreen(Protocol):
+    guard: AnswerGuard
+
+    @property
+    def active_bindings(self) -> Mapping[str, object]: ...
+
+    def call_after_refresh(self, callback: Callable[[], None], /) -> object: ...
+
+
+class GuardedAnswers:
+    """Mixin of a screen with a `guard`, which it informs of the first drawing, of other keys and of pastes."""
+
+    def on_mount(self: _GuardedScreen) -> None:
+        """Let answers count a moment after everything was drawn."""
+        self.call_after_refresh(self.guard.drawn)
+
+    def on_key(self: _GuardedScreen, event: Key) -> None:
+        """Restart the quiet moment after a key that means nothing here: the user is typing something else."""
+        if event.key not in self.active_bindings:
+            self.guard.disturbed()
+
+    def on_paste(self: _GuardedScreen, event: Paste) -> None:
+        """Ignore a paste, which never answers."""
+        event.stop()
+        self.guard.disturbed()
 
 
 class AnswerKeys(RowsView):

@@ -18,8 +18,7 @@ from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.bridge.engine_types import RewindOutcome, RewindPlan, RewindPoint, Scope
 from tui_agent.ui.bridge.services import RewindService
 from tui_agent.ui.text.amounts import count_text
-from tui_agent.ui.text.paging import Paging
-from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.styled_lines import Line, clipped, wrapped
 
 from .answer_keys import AnswerKeys

@@ -11,18 +11,16 @@ from typing import ClassVar, Literal, TypeAlias
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.events import Key, Paste
 from textual.screen import Screen
 from textual.widgets import Static
 
 from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.text.argument_rows import labelled_rows
-from tui_agent.ui.text.paging import Paging
-from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import visible
 from tui_agent.ui.text.styled_lines import Line, clipped, plain_line, wrapped
 
-from .answer_keys import AnswerKeys, key_runs
+from .answer_keys import AnswerKeys, GuardedAnswers, key_runs
 
 TrustChoice: TypeAlias = Literal["no", "tightening", "all"]
 """Apply nothing; everything but allow rules; everything."""
@@ -38,7 +36,7 @@ class TrustPrompt:
     has_allow_rules: bool
 
 
-class TrustScreen(Paging, Screen[TrustChoice | None]):
+class TrustScreen(GuardedAnswers, Paging, Screen[TrustChoice | None]):
     """The question. Returns the answer, or None if the user quit."""
 
     CSS = """
@@ -54,7 +52,8 @@ class TrustScreen(Paging, Screen[TrustChoice | None]):
         self._matter = matter
         self._body = RowsView(self._body_rows, id="trust-body")
         self._keys = AnswerKeys(self._key_rows, clock, id="trust-keys")
-        self._guard = self._keys.guard
+        self.guard = self._keys.guard
+        """Decides whether an answer counts."""
 
     def compose(self) -> ComposeResult:
         """Yield the question, the folder's settings and instructions, and the answers."""
@@ -63,33 +62,19 @@ class TrustScreen(Paging, Screen[TrustChoice | None]):
         yield self._body
         yield self._keys
 
-    def on_mount(self) -> None:
-        """Let answers count a moment after everything was drawn."""
-        self.call_after_refresh(self._guard.drawn)
-
-    def on_key(self, event: Key) -> None:
-        """Restart the quiet moment after a key that means nothing here: the user is typing something else."""
-        if event.key not in self.active_bindings:
-            self._guard.disturbed()
-
-    def on_paste(self, event: Paste) -> None:
-        """Ignore a paste, which never answers."""
-        event.stop()
-        self._guard.disturbed()
-
     def action_refuse(self) -> None:
         """Answer no; the answer is kept until the settings change."""
-        if self._guard.accepts():
+        if self.guard.accepts():
             self.dismiss("no")
 
     def action_tighten(self) -> None:
         """Answer yes, without allow rules."""
-        if self._guard.accepts() and self._body.read_to_end:
+        if self.guard.accepts() and self._body.read_to_end:
             self.dismiss("tightening")
 
     def action_accept(self) -> None:
         """Answer yes, with allow rules."""
-        if self._matter.has_allow_rules and self._guard.accepts() and self._body.read_to_end:
+        if self._matter.has_allow_rules and self.guard.accepts() and self._body.read_to_end:
             self.dismiss("all")
 
     def action_leave(self) -> None:
@@ -119,7 +104,7 @@ class TrustScreen(Paging, Screen[TrustChoice | None]):
         answers: list[tuple[str, str, bool]] = []
         for answer in (command(name) for name in offered):
             # "no" counts even if not everything was read.
-            counts = self._guard.armed and (answer.id == "trust.refuse" or self._body.read_to_end)
+            counts = self.guard.armed and (answer.id == "trust.refuse" or self._body.read_to_end)
             text = answer.text if self._matter.has_allow_rules or answer.id == "trust.refuse" else "yes"
             answers.append((answer.key_text, text, counts))
         more = "" if self._body.read_to_end else f"{self._body.rows_below} lines more: {hint('trust.page_down')}"

@@ -15,8 +15,7 @@ from textual.screen import ModalScreen
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for, hint
 from tui_agent.ui.state.call_view_state import CallViewState
-from tui_agent.ui.text.paging import Paging
-from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import one_line
 from tui_agent.ui.text.styled_lines import Line, Run, clipped, copied_text
 

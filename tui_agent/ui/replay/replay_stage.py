@@ -26,9 +26,9 @@ from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.bridge_messages import AgentEvents, HistoryEvents
-from tui_agent.ui.bridge.exchange import STATUS, ReplayExchange
-from tui_agent.ui.bridge.input_events import decode_input
 
+from .input_events import decode_input
+from .recorded_exchange import STATUS, ReplayExchange
 from .replay_loop import ReplayLoop
 
 T = TypeVar("T")
@@ -109,7 +109,7 @@ class Stage:
         self._loop = ReplayLoop(self._start, [drawing])
         self._context = contextvars.Context()
         self._exchange = ReplayExchange(recording.data_of("answer"))
-        self._bridge = AgentBridge.for_pending_agent(self._exchange.status.mode, self._exchange)
+        self._bridge = AgentBridge(exchange=self._exchange)
         self._app = self._inside(
             lambda: StageApp(
                 self._bridge,

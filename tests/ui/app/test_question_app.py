@@ -3,7 +3,7 @@
 import pytest
 from textual.pilot import Pilot
 
-from tui_agent.ui.app.trust_question import TrustQuestion
+from tui_agent.ui.app.question_app import TrustQuestion
 from tui_agent.ui.dialogs.trust_screen import TrustChoice, TrustPrompt
 from tui_agent.ui.text.rows_view import RowsView
 

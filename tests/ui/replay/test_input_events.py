@@ -17,7 +17,7 @@ from textual.events import (
 )
 from textual.geometry import Size
 
-from tui_agent.ui.bridge.input_events import decode_input, encode_input
+from tui_agent.ui.replay.input_events import decode_input, encode_input
 
 MOUSE: tuple[Any, ...] = (None, 3, 4, 0, -1, 1, True, False, True, 3, 4)
 EVENTS = [
