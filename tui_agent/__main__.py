@@ -2,40 +2,37 @@
 
 import os
 import sys
+from types import TracebackType
 
 from tui_agent.cli.shortage import FAILED, shortage_in
 
 
-def exit_on_shortage(error: BaseException) -> None:
-    """End the process with one sentence if a shortage of descriptors, threads or memory caused the error."""
+def report_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Report an uncaught error: one sentence if a shortage of descriptors, threads or memory caused it."""
     if words := shortage_in(error):
         # Not by `sys.exit`: the interpreter's own shutdown could fail for the same shortage.
         os.write(2, f"tui-agent: {words}\n".encode())
         os._exit(FAILED)
+    sys.__excepthook__(kind, error, trace)
 
 
-try:
-    from tui_agent.cli.process_setup import deny_memory_access, log_uncaught_errors, open_missing_streams
-except BaseException as error:
-    exit_on_shortage(error)
-    raise
+# A hook rather than a handler: without memory, the interpreter may lose an exception where a handler would catch it.
+sys.excepthook = report_uncaught
+
+from tui_agent.cli.process_setup import deny_memory_access, log_uncaught_errors, open_missing_streams  # noqa: E402
 
 
 def main() -> None:
     """Run the program and exit with its code."""
-    try:
-        deny_memory_access()
-        open_missing_streams()
-        log_uncaught_errors()
-        sys.exit(run_program(sys.argv[1:]))
-    except BaseException as error:
-        exit_on_shortage(error)
-        raise
+    deny_memory_access()
+    open_missing_streams()
+    log_uncaught_errors()
+    sys.exit(run_program(sys.argv[1:]))
 
 
 def run_program(arguments: list[str]) -> int:
     """Load the command line and run it; return the exit code."""
-    # Imported here so that `main` reports a shortage that the import meets.
+    # Imported late, so that the hook reports a shortage that the import meets.
     from tui_agent.cli.program import run_program as run
 
     return run(arguments)

@@ -110,9 +110,9 @@ def test_a_command_with_few_descriptors_works_or_ends_with_a_sentence(
 
 
 @pytest.mark.parametrize("arguments", [("config", "check"), ("--demo", "-p", "hello")], ids=" ".join)
-@pytest.mark.parametrize("limit", [20, 40])
-def test_with_little_memory_it_ends_with_a_sentence(tmp_path: Path, arguments: tuple[str, ...], limit: int) -> None:
-    done = limited(tmp_path, resource.RLIMIT_AS, limit * MEGABYTE, *arguments)
+@pytest.mark.parametrize("limit", [20, 39.375, 40])
+def test_with_little_memory_it_ends_with_a_sentence(tmp_path: Path, arguments: tuple[str, ...], limit: float) -> None:
+    done = limited(tmp_path, resource.RLIMIT_AS, int(limit * MEGABYTE), *arguments)
 
     if b"Fatal Python error" in done.stderr or done.returncode < 0:
         return  # The interpreter itself could not start, or one of its libraries ended the process.

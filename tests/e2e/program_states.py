@@ -101,7 +101,7 @@ def _on_help(app: App) -> None:
 
 def _in_the_palette(app: App) -> None:
     app.press("ctrl+p")
-    app.wait_for("Quit; the session is saved")
+    app.wait_for("Search the conversation")
 
 
 def _going_back(app: App) -> None:

@@ -155,7 +155,7 @@ def kill(app: App) -> None:
 
 def lasting(machine: UserMachine) -> list[Reply]:
     command = LASTING.format(tag=machine.tag)
-    return [calls(call("bash", command=command)), says("It goes on.")]
+    return [calls(call("bash", command=command)), says("I take the next step.")]
 
 
 def sleeping(machine: UserMachine) -> list[str]:
@@ -205,7 +205,7 @@ def test_processes_of_a_killed_program_are_named_on_resume_and_can_be_ended(mach
         with machine.app_on(server, *ALLOWED, "--continue") as app:
             app.ready()
             app.say("go on")
-            app.wait_for_words("It goes on.")
+            app.wait_for_words("I take the next step.")
             app.quit()
 
     told = [event["data"] for event in machine.events() if event["type"] in ("warning", "notice")]
@@ -214,13 +214,13 @@ def test_processes_of_a_killed_program_are_named_on_resume_and_can_be_ended(mach
 
 def test_a_daemon_of_a_killed_program_is_found_too(machine: UserMachine) -> None:
     command = with_daemon(machine, f"echo all are there; sleep {machine.tag}")
-    with ServerProcess([calls(call("bash", command=command)), says("It goes on.")], machine.root) as server:
+    with ServerProcess([calls(call("bash", command=command)), says("I take the next step.")], machine.root) as server:
         killed_while_it_ran(machine, server)
         pid = int((machine.work / "daemon.pid").read_text())
         assert pid in living_in(machine.work)
 
         done = machine.run("-p", "go on", "--continue", *ALLOWED, variables=server.environment)
-        assert (done.returncode, done.stdout) == (0, "It goes on.\n")
+        assert (done.returncode, done.stdout) == (0, "I take the next step.\n")
         (warning,) = [line for line in done.stderr.splitlines() if "Still running" in line]
         assert f"pid {pid}" in warning
         assert warning.endswith("`tui-agent sessions end-processes mine` ends it.")

@@ -16,7 +16,7 @@ from tui_agent.protocol.visible_text import (
     escaped,
     escaped_json,
     is_invisible,
-    without_joiners,
+    split_sequences,
 )
 
 FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
@@ -100,7 +100,7 @@ def test_joiners_outside_a_sequence_are_escaped(text: str, shown: str) -> None:
 def test_escaped_text_has_no_hidden_character(text: str) -> None:
     shown = escaped(text)
 
-    rest = without_joiners(shown)
+    rest = split_sequences(shown)
     assert [one for one in rest if must_be_shown(one) and one not in "\n\t" and one not in TYPOGRAPHY] == []
     assert escaped(shown) == shown
 

@@ -24,7 +24,7 @@ from tui_agent.protocol.messages import (
     UserMessage,
     user_message,
 )
-from tui_agent.protocol.visible_text import TYPOGRAPHY, is_invisible, without_joiners
+from tui_agent.protocol.visible_text import TYPOGRAPHY, is_invisible, split_sequences
 from tui_agent.session.export import export_session
 from tui_agent.session.stored_session import StoredSession
 
@@ -149,5 +149,5 @@ def test_no_format_contains_hidden_characters(text: str) -> None:
     session = session_full_of(text)
 
     for form in ("md", "html", "jsonl"):
-        shown = without_joiners(export_session(session, form))
+        shown = split_sequences(export_session(session, form))
         assert not [one for one in shown if is_invisible(one) and one not in "\n\t" and one not in TYPOGRAPHY]

@@ -66,7 +66,11 @@ async def test_too_many_files_are_cut(glob: GlobTool, root: Path) -> None:
     result = await call(glob, pattern="*")
 
     assert result.text.endswith(f"f00999\n[1,000 of {MOST_SHOWN + 5:,} files; narrow the pattern to see the others]")
-    assert details_of(result) == {"files": MOST_SHOWN + 5, "complete": True}
+    assert details_of(result) == {
+        "outcome": f"{MOST_SHOWN + 5:,} files",
+        "files": MOST_SHOWN + 5,
+        "complete": True,
+    }
 
 
 async def test_an_incomplete_listing_says_so(glob: GlobTool, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,10 +74,15 @@ async def test_details_count(grep: GrepTool, tree: Path) -> None:
     some = await call(grep, pattern="foo", limit=1)
     none = await call(grep, pattern="no such thing")
 
-    assert details_of(everything) == {"files": 3, "matches": 4, "complete": True}
+    assert details_of(everything) == {
+        "outcome": "4 matches in 3 files",
+        "files": 3,
+        "matches": 4,
+        "complete": True,
+    }
     assert details_of(counted)["matches"] == 4
     assert not details_of(some)["complete"]
-    assert details_of(none) == {"files": 0, "matches": 0, "complete": True}
+    assert details_of(none) == {"outcome": "no matches", "files": 0, "matches": 0, "complete": True}
 
 
 @pytest.mark.parametrize(

@@ -344,9 +344,11 @@ async def test_without_util_linux_a_daemon_ends_with_its_command_as_well(
 async def test_the_start_of_a_command_is_reported_once_it_runs(root: Path) -> None:
     started: list[StartedProcess] = []
 
-    outcome = await run_process(
-        command("echo $$; ps -o lstart= -p $$", root), kept(), None, CancellationToken(), on_start=started.append
-    )
+    def note(process: StartedProcess) -> None:
+        started.append(process)
+        (root / "noted.pid").write_text(str(process.pid))
+
+    outcome = await run_process(command(until_there("noted"), root), kept(), None, CancellationToken(), on_start=note)
 
     (process,) = started
     assert outcome.returncode == 0

@@ -32,6 +32,7 @@ async def test_shows_lines_with_numbers(read: ReadTool, root: Path) -> None:
 
     assert result.text == "     1\tone\n     2\t\ttwo"
     assert details_of(result) == {
+        "outcome": "2 lines",
         "path": str(root / "a.txt"),
         "first_line": 1,
         "last_line": 2,

@@ -23,7 +23,7 @@ async def test_emits_the_whole_list() -> None:
 
     items = [ITEMS[0], {"text": "change", "status": "in_progress"}, ITEMS[2]]
     assert recorded.data == [("todo.updated", {"items": items})]
-    assert result.details == {"items": items}
+    assert result.details == {"outcome": "1 of 3 done", "items": items}
     assert result.text == "List updated: 1 done, 1 in progress, 1 pending.\n[x] look\n[>] change\n[ ] test"
 
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from textual.command import CommandList
 from textual.events import Key, Paste
 
 from tests.ui.stage import Stage, StageTool, stage
@@ -565,6 +566,23 @@ async def test_suggestions_are_chosen_with_the_arrows() -> None:
         await on.type("/")
         await on.pilot.press("escape")
         assert on.draft == "/"
+
+
+async def test_the_palette_shows_the_most_used_first_and_enter_does_not_quit() -> None:
+    async with stage(size=(80, 24)) as on:
+        await on.pilot.press("ctrl+p")
+        await on.until(lambda: on.app.screen is not on.chat)
+        entries = on.app.screen.query_one(CommandList)
+        await on.until(lambda: entries.option_count)
+        rows = [str(option.prompt) for option in entries.options]
+
+        assert rows[0].startswith("search")
+        assert rows[0].endswith("ctrl+f")
+        assert rows[-1].startswith("quit")
+        assert {"\n" in row or len(row) > 80 for row in rows} == {False}
+        await on.pilot.press("enter")
+        await on.until(lambda: on.app.screen is on.chat)
+        assert on.app.is_running
 
 
 async def test_the_palette_runs_commands() -> None:

@@ -94,6 +94,8 @@ class AgentTool(AgentBoundTool):
 
 def _result_of(report: AgentRunReport) -> ToolResult:
     text = outcome_text(report)
-    details = {"steps": report.step_count, "tool_calls": report.tool_call_count, "reason": report.reason}
+    steps, calls = report.step_count, report.tool_call_count
+    outcome = f"{steps} step{'s' * (steps != 1)}, {calls} call{'s' * (calls != 1)}"
+    details = {"outcome": outcome, "steps": steps, "tool_calls": calls, "reason": report.reason}
     failed = report.reason != "done" or not report.final_text.strip()
     return ToolResult.of_text(text, is_error=failed, details=details).model_copy(update={"child_run_id": report.id})

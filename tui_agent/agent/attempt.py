@@ -20,7 +20,7 @@ from .response_accumulator import StepState, accumulate, build_message, build_pa
 from .stop_tokens import unless_cancelled
 
 Problem = ProviderError | OperationCancelledError
-"""The reason why there is no complete answer."""
+"""Reason for an incomplete answer."""
 
 _MAY_BE_EMPTY: frozenset[StopReason] = frozenset({"refusal", "model_context_window_exceeded"})
 """Stop reasons that end a run with a message of their own, so that an empty answer is not an error."""

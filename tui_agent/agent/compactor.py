@@ -74,7 +74,7 @@ def undo(agent: AgentState, guard: ContextGuard) -> Compaction:
     """Undo the last compaction and publish that.
 
     Raises:
-        CompactionError: there is no compaction, or it can no longer be undone.
+        CompactionError: nothing was compacted, or the last compaction can no longer be undone.
     """
     undone = guard.undo(agent.history)
     restored = len(undone.removed) + len(undone.cut)

@@ -38,7 +38,7 @@ class ConversationEditor:
         """Undo the last compaction; later messages stay.
 
         Raises:
-            CompactionError: there is no compaction, or it can no longer be undone.
+            CompactionError: nothing was compacted, or the last compaction can no longer be undone.
             ConfigurationError: this agent has no context guard.
         """
         undo(self._agent, self._guard())

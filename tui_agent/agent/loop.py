@@ -424,7 +424,7 @@ class AgentLoop:
 
         Raises:
             AlreadyRunningError: a run is in progress.
-            CompactionError: there is no compaction, or it can no longer be undone.
+            CompactionError: nothing was compacted, or the last compaction can no longer be undone.
             ConfigurationError: this agent has no context guard.
         """
         self._refuse_while_running()

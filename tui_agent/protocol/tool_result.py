@@ -28,7 +28,8 @@ class ToolResult(FrozenModel):
 
     content: tuple[UserBlock, ...] = ()
     details: JsonObject | None = None
-    """Structured data for the screen; never sent to the model (S2-25)."""
+    """Structured data for the screen; never sent to the model (S2-25). `outcome`, one line of text, is what the call
+    brought, such as `12 matches in 4 files`: it is shown beside the call."""
     is_error: bool = False
     terminate: bool = False
     """True to end the run after this step."""

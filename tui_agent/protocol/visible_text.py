@@ -47,6 +47,12 @@ _JOINED = re.compile(
 """Matches a sequence that needs its joiners and selectors."""
 _JOINER_SIGNS = "\u200c\u200d\ufe0e\ufe0f"
 _JOINERS = re.compile(f"[{_JOINER_SIGNS}]")
+EMOJI_PARTS = frozenset(map(chr, (*range(0x1F1E6, 0x1F200), *range(0x1F3FB, 0x1F400))))
+"""Characters that some terminals join to their neighbour: the letters of flags, and skin tones."""
+_FLAG_LETTERS = {0x1F1E6 + place: chr(ord("A") + place) for place in range(26)}
+_TONES = "\U0001f3fb-\U0001f3ff"
+_SKIN_TONES = re.compile(f"((?:(?![{_TONES}]){_EMOJI})?)([{_TONES}]+)")
+_IN_SEQUENCE = re.compile(f"[{_JOINER_SIGNS}{''.join(sorted(EMOJI_PARTS))}]")
 
 
 SURROGATES_NOTE = "# Bytes that are not text are escapes such as \\udc80"
@@ -105,14 +111,16 @@ def escaped_json(line: str) -> str:
     return _SUSPECT.sub(lambda match: _json_escape(match[0]) if is_invisible(match[0]) else match[0], line)
 
 
-def without_joiners(text: str) -> str:
-    """Return a text without the joiners and selectors of the sequences that need them.
+def split_sequences(text: str) -> str:
+    """Return a text without the joiners, selectors and skin tones of its sequences, and with flags as letters.
 
-    Terminals disagree about the width of such a sequence, but not about that of its parts.
+    Terminals disagree about the width of such a sequence, but not about that of its parts. A skin tone on no emoji
+    becomes an escape.
     """
-    if _JOINERS.search(text) is None:
+    if _IN_SEQUENCE.search(text) is None:
         return text
-    return _JOINED.sub(lambda match: _JOINERS.sub("", match[0]), text)
+    apart = _JOINED.sub(lambda match: _JOINERS.sub("", match[0]), text)
+    return _SKIN_TONES.sub(lambda match: match[1] or escape_of(match[2][0]), apart).translate(_FLAG_LETTERS)
 
 
 def _json_escape(letter: str) -> str:

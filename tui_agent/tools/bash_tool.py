@@ -4,6 +4,7 @@ import asyncio
 import codecs
 import inspect
 import os
+import re
 import signal
 from collections.abc import Callable
 from functools import partial
@@ -29,7 +30,7 @@ from .programs import find_program
 from .sandbox import Sandbox
 from .shielded_thread import run_shielded_in_thread
 from .spool_file import SPOOL_LIMIT, SpoolFile
-from .text_format import printable
+from .text_format import counted, printable
 from .tree_watch import TreeSnapshot, TreeWatch
 from .typed_tool import Arguments, TypedTool, WordText
 from .unified_diff import Diff
@@ -48,6 +49,13 @@ _DIFF_SECONDS = 0.2
 """Seconds to spend on comparing changed files line by line."""
 
 _EVENTS_AT_ONCE = 200
+
+_LONGEST_OUTCOME = 200
+_CONTROL_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_NAMES_FAILURE = re.compile(
+    r"(?:^|[\s:])(?:FAILED|FAIL|ERROR|Error|error|fatal|panic)\b|(?:^|\s)ERR!|^\w*(?:Error|Exception):"
+)
+"""Matches a line that names a failure, as test programs, compilers and interpreters write it."""
 
 _DESCRIPTION = f"""Runs a command with bash in the working directory and returns its output.
 Each call starts a new shell: `cd` and variables do not carry over to the next call.
@@ -222,6 +230,7 @@ def _result(
     output = _output_text(captured)
     text = "\n".join([*([output.removesuffix("\n")] if output else []), *(f"[{note}]" for note in notes)])
     details: JsonObject = {
+        "outcome": _outcome(outcome, captured),
         "exit_code": outcome.returncode,
         "timed_out": outcome.ending == "timeout",
         "cancelled": outcome.ending == "cancelled",
@@ -234,6 +243,24 @@ def _result(
     }
     failed = outcome.ending != "exited" or outcome.returncode != 0
     return ToolResult.of_text(text or "[no output]", is_error=failed, details=details)
+
+
+def _outcome(outcome: ProcessOutcome, captured: Captured) -> str:
+    """Return how the command ended and the line of its output that says most, in one line."""
+    if outcome.ending != "exited":
+        return ""
+    code = outcome.returncode or 0
+    ending = f"signal {-code}" if code < 0 else f"exit {code}" if code else ""
+    if not captured.is_text:
+        return " · ".join(filter(None, (ending, f"{captured.total:,} bytes of binary output")))
+    text = _CONTROL_SEQUENCE.sub("", _text(captured.tail or captured.head))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
+        return ending or "no output"
+    if code:
+        return f"{ending} · {next(filter(_NAMES_FAILURE.search, lines), lines[-1])[:_LONGEST_OUTCOME]}"
+    count = "" if len(lines) == 1 or captured.left_out else f"{counted(len(lines), 'line')} · "
+    return f"{count}{lines[-1][:_LONGEST_OUTCOME]}"
 
 
 def _output_text(captured: Captured) -> str:

@@ -188,7 +188,8 @@ async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolCo
     finally:
         if written:
             context.emit("file.changed", event)
-    details |= {"added": diff.added, "removed": diff.removed}
+    fresh = "" if plan.before else "new file "
+    details |= {"outcome": f"{fresh}+{diff.added} −{diff.removed}", "added": diff.added, "removed": diff.removed}
     verb = "Created" if plan.before is None else "Changed"
     notes = "".join(f"\n[{note}]" for note in plan.notes)
     return ToolResult.of_text(f"{verb} {plan.shown} ({diff.counts}).{notes}", details=details)
@@ -198,7 +199,7 @@ def unchanged(plan: PlannedChange) -> ToolResult:
     """Return the result of a call whose content the file already has."""
     return ToolResult.of_text(
         f"{plan.shown} already has exactly this content; nothing was written.",
-        details={"path": plan.path, "change": "none", "diff": ""},
+        details={"outcome": "no change", "path": plan.path, "change": "none", "diff": ""},
     )
 
 

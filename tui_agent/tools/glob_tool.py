@@ -15,7 +15,7 @@ from .file_listing import list_files
 from .glob_pattern import GlobPattern
 from .pinned_directory import regular_files
 from .search_engine import find_ripgrep
-from .text_format import printable
+from .text_format import counted, printable
 from .typed_tool import Arguments, PathText, TypedTool, WordText
 from .workspace import Workspace
 
@@ -95,5 +95,5 @@ def _result(shown: list[str], found: int, complete: bool, pattern: str) -> ToolR
         notes.append(f"[{len(shown):,} of {found:,} files; narrow the pattern to see the others]")
     if not complete:
         notes.append("[the listing is incomplete because it took too long; search a smaller directory]")
-    details: JsonObject = {"files": found, "complete": complete}
+    details: JsonObject = {"outcome": counted(found, "file"), "files": found, "complete": complete}
     return ToolResult.of_text("\n".join([*shown, *notes]), details=details)

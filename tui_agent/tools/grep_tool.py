@@ -18,7 +18,7 @@ from .glob_pattern import GlobPattern
 from .matching_lines import matching_lines
 from .pinned_directory import ResolvedPath, open_file
 from .search_engine import SearchMode, SearchRequest, find_ripgrep
-from .text_format import printable
+from .text_format import counted, printable
 from .typed_tool import Arguments, PathText, TypedTool, WordText
 from .workspace import Workspace
 
@@ -78,9 +78,11 @@ class GrepTool(TypedTool[GrepArguments]):
             found = await self._search(args, context)
             lines = await asyncio.to_thread(self._lines, args, found, context.cancellation)
         hits = found.result.hits
+        files, matches = len(hits), sum(len(hit.columns) or hit.count for hit in hits)
         details: JsonObject = {
-            "files": len(hits),
-            "matches": sum(len(hit.columns) or hit.count for hit in hits),
+            "outcome": _outcome(args, files, matches),
+            "files": files,
+            "matches": matches,
             "complete": found.is_complete and not found.result.more,
         }
         return ToolResult.of_text("\n".join([*lines, *_notes(args, found)]), details=details)
@@ -121,6 +123,13 @@ def _filter(pattern: str) -> Callable[[Sequence[str]], Sequence[str]]:
     wanted = GlobPattern.parse_filter(pattern.removeprefix("!"))
     without = pattern.startswith("!")
     return lambda names: [name for name in names if wanted.matches(name) != without]
+
+
+def _outcome(args: GrepArguments, files: int, matches: int) -> str:
+    if not files:
+        return "no matches"
+    found = counted(files, "file")
+    return found if args.output_mode == "files_with_matches" else f"{counted(matches, 'match', 'matches')} in {found}"
 
 
 def _notes(args: GrepArguments, found: _Found) -> list[str]:

@@ -16,7 +16,7 @@ from .file_versions import FileVersion, digest_of
 from .image_file import IMAGE_LIMIT, image_block, image_type
 from .line_pages import PIECE, Line, LinePage, LineRequest, read_lines
 from .pinned_directory import open_file
-from .text_format import SAMPLE_SIZE, format_of, is_binary, printable
+from .text_format import SAMPLE_SIZE, counted, format_of, is_binary, printable
 from .typed_tool import Arguments, PathText, TypedTool
 from .workspace import Workspace
 
@@ -106,7 +106,13 @@ class ReadTool(TypedTool[ReadArguments]):
         digest = await asyncio.to_thread(digest_of, content)
         self._workspace.versions.remember(path, FileVersion.of(status, digest))
         words = TextBlock(text=f"{shown}: {media_type}, {width}×{height} pixels, {status.st_size:,} bytes")
-        details: JsonObject = {"path": printable(str(path)), "media_type": media_type, "width": width, "height": height}
+        details: JsonObject = {
+            "outcome": f"{media_type}, {width}×{height} pixels",
+            "path": printable(str(path)),
+            "media_type": media_type,
+            "width": width,
+            "height": height,
+        }
         return ToolResult(content=(words, block), details=details)
 
 
@@ -150,10 +156,14 @@ def _format_note(page: LinePage) -> str:
 
 
 def _details(page: LinePage, path: Path) -> JsonObject:
+    first, last = (page.lines[0].number, page.lines[-1].number) if page.lines else (0, 0)
+    is_whole = first <= 1 and last == page.total
+    of = f" of {page.total:,}" if page.total is not None else ""
     return {
+        "outcome": counted(last, "line") if is_whole else f"lines {first:,}–{last:,}{of}",
         "path": printable(str(path)),
-        "first_line": page.lines[0].number if page.lines else 0,
-        "last_line": page.lines[-1].number if page.lines else 0,
+        "first_line": first,
+        "last_line": last,
         "total_lines": page.total,
         "encoding": page.format.encoding,
     }

@@ -95,6 +95,11 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub(_escaped, text) if not text.isascii() or "\0" in text else text
 
 
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: `1 line`, `1,200 lines`."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
 def printable_name(name: str) -> str:
     """Return a file name with characters that would break or reorder a line as escapes."""
     return _MISLEADING.sub(_escaped, name)

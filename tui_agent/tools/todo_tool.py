@@ -51,6 +51,7 @@ class TodoTool(TypedTool[TodoArguments]):
         data: JsonObject = {"items": items}
         context.emit("todo.updated", data)
         counts = Counter(entry.status for entry in args.items)
+        outcome = f"{counts['done']} of {len(items)} done"
         head = f"{counts['done']} done, {counts['in_progress']} in progress, {counts['pending']} pending"
         lines = [f"{_MARKS[entry.status]} {entry.text}" for entry in args.items]
-        return ToolResult.of_text("\n".join([f"List updated: {head}.", *lines]), details=data)
+        return ToolResult.of_text("\n".join([f"List updated: {head}.", *lines]), details={"outcome": outcome, **data})

@@ -365,7 +365,7 @@ async def test_a_queued_event_says_whether_the_user_will_be_asked_only_after_an_
     async with bench_of(tools, policy=policy, gate=ApprovalGate()) as bench:
         for name in ("peek", "look", "act"):
             bench.scheduler.submit(call(name, name))
-        assert policy.checks == 2, "there is no decision only for the event"
+        assert policy.checks == 2, "the event alone must cause no decision"
         await bench.scheduler.finish()
 
     told = {event.call_id: event.will_ask for event in bench.events(ToolQueued)}

@@ -100,7 +100,7 @@ def test_a_replay_returns_the_recorded_answer(method: Any, value: object) -> Non
     RecordingExchange(sink).ask(asked, "", lambda: value)
 
     def refuse() -> object:
-        raise AssertionError("a replay asks nobody")
+        raise AssertionError("a replay must not call the agent")
 
     assert ReplayExchange(sink.notes).ask(asked, "", refuse) == value
     assert ReplayExchange(()).ask(asked, "", refuse) == asked.missing()

@@ -26,6 +26,10 @@ def test_tokens_have_styles() -> None:
     assert styles['"""Doc."""'] == "code-string"
 
 
+def test_the_last_line_of_a_diff_has_its_colour() -> None:
+    assert colour_lines("diff", ["-old", "+new"]) == [(("-old", "removed"),), (("+new", "added"),)]
+
+
 def test_the_first_word_of_the_info_counts() -> None:
     assert colour_lines("py {.numbered}", SOURCE) == colour_lines("python", SOURCE)
     assert colour_lines("{.python}", SOURCE) == colour_lines("python", SOURCE)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tui_agent.protocol.visible_text import TYPOGRAPHY, escape_of, is_invisible
+from tui_agent.protocol.visible_text import EMOJI_PARTS, TYPOGRAPHY, escape_of, is_invisible
 from tui_agent.ui.app.base_app import plain
 from tui_agent.ui.text.sanitiser import (
     LONG_BLANK,
@@ -64,6 +64,28 @@ backslash_text = st.text(st.sampled_from("\\\\\\ nxuU{}0123456789abcdef\n\t\x1b\
 )
 def test_sanitise_drops_control_sequences_and_shows_hidden_characters(text: str, shown: str) -> None:
     assert sanitise(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("sequence", "shown"),
+    [
+        ("👩\u200d💻", "👩💻"),
+        ("👍🏽", "👍"),
+        ("🤦🏼\u200d♂\ufe0f", "🤦♂"),
+        ("🧑🏿\u200d🤝\u200d🧑🏻", "🧑🤝🧑"),
+        ("🇩🇪 🇫", "DE F"),
+        ("a🏽🏽", "a\\U0001f3fd"),
+    ],
+)
+def test_an_emoji_sequence_has_the_same_width_in_every_terminal(sequence: str, shown: str) -> None:
+    assert sanitise(sequence) == shown
+
+
+@given(st.text(st.sampled_from("👍👩❤🏳🌈♂🏽🏿🇩🇪\u200d\ufe0fa1 #*")))
+def test_no_neighbour_changes_the_width_of_a_character(text: str) -> None:
+    for shown in (sanitise(text), visible(text)):
+        assert not EMOJI_PARTS.intersection(shown)
+        assert cell_len(shown) == sum(map(cell_len, shown))
 
 
 def test_sanitise_bounds_the_marks_on_one_character() -> None:

@@ -1,13 +1,23 @@
-"""Entries of the command palette: commands, permission modes and themes."""
+"""Entries of the command palette, one line each: commands, permission modes and themes."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from rich.text import Text
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.commands import COMMANDS
 from tui_agent.ui.chat.chat_screen import ChatScreen
+from tui_agent.ui.text.sanitiser import clip
+
+_FIRST = ("chat.search", "chat.toggle_panel", "chat.rewind", "chat.cycle_mode", "chat.help")
+"""Ids of the commands used most, in the order of the palette; the others follow."""
+_LAST = "app.quit"
+"""Id of the last entry, so that no key pressed too often quits."""
+_MARGIN = 6
+"""Cells of a row beside its text: padding and scrollbar."""
+_NAME_WIDTH = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +27,17 @@ class PaletteEntry:
     text: str
     help: str
     run: Callable[[], object]
+    key: str = ""
+
+    def row(self, width: int) -> Text:
+        """Return the entry in one row of `width` cells: name, help, and at the right its key."""
+        name = f"{clip(self.text, _NAME_WIDTH - 2):<{_NAME_WIDTH}}"
+        room = max(0, width - _NAME_WIDTH - len(self.key) - 2)
+        return Text.assemble(name, (f"{clip(self.help, room):<{room}}  {self.key}", "not bold"))
 
 
 class CommandProvider(Provider):
-    """Every command, mode and theme."""
+    """Every command, mode and theme; the commands used most come first."""
 
     async def search(self, query: str) -> Hits:
         """Yield the entries that match the query."""
@@ -28,22 +45,30 @@ class CommandProvider(Provider):
         for entry in self._entries():
             score = matcher.match(entry.text)
             if score > 0:
-                yield Hit(score, matcher.highlight(entry.text), entry.run, text=entry.text, help=entry.help)
+                yield Hit(score, entry.row(self._width), entry.run, text=entry.text)
 
     async def discover(self) -> Hits:
         """Yield all entries while the query is empty."""
         for entry in self._entries():
-            yield DiscoveryHit(entry.text, entry.run, text=entry.text, help=entry.help)
+            yield DiscoveryHit(entry.row(self._width), entry.run, text=entry.text)
+
+    @property
+    def _width(self) -> int:
+        return self.screen.size.width - _MARGIN
 
     def _entries(self) -> Iterator[PaletteEntry]:
         chat = self.screen
         if not isinstance(chat, ChatScreen):
             return
         commands = chat.input.commands
-        for command in COMMANDS:
-            if command.palette:
-                key = f" ({command.key_text})" if command.keys else ""
-                yield PaletteEntry(f"{command.text}{key}", command.help, lambda entry=command: commands.perform(entry))
+        in_order = {command.id: command for command in COMMANDS if command.palette}
+        last = in_order.pop(_LAST)
+        first = [in_order.pop(name) for name in _FIRST]
+        entries = [
+            PaletteEntry(command.text, command.help, lambda entry=command: commands.perform(entry), command.key_text)
+            for command in (*first, *in_order.values(), last)
+        ]
+        yield from entries[:-1]
         for mode in PermissionMode:
             words = mode.value.replace("_", " ")
             yield PaletteEntry(f"mode: {words}", _MODE_HELP[mode], lambda chosen=mode: commands.choose_mode(chosen))
@@ -51,6 +76,7 @@ class CommandProvider(Provider):
             yield PaletteEntry(
                 f"theme: {name}", "Change the colours", lambda chosen=name: commands.choose_theme(chosen)
             )
+        yield entries[-1]
 
 
 _MODE_HELP = {

@@ -90,7 +90,8 @@ def _colour_piece(language: str, lines: tuple[str, ...]) -> tuple[tuple[Run, ...
     if lexer is None or any(len(line) > LONGEST_LINE for line in lines) or _ONLY_WORDS.search(code) is not None:
         return plain
     coloured: list[list[Run]] = [[]]
-    for number, (token, text) in enumerate(lexer.get_tokens(code)):
+    # Some lexers, such as that of diffs, know a line by its end.
+    for number, (token, text) in enumerate(lexer.get_tokens(code + "\n")):
         if number == MAX_TOKENS:
             return tuple(_pad_uncoloured(coloured, lines))
         style = _style_of(token)

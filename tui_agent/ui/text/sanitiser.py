@@ -11,7 +11,14 @@ from functools import lru_cache
 
 from rich.cells import cell_len
 
-from tui_agent.protocol.visible_text import TYPOGRAPHY, escape_of, escapes_in, is_invisible, without_joiners
+from tui_agent.protocol.visible_text import (
+    EMOJI_PARTS,
+    TYPOGRAPHY,
+    escape_of,
+    escapes_in,
+    is_invisible,
+    split_sequences,
+)
 
 TAB = 4
 """Width of a tab stop in cells."""
@@ -32,8 +39,9 @@ def sanitise(text: str) -> str:
     Works line by line: `sanitise(a + "\\n" + b)` is `sanitise(a) + "\\n" + sanitise(b)` unless a line feed follows a
     carriage return, so that streamed text can be cleaned as its lines complete. Control sequences are dropped, ended or
     not (an unended one takes its line with it); a lone carriage return begins a line, tabs become blanks, format,
-    private, unassigned and zero-width characters become escapes such as `\\u202e`. Emoji joiners and presentation marks
-    are dropped; the no-break blanks and the wide blank of ordinary typography become blanks.
+    private, unassigned and zero-width characters become escapes such as `\\u202e`. Emoji joiners, presentation marks
+    and skin tones are dropped, and flags become letters; the no-break blanks and the wide blank of ordinary typography
+    become blanks.
     """
     if _NOT_PLAIN.search(text) is None:
         return text
@@ -56,7 +64,7 @@ def visible(text: str) -> str:
     characters are escapes such as `\\x1b` or `\\u202e`, and so are combining marks on nothing, or too many on one
     character; trailing blanks are `\\x20`, several of them or many in a row `\\x20{80}`; a tab is `⇥` and three blanks.
     A backslash is doubled if it could be taken for one of these. Letters that look like ASCII ones in a word of ASCII
-    letters are escaped, too.
+    letters are escaped, and so are skin tones and the letters of flags, which terminals join.
     """
     body = text.rstrip("\n")
     ends = len(text) - len(body)
@@ -172,6 +180,7 @@ _SEQUENCE = re.compile(
 _LINE_END = re.compile(r"[\x0b\x0c\x85]")
 _LOOK_ALIKES = frozenset("\u037e\u00b4\u02cb\u02d0\u01c0\u2010\u2011\u2024\u2044\u2215\u2223\u2212\u2236\u223c\ua789")
 """Characters that look like `;`, `'`, `` ` ``, `:`, `|`, `-`, `.`, `/`, `~`."""
+_ESCAPED_IN_DECISIONS = _LOOK_ALIKES | EMOJI_PARTS | {TAB_SIGN, WRAP_SIGN}
 _MUCH = 4_096
 """Length of a text from which a pattern of its own pays."""
 _BLANKS = rf"\ ++(?=\n|\Z)|\ {{{LONG_BLANK},}}+"
@@ -189,7 +198,7 @@ def _drop_controls(text: str) -> str:
 
 def _show_unseen(text: str) -> str:
     """Return the text with an escape for every invisible character."""
-    text = without_joiners(text)
+    text = split_sequences(text)
     characters = {character for character in set(text) if not character.isascii()}
     table = {ord(character): _shown_as(character) for character in characters if is_invisible(character)}
     if table:
@@ -216,7 +225,7 @@ def _is_mark(character: str) -> bool:
 
 def _deceiving(text: str) -> frozenset[str]:
     """Return the characters of a text that look like others in it."""
-    found = {character for character in set(text) if character in _LOOK_ALIKES or character in (TAB_SIGN, WRAP_SIGN)}
+    found = _ESCAPED_IN_DECISIONS.intersection(text)
     if not unicodedata.is_normalized("NFC", text):
         found |= {character for character in set(text) if _composes(character)}
     for word in _WORD.findall(text):
