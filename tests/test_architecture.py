@@ -336,7 +336,6 @@ MAX_FUNCTION_LINES, MAX_FIELDS = 60, 20
 LARGE_RECORDS = {
     "agent.loop_config:AgentLoopConfig": "public options of an agent",
     "execution.options:ExecutionOptions": "public options of the executor",
-    "ui.state.call_view_state:CallViewState": "fold of all events of a call",
 }
 """Classes with more fields than `MAX_FIELDS`, and why."""
 

@@ -353,16 +353,16 @@ async def test_s3_18_the_screens_fold_shows_elapsed_time_live_output_and_diffs(
         for envelope in bench.envelopes:
             ledger.apply(envelope)
         act, write = (ledger.calls[place].view for place in (0, 1))
-        assert (act.phase, act.output, act.progress) == ("running", "first line\n", "half way")
-        assert act.started_at is not None
-        assert act.elapsed_ms(act.started_at + 2) == 2_000
+        assert (act.phase, act.live.text, act.live.progress) == ("running", "first line\n", "half way")
+        assert act.timing.started_at is not None
+        assert act.elapsed_ms(act.timing.started_at + 2) == 2_000
         heard = len(bench.envelopes)
         doors.open("c0")
         await bench.until(ToolEnded, 2)
         for envelope in bench.envelopes[heard:]:
             ledger.apply(envelope)
 
-    assert (act.status, act.result) == ("ok", "through c0")
+    assert (act.status, act.outcome.result) == ("ok", "through c0")
     assert "+fresh" in write.diff
 
 

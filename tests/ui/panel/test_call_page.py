@@ -67,7 +67,7 @@ def test_partial_results_follow_the_output() -> None:
 
 def test_dropped_output_leaves_a_note() -> None:
     view = seen(QUEUED, STARTED)
-    view.output, view.output_cut = "tail", True
+    view.live.text, view.live.is_cut = "tail", True
 
     assert sections(view)["Output"] == ["… earlier output is not shown …", "tail"]
 

@@ -107,7 +107,7 @@ def test_old_results_are_dropped_beyond_the_limit(monkeypatch: pytest.MonkeyPatc
         story.call("read", f"file {number}", text="x" * 400, persisted_path=f"/tmp/{number}")
     ledger = fold(story)
 
-    kept = [call.view.result for call in ledger.calls]
+    kept = [call.view.outcome.result for call in ledger.calls]
     assert kept[0] == "[no longer kept on the screen; the whole of it is in /tmp/0]"
     assert kept[-2:] == ["x" * 400] * 2
 

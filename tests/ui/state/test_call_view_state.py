@@ -29,7 +29,8 @@ from tui_agent.protocol.messages import ImageBlock, TextBlock, Usage
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.reports import Metric
 from tui_agent.protocol.tool import Preview, ToolResult
-from tui_agent.ui.state.call_view_state import LIVE_LIMIT, CallViewState, FileChange, HookRun, call_of, fitted, text_of
+from tui_agent.ui.state.call_records import FileChange, HookRun
+from tui_agent.ui.state.call_view_state import LIVE_LIMIT, CallViewState, call_of, fitted, text_of
 
 QUEUED = ToolQueued(call_id="c1", name="bash", args_raw={"command": "ls"}, index=2, group=1, safe=True, summary="ls")
 STARTED = ToolStarted(call_id="c1", name="bash", args={"command": "ls"}, timeout_s=120.0, read_only=True)
@@ -60,7 +61,7 @@ def test_a_queued_call_has_its_name_and_arguments() -> None:
     view = seen(QUEUED)
 
     assert (view.name, view.index, view.group, view.safe, view.summary) == ("bash", 2, 1, True, "ls")
-    assert view.args == {"command": "ls"}
+    assert view.arguments.effective == {"command": "ls"}
     assert view.origin.step == 3
     assert view.status is None
     assert not view.ended
@@ -80,20 +81,21 @@ def test_a_waiting_call_names_its_reason() -> None:
 def test_a_question_is_open_until_it_is_resolved() -> None:
     resolved = ApprovalResolved(request_id="q", call_id="c1", decision="approve", by="user", scope="session")
     view = seen(QUEUED, ASKED)
-    assert (view.phase, view.waits_for, view.request, view.resolution) == ("asking", "approval", ASKED, None)
+    assert (view.phase, view.waits_for) == ("asking", "approval")
+    assert (view.approval.request, view.approval.resolution) == (ASKED, None)
 
     view = seen(QUEUED, ASKED, resolved)
 
-    assert (view.phase, view.waits_for, view.resolution) == ("queued", None, resolved)
+    assert (view.phase, view.waits_for, view.approval.resolution) == ("queued", None, resolved)
     assert seen(STARTED, ASKED).phase == "running"
 
 
 def test_arguments_in_effect_replace_those_asked_for() -> None:
     view = seen(QUEUED, STARTED.model_copy(update={"args": {"command": "ls -la"}}))
 
-    assert view.args == {"command": "ls -la"}
-    assert view.args_asked == {"command": "ls"}
-    assert seen(QUEUED, STARTED).args_asked is None
+    assert view.arguments.effective == {"command": "ls -la"}
+    assert view.arguments.asked == {"command": "ls"}
+    assert seen(QUEUED, STARTED).arguments.asked is None
 
 
 def test_output_is_kept_up_to_a_limit_while_it_runs() -> None:
@@ -101,11 +103,11 @@ def test_output_is_kept_up_to_a_limit_while_it_runs() -> None:
 
     one, two = seen(QUEUED, STARTED, chunk), seen(QUEUED, STARTED, chunk, chunk)
 
-    assert len(one.output) == LIVE_LIMIT // 2 + 1
-    assert not one.output_cut
-    assert len(two.output) == LIVE_LIMIT
-    assert two.output_cut
-    assert two.output_bytes == 7
+    assert len(one.live.text) == LIVE_LIMIT // 2 + 1
+    assert not one.live.is_cut
+    assert len(two.live.text) == LIVE_LIMIT
+    assert two.live.is_cut
+    assert two.live.bytes_total == 7
 
 
 def test_the_newest_partial_output_of_each_kind_is_kept() -> None:
@@ -117,7 +119,8 @@ def test_the_newest_partial_output_of_each_kind_is_kept() -> None:
         ToolData(call_id="c1", kind="rows", data={"n": 1}),
     )
 
-    assert (view.progress, view.fraction, view.partial, view.data) == ("half", 0.5, "so far", (("rows", {"n": 1}),))
+    live = view.live
+    assert (live.progress, live.fraction, live.partial, live.data) == ("half", 0.5, "so far", (("rows", {"n": 1}),))
 
 
 def test_the_end_of_a_call_clears_partial_output() -> None:
@@ -126,8 +129,9 @@ def test_the_end_of_a_call_clears_partial_output() -> None:
 
     view = seen(QUEUED, STARTED, out, ToolProgress(call_id="c1", text="p"), ended(**result, size_bytes=3))
 
-    assert (view.result, view.output, view.progress, view.partial) == ("one", "", "", "")
-    assert (view.latency_ms, view.queued_ms, view.approval_ms, view.size_bytes) == (12.0, 3.0, 5.0, 3)
+    assert (view.outcome.result, view.live.text, view.live.progress, view.live.partial) == ("one", "", "", "")
+    timing = view.timing
+    assert (timing.latency_ms, timing.queued_ms, timing.approval_ms, view.outcome.size_bytes) == (12.0, 3.0, 5.0, 3)
 
 
 def test_output_of_a_cancelled_call_stays() -> None:
@@ -135,7 +139,7 @@ def test_output_of_a_cancelled_call_stays() -> None:
 
     view = seen(QUEUED, STARTED, out, ended(status="cancelled", is_error=True, content=(TextBlock(text="cancelled"),)))
 
-    assert (view.output, view.result, view.is_error) == ("so far", "cancelled", True)
+    assert (view.live.text, view.outcome.result, view.outcome.is_error) == ("so far", "cancelled", True)
 
 
 def test_events_after_the_end_are_ignored() -> None:
@@ -144,14 +148,14 @@ def test_events_after_the_end_are_ignored() -> None:
         view.apply(teller.tell(event))
 
     assert not view.apply(teller.tell(ToolOutput(call_id="c1", stream="stdout", chunk="late", bytes_total=4)))
-    assert view.output == ""
+    assert view.live.text == ""
 
 
 def test_the_end_of_the_run_ends_an_open_call() -> None:
     view = seen(QUEUED, STARTED, RunEnded(reason="aborted"))
 
-    assert (view.phase, view.status, view.latency_ms) == ("ended", "interrupted", 1000.0)
-    assert seen(QUEUED, RunEnded(reason="aborted")).latency_ms == 0.0
+    assert (view.phase, view.status, view.timing.latency_ms) == ("ended", "interrupted", 1000.0)
+    assert seen(QUEUED, RunEnded(reason="aborted")).timing.latency_ms == 0.0
     assert seen(QUEUED, STARTED, ended(), RunEnded(reason="done")).status == "ok"
 
 
@@ -173,7 +177,7 @@ def test_hooks_are_listed_with_their_answers() -> None:
         HookFailed(event="after_tool", name="mail", call_id="c1", error="x"),
     )
 
-    assert view.hooks == (
+    assert view.approval.hooks == (
         HookRun("before_tool", "audit", "allow", "", 2.0),
         HookRun("before_tool", "lint", "timed out", "late"),
         HookRun("after_tool", "mail", "failed", "x"),
@@ -183,7 +187,7 @@ def test_hooks_are_listed_with_their_answers() -> None:
 def test_the_verdict_is_kept() -> None:
     decided = PermissionDecided(call_id="c1", decision="allow", source="rule", mode=PermissionMode.ASK, rule="bash(ls)")
 
-    assert seen(QUEUED, decided).decision == decided
+    assert seen(QUEUED, decided).approval.decision == decided
 
 
 def test_the_diff_is_that_of_the_change_or_else_of_the_proposal() -> None:
@@ -195,7 +199,7 @@ def test_the_diff_is_that_of_the_change_or_else_of_the_proposal() -> None:
     assert seen(QUEUED, started, ended(details={"diff": "said"})).diff == "said"
     assert seen(QUEUED, started).diff == "would"
     assert seen(QUEUED, STARTED).diff == ""
-    assert seen(QUEUED, changed).changes == [FileChange("a", "modified", "did\n")]
+    assert seen(QUEUED, changed).changes.files == [FileChange("a", "modified", "did\n")]
 
 
 def test_a_sub_agent_is_named() -> None:
@@ -204,11 +208,11 @@ def test_a_sub_agent_is_named() -> None:
 
     view = seen(QUEUED, STARTED, begun, done)
 
-    assert (view.agent, view.child_run_id, view.progress) == ("explorer", "r2", "done")
+    assert (view.subagent.label, view.subagent.run_id, view.live.progress) == ("explorer", "r2", "done")
 
 
 def test_metrics_are_plain_values() -> None:
-    assert seen(QUEUED, ended(metrics={"lines": Metric(value=3.0)})).metrics == (("lines", 3.0),)
+    assert seen(QUEUED, ended(metrics={"lines": Metric(value=3.0)})).outcome.metrics == (("lines", 3.0),)
 
 
 @pytest.mark.parametrize("event", [QUEUED, STARTED, ASKED, ended(), HookStarted(event="e", name="n", call_id="c1")])

@@ -4,7 +4,7 @@ import pytest
 
 from tests.ui.row_kit import Teller, rows_of, user
 from tui_agent.protocol.events import TodoItem
-from tui_agent.ui.state.call_view_state import FileChange
+from tui_agent.ui.state.call_records import FileChange
 from tui_agent.ui.transcript import transcript_parts
 from tui_agent.ui.transcript.changed_files_part import MAX_DIFF_CHARACTERS, ChangedFilesPart
 from tui_agent.ui.transcript.markdown.markdown_part import MarkdownPart

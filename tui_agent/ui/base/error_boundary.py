@@ -4,12 +4,13 @@ An error in drawing says nothing about the run. Ending the app during a run woul
 """
 
 import logging
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 Drawn = TypeVar("Drawn")
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 _LOG = logging.getLogger(__name__)
 
@@ -36,13 +37,15 @@ class ErrorBoundary:
         self._log_file = log_file
         self._reported: set[tuple[str, type[Exception]]] = set()
 
-    @contextmanager
-    def guard(self, part: object) -> Generator[None]:
-        """Contain an exception of one part that the `with` block raises."""
+    def call(
+        self, method: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Result | None:
+        """Call a method of one part; if it raises an exception, contain that and return None."""
         try:
-            yield
+            return method(*args, **kwargs)
         except Exception as error:
-            self.contain(part, error)
+            self.contain(getattr(method, "__self__", method), error)
+            return None
 
     def contain(self, part: object, error: Exception) -> None:
         """Report and log the error of one part; the same kind of error in the same part once only.

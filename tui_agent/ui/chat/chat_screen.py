@@ -111,31 +111,24 @@ class ChatScreen(AnyScreen):
     def apply(self, envelope: Envelope) -> None:
         """Apply one event to the state, and show what it changed."""
         changes = self.state.apply(envelope)
-        guard, body, queue = self.options.faults.guard, self.body, self.entry.queue
         # A part that fails keeps the event from no other.
+        call, body = self.options.faults.call, self.body
         if changes.begun:
-            body.hide_welcome()
+            call(body.hide_welcome)
         if changes.transcript:
-            with guard(body.conversation):
-                body.conversation.refresh_for(envelope.event)
+            call(body.conversation.refresh_for, envelope.event)
         if changes.calls:
-            with guard(body.panel):
-                body.panel.update(changes.calls)
-            with guard(body.strip):
-                body.strip.changed()
+            call(body.panel.update, changes.calls)
+            call(body.strip.changed)
         if changes.times:
-            with guard(body.timeline):
-                body.timeline.changed()
+            call(body.timeline.changed)
         if changes.status:
-            for bar in (self.bars.title, self.bars.line):
-                with guard(bar):
-                    bar.changed()
+            call(self.bars.title.changed)
+            call(self.bars.line.changed)
         if changes.waiting or (changes.status and self.state.waiting.all):
-            with guard(queue):
-                queue.changed()
+            call(self.entry.queue.changed)
         if changes.approvals:
-            with guard(self.approvals):
-                self.approvals.changed()
+            call(self.approvals.changed)
 
     @on(AgentEvents)
     def _receive_events(self, message: AgentEvents) -> None:

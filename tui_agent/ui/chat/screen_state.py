@@ -88,26 +88,20 @@ class ScreenState:
 
     def apply(self, envelope: Envelope) -> Changes:
         """Apply one event to the folds that handle it; one that fails keeps it from no other."""
-        event, guard, changes = envelope.event, self._faults.guard, Changes()
+        event, call, changes = envelope.event, self._faults.call, Changes()
         kind = type(event)
         if kind in call_ledger.HANDLED_EVENTS:
-            with guard(self.ledger):
-                changes.calls = self.ledger.apply(envelope)
+            changes.calls = call(self.ledger.apply, envelope) or ()
         if kind in transcript_fold.HANDLED_EVENTS:
-            with guard(self.transcript):
-                changes.transcript = self.transcript.apply(envelope)
+            changes.transcript = call(self.transcript.apply, envelope) or False
         if kind in run_times.HANDLED_EVENTS:
-            with guard(self.times):
-                changes.times = self.times.apply(envelope)
+            changes.times = call(self.times.apply, envelope) or False
         if kind in session_status.HANDLED_EVENTS:
-            with guard(self.status):
-                changes.status = self.status.apply(envelope)
+            changes.status = call(self.status.apply, envelope) or False
         if kind in queued_messages.HANDLED_EVENTS:
-            with guard(self.waiting):
-                changes.waiting = self.waiting.apply(envelope)
+            changes.waiting = call(self.waiting.apply, envelope) or False
         if kind in pending_approvals.HANDLED_EVENTS:
-            with guard(self.approvals):
-                changes.approvals = self.approvals.apply(envelope)
+            changes.approvals = call(self.approvals.apply, envelope) or False
         if not self.begun and _hides_welcome(event):
             self.begun = changes.begun = True
         if (text := _user_input_of(event)) is not None:

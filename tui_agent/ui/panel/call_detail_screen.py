@@ -78,8 +78,8 @@ class CallDetailScreen(Paging, ModalScreen[bool]):
     def on_mount(self) -> None:
         """Load the whole output if the result was truncated, and follow the call while it runs."""
         self._show_title()
-        if self._view.persisted_path is not None:
-            self._load_full_output(self._view.persisted_path)
+        if self._view.outcome.persisted_path is not None:
+            self._load_full_output(self._view.outcome.persisted_path)
         if not self._view.ended:
             self.set_interval(CALL_POLL_SECONDS, self._poll_call)
 

@@ -77,10 +77,10 @@ def page_rows(sections: Sequence[Section]) -> tuple[list[Line], list[int]]:
 
 
 def _input_rows(view: CallViewState, width: int) -> list[Line]:
-    rows = _arguments(view.args, width)
-    if view.args_asked is not None:
+    rows = _arguments(view.arguments.effective, width)
+    if view.arguments.asked is not None:
         rows.append(Line((("the model asked for:", "muted"),)))
-        rows.extend(_arguments(view.args_asked, width))
+        rows.extend(_arguments(view.arguments.asked, width))
     return rows or [Line((("no input", "muted"),))]
 
 
@@ -97,18 +97,19 @@ def _arguments(args: JsonObject, width: int) -> list[Line]:
 def _output_rows(view: CallViewState, width: int, whole: str | None) -> list[Line]:
     """Return the output so far or the result, then a traceback."""
     rows: list[Line] = []
-    if view.output_cut and not view.ended:
+    live, outcome = view.live, view.outcome
+    if live.is_cut and not view.ended:
         rows.append(Line((("… earlier output is not shown …", "muted"),)))
-    for text in filter(None, (whole or view.result, "" if view.ended and view.result else view.output, view.partial)):
+    so_far = "" if view.ended and outcome.result else live.text
+    for text in filter(None, (whole or outcome.result, so_far, live.partial)):
         rows.extend(_text_rows(text, width))
-    if view.progress and not view.ended:
-        rows.extend(wrapped([(sanitise(view.progress), "muted")], width))
-    if view.persisted_path is not None and whole is None:
-        rows.extend(labelled_rows("all of it in", [view.persisted_path], width))
-    if view.traceback:
-        rows.extend(
-            [Line(), Line(((sanitise(view.error_kind or "error"), "error"),)), *_text_rows(view.traceback, width)]
-        )
+    if live.progress and not view.ended:
+        rows.extend(wrapped([(sanitise(live.progress), "muted")], width))
+    if outcome.persisted_path is not None and whole is None:
+        rows.extend(labelled_rows("all of it in", [outcome.persisted_path], width))
+    if outcome.traceback:
+        error = Line(((sanitise(outcome.error_kind or "error"), "error"),))
+        rows.extend([Line(), error, *_text_rows(outcome.traceback, width)])
     return rows or [Line((("nothing yet" if not view.ended else "nothing", "muted"),))]
 
 
@@ -124,14 +125,15 @@ def _text_rows(text: str, width: int) -> list[Line]:
 
 def _change_rows(view: CallViewState, width: int) -> list[Line]:
     """Return the changes made or proposed; a list of files comes first if the diffs do not show them all."""
+    changes = view.changes
     diff = ends_of(view.diff, MAX_OUTPUT_CHARACTERS)
     rows = layout_diff(read_diff(diff, visible), width) if diff else []
-    unknown = (view.details or {}).get("files_changed", 0) is None
-    if all(file.diff for file in view.changes) and view.changed_files < 2 and not unknown:
+    unknown = (view.outcome.details or {}).get("files_changed", 0) is None
+    if all(file.diff for file in changes.files) and changes.count < 2 and not unknown:
         return rows
     listed = wrapped([(NOT_COMPARED, "muted")], width) if unknown else []
-    listed += [row for file in view.changes for row in folded([(sanitise(file.words), "strong")], width)]
-    if (left := view.changed_files - len(view.changes)) > 0:
+    listed += [row for file in changes.files for row in folded([(sanitise(file.words), "strong")], width)]
+    if (left := changes.count - len(changes.files)) > 0:
         listed.append(Line(((f"… {count_text(left, 'more file')}", "muted"),)))
     return [*listed, *([Line(), *rows] if rows else [])]
 
@@ -139,7 +141,8 @@ def _change_rows(view: CallViewState, width: int) -> list[Line]:
 def _decision_rows(view: CallViewState, width: int) -> list[Line]:
     """Return the permission decision, the user's answer and the hooks."""
     rows: list[Line] = []
-    decision, request, resolution = view.decision, view.request, view.resolution
+    approval = view.approval
+    decision, request, resolution = approval.decision, approval.request, approval.resolution
     if decision is not None:
         verb = {"allow": "allowed", "ask": "asked", "deny": "denied"}[decision.decision]
         source = decision.source.replace("_", " ")
@@ -158,7 +161,7 @@ def _decision_rows(view: CallViewState, width: int) -> list[Line]:
         rows.extend(_labelled(f"{resolution.decision}{scope} by", resolution.by, width))
         if resolution.note:
             rows.extend(_labelled("with the note", resolution.note, width))
-    for hook in view.hooks:
+    for hook in approval.hooks:
         answer = " · ".join(filter(None, (hook.action, hook.reason, seconds_text(hook.ms / 1000) if hook.ms else "")))
         rows.extend(_labelled(f"hook {hook.name} ({hook.event})", answer, width))
     return rows
@@ -166,17 +169,17 @@ def _decision_rows(view: CallViewState, width: int) -> list[Line]:
 
 def _timing_rows(view: CallViewState, width: int, now: float) -> list[Line]:
     """Return the durations; waiting for the user is separate."""
-    state = state_text(view)
+    state, timing, outcome = state_text(view), view.timing, view.outcome
     values = [
-        ("state", state + (f", attempt {view.attempt}" if view.attempt > 1 else "")),
-        ("taken over", TAKEOVER_NOTE if view.took_over else ""),
-        ("waited", seconds_text((view.queued_ms if view.ended else view.waited_ms(now)) / 1000)),
-        ("for you", seconds_text(view.approval_ms / 1000) if view.approval_ms else ""),
-        ("ran", seconds_text(view.elapsed_ms(now) / 1000) if view.started_at is not None else ""),
-        ("limit", seconds_text(view.timeout_s) if view.timeout_s is not None else ""),
-        ("size", bytes_text(view.size_bytes) if view.size_bytes else ""),
-        ("written", bytes_text(view.output_bytes) if view.output_bytes and not view.ended else ""),
-        *((name, str(value)) for name, value in view.metrics),
+        ("state", state + (f", attempt {timing.attempt}" if timing.attempt > 1 else "")),
+        ("taken over", TAKEOVER_NOTE if outcome.took_over else ""),
+        ("waited", seconds_text((timing.queued_ms if view.ended else view.waited_ms(now)) / 1000)),
+        ("for you", seconds_text(timing.approval_ms / 1000) if timing.approval_ms else ""),
+        ("ran", seconds_text(view.elapsed_ms(now) / 1000) if timing.started_at is not None else ""),
+        ("limit", seconds_text(timing.timeout_s) if timing.timeout_s is not None else ""),
+        ("size", bytes_text(outcome.size_bytes) if outcome.size_bytes else ""),
+        ("written", bytes_text(view.live.bytes_total) if view.live.bytes_total and not view.ended else ""),
+        *((name, str(value)) for name, value in outcome.metrics),
     ]
     return [row for name, value in values if value for row in _labelled(name, value, width)]
 

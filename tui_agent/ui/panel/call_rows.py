@@ -103,11 +103,11 @@ def tail_rows(view: CallViewState, width: int) -> tuple[tuple[Run, ...], ...]:
     if view.phase != "running":
         return ()
     texts: Sequence[str] = ()
-    if view.output:
-        text = sanitise(settle(view.output[-_TAIL_READ:]))
+    if view.live.text:
+        text = sanitise(settle(view.live.text[-_TAIL_READ:]))
         texts = [line for line in text.split("\n") if line.strip()][-TAIL_ROWS:]
-    elif view.progress:
-        texts = [view.progress]
+    elif view.live.progress:
+        texts = [view.live.progress]
     indent = " " * (5 + 2 * min(view.origin.depth, 4))
     return tuple(((indent, ""), (one_line(line, max(0, width - len(indent) - 1)), "tail")) for line in texts)
 
@@ -133,7 +133,8 @@ def _right(view: CallViewState, context: RowContext) -> tuple[str, str]:
     match view.phase:
         case "running":
             clock = seconds_text(view.elapsed_ms(context.now) / 1000, tenths=context.tenths)
-            return (f"{round(view.fraction * 100)} %  {clock}" if view.fraction is not None else clock), "running"
+            share = view.live.fraction
+            return (f"{round(share * 100)} %  {clock}" if share is not None else clock), "running"
         case "asking":
             waited = seconds_text(view.waited_ms(context.now) / 1000, tenths=False)
             return f"needs you  {waited}", "asking"
@@ -170,13 +171,14 @@ def _waits_for(view: CallViewState, context: RowContext) -> str:
 def _ending(view: CallViewState) -> str:
     """Return the result of a call: status unless it is ok, the user's time, the tool's time, size."""
     outcome = _ENDINGS[view.status][2] if view.status is not None else ""
-    executed = view.started_at is not None
+    timing, changes = view.timing, view.changes
+    executed = timing.started_at is not None
     parts = [
         outcome,
-        "taken over" if view.took_over else "",
-        count_text(view.changed_files, "file") if view.changed_files and view.is_compared else "",
-        f"you {seconds_text(view.approval_ms / 1000, tenths=False)}" if view.approval_ms >= 1000 else "",
-        bytes_text(view.size_bytes) if executed and view.size_bytes >= 1000 else "",
-        seconds_text(view.latency_ms / 1000) if executed else "",
+        "taken over" if view.outcome.took_over else "",
+        count_text(changes.count, "file") if changes.count and changes.is_compared else "",
+        f"you {seconds_text(timing.approval_ms / 1000, tenths=False)}" if timing.approval_ms >= 1000 else "",
+        bytes_text(view.outcome.size_bytes) if executed and view.outcome.size_bytes >= 1000 else "",
+        seconds_text(timing.latency_ms / 1000) if executed else "",
     ]
     return "  ".join(part for part in parts if part)

@@ -163,22 +163,24 @@ class CallLedger:
 
     def _evict_old_results(self, place: int) -> None:
         view = self.calls[place].view
-        size = len(view.result) + len(view.output)
+        size = len(view.outcome.result) + len(view.live.text)
         self._results.append((place, size))
         self._result_size += size
         while self._result_size > MAX_RESULT_CHARACTERS and len(self._results) > 1:
             oldest, freed = self._results.popleft()
             self._result_size -= freed
             old = self.calls[oldest].view
-            where = f"; the whole of it is in {old.persisted_path}" if old.persisted_path else ""
-            old.result, old.output, old.details = f"[no longer kept on the screen{where}]", "", None
+            path = old.outcome.persisted_path
+            where = f"; the whole of it is in {path}" if path else ""
+            old.outcome.result, old.outcome.details = f"[no longer kept on the screen{where}]", None
+            old.live.text = ""
 
 
 def _is_resumed_call(view: CallViewState, old: CallViewState) -> bool:
     """Return True if the queued call continues one of an interrupted run; equal ids alone do not show that."""
-    return old.status in ("cancelled", "interrupted") and (view.name, view.args) == (
+    return old.status in ("cancelled", "interrupted") and (view.name, view.arguments.effective) == (
         old.name,
-        old.args_asked or old.args,
+        old.arguments.asked or old.arguments.effective,
     )
 
 

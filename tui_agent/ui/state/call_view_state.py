@@ -1,7 +1,6 @@
-"""State of one tool call: the fold of its events, for its row in the panel and for its detail page.
+"""State of one tool call: the fold of its events, for every part of the screen that shows the call.
 
-The panel applies every event that `call_of` assigns to the call; nothing else changes the state. Text is kept as it
-arrived, and sanitised when it is drawn.
+The ledger applies every event that `call_of` assigns to the call; nothing else changes the state.
 """
 
 from dataclasses import dataclass, field
@@ -31,10 +30,20 @@ from tui_agent.protocol.events import (
     ToolStatus,
     ToolUpdated,
 )
-from tui_agent.protocol.messages import ImageBlock, JsonObject, UserBlock
+from tui_agent.protocol.messages import ImageBlock, UserBlock
 from tui_agent.protocol.permissions import ApprovalRequest
-from tui_agent.protocol.tool import Preview
-from tui_agent.ui.text.amounts import bytes_text
+
+from .call_records import (
+    CallApproval,
+    CallArguments,
+    CallChanges,
+    CallOutcome,
+    CallTiming,
+    FileChange,
+    HookRun,
+    LiveOutput,
+    Subagent,
+)
 
 CallPhase = Literal["queued", "waiting", "asking", "running", "ended"]
 """State of a call: received, blocked, waiting for the user, executing, finished."""
@@ -51,46 +60,6 @@ CHANGES_LIMIT = 500
 _TailEvent = ToolOutput | ToolProgress | ToolUpdated | ToolData
 
 
-@dataclass(frozen=True, slots=True)
-class HookRun:
-    """One run of a hook for the call."""
-
-    event: str
-    name: str
-    action: str
-    """Its answer; `failed` or `timed out` without one, `asked` while it runs."""
-    reason: str = ""
-    ms: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class FileChange:
-    """A file that the call changed."""
-
-    path: str
-    """Path relative to the working directory if that is known, else absolute."""
-    change: str
-    diff: str = ""
-    """Unified diff; empty if there is none."""
-    added: int = 0
-    """Number of lines."""
-    removed: int = 0
-    what: str = ""
-    """Facts beside the numbers: a new or deleted file, a mode, a size if the file has no lines."""
-
-    @property
-    def words(self) -> str:
-        """File with its counts, such as `a.py +2 −1`."""
-        counts = f" +{self.added} −{self.removed}" if self.added or self.removed else ""
-        return f"{self.path}{counts}{f' {self.what}' if self.what else ''}"
-
-    @classmethod
-    def of(cls, event: FileChanged, root: str = "") -> "FileChange":
-        """Return the change in an event; `root` is the working directory."""
-        path = event.path.removeprefix(f"{root.rstrip('/')}/") if root else event.path
-        return cls(path, event.change, event.diff, event.added, event.removed, _what_of(event))
-
-
 @dataclass(slots=True)
 class CallViewState:
     """State of one call, mutable. Changed by `apply` only."""
@@ -103,67 +72,23 @@ class CallViewState:
     group: int | None = None
     summary: str = ""
     """One-line summary by the tool."""
-    args: JsonObject = field(default_factory=dict[str, object])
-    """Arguments of the model until the call starts, then the effective ones."""
-    args_asked: JsonObject | None = None
-    """Arguments of the model, if others were run."""
+    safe: bool = False
+    read_only: bool = False
 
     phase: CallPhase = "queued"
     status: ToolStatus | None = None
     """Result status; None until the call ends."""
-    safe: bool = False
-    read_only: bool = False
     waits_for: BlockedOn | None = None
     waits_on: tuple[str, ...] = ()
     """Ids of the calls it waits for."""
-    progress: str = ""
-    fraction: float | None = None
 
-    queued_at: float = 0.0
-    """Monotonic seconds."""
-    started_at: float | None = None
-    ended_at: float | None = None
-    latency_ms: float = 0.0
-    queued_ms: float = 0.0
-    approval_ms: float = 0.0
-    timeout_s: float | None = None
-    attempt: int = 1
-    took_over: bool = False
-    """True if it took over the result of the same call in an interrupted response, so that the tool ran once."""
-
-    output: str = ""
-    """Newest output, at most `LIVE_LIMIT` characters; empty once the result contains it."""
-    output_bytes: int = 0
-    output_cut: bool = False
-    """True if earlier output was dropped."""
-    partial: str = ""
-    """Newest partial result."""
-    data: tuple[tuple[str, JsonObject], ...] = ()
-    result: str = ""
-    is_error: bool = False
-    details: JsonObject | None = None
-    size_bytes: int = 0
-    truncated: bool = False
-    persisted_path: str | None = None
-    error_kind: str | None = None
-    traceback: str | None = None
-    metrics: tuple[tuple[str, float | str | bool], ...] = ()
-
-    preview: Preview | None = None
-    changes: list[FileChange] = field(default_factory=list[FileChange])
-    """Changed files, at most `CHANGES_LIMIT`."""
-    changed_files: int = 0
-    """Number of all changed files."""
-    is_compared: bool = False
-    """True if its changes were found by comparing the workspace; its summary does not name them then."""
-    decision: PermissionDecided | None = None
-    request: ApprovalRequest | None = None
-    """Approval request, also after it is answered."""
-    resolution: ApprovalResolved | None = None
-    hooks: tuple[HookRun, ...] = ()
-    agent: str | None = None
-    """Label of the sub-agent that it started."""
-    child_run_id: str | None = None
+    arguments: CallArguments = field(default_factory=CallArguments)
+    timing: CallTiming = field(default_factory=CallTiming)
+    live: LiveOutput = field(default_factory=LiveOutput)
+    outcome: CallOutcome = field(default_factory=CallOutcome)
+    changes: CallChanges = field(default_factory=CallChanges)
+    approval: CallApproval = field(default_factory=CallApproval)
+    subagent: Subagent = field(default_factory=Subagent)
 
     @property
     def ended(self) -> bool:
@@ -173,25 +98,27 @@ class CallViewState:
     @property
     def diff(self) -> str:
         """Unified diffs of its changes, else of the proposed ones; empty if there are none."""
-        done = "\n".join(change.diff.rstrip("\n") for change in self.changes if change.diff)
+        done = "\n".join(change.diff.rstrip("\n") for change in self.changes.files if change.diff)
         if done:
             return done
-        reported = (self.details or {}).get("diff")
+        reported = (self.outcome.details or {}).get("diff")
         if isinstance(reported, str) and reported:
             return reported
-        return self.preview.text if self.preview is not None and self.preview.kind == "diff" else ""
+        preview = self.changes.preview
+        return preview.text if preview is not None and preview.kind == "diff" else ""
 
     def elapsed_ms(self, now: float) -> float:
         """Return the milliseconds of execution; `now` in monotonic seconds is used only while the call runs."""
-        if self.phase == "running" and self.started_at is not None:
-            return max(0.0, (now - self.started_at) * 1000)
-        return self.latency_ms
+        started_at = self.timing.started_at
+        if self.phase == "running" and started_at is not None:
+            return max(0.0, (now - started_at) * 1000)
+        return self.timing.latency_ms
 
     def waited_ms(self, now: float) -> float:
         """Return the milliseconds from receipt to execution; `now` in monotonic seconds."""
         if self.phase in ("queued", "waiting", "asking"):
-            return max(0.0, (now - self.queued_at) * 1000)
-        return self.queued_ms + self.approval_ms
+            return max(0.0, (now - self.timing.queued_at) * 1000)
+        return self.timing.queued_ms + self.timing.approval_ms
 
     def apply(self, envelope: Envelope) -> bool:
         """Apply one event of this call, or the end of its run; return False if it changed nothing."""
@@ -218,8 +145,8 @@ class CallViewState:
     def _queued(self, event: ToolQueued, envelope: Envelope) -> None:
         self.origin = envelope.origin
         self.name, self.index, self.group, self.safe = event.name, event.index, event.group, event.safe
-        self.args, self.summary = event.args_raw, event.summary
-        self.queued_at = envelope.mono
+        self.arguments.effective, self.summary = event.args_raw, event.summary
+        self.timing.queued_at = envelope.mono
 
     def _blocked(self, what: BlockedOn, on: tuple[str, ...]) -> bool:
         if self.phase in ("running", "ended"):
@@ -229,58 +156,70 @@ class CallViewState:
         return True
 
     def _started(self, event: ToolStarted, envelope: Envelope) -> None:
-        if event.args != self.args:
-            self.args_asked = self.args
-        self.args = event.args
-        self.name = event.name
+        arguments, timing = self.arguments, self.timing
+        if event.args != arguments.effective:
+            arguments.asked = arguments.effective
+        arguments.effective = event.args
+        self.name, self.read_only = event.name, event.read_only
         self.summary = event.summary or self.summary
-        self.preview = event.preview or self.preview
-        self.read_only, self.timeout_s, self.attempt = event.read_only, event.timeout_s, event.attempt
-        self.took_over = event.adopted_from is not None
+        self.changes.preview = event.preview or self.changes.preview
+        self.outcome.took_over = event.adopted_from is not None
         self.phase, self.waits_for, self.waits_on = "running", None, ()
-        self.started_at = envelope.mono
+        timing.started_at, timing.timeout_s, timing.attempt = envelope.mono, event.timeout_s, event.attempt
 
     def _apply_progress(self, event: _TailEvent) -> bool:
         """Apply partial output of a running call; ignore it after the call has ended."""
         if self.ended:
             return False
+        live = self.live
         match event:
             case ToolOutput():
-                self.output_cut = self.output_cut or len(self.output) + len(event.chunk) > LIVE_LIMIT
-                self.output = (self.output + event.chunk[-LIVE_LIMIT:])[-LIVE_LIMIT:]
-                self.output_bytes = max(self.output_bytes, event.bytes_total)
+                live.is_cut = live.is_cut or len(live.text) + len(event.chunk) > LIVE_LIMIT
+                live.text = (live.text + event.chunk[-LIVE_LIMIT:])[-LIVE_LIMIT:]
+                live.bytes_total = max(live.bytes_total, event.bytes_total)
             case ToolProgress():
-                self.progress, self.fraction = event.text, event.fraction
+                live.progress, live.fraction = event.text, event.fraction
             case ToolUpdated():
-                self.partial = event.partial.text[-LIVE_LIMIT:]
+                live.partial = event.partial.text[-LIVE_LIMIT:]
             case ToolData():
-                self.data = (*self.data, (event.kind, event.data))[-DATA_LIMIT:]
+                live.data = (*live.data, (event.kind, event.data))[-DATA_LIMIT:]
         return True
 
     def _ended(self, event: ToolEnded, envelope: Envelope) -> None:
         self.name = event.name
-        self.phase, self.status, self.is_error = "ended", event.status, event.is_error
-        self.waits_for, self.waits_on, self.progress, self.fraction = None, (), "", None
-        self.latency_ms, self.queued_ms, self.approval_ms = event.latency_ms, event.queued_ms, event.approval_ms
-        self.result = fitted(text_of(event.content))
-        self.details, self.size_bytes, self.truncated = event.details, event.size_bytes, event.truncated
-        self.is_compared = "files_changed" in (event.details or {})
-        self.persisted_path, self.child_run_id = event.persisted_path, event.child_run_id or self.child_run_id
-        self.error_kind, self.traceback = event.error_kind, event.traceback
-        self.metrics = tuple((name, metric.value) for name, metric in event.metrics.items())
-        self.ended_at = envelope.mono
-        self.partial = ""
+        self.phase, self.status = "ended", event.status
+        self.waits_for, self.waits_on = None, ()
+        timing, live = self.timing, self.live
+        timing.latency_ms, timing.queued_ms, timing.approval_ms = event.latency_ms, event.queued_ms, event.approval_ms
+        timing.ended_at = envelope.mono
+        live.partial, live.progress, live.fraction = "", "", None
         if event.status == "ok":
-            self.output = ""
+            live.text = ""
+        self.outcome = CallOutcome(
+            result=fitted(text_of(event.content)),
+            is_error=event.is_error,
+            details=event.details,
+            size_bytes=event.size_bytes,
+            truncated=event.truncated,
+            persisted_path=event.persisted_path,
+            error_kind=event.error_kind,
+            traceback=event.traceback,
+            metrics=tuple((name, metric.value) for name, metric in event.metrics.items()),
+            took_over=self.outcome.took_over,
+        )
+        self.changes.is_compared = "files_changed" in (event.details or {})
+        self.subagent.run_id = event.child_run_id or self.subagent.run_id
 
     def _abandoned(self, envelope: Envelope) -> bool:
         """End the call with its run, even if no event reported its end."""
         if self.ended:
             return False
-        self.phase, self.status, self.is_error = "ended", "interrupted", True
-        self.waits_for, self.waits_on, self.ended_at = None, (), envelope.mono
-        if self.started_at is not None:
-            self.latency_ms = max(0.0, (envelope.mono - self.started_at) * 1000)
+        self.phase, self.status, self.outcome.is_error = "ended", "interrupted", True
+        self.waits_for, self.waits_on = None, ()
+        timing = self.timing
+        timing.ended_at = envelope.mono
+        if timing.started_at is not None:
+            timing.latency_ms = max(0.0, (envelope.mono - timing.started_at) * 1000)
         return True
 
     # --- who decided --------------------------------------------------------------------------------------------------
@@ -288,46 +227,47 @@ class CallViewState:
     def _apply_decision(self, event: AgentEvent) -> bool:
         match event:
             case PermissionDecided():
-                self.decision = event
+                self.approval.decision = event
             case ApprovalRequested():
                 self._asked(event)
             case ApprovalResolved():
-                self.resolution = event
+                self.approval.resolution = event
                 if self.phase == "asking":
                     self.phase, self.waits_for = "queued", None
             case HookStarted(event=name, name=hook):
-                self.hooks = (*self.hooks, HookRun(name, hook, "asked"))
+                self.approval.hooks += (HookRun(name, hook, "asked"),)
             case HookEnded():
                 self._hook_answered(HookRun(event.event, event.name, event.action, event.reason, event.ms))
             case HookFailed():
                 action = "timed out" if event.timed_out else "failed"
                 self._hook_answered(HookRun(event.event, event.name, action, event.error))
             case FileChanged():
-                self.changed_files += 1
-                if len(self.changes) < CHANGES_LIMIT:
-                    self.changes.append(FileChange.of(event))
+                self.changes.count += 1
+                if len(self.changes.files) < CHANGES_LIMIT:
+                    self.changes.files.append(FileChange.of(event))
             case SubagentStarted():
-                self.agent, self.child_run_id = event.agent, event.child_run_id
+                self.subagent = Subagent(event.agent, event.child_run_id)
             case SubagentEnded():
-                self.progress = event.status
+                self.live.progress = event.status
             case _:
                 return False
         return True
 
     def _asked(self, request: ApprovalRequest) -> None:
-        self.request, self.resolution = request, None
-        self.preview = request.preview or self.preview
+        self.approval.request, self.approval.resolution = request, None
+        self.changes.preview = request.preview or self.changes.preview
         self.summary = self.summary or request.summary
         if self.phase not in ("running", "ended"):
             self.phase, self.waits_for = "asking", "approval"
 
     def _hook_answered(self, run: HookRun) -> None:
         """Replace the hook's question by its answer."""
-        for place, asked in enumerate(self.hooks):
+        hooks = self.approval.hooks
+        for place, asked in enumerate(hooks):
             if asked.action == "asked" and (asked.event, asked.name) == (run.event, run.name):
-                self.hooks = (*self.hooks[:place], run, *self.hooks[place + 1 :])
+                self.approval.hooks = (*hooks[:place], run, *hooks[place + 1 :])
                 return
-        self.hooks = (*self.hooks, run)
+        self.approval.hooks = (*hooks, run)
 
 
 def call_of(event: AgentEvent) -> str | None:
@@ -368,19 +308,6 @@ def fitted(text: str, limit: int = RESULT_LIMIT) -> str:
         return text
     head, tail = text[: limit // 2], text[-(limit // 2) :]
     return f"{head}\n… {len(text) - len(head) - len(tail):,} characters not kept here …\n{tail}"
-
-
-def _what_of(event: FileChanged) -> str:
-    """Return what happened to a file beside added and removed lines."""
-    before, after = event.before, event.after
-    fact = "" if event.change == "modified" else event.change
-    if before is not None and after is not None and before.mode != after.mode:
-        fact = f"mode {before.mode:04o} → {after.mode:04o}"
-    same = before is not None and after is not None and before.digest == after.digest != ""
-    if event.diff or same:
-        return fact
-    sizes = [bytes_text(state.size) for state in (before, after) if state is not None]
-    return ", ".join(filter(None, (fact, " → ".join(sizes))))
 
 
 def _image_words(block: ImageBlock) -> str:

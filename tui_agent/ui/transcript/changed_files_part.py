@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tui_agent.ui.state.call_view_state import FileChange
+from tui_agent.ui.state.call_records import FileChange
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import diff_counts, read_diff

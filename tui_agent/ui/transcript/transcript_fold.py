@@ -44,7 +44,7 @@ from tui_agent.protocol.events import (
     Warned,
 )
 from tui_agent.protocol.messages import AssistantMessage, ImageBlock, UserMessage, joined_text
-from tui_agent.ui.state.call_view_state import FileChange
+from tui_agent.ui.state.call_records import FileChange
 from tui_agent.ui.text.amounts import bytes_text, count_text
 from tui_agent.ui.text.sanitiser import with_controls
 

@@ -1,0 +1,158 @@
+"""Records of a call's state, one for each subject. Text is kept as it arrived, and sanitised when it is drawn."""
+
+from dataclasses import dataclass, field
+
+from tui_agent.protocol.events import ApprovalResolved, FileChanged, PermissionDecided
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.protocol.tool import Preview
+from tui_agent.ui.text.amounts import bytes_text
+
+
+@dataclass(slots=True)
+class CallArguments:
+    """Arguments of a call."""
+
+    effective: JsonObject = field(default_factory=dict[str, object])
+    """Arguments of the model until the call starts, then those it runs with."""
+    asked: JsonObject | None = None
+    """Arguments of the model, if others were run."""
+
+
+@dataclass(slots=True)
+class CallTiming:
+    """Times of a call. Moments are monotonic seconds."""
+
+    queued_at: float = 0.0
+    started_at: float | None = None
+    ended_at: float | None = None
+    latency_ms: float = 0.0
+    queued_ms: float = 0.0
+    approval_ms: float = 0.0
+    """Milliseconds spent waiting for the user."""
+    timeout_s: float | None = None
+    attempt: int = 1
+
+
+@dataclass(slots=True)
+class LiveOutput:
+    """Output of a running call. What its result contains is removed when it ends."""
+
+    text: str = ""
+    """Newest output, at most `LIVE_LIMIT` characters."""
+    is_cut: bool = False
+    """True if earlier output was dropped."""
+    bytes_total: int = 0
+    partial: str = ""
+    """Newest partial result."""
+    progress: str = ""
+    fraction: float | None = None
+    """Progress from 0 to 1."""
+    data: tuple[tuple[str, JsonObject], ...] = ()
+    """Newest pieces of typed data, each with its kind."""
+
+
+@dataclass(slots=True)
+class CallOutcome:
+    """Result of a finished call."""
+
+    result: str = ""
+    is_error: bool = False
+    details: JsonObject | None = None
+    size_bytes: int = 0
+    truncated: bool = False
+    persisted_path: str | None = None
+    """File with the whole output."""
+    error_kind: str | None = None
+    traceback: str | None = None
+    metrics: tuple[tuple[str, float | str | bool], ...] = ()
+    took_over: bool = False
+    """True if the result is that of the same call in an interrupted response, so that the tool ran once."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A file that the call changed."""
+
+    path: str
+    """Path relative to the working directory if that is known, else absolute."""
+    change: str
+    diff: str = ""
+    """Unified diff; empty if there is none."""
+    added: int = 0
+    """Number of lines."""
+    removed: int = 0
+    what: str = ""
+    """Facts beside the numbers: a new or deleted file, a mode, a size if the file has no lines."""
+
+    @property
+    def words(self) -> str:
+        """File with its counts, such as `a.py +2 −1`."""
+        counts = f" +{self.added} −{self.removed}" if self.added or self.removed else ""
+        return f"{self.path}{counts}{f' {self.what}' if self.what else ''}"
+
+    @classmethod
+    def of(cls, event: FileChanged, root: str = "") -> "FileChange":
+        """Return the change in an event; `root` is the working directory."""
+        path = event.path.removeprefix(f"{root.rstrip('/')}/") if root else event.path
+        return cls(path, event.change, event.diff, event.added, event.removed, _what_of(event))
+
+
+@dataclass(slots=True)
+class CallChanges:
+    """Files that a call changed."""
+
+    preview: Preview | None = None
+    """Proposed change."""
+    files: list[FileChange] = field(default_factory=list[FileChange])
+    """Changed files, at most `CHANGES_LIMIT`."""
+    count: int = 0
+    """Number of all changed files."""
+    is_compared: bool = False
+    """True if the changes were found by comparing the workspace; the summary does not name them then."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookRun:
+    """One run of a hook for the call."""
+
+    event: str
+    name: str
+    action: str
+    """Its answer; `failed` or `timed out` without one, `asked` while it runs."""
+    reason: str = ""
+    ms: float = 0.0
+
+
+@dataclass(slots=True)
+class CallApproval:
+    """Decisions about a call."""
+
+    decision: PermissionDecided | None = None
+    """Decision of the policy."""
+    request: ApprovalRequest | None = None
+    """Approval request, also after it is answered."""
+    resolution: ApprovalResolved | None = None
+    """Answer to the request."""
+    hooks: tuple[HookRun, ...] = ()
+
+
+@dataclass(slots=True)
+class Subagent:
+    """Sub-agent that a call started."""
+
+    label: str | None = None
+    run_id: str | None = None
+
+
+def _what_of(event: FileChanged) -> str:
+    """Return what happened to a file beside added and removed lines."""
+    before, after = event.before, event.after
+    fact = "" if event.change == "modified" else event.change
+    if before is not None and after is not None and before.mode != after.mode:
+        fact = f"mode {before.mode:04o} → {after.mode:04o}"
+    same = before is not None and after is not None and before.digest == after.digest != ""
+    if event.diff or same:
+        return fact
+    sizes = [bytes_text(state.size) for state in (before, after) if state is not None]
+    return ", ".join(filter(None, (fact, " → ".join(sizes))))
