@@ -30,6 +30,7 @@ def test_the_table_has_every_common_addition() -> None:
         "a slash command",
         "a key",
         "a page with data from the engine",
+        "a part of the screen that shows events",
         "a built-in tool",
         "a setting",
         "an event",

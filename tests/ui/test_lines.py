@@ -15,12 +15,11 @@ from tui_agent.protocol.events import ContextUsage, PermissionModeChanged, StepR
 from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
 from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
-from tui_agent.ui.chat.status_line import StatusLine
-from tui_agent.ui.chat.title_bar import TitleBar
-from tui_agent.ui.chat.welcome import Welcome
+from tui_agent.ui.chat.chat_body import Welcome
+from tui_agent.ui.chat.status_bars import StatusLine, TitleBar
 from tui_agent.ui.composer.interrupt_menu import InterruptMenu
 from tui_agent.ui.composer.queue_strip import QueueStrip
-from tui_agent.ui.panel.panel_strip import PanelStrip
+from tui_agent.ui.panel.tool_panel import PanelStrip
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.queued_messages import WaitingMessages
 from tui_agent.ui.state.session_status import SessionStatus

@@ -39,7 +39,7 @@ from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.exchange import RecordingExchange
 from tui_agent.ui.bridge.input_events import input_recorder
 from tui_agent.ui.bridge.superseded_events import drop_superseded
-from tui_agent.ui.chat.screen_state import HistoryTail
+from tui_agent.ui.chat.chat_options import HistoryTail
 from tui_agent.ui.replay.replay_stage import Stage
 
 pytestmark = pytest.mark.slow

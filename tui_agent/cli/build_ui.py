@@ -8,7 +8,7 @@ from tui_agent.settings import Locations, Settings
 from tui_agent.ui.app.tui_agent_app import OpenPlayer, TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.chat.screen_state import HistoryTail
+from tui_agent.ui.chat.chat_options import HistoryTail
 
 from .launch_options import DEMO_LABEL, LaunchOptions
 from .log_file import LOG_NAME

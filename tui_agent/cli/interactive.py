@@ -10,7 +10,7 @@ from tui_agent.protocol.errors import ConfigurationError, SessionOpenError, TuiA
 from tui_agent.settings import LoadedSettings, Locations, Settings
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.chat.screen_state import HistoryTail
+from tui_agent.ui.chat.chat_options import HistoryTail
 from tui_agent.ui.text.sanitiser import one_line
 
 from .build_ui import build_app

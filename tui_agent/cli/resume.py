@@ -25,7 +25,7 @@ from .launch_options import PICK_SESSION, LaunchOptions
 if TYPE_CHECKING:
     # Print mode imports this module without the screen, and the first screen of a session without the engine.
     from tui_agent.permissions import PermissionPolicy
-    from tui_agent.ui.chat.screen_state import HistoryTail
+    from tui_agent.ui.chat.chat_options import HistoryTail
 
 
 # --- before the first screen ------------------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ def read_glimpse(options: LaunchOptions, locations: Locations) -> "HistoryTail |
     Raises:
         SessionOpenError: another program has the session open.
     """
-    from tui_agent.ui.chat.screen_state import HistoryTail
+    from tui_agent.ui.chat.chat_options import HistoryTail
 
     session_id, journal = find_session_to_resume(options, SessionStore(locations.sessions_dir))
     if options.keep_session:

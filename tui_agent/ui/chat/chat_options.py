@@ -1,12 +1,20 @@
-"""The settings of one chat screen."""
+"""The settings of one chat screen, and the first events it shows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 
-from .screen_state import HistoryTail
+
+@dataclass(frozen=True, slots=True)
+class HistoryTail:
+    """The last events of a resumed session, shown until all of them are read."""
+
+    events: Sequence[Envelope]
+    calls_before: int
+    """Calls before the first of these events."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """The state of the screen: one fold over events for live, resumed and replayed sessions."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tui_agent.protocol.envelope import Envelope
@@ -19,15 +18,6 @@ from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.state import call_ledger, pending_approvals, queued_messages, run_times, session_status
 from tui_agent.ui.transcript import transcript_fold
 from tui_agent.ui.transcript.transcript_model import Transcript
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryTail:
-    """The last events of a resumed session, shown until all of them are read."""
-
-    events: Sequence[Envelope]
-    calls_before: int
-    """Calls before the first of these events."""
 
 
 @dataclass(slots=True)

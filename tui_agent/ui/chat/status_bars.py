@@ -1,10 +1,216 @@
 """The first and the last line of the chat, which show the session's status."""
 
+from textual.content import Content
+from textual.reactive import reactive
+from textual.timer import Timer
+
+from tui_agent.protocol.events import Status
+from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
+from tui_agent.ui.base.commands import hint
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.state.session_status import SessionStatus
+from tui_agent.ui.text.amounts import count_text, money_text, seconds_text, share_text, tokens_text
+from tui_agent.ui.text.joined_parts import joined_parts
+from tui_agent.ui.text.sanitiser import one_line
 
-from .status_line import StatusLine
-from .title_bar import TitleBar
+_BADGES: dict[PermissionMode, tuple[str, str]] = {
+    PermissionMode.ASK: ("ask", "$text-muted"),
+    PermissionMode.ACCEPT_EDITS: ("accept edits", "$accent"),
+    PermissionMode.PLAN: ("plan", "$primary"),
+    PermissionMode.ALLOW: (" ALLOW ALL ", "$background on $error bold"),
+    PermissionMode.DENY: ("deny", "$warning"),
+}
+
+_LONGEST = 200
+"""Cells of one part; more than any terminal shows."""
+
+_SIGNS: dict[Status, tuple[str, str]] = {
+    "idle": ("●", "$text-muted"),
+    "thinking": ("◐", "$primary"),
+    "streaming": ("◐", "$primary"),
+    "running_tools": ("◐", "$primary"),
+    "waiting_approval": ("▲", "$warning"),
+    "waiting_user": ("▲", "$warning"),
+    "compacting": ("◐", "$primary"),
+    "retrying": ("◌", "$warning"),
+    "stopping": ("■", "$warning"),
+}
+_ENDINGS = {
+    "done": "ready",
+    "terminated": "ready",
+    "stopped": "stopped · ready",
+    "aborted": "interrupted · ready",
+    "error": "failed · ready",
+    "guardrail": "halted by a guardrail · ready",
+    "max_steps": "step limit reached · ready",
+    "budget": "budget used up · ready",
+    "loop_detected": "repeated itself · ready",
+    "input_rejected": "input refused · ready",
+}
+
+
+class TitleBar(CoalescedRefresh):
+    """The first line: directory and branch on the left, model, label and mode on the right, a rule between them."""
+
+    DEFAULT_CSS = """
+    TitleBar {
+        height: 1;
+        color: $text-muted;
+    }
+    """
+
+    def __init__(self, place: WorkingDirectory, label: str, status: SessionStatus, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._place = place
+        self._label = one_line(label, _LONGEST)
+        self._status = status
+        self._drawn = (status.model, status.mode)
+
+    def show(self, status: SessionStatus) -> None:
+        """Show another status."""
+        self._status = status
+        self.changed()
+
+    def settle(self) -> None:
+        """Draw the line if the model or the mode has changed."""
+        before, self._drawn = self._drawn, (self._status.model, self._status.mode)
+        if self._drawn != before:
+            self.refresh()
+
+    def render(self) -> Content:
+        """Return the line; if the window is narrow, the model is left out first, then its label, never the mode."""
+        width = self.size.width
+        right = self._right(width)
+        left = self._left(max(0, width - right.cell_length - 3))
+        rule = max(0, width - left.cell_length - right.cell_length)
+        line = Content.styled("─" * rule, "$border-blurred") if rule else Content("")
+        return Content("").join([left, line, right])
+
+    def _left(self, room: int) -> Content:
+        directory, branch = one_line(self._place.directory, _LONGEST), one_line(self._place.branch, _LONGEST)
+        parts: list[Content | tuple[str, str]] = [(f" {directory}", "$text")]
+        if branch:
+            parts += [(" · ", "$text-muted"), (branch, "$text-muted")]
+        left = Content.assemble(*parts, " ")
+        return left if left.cell_length <= room else left.truncate(max(0, room - 1), ellipsis=True) + Content(" ")
+
+    def _right(self, width: int) -> Content:
+        word, style = _BADGES[self._status.mode]
+        badge = Content.assemble(" ", (word, style), " ")
+        texts = [one_line(self._status.model, _LONGEST), self._label]
+        for kept in (texts, texts[1:] if self._label else texts[:1], []):
+            words = " · ".join(text for text in kept if text)
+            right = Content.assemble(f" {words} ·", badge) if words else badge
+            if right.cell_length <= width * 0.7:
+                return right
+        return badge
+
+
+class StatusLine(CoalescedRefresh):
+    """The last line: the agent's status, tokens, cost, and the keys that matter now. Its clock runs during a run."""
+
+    DEFAULT_CSS = """
+    StatusLine {
+        height: 1;
+        color: $text-muted;
+    }
+    """
+
+    typing = reactive(False)
+    """True if the composer holds text."""
+    waiting = reactive(0)
+    """Number of queued messages."""
+    agent_pending = reactive(False)
+    """True until the agent is loaded."""
+    unsent = reactive(0)
+    """Number of messages that wait for the agent."""
+
+    def __init__(self, surroundings: TerminalEnvironment, status: SessionStatus, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._surroundings = surroundings
+        self._status = status
+        self._timer: Timer | None = None
+
+    def on_mount(self) -> None:
+        """Create the clock, paused."""
+        self._timer = self.set_interval(1.0, self.refresh, pause=True)
+
+    def show(self, status: SessionStatus) -> None:
+        """Show another status."""
+        self._status = status
+        self.changed()
+
+    def settle(self) -> None:
+        """Draw the line, and start or stop its clock."""
+        if self._timer is not None:
+            (self._timer.resume if self._status.busy else self._timer.pause)()
+        self.refresh()
+
+    def render(self) -> Content:
+        """Return as many facts and key hints as fit; hints are dropped first."""
+        width = self.size.width
+        facts = self._facts()
+        left = joined_parts(facts, width)
+        hints = self._hints()
+        while hints and left.cell_length + sum(len(text) + 3 for text in hints) + 1 > width:
+            hints.pop()
+        right = Content.styled(" · ".join(hints), "$text-muted")
+        gap = max(0, width - left.cell_length - right.cell_length - 1)
+        return Content("").join([left, Content(" " * gap), right])
+
+    def _facts(self) -> list[Content]:
+        """Return status, step, tokens and cost, the most important first."""
+        status = self._status
+        sign, style = ("◌", "$text-muted") if self.agent_pending else _SIGNS[status.status]
+        facts = [Content.assemble(" ", (sign, style), " ", (self._words(), style if status.busy else "$text"))]
+        if status.busy and status.step is not None:
+            facts.append(Content(f"step {status.step + 1}"))
+        if status.window:
+            share = share_text(status.tokens, status.window)
+            full = status.tokens > 0.8 * status.window
+            meter = f"{tokens_text(status.tokens)}/{tokens_text(status.window)} tok ({share})"
+            facts.append(Content.styled(meter, "$warning" if full else "$text-muted"))
+        if status.cost is not None:
+            facts.append(Content(money_text(status.cost)))
+        return facts
+
+    def _words(self) -> str:
+        """Return the status in words, with the time it has lasted."""
+        status, now = self._status, self._surroundings.clock()
+        if self.agent_pending:
+            return f"opening · {count_text(self.unsent, 'message')} to be sent" if self.unsent else "opening"
+        if status.status == "idle":
+            return _ENDINGS.get(status.ended or "done", "ready")
+        if status.status == "retrying" and status.retry_at is not None:
+            return f"retrying {status.retry_text} in {seconds_text(status.retry_at - now, tenths=False)}"
+        if status.status == "waiting_approval":
+            return "waiting for you" if len(status.asking) < 2 else f"{len(status.asking)} wait for you"
+        clock = seconds_text(now - status.since, tenths=False)
+        if status.status == "running_tools" and status.running:
+            oldest = next(iter(status.running.values()))
+            clock = seconds_text(now - oldest.since, tenths=False)
+            names = one_line(oldest.name, 24) if len(status.running) == 1 else count_text(len(status.running), "tool")
+            return f"{names} {clock}"
+        if status.status == "stopping" and status.detail:
+            return f"stopping {status.detail}"
+        words = {"running_tools": "tools", "waiting_user": "waiting for you"}.get(status.status, status.status)
+        return f"{words} {clock}"
+
+    def _hints(self) -> list[str]:
+        """Return the keys that matter now, the most important first."""
+        if self._status.asking:
+            return [hint("chat.next_approval"), hint("chat.interrupt")]
+        if self._status.busy:
+            return [
+                hint("chat.interrupt"),
+                *([hint("composer.submit", "steer"), hint("composer.follow_up")] if self.typing else []),
+            ]
+        if self.waiting:
+            return [hint("chat.send_now", "send what waits"), hint("composer.submit")]
+        if self.typing:
+            return [hint("composer.submit"), hint("composer.new_line")]
+        return [hint("chat.help"), "/ commands", hint("chat.cycle_mode"), hint("app.quit")]
 
 
 class StatusBars:

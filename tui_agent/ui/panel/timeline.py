@@ -1,5 +1,6 @@
 """Timeline of the newest run: lanes of the model and the calls, with overlaps and waits."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -11,15 +12,30 @@ from textual.timer import Timer
 
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.state.run_times import RunTimes
+from tui_agent.ui.state.run_times import Lane, RunTimes, SpanKind
+from tui_agent.ui.text.amounts import seconds_text
 from tui_agent.ui.text.styled_lines import Run
-
-from .timeline_rows import timeline_rows
 
 TICK = 0.5
 """Seconds between two updates during a run."""
 
 STYLES = ("title", "label", "amount", "model", "waits", "asks", "runs", "failed", "stopped", "steer", "saved")
+
+LABEL_ROOM = 7
+"""Cells before the lanes."""
+
+_BARS: dict[SpanKind, tuple[str, str]] = {
+    "model": ("▆", "model"),
+    "waits": ("·", "waits"),
+    "asks": ("░", "asks"),
+    "runs": ("▆", "runs"),
+    "failed": ("▚", "failed"),
+    "stopped": ("▒", "stopped"),
+}
+"""Character and style of each kind of span."""
+
+_SCALES = (2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 450, 600, 900, 1_200, 1_800, 2_700, 3_600)
+"""Seconds that the width stands for during a run: fixed steps, so that bars grow instead of shrinking all the time."""
 
 
 class Timeline(CoalescedRefresh):
@@ -97,3 +113,98 @@ class Timeline(CoalescedRefresh):
         if found is None:
             found = self._styles[name] = self.get_component_rich_style(f"time--{name}", partial=True)
         return found
+
+
+def timeline_rows(times: RunTimes, now: float, width: int, height: int) -> list[tuple[Run, ...]]:
+    """Return all rows: heading, model, as many calls as fit, and after the run its totals."""
+    if height < 1:
+        return []
+    rows = [_heading(times, now, width)]
+    if times.started is None:
+        return rows
+    end = times.ended if times.ended is not None else now
+    span = _span(end - times.started, exact=times.ended is not None)
+    totals = _totals(times, width)
+    room = height - 2 - len(totals)
+    lanes = [times.model, *_chosen(list(times.calls.values()), room)]
+    rows += [_lane(lane, times, now, span, width) for lane in lanes]
+    return [*rows, *totals][:height]
+
+
+def _heading(times: RunTimes, now: float, width: int) -> tuple[Run, ...]:
+    title = " TIMELINE"
+    clock = ""
+    if times.started is not None:
+        clock = seconds_text((times.ended if times.ended is not None else now) - times.started, tenths=False)
+    return ((title, "title"), (" " * max(1, width - len(title) - len(clock) - 1), ""), (clock, "amount"))
+
+
+def _span(seconds: float, *, exact: bool) -> float:
+    """Return the seconds that the width stands for."""
+    if exact:
+        return max(seconds, 0.001)
+    return next((float(scale) for scale in _SCALES if scale >= seconds), seconds * 1.25)
+
+
+def _chosen(lanes: Sequence[Lane], room: int) -> list[Lane]:
+    """Return the calls that get a lane: open ones first, then the newest, in their order."""
+    if room < 1:
+        return []
+    if len(lanes) <= room:
+        return list(lanes)
+    in_progress = [lane for lane in lanes if lane.open][-room:]
+    over = [lane for lane in lanes if not lane.open]
+    kept = {id(lane) for lane in (*in_progress, *over[len(over) - (room - len(in_progress)) :])}
+    return [lane for lane in lanes if id(lane) in kept]
+
+
+def _lane(lane: Lane, times: RunTimes, now: float, span: float, width: int) -> tuple[Run, ...]:
+    """Return label and bars, and on the model's lane the marks of steering messages."""
+    columns = max(1, width - LABEL_ROOM - 1)
+    start = times.started or 0.0
+    cells: list[tuple[str, str]] = [(" ", "")] * columns
+    for stretch in lane.spans:
+        sign = _BARS[stretch.kind]
+        first = min(columns - 1, int((stretch.start - start) / span * columns))
+        end = stretch.end if stretch.end is not None else now
+        last = min(columns - 1, max(first, int((end - start) / span * columns)))
+        for column in range(max(0, first), last + 1):
+            cells[column] = sign
+    if lane is times.model:
+        for at in times.steers:
+            cells[max(0, min(columns - 1, int((at - start) / span * columns)))] = ("▼", "steer")
+    return ((f" {lane.label:<{LABEL_ROOM - 1}}", "label"), *_merged(cells))
+
+
+def _merged(cells: Sequence[tuple[str, str]]) -> list[Run]:
+    """Merge neighbours of the same style."""
+    runs: list[Run] = []
+    for text, style in cells:
+        if runs and runs[-1][1] == style:
+            runs[-1] = (runs[-1][0] + text, style)
+        else:
+            runs.append((text, style))
+    return runs
+
+
+def _totals(times: RunTimes, width: int) -> list[tuple[Run, ...]]:
+    """Return the totals of a finished run, on two rows if one is too narrow."""
+    totals = times.totals()
+    if totals is None:
+        return []
+    parts: list[tuple[str, str, str]] = [
+        ("model ", seconds_text(totals.model), ""),
+        ("tools ", seconds_text(totals.tools), ""),
+        ("saved ", seconds_text(totals.saved), "saved") if totals.saved >= 0.005 else ("", "", ""),
+        ("you ", seconds_text(totals.person), "asks") if totals.person >= 0.05 else ("", "", ""),
+    ]
+    rows: list[list[Run]] = [[(" ", "")]]
+    used = 1
+    for word, amount, style in (part for part in parts if part[0]):
+        size = len(word) + len(amount) + 2
+        if used + size > width and used > 1:
+            rows.append([(" ", "")])
+            used = 1
+        rows[-1] += [(word, "amount"), (f"{amount}  ", style or "label")]
+        used += size
+    return [tuple(row) for row in rows]

@@ -2,7 +2,7 @@
 
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Protocol
 
 from textual import getters, on
@@ -11,6 +11,7 @@ from textual.binding import BindingType
 from textual.events import Resize
 from textual.screen import Screen
 from textual.strip import Strip
+from textual.widget import Widget
 
 from tui_agent.recording import Recording
 from tui_agent.ui.base.app_type import any_app
@@ -19,7 +20,6 @@ from tui_agent.ui.base.terminal_environment import Clock
 
 from .scrubber import Scrubber
 from .scrubber_row import PlayState
-from .stage_view import StageView
 
 FRAME = 1 / 20
 """Seconds between two updates."""
@@ -57,6 +57,33 @@ class RecordingPlayer(Protocol):
 
 OpenStage = Callable[[Size | None], RecordingPlayer]
 """Makes a stage at the start of the recording with these columns and rows; None: the recorded size."""
+
+
+class StageView(Widget):
+    """The picture of a recording: lines that its stage has drawn, from the upper left corner."""
+
+    DEFAULT_CSS = """
+    StageView {
+        width: 1fr;
+        height: 1fr;
+        background: $background;
+    }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._strips: Sequence[Strip] = ()
+
+    def show(self, strips: Sequence[Strip]) -> None:
+        """Show these lines."""
+        self._strips = strips
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """Return one line."""
+        width, base = self.size.width, self.rich_style
+        strip = self._strips[y] if y < len(self._strips) else Strip.blank(width, base)
+        return strip.adjust_cell_length(width, base)
 
 
 class PlayerScreen(Screen[None]):

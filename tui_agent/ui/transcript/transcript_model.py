@@ -12,6 +12,8 @@ from dataclasses import replace
 from tui_agent.ui.text.height_index import HeightIndex
 from tui_agent.ui.text.styled_lines import NARROWEST, Line, Run
 
+CARET: Run = ("▍", "caret")
+"""Sign of text that is about to arrive."""
 MAX_CACHED_ROWS = 4_000
 """Most rows of laid-out parts kept in memory."""
 

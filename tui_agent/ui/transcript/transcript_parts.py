@@ -7,14 +7,12 @@ from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.sanitiser import ends_of, one_line, sanitise, with_controls
 from tui_agent.ui.text.styled_lines import Line, Run, clipped, prefixed_lines, wrapped
 
-from .transcript_model import Part
+from .transcript_model import CARET, Part
 
 HEAD = " "
 """Margin of headings and of notes about the run as a whole."""
 BODY = "   "
 """Margin of messages and calls."""
-CARET: Run = ("▍", "caret")
-"""Sign of text that is about to arrive."""
 USER_MARK: Run = (" ❯ ", "you")
 """Sign of the user's messages."""
 STEER_MARK: Run = (" ↳ ", "steer")

@@ -3,8 +3,7 @@
 from tui_agent.ui.text.height_index import HeightIndex
 from tui_agent.ui.text.sanitiser import one_line
 from tui_agent.ui.text.styled_lines import Line, Run, clipped
-from tui_agent.ui.transcript.transcript_model import Part
-from tui_agent.ui.transcript.transcript_parts import CARET
+from tui_agent.ui.transcript.transcript_model import CARET, Part
 
 from .markdown_blocks import Unit
 from .markdown_layout import estimated_height, layout_block
