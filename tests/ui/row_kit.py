@@ -27,9 +27,23 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, TextBlock, ThinkingBlock, UserKind, UserMessage
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.app.themes import DEFAULT_THEME, read_theme, shipped_themes
+from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.transcript.conversation import Conversation
 from tui_agent.ui.transcript.transcript_fold import TranscriptFold
 from tui_agent.ui.transcript.transcript_model import Transcript
+
+
+class FoldWithLedger(TranscriptFold):
+    """A conversation with the ledger of its calls, which receives each event first."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self.ledger = CallLedger()
+        super().__init__(transcript, self.ledger.find)
+
+    def apply(self, envelope: Envelope) -> bool:
+        self.ledger.apply(envelope)
+        return super().apply(envelope)
+
 
 DIFF = """--- a/src/price.py
 +++ b/src/price.py
@@ -184,7 +198,7 @@ class HostApp(App[None]):
     def compose(self) -> ComposeResult:
         """The two."""
         with Horizontal():
-            yield Conversation(TranscriptFold(Transcript()), id="conversation")
+            yield Conversation(FoldWithLedger(Transcript()), id="conversation")
             if self._side:
                 yield Static(" TOOLS  1 running\n ◐ bash pytest -q", id="side", markup=False)
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.ui.row_kit import story
+from tests.ui.row_kit import FoldWithLedger, story
 from tests.ui.story import Story, working
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import MessageDiscarded, SessionLoaded, SteeringDropped, SteeringRequeued
@@ -15,7 +15,6 @@ from tui_agent.ui.state.pending_approvals import PendingApprovals
 from tui_agent.ui.state.queued_messages import WaitingMessages
 from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.state.session_status import SessionStatus
-from tui_agent.ui.transcript.transcript_fold import TranscriptFold
 from tui_agent.ui.transcript.transcript_model import Transcript
 
 
@@ -39,7 +38,7 @@ TOLD = everything()
 @given(st.lists(st.sampled_from(TOLD), max_size=60), st.booleans())
 def test_nothing_breaks(told: list[Envelope], by_agents: bool) -> None:
     ledger, times, view = CallLedger(), RunTimes(), SessionStatus()
-    waiting, pending, fold = WaitingMessages(), PendingApprovals(), TranscriptFold(Transcript())
+    waiting, pending, fold = WaitingMessages(), PendingApprovals(), FoldWithLedger(Transcript())
     rows = PanelRows(ledger)
 
     for number, envelope in enumerate(told):

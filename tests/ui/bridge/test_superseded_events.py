@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from tests.session.played_sessions import FULL_SESSION, PlayedRun, play, played_sessions
 from tests.support.examples import examples
 from tests.support.protocol_strategies import of_model
+from tests.ui.row_kit import FoldWithLedger
 from tests.ui.test_any_order import TOLD
 from tui_agent.protocol.envelope import Envelope, Origin, event_classes
 from tui_agent.protocol.events import MessageDelta, RequestBuilt, StatusChanged
 from tui_agent.ui.bridge.superseded_events import LAST_COUNTS, drop_superseded
 from tui_agent.ui.state import call_ledger, queued_messages, run_times
 from tui_agent.ui.state.session_status import SessionStatus
-from tui_agent.ui.transcript.transcript_fold import HANDLED_EVENTS, TranscriptFold
+from tui_agent.ui.transcript.transcript_fold import HANDLED_EVENTS
 from tui_agent.ui.transcript.transcript_model import Transcript
 
 
@@ -29,7 +30,7 @@ class Screen:
     status: SessionStatus = field(default_factory=SessionStatus)
 
     def shows(self, envelopes: Sequence[Envelope]) -> "Screen":
-        fold = TranscriptFold(self.transcript)
+        fold = FoldWithLedger(self.transcript)
         for envelope in envelopes:
             for part in (fold, self.status):
                 part.apply(envelope)
@@ -83,7 +84,7 @@ def test_what_the_conversation_does_not_hear_would_change_nothing_in_it(kind: ty
     @given(of_model(kind))
     def changes_nothing(event: object) -> None:
         transcript = Transcript()
-        fold = TranscriptFold(transcript)
+        fold = FoldWithLedger(transcript)
         for envelope in TOLD:
             fold.apply(envelope)
         before = [(part, part.text) for part in transcript.parts]

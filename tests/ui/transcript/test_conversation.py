@@ -9,13 +9,26 @@ from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.selection import Selection
 
-from tests.ui.row_kit import ANSWER, HostApp, Teller, answer, apply_to, delta, ended, queued, started, story, user
+from tests.ui.row_kit import (
+    ANSWER,
+    FoldWithLedger,
+    HostApp,
+    Teller,
+    answer,
+    apply_to,
+    delta,
+    ended,
+    queued,
+    started,
+    story,
+    user,
+)
 from tests.ui.stage import PATIENCE
 from tui_agent.protocol.events import AgentEvent, SessionSwitched
+from tui_agent.protocol.messages import TextBlock
 from tui_agent.ui.app.themes import read_theme, shipped_themes
 from tui_agent.ui.transcript import transcript_search
 from tui_agent.ui.transcript.conversation import Conversation
-from tui_agent.ui.transcript.transcript_fold import TranscriptFold
 from tui_agent.ui.transcript.transcript_model import Transcript
 
 SIZE = (60, 12)
@@ -28,7 +41,7 @@ class ListeningApp(HostApp):
         super().__init__()
         self.chosen: list[tuple[str, ...]] = []
 
-    def on_conversation_calls_selected(self, event: Conversation.CallsSelected) -> None:
+    def on_conversation_page_requested(self, event: Conversation.PageRequested) -> None:
         self.chosen.append(event.call_ids)
 
 
@@ -57,11 +70,11 @@ async def test_it_follows_the_end() -> None:
         conversation = await tell(pilot, *many(20))
 
         assert conversation.following
-        assert seen(conversation)[-1] == "   message 19"
+        assert seen(conversation)[-1] == " ❯ message 19"
 
         await tell(pilot, user("one more", "u99"))
 
-        assert seen(conversation)[-1] == "   one more"
+        assert seen(conversation)[-1] == " ❯ one more"
 
 
 @pytest.mark.slow
@@ -76,8 +89,8 @@ async def test_a_reader_elsewhere_is_left_in_peace_and_told_what_is_new() -> Non
 
         assert not conversation.following
         assert seen(conversation)[:-1] == before[:-1]
-        assert seen(conversation)[-1].endswith("4 new ↓")
-        assert conversation.unseen == 4
+        assert seen(conversation)[-1].endswith("2 new ↓")
+        assert conversation.unseen == 2
 
 
 async def test_the_line_about_new_parts_leads_to_the_end() -> None:
@@ -91,7 +104,7 @@ async def test_the_line_about_new_parts_leads_to_the_end() -> None:
         await pilot.pause()
 
         assert conversation.following
-        assert seen(conversation)[-1] == "   new"
+        assert seen(conversation)[-1] == " ❯ new"
 
 
 @pytest.mark.slow
@@ -119,7 +132,7 @@ async def test_an_endless_text_that_is_there_already_is_read_where_the_reader_is
         conversation = await tell(pilot, answer(text, "m1"))
         conversation.scroll_home(animate=False)
         await pilot.pause()
-        assert "point 0" in [row.strip() for row in seen(conversation)]
+        assert "● point 0" in [row.strip() for row in seen(conversation)]
 
         conversation.scroll_end(animate=False)
         async with asyncio.timeout(PATIENCE):
@@ -191,7 +204,7 @@ class CountingConversation(Conversation):
 
 async def test_events_reach_the_screen_by_themselves_and_then_it_rests() -> None:
     async with HostApp().run_test(size=SIZE) as pilot:
-        conversation = CountingConversation(TranscriptFold(Transcript()))
+        conversation = CountingConversation(FoldWithLedger(Transcript()))
         await pilot.app.screen.mount(conversation, before=0)
         teller = Teller()
         for event in (started(), delta("Hello"), delta(" there")):
@@ -206,7 +219,7 @@ async def test_events_reach_the_screen_by_themselves_and_then_it_rests() -> None
 
 async def test_events_before_the_first_drawing_are_shown() -> None:
     app = HostApp()
-    conversation = Conversation(TranscriptFold(Transcript()))
+    conversation = Conversation(FoldWithLedger(Transcript()))
     apply_to(conversation, Teller().tell(user("early")))
     async with app.run_test(size=SIZE) as pilot:
         await app.screen.mount(conversation, before=0)
@@ -214,15 +227,23 @@ async def test_events_before_the_first_drawing_are_shown() -> None:
             await pilot.pause(0.01)
 
 
-async def test_a_click_on_calls_leads_to_them() -> None:
+async def test_a_click_unfolds_a_call_and_ctrl_o_opens_it_in_full_screen() -> None:
     app = ListeningApp()
     async with app.run_test(size=SIZE) as pilot:
-        conversation = await tell(pilot, answer("I look."), queued("c1", "read"), queued("c2", "grep", 1))
+        done = ended("c1", "bash").model_copy(update={"content": (TextBlock(text="all of it"),)})
+        conversation = await tell(pilot, answer("I look."), queued("c1", "bash"), done)
+        place = next(y for y, row in enumerate(seen(conversation)) if row.startswith(" ✔ bash"))
 
-        await pilot.click(Conversation, offset=(6, seen(conversation).index("   ▸ read ×1, grep ×1")))
+        await pilot.click(Conversation, offset=(6, place))
         await pilot.pause()
+        assert seen(conversation)[place + 1].strip() == "all of it"
+        await pilot.click(Conversation, offset=(6, place))
+        await pilot.pause()
+        assert "all of it" not in "".join(seen(conversation))
 
-        assert app.chosen == [("c1", "c2")]
+        conversation.focus()
+        await pilot.press("ctrl+o")
+        assert app.chosen == [("c1",)]
 
 
 async def test_a_click_opens_and_closes_thinking() -> None:
@@ -255,8 +276,8 @@ async def test_keys_go_from_part_to_part_and_open_them() -> None:
 
         await pilot.press("shift+up")
         await pilot.pause()
-        assert any(row.startswith("▎  ▸ read ×1") for row in seen(conversation))
-        await pilot.press("enter")
+        assert any(row.startswith("▎✔ read") for row in seen(conversation))
+        await pilot.press("ctrl+o")
         await pilot.pause()
         assert app.chosen == [("c1",)]
 
@@ -289,7 +310,7 @@ async def test_a_click_that_ends_a_selection_opens_nothing() -> None:
     app = ListeningApp()
     async with app.run_test(size=SIZE) as pilot:
         conversation = await tell(pilot, answer("I look."), queued("c1", "read"))
-        place = seen(conversation).index("   ▸ read ×1")
+        place = next(y for y, row in enumerate(seen(conversation)) if row.startswith(" ◌ read"))
 
         await pilot.mouse_down(Conversation, offset=(3, place))
         await pilot.hover(Conversation, offset=(8, place))
@@ -308,14 +329,14 @@ async def test_search_steps_through_matches_and_opens_closed_parts() -> None:
 
         assert conversation.search("needle") == 2
         await pilot.pause()
-        assert "   needle here" in seen(conversation)
+        assert " ❯ needle here" in seen(conversation)
 
         assert conversation.previous_match()
         await pilot.pause()
         assert "   ▏ a Needle" in seen(conversation)
         assert conversation.next_match()
         await pilot.pause()
-        assert "   needle here" in seen(conversation)
+        assert " ❯ needle here" in seen(conversation)
 
         assert conversation.search("") == 0
         assert not conversation.next_match()
@@ -328,7 +349,7 @@ async def test_a_selection_is_copied_as_it_was_written() -> None:
     async with HostApp().run_test(size=SIZE) as pilot:
         conversation = await tell(pilot, user(f"{text}\n    code = 1"))
         rows = seen(conversation)
-        selection = Selection.from_offsets(Offset(0, 2), Offset(len(rows[4]), 4))
+        selection = Selection.from_offsets(Offset(0, 1), Offset(len(rows[3]), 3))
 
         copied = conversation.get_selection(selection)
 
@@ -339,9 +360,9 @@ async def test_the_mouse_selects_text() -> None:
     async with HostApp().run_test(size=SIZE) as pilot:
         await tell(pilot, user("select these words"))
 
-        await pilot.mouse_down(Conversation, offset=(3, 2))
-        await pilot.hover(Conversation, offset=(8, 2))
-        await pilot.mouse_up(Conversation, offset=(8, 2))
+        await pilot.mouse_down(Conversation, offset=(3, 1))
+        await pilot.hover(Conversation, offset=(8, 1))
+        await pilot.mouse_up(Conversation, offset=(8, 1))
         await pilot.pause()
 
         assert pilot.app.screen.get_selected_text() == "select"
@@ -350,12 +371,12 @@ async def test_the_mouse_selects_text() -> None:
 async def test_a_selection_is_drawn() -> None:
     async with HostApp().run_test(size=SIZE) as pilot:
         conversation = await tell(pilot, user("select these words"))
-        plain = conversation.render_line(2)
+        plain = conversation.render_line(1)
 
-        pilot.app.screen.selections = {conversation: Selection(Offset(3, 2), Offset(9, 2))}
+        pilot.app.screen.selections = {conversation: Selection(Offset(3, 1), Offset(9, 1))}
         await pilot.pause()
 
-        assert [segment.text for segment in conversation.render_line(2)] != [segment.text for segment in plain]
+        assert [segment.text for segment in conversation.render_line(1)] != [segment.text for segment in plain]
 
 
 async def test_another_width_keeps_the_same_text_in_view() -> None:
@@ -381,7 +402,7 @@ async def test_another_session_starts_empty() -> None:
 
         await tell(pilot, SessionSwitched(id="s2"), user("fresh"))
 
-        assert seen(conversation)[:3] == ["", " You", "   fresh"]
+        assert seen(conversation)[:3] == ["", " ❯ fresh", ""]
 
 
 @pytest.mark.slow
@@ -435,7 +456,7 @@ async def test_a_whole_session_scrolls_at_every_size() -> None:
             conversation.scroll_end(animate=False)
             await pilot.pause()
 
-        assert seen(conversation)[-1] == "   Good, then I only change the helper▍"
+        assert seen(conversation)[-1] == " ● Good, then I only change the helper▍"
 
 
 @pytest.mark.slow

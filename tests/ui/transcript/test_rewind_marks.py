@@ -1,9 +1,8 @@
 """Conversation on the screen after a rewind, and after undoing it."""
 
-from tests.ui.row_kit import Teller, answer, queued, run_started, started, user
+from tests.ui.row_kit import FoldWithLedger, Teller, answer, queued, run_started, started, user
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import AgentEvent, RunEnded, SessionRewound, TodoItem, TodoUpdated
-from tui_agent.ui.transcript.transcript_fold import TranscriptFold
 from tui_agent.ui.transcript.transcript_model import Transcript
 
 
@@ -27,7 +26,7 @@ def back(to_seq: int, from_seq: int, *, conversation: bool = True) -> SessionRew
 def shown(*events: AgentEvent) -> list[str]:
     """Return the text shown after these events."""
     teller, transcript = Teller(), Transcript()
-    fold = TranscriptFold(transcript)
+    fold = FoldWithLedger(transcript)
     told: list[Envelope] = [teller.tell(event) for event in events]
     for envelope in told:
         fold.apply(envelope)

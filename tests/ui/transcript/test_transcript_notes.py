@@ -48,9 +48,9 @@ from tui_agent.ui.transcript.transcript_notes import note_of
         (McpStatus(server="s", state="failed", error="no such file"), "warning", "Server s is failed: no such file"),
         (BackgroundEnded(task_id="t1", kind="bash", status="ended", code=2), "notice", "t1 ended (exit 2)"),
         (
-            PermissionModeChanged(old=PermissionMode.ASK, new=PermissionMode.PLAN, by="user"),
+            PermissionModeChanged(old=PermissionMode.ASK, new=PermissionMode.PLAN, by="settings"),
             "notice",
-            "ask → plan (user)",
+            "ask → plan (settings)",
         ),
         (PlanResolved(plan_id="p", accepted=False, note="smaller"), "notice", "Plan not accepted: smaller"),
         (QuestionAsked(question_id="q", text="Which?", options=("a", "b")), "notice", "Which?\n- a\n- b"),

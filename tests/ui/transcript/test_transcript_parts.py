@@ -2,13 +2,10 @@
 
 import pytest
 
-from tests.ui.row_kit import Teller, rows_of, user
+from tests.ui.row_kit import FoldWithLedger, Teller, rows_of, user
 from tui_agent.protocol.events import TodoItem
-from tui_agent.ui.state.call_records import FileChange
 from tui_agent.ui.transcript import transcript_parts
-from tui_agent.ui.transcript.changed_files_part import MAX_DIFF_CHARACTERS, ChangedFilesPart
 from tui_agent.ui.transcript.markdown.markdown_part import MarkdownPart
-from tui_agent.ui.transcript.transcript_fold import TranscriptFold
 from tui_agent.ui.transcript.transcript_model import Part, Transcript
 from tui_agent.ui.transcript.transcript_parts import (
     MAX_CHARACTERS,
@@ -31,7 +28,7 @@ def shown(part: Part, width: int = 80) -> list[str]:
 def test_a_long_note_shows_both_ends() -> None:
     rows = shown(NotePart("error", ENDLESS))
 
-    assert rows[0].startswith("   ✖ begin")
+    assert rows[0].startswith(" ✖ begin")
     assert rows[-1].endswith("x end")
     assert f"… {len(ENDLESS) - MAX_CHARACTERS:,} more characters …" in "".join(rows)
     assert len("".join(rows)) < 2 * MAX_CHARACTERS
@@ -62,7 +59,7 @@ def test_a_command_keeps_the_newest_of_an_endless_output(monkeypatch: pytest.Mon
 
 
 def test_a_long_message_is_laid_out_only_at_visible_rows() -> None:
-    fold = TranscriptFold(Transcript())
+    fold = FoldWithLedger(Transcript())
     text = "**word** of mine\n" * MAX_CHARACTERS
     fold.transcript.set_width(40)
     fold.apply(Teller().tell(user(text)))
@@ -74,18 +71,6 @@ def test_a_long_message_is_laid_out_only_at_visible_rows() -> None:
     assert part.cached_rows < 1_000
     assert part.text == text.rstrip("\n")
     assert rows_of(fold.transcript, 40)[-1] == "   **word** of mine"
-    assert fold.transcript.total == MAX_CHARACTERS + 2
+    assert fold.transcript.total == MAX_CHARACTERS + 1
     fold.apply(Teller().tell(user("short", "u2")))
     assert isinstance(fold.transcript.parts[-1], TextPart)
-
-
-def test_of_a_long_difference_the_beginning_is_read() -> None:
-    part = ChangedFilesPart("c1", "edit")
-    removed, added = ("-old\n" * MAX_DIFF_CHARACTERS, "+new\n" * MAX_DIFF_CHARACTERS)
-    count = MAX_DIFF_CHARACTERS
-    part.add(FileChange("a.py", "modified", f"@@ -1,{count} +1,{count} @@\n{removed}{added}", count, count))
-
-    rows = shown(part)
-
-    assert f"+{count} −{count}" in rows[0]
-    assert len(rows) < 40

@@ -7,20 +7,18 @@ from tui_agent.ui.text.styled_lines import plain_line
 from tui_agent.ui.transcript import transcript_search
 from tui_agent.ui.transcript.markdown.markdown_part import MarkdownPart, ThinkingPart
 from tui_agent.ui.transcript.transcript_model import Transcript
-from tui_agent.ui.transcript.transcript_parts import CallsPart, TextPart
+from tui_agent.ui.transcript.transcript_parts import TextPart
 from tui_agent.ui.transcript.transcript_search import LONGEST_LAID_OUT, MAX_MATCHES, TranscriptSearch
 
 
 def filled() -> Transcript:
     transcript = Transcript()
-    calls = CallsPart()
-    calls.add("c1", "needle-tool")
     for part in (
         TextPart("nothing here"),
         TextPart("a Needle and\nanother needle"),
         MarkdownPart("word " * 40 + "**needle** at the end", gap=True),
         ThinkingPart("first\n\nsecret needle"),
-        calls,
+        TextPart("the needle-tool"),
     ):
         transcript.add(part)
     rows_of(transcript, 40)

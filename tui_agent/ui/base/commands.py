@@ -133,7 +133,7 @@ COMMANDS: tuple[Command, ...] = (
         "chat.toggle_panel",
         ("ctrl+t",),
         "tools",
-        "Go to the tool panel and back; in a narrow window, open or close it",
+        "Go to the tool panel and back, or to the selected call; in a narrow window, open or close it",
         "chat",
         palette=True,
         slash="tools",
@@ -353,8 +353,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("panel.revert", ("u",), "undo", "Undo the changes this call made to files", "panel"),
     Command("panel.cycle_filter", ("f",), "filter", "Show all calls, or those that run, failed or need you", "panel"),
     # conversation
+    Command("conversation.open_part", ("enter",), "open", "Unfold or fold this part", "conversation"),
     Command(
-        "conversation.open_part", ("enter",), "open", "Unfold or fold this part, or go to its calls", "conversation"
+        "conversation.open_page", ("ctrl+o",), "full screen", "Show all of this part in full screen", "conversation"
     ),
     Command(
         "conversation.previous_part", ("shift+up",), "part above", "Previous part that can be opened", "conversation"

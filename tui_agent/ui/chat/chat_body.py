@@ -12,15 +12,20 @@ from textual.widget import Widget
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.dialogs.text_page import TextPage
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.panel.call_list import CallList
 from tui_agent.ui.panel.timeline import Timeline
 from tui_agent.ui.panel.tool_panel import PanelStrip, ToolPanel
-from tui_agent.ui.text.sanitiser import one_line
+from tui_agent.ui.state.call_view_state import CallViewState
+from tui_agent.ui.text.sanitiser import one_line, sanitise
 from tui_agent.ui.transcript.conversation import Conversation
 from tui_agent.ui.transcript.search_line import SearchLine
 
 from .screen_state import ScreenState
+
+WIDE = 110
+"""Columns from which the tool panel is beside the conversation."""
 
 ScrollTarget: TypeAlias = Literal["page_up", "page_down", "top", "end"]
 """Destination of a key that scrolls the conversation."""
@@ -94,6 +99,7 @@ class ChatBody(Vertical):
         self._clock = surroundings.clock
         self._focus_composer = focus_composer
         self._followed_before_search = False
+        self._ledger = state.ledger
 
     def compose(self) -> ComposeResult:
         """Yield the conversation with the panel, then the one-line widgets below them."""
@@ -108,12 +114,17 @@ class ChatBody(Vertical):
 
     def show(self, state: ScreenState) -> None:
         """Show another state."""
+        self._ledger = state.ledger
         self.conversation.show(state.transcript)
         self.panel.show(state.ledger)
         self.timeline.show(state.times)
         self.strip.show(state.ledger)
         if state.begun:
             self.hide_welcome()
+
+    def fit(self, width: int) -> None:
+        """Show the output of running calls in the conversation while the panel is not beside it."""
+        self.conversation.show_output(width < WIDE)
 
     def hide_welcome(self) -> None:
         """Show the conversation in place of the welcome page."""
@@ -128,7 +139,9 @@ class ChatBody(Vertical):
 
     def toggle_panel(self) -> None:
         """Move the focus to the panel or back; in a narrow window open or close the panel."""
-        if self._is_narrow:
+        if self.conversation.has_focus and (call_ids := self.conversation.selected_calls):
+            self._select_calls(call_ids)
+        elif self._is_narrow:
             self._set_drawer(not self.drawer_open)
         elif self.panel.has_focus_within:
             self._focus_composer()
@@ -162,18 +175,33 @@ class ChatBody(Vertical):
 
     @on(Conversation.CallsSelected)
     def _calls_selected(self, event: Conversation.CallsSelected) -> None:
+        self._select_calls(event.call_ids)
+
+    def _select_calls(self, call_ids: tuple[str, ...]) -> None:
+        """Show the first of some calls in the panel."""
         if self._is_narrow:
             self._set_drawer(True)
-        self.panel.select(event.call_ids[0])
+        self.panel.select(call_ids[0])
         self.panel.focus_list()
+
+    @on(Conversation.PageRequested)
+    def _page_requested(self, event: Conversation.PageRequested) -> None:
+        call = self._ledger.find(event.call_ids[0]) if event.call_ids else None
+        if call is not None:
+            self._open_call(call.view)
+        else:
+            self.app.push_screen(TextPage("Message", lambda _: Content(sanitise(event.text))))
 
     @on(CallList.Opened)
     def _call_opened(self, event: CallList.Opened) -> None:
+        self._open_call(event.view)
+
+    def _open_call(self, view: CallViewState) -> None:
         def closed(reverts: bool | None) -> None:
             if reverts:
-                self.post_message(CallList.RevertRequested(event.view))
+                self.post_message(CallList.RevertRequested(view))
 
-        self.app.push_screen(CallDetailScreen(event.view, clock=self._clock), closed)
+        self.app.push_screen(CallDetailScreen(view, clock=self._clock), closed)
 
     def _set_drawer(self, shown: bool) -> None:
         self.set_class(shown, "-drawer")

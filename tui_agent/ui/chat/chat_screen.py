@@ -24,15 +24,12 @@ from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.composer.queue_strip import QueueStrip
 from tui_agent.ui.panel.call_list import CallList
 
-from .chat_body import ChatBody, ScrollTarget
+from .chat_body import WIDE, ChatBody, ScrollTarget
 from .chat_options import ChatOptions
 from .command_actions import CommandActions
 from .input_routing import InputRouter, Interrupt
 from .screen_state import ScreenState
 from .status_bars import StatusBars
-
-WIDE = 110
-"""Columns from which the tool panel is beside the conversation."""
 
 
 class ChatScreen(AnyScreen):
@@ -79,6 +76,7 @@ class ChatScreen(AnyScreen):
         """Yield the parts from the top."""
         apply_initial_breakpoints(self, self.app.size)
         self.entry.fit(self.app.size)
+        self.body.fit(self.app.size.width)
         yield self.bars.title
         yield self.body
         yield self.entry
@@ -103,8 +101,9 @@ class ChatScreen(AnyScreen):
         self.approvals.look()
 
     def on_resize(self, event: Resize) -> None:
-        """Adapt the composer's height to the window."""
+        """Adapt the parts to the window."""
         self.entry.fit(event.size)
+        self.body.fit(event.size.width)
 
     # --- events -------------------------------------------------------------------------------------------------------
 

@@ -60,7 +60,7 @@ class ScreenState:
         """
         self.ledger = call_ledger.CallLedger(calls_before)
         """All calls, for each part that shows calls."""
-        self.transcript = transcript_fold.TranscriptFold(Transcript())
+        self.transcript = transcript_fold.TranscriptFold(Transcript(), self.ledger.find)
         """The conversation."""
         self.times = run_times.RunTimes(calls_before)
         """Times of the newest run."""

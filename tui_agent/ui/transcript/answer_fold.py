@@ -10,7 +10,7 @@ from tui_agent.ui.text.amounts import bytes_text
 from .markdown.markdown_part import MarkdownPart, ThinkingPart
 from .transcript_model import Part, Transcript
 from .transcript_notes import truncation_text
-from .transcript_parts import BODY, HeadingPart, NotePart, TextPart
+from .transcript_parts import BODY, MODEL_MARK, NotePart, TextPart, WaitingPart
 
 
 @dataclass(slots=True)
@@ -18,26 +18,20 @@ class Answer:
     """An assistant message that is streaming, and its parts in order."""
 
     parts: list[Part] = field(default_factory=list[Part])
-    heading: HeadingPart | None = None
     thinking: ThinkingPart | None = None
     text: MarkdownPart | None = None
     preparing: TextPart | None = None
     """Note that a call is being written, which may take a while."""
+    waiting: WaitingPart | None = None
+    """Caret until its first part arrives."""
     prepared: int = 0
     """Characters of calls received so far."""
-
-    @property
-    def gap(self) -> bool:
-        """True if its next part begins after an empty row: not directly under the heading."""
-        return self.heading is None or self.parts[-1:] != [self.heading]
 
 
 class AnswerFold:
     """Open responses, in the order they began."""
 
     def __init__(self, transcript: Transcript) -> None:
-        self.speaking = False
-        """True if the last message is the model's, so that its next one needs no heading."""
         self._transcript = transcript
         self._open: dict[str, Answer] = {}
 
@@ -54,10 +48,9 @@ class AnswerFold:
     def begin(self, message_id: str) -> Answer:
         """Begin a response."""
         answer = self._open[message_id] = Answer()
-        if not self.speaking:
-            answer.heading = HeadingPart("Assistant", "assistant", waiting=True)
-            self.append(answer, answer.heading)
-            self.speaking = True
+        answer.waiting = WaitingPart()
+        self._transcript.add(answer.waiting)
+        answer.parts.append(answer.waiting)
         return answer
 
     def grow(self, event: MessageDelta) -> None:
@@ -66,12 +59,12 @@ class AnswerFold:
         match event.kind:
             case "text":
                 if answer.text is None:
-                    answer.text = MarkdownPart(gap=answer.gap, margin=BODY, live=True)
+                    answer.text = _spoken(MarkdownPart(gap=True, margin=BODY, live=True))
                     self.append(answer, answer.text)
                 answer.text.feed(event.delta)
             case "thinking":
                 if answer.thinking is None:
-                    answer.thinking = ThinkingPart(gap=answer.gap, margin=BODY, live=True)
+                    answer.thinking = ThinkingPart(gap=True, margin=BODY, live=True)
                     self.append(answer, answer.thinking)
                 answer.thinking.feed(event.delta)
             case "toolcall":
@@ -83,7 +76,7 @@ class AnswerFold:
         self.drop(answer, answer.preparing)
         thinking, text = _thinking_of(message), _text_of(message)
         if thinking and answer.thinking is None:
-            answer.thinking = ThinkingPart(thinking, gap=answer.gap, margin=BODY)
+            answer.thinking = ThinkingPart(thinking, gap=True, margin=BODY)
             self.append(answer, answer.thinking)
         if text != (answer.text.text if answer.text else ""):
             self._rewrite(answer, text)
@@ -96,7 +89,6 @@ class AnswerFold:
         answer = self._open.pop(message_id, None)
         if answer is None:
             return []
-        self.speaking = self.speaking and answer.heading is None
         gone = list(answer.parts)
         for part in gone:
             self.drop(answer, part)
@@ -114,7 +106,7 @@ class AnswerFold:
         place = len(answer.parts) if after is None else answer.parts.index(after) + 1
         self._transcript.add(part, answer.parts[place - 1] if place else None)
         answer.parts.insert(place, part)
-        self._stop_waiting(answer)
+        self.drop(answer, answer.waiting)
 
     def drop(self, answer: Answer, part: Part | None) -> None:
         """Remove a part of a response."""
@@ -123,12 +115,14 @@ class AnswerFold:
             self._transcript.remove(part)
         if part is answer.preparing:
             answer.preparing = None
+        if part is answer.waiting:
+            answer.waiting = None
 
     def _prepare(self, answer: Answer, length: int) -> None:
         answer.prepared += length
         text = f"… prepares a call ({bytes_text(answer.prepared)})"
         if answer.preparing is None:
-            answer.preparing = TextPart(text, "muted")
+            answer.preparing = TextPart(text, "muted", gap=True)
             self.append(answer, answer.preparing)
         else:
             answer.preparing.replace(text)
@@ -137,26 +131,24 @@ class AnswerFold:
     def _rewrite(self, answer: Answer, text: str) -> None:
         """Replace the text of a part by the final one, or add it below the other parts."""
         old = answer.text
-        answer.text = MarkdownPart(text, gap=old.gap if old else answer.gap, margin=BODY) if text else None
+        answer.text = _spoken(MarkdownPart(text, gap=True, margin=BODY)) if text else None
         if answer.text is not None:
             self.append(answer, answer.text, after=old)
         self.drop(answer, old)
 
     def _close(self, message_id: str) -> None:
         answer = self._open.pop(message_id)
-        self._stop_waiting(answer, closed=True)
+        self.drop(answer, answer.waiting)
         for part in (answer.thinking, answer.text):
             if part is not None:
                 part.finish()
                 self._transcript.refresh(part)
 
-    def _stop_waiting(self, answer: Answer, *, closed: bool = False) -> None:
-        """Remove the caret from the heading once it has a part below it."""
-        heading = answer.heading
-        if heading is not None and heading.waiting and (closed or len(answer.parts) > 1):
-            heading.waiting = False
-            heading.changed()
-            self._transcript.refresh(heading)
+
+def _spoken(part: MarkdownPart) -> MarkdownPart:
+    """Return the part with the model's mark."""
+    part.mark = MODEL_MARK
+    return part
 
 
 def _text_of(message: AssistantMessage) -> str:

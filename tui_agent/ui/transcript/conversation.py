@@ -44,6 +44,13 @@ class Conversation(TranscriptView):
         call_ids: tuple[str, ...]
 
     @dataclass
+    class PageRequested(Message):
+        """The user opens a part in full screen."""
+
+        call_ids: tuple[str, ...]
+        text: str
+
+    @dataclass
     class SearchRequested(Message):
         """The user starts a search."""
 
@@ -98,9 +105,20 @@ class Conversation(TranscriptView):
     def show(self, fold: TranscriptFold) -> None:
         """Show another transcript, or a longer one of this session; a reader above the end keeps the distance to it."""
         self.show_transcript(fold.transcript)
+        fold.show_output(self._fold.calls.shows_output)
         self._fold, self._current, self._found_row = fold, None, None
         self._search = TranscriptSearch(self.transcript, self._search.query) if self._search is not None else None
         self._flush_soon()
+
+    def show_output(self, shown: bool) -> None:
+        """Show or hide the newest output of running calls."""
+        if self._fold.show_output(shown):
+            self._flush_soon()
+
+    @property
+    def selected_calls(self) -> tuple[str, ...]:
+        """Ids of the calls of the keyboard's part."""
+        return self._current.call_ids if self._current is not None else ()
 
     def flush(self) -> None:
         """Show all changes now."""
@@ -256,6 +274,11 @@ class Conversation(TranscriptView):
             self.show_scrollbar()
         elif part.call_ids:
             self.post_message(self.CallsSelected(part.call_ids))
+
+    def action_open_page(self) -> None:
+        """Open the keyboard's part in full screen."""
+        if self._current is not None:
+            self.post_message(self.PageRequested(self._current.call_ids, self._current.text))
 
     def action_next_part(self) -> None:
         """Move the keyboard to the next part that opens."""

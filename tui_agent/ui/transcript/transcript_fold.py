@@ -1,5 +1,7 @@
 """Fold from events to the parts of the conversation, the same for live, resumed and replayed sessions."""
 
+from collections.abc import Callable, Iterable
+
 from tui_agent.protocol.cancellation import ASKED_AGAIN
 from tui_agent.protocol.envelope import Envelope, event_classes
 from tui_agent.protocol.events import (
@@ -8,14 +10,10 @@ from tui_agent.protocol.events import (
     ApprovalResolved,
     ContextUsage,
     Failed,
-    FileChanged,
-    HookEnded,
-    HookStarted,
     MessageDelta,
     MessageDiscarded,
     MessageEnded,
     MessageStarted,
-    PermissionDecided,
     PlanProposed,
     RequestBuilt,
     RunEnded,
@@ -34,22 +32,20 @@ from tui_agent.protocol.events import (
     ToolBatchStarted,
     ToolEnded,
     ToolOutput,
-    ToolProgress,
     ToolQueued,
-    ToolStarted,
-    ToolUpdated,
     TurnEnded,
     TurnStarted,
     UsageUpdated,
     Warned,
 )
 from tui_agent.protocol.messages import AssistantMessage, ImageBlock, UserMessage, joined_text
-from tui_agent.ui.state.call_records import FileChange
+from tui_agent.ui.state.call_ledger import LedgerCall
+from tui_agent.ui.state.call_view_state import call_of
 from tui_agent.ui.text.amounts import bytes_text, count_text
 from tui_agent.ui.text.sanitiser import with_controls
 
 from .answer_fold import AnswerFold
-from .changed_files_part import ChangedFilesPart
+from .call_part import MOST_READS, CallContext, CallPart, ReadsPart
 from .markdown.markdown_part import MarkdownPart
 from .rewind_marks import RewindMarks
 from .transcript_model import Part, Transcript
@@ -57,10 +53,10 @@ from .transcript_notes import note_of, run_end_text
 from .transcript_parts import (
     BODY,
     MAX_CHARACTERS,
-    CallsPart,
+    STEER_MARK,
+    USER_MARK,
     CommandPart,
     DividerPart,
-    HeadingPart,
     NotePart,
     TextPart,
     TodoPart,
@@ -68,8 +64,7 @@ from .transcript_parts import (
 
 HANDLED_EVENTS: frozenset[type[AgentEvent]] = frozenset(event_classes().values()) - {
     *(RequestBuilt, TurnStarted, TurnEnded, StepStarted, StepEnded, UsageUpdated, ContextUsage, StatusChanged),
-    *(ToolBatchStarted, ToolBatchEnded, ToolStarted, ToolUpdated, ToolProgress, PermissionDecided),
-    *(HookStarted, HookEnded),
+    *(ToolBatchStarted, ToolBatchEnded),
 }
 """Events that change the conversation; other parts of the screen show the others."""
 
@@ -77,30 +72,53 @@ HANDLED_EVENTS: frozenset[type[AgentEvent]] = frozenset(event_classes().values()
 class TranscriptFold:
     """Changes a transcript by events only."""
 
-    def __init__(self, transcript: Transcript) -> None:
+    def __init__(self, transcript: Transcript, find: Callable[[str], LedgerCall | None]) -> None:
+        """Start with no events.
+
+        Args:
+            transcript: receives the parts.
+            find: returns a call by its id. The ledger receives each event before this fold.
+        """
         self.transcript = transcript
         """The parts so far."""
+        self.calls = CallContext()
+        """Context of all calls."""
+        self._find = find
         self._start()
 
     def _start(self) -> None:
         """Forget the events so far."""
         self._answers = AnswerFold(self.transcript)
-        self._calls: CallsPart | None = None
-        self._calls_key: tuple[str | None, int | None] | None = None
-        self._groups: dict[str, CallsPart] = {}
-        self._headings: dict[str, HeadingPart] = {}
+        self._shown: dict[str, CallPart | ReadsPart] = {}
+        self._stale: dict[Part, None] = {}
+        self._said_parts: dict[str, Part] = {}
         self._landed: dict[str, str] = {}
         self._rules: dict[str, str] = {}
-        self._changed: dict[str, ChangedFilesPart] = {}
-        self._root = ""
+        self.calls.root = ""
         self._retry: NotePart | None = None
         self._todo: TodoPart | None = None
         self._command: CommandPart | None = None
         self._rewind = RewindMarks(self.transcript)
 
+    def show_output(self, shown: bool) -> bool:
+        """Show or hide the newest output of running calls; return False if nothing changes."""
+        if shown == self.calls.shows_output:
+            return False
+        self.calls.shows_output = shown
+        self._open_calls_changed()
+        return True
+
     def flush(self) -> bool:
-        """Bring new text of open answers into their parts; return True if the next flush has more of it to read."""
+        """Bring new text of open answers, and changes of calls, into their parts.
+
+        Returns:
+            True if the next flush has more text to read.
+        """
         waits = False
+        for part in self._stale:
+            part.changed()
+            self.transcript.refresh(part)
+        self._stale.clear()
         for part in self._answers.growing():
             part.flush()
             self.transcript.refresh(part)
@@ -116,6 +134,8 @@ class TranscriptFold:
             self._note(event)
             return True
         self._take(event, envelope)
+        if (call_id := call_of(event)) is not None:
+            self._call_changed(call_id, event)
         self._rewind.note(envelope.seq)
         return True
 
@@ -132,17 +152,13 @@ class TranscriptFold:
                 if message.kind != "command":  # Its part has shown it already.
                     self._said(message)
             case MessageDiscarded(message_id=message_id):
-                self._forget_calls(self._answers.discard(message_id))
+                self._forget_parts(self._answers.discard(message_id))
             case SteeringDelivered():
                 self._mark_delivery(event)
             case ToolQueued() | ToolOutput() | ToolEnded() if self._command is not None:
                 self._commanded(self._command, event)
             case ToolQueued():
-                self._called(event, envelope)
-            case ToolEnded():
-                self._call_ended(event)
-            case FileChanged(call_id=str(call_id)):
-                self._file_changed(call_id, FileChange.of(event, self._root))
+                self._called(event)
             case RunStarted() | RunEnded():
                 self._run(event)
             case SessionRewound():
@@ -158,49 +174,78 @@ class TranscriptFold:
         if message.kind == "notice":
             self._add(NotePart("notice", message.text))
             return
-        landed = self._landed.pop(message.id, "")
-        heading = HeadingPart("You", "you", _landing(message.kind, landed))
-        self._headings[message.id] = heading
-        self._add(heading)
-        for block in message.content:
+        landed = _landing(message.kind, self._landed.pop(message.id, ""))
+        for number, block in enumerate(message.content):
             is_image = isinstance(block, ImageBlock)
-            self._add(TextPart(_image_words(block), "muted") if is_image else _said_part(block.text))
-        self._answers.speaking = False
+            part = TextPart(_image_words(block), "muted") if is_image else _said_part(block.text)
+            if number == 0:
+                part.gap, part.mark = True, USER_MARK if message.kind == "prompt" else STEER_MARK
+            self._add(part)
+            self._said_parts[message.id] = part
+        if landed:
+            self._add(TextPart(landed, "muted"))
 
     def _mark_delivery(self, event: SteeringDelivered) -> None:
-        heading = self._headings.get(event.message_id)
-        if heading is None:
+        said = self._said_parts.pop(event.message_id, None)
+        if said is None:
             self._landed[event.message_id] = event.boundary
+        elif event.kind == "steer" and (landed := _landing(event.kind, event.boundary)):
+            self.transcript.add(TextPart(landed, "muted"), said)
+
+    # --- calls --------------------------------------------------------------------------------------------------------
+
+    def _called(self, event: ToolQueued) -> None:
+        """Show a new call where it happens: beside the reads before it, or in a row of its own."""
+        call = self._find(event.call_id)
+        if call is None or event.call_id in self._shown:
             return
-        heading.annotate(_landing(event.kind, event.boundary))
-        self.transcript.refresh(heading)
-
-    # --- what it does -------------------------------------------------------------------------------------------------
-
-    def _called(self, event: ToolQueued, envelope: Envelope) -> None:
-        key = (envelope.origin.run_id, envelope.origin.step)
-        if self._calls is None or key != self._calls_key:
-            self._calls, self._calls_key = CallsPart(gap=self._follows(ChangedFilesPart)), key
-            if (answer := self._answers.newest) is not None:
-                self._answers.drop(answer, answer.preparing)
-                self._answers.append(answer, self._calls)
+        last = self.transcript.parts[-1] if self.transcript.parts else None
+        answer = self._answers.newest
+        if answer is not None:
+            self._answers.drop(answer, answer.preparing)
+            self._answers.drop(answer, answer.waiting)
+            last = self.transcript.parts[-1] if self.transcript.parts else None
+        if isinstance(last, ReadsPart) and event.safe and len(last.call_ids) < MOST_READS:
+            last.add(call)
+            part = last
+            self.transcript.refresh(part)
+        else:
+            gap = not isinstance(last, CallPart | ReadsPart)
+            part = ReadsPart(self.calls, gap=gap) if event.safe else CallPart(call, self.calls, gap=gap)
+            if isinstance(part, ReadsPart):
+                part.add(call)
+            if answer is not None:
+                self._answers.append(answer, part)
             else:
-                self._add(self._calls)
-        self._calls.add(event.call_id, event.name)
-        self._groups[event.call_id] = self._calls
-        self.transcript.refresh(self._calls)
+                self._add(part)
+        self._shown[event.call_id] = part
 
-    def _call_ended(self, event: ToolEnded) -> None:
-        group = self._groups.get(event.call_id)
-        if group is not None:
-            group.end(event.call_id, None if event.error_kind == ASKED_AGAIN else event.status)
-            self.transcript.refresh(group)
-        details = event.details or {}
-        diff, path = details.get("diff"), details.get("path")
-        if event.status == "ok" and isinstance(diff, str) and diff and event.call_id not in self._changed:
-            self._file_changed(event.call_id, FileChange(path if isinstance(path, str) else "", "modified", diff))
-        self._groups.pop(event.call_id, None)
-        self._changed.pop(event.call_id, None)
+    def _call_changed(self, call_id: str, event: AgentEvent) -> None:
+        """Redraw the rows of a call at the next flush; forget it once it has ended for good."""
+        part = self._shown.get(call_id)
+        if part is not None:
+            self._stale[part] = None
+        if isinstance(event, ToolEnded) and event.error_kind != ASKED_AGAIN:
+            self._shown.pop(call_id, None)
+
+    def _open_calls_changed(self) -> None:
+        """Redraw the calls that the ledger has ended with their run."""
+        for part in self._shown.values():
+            self._stale[part] = None
+
+    def _forget_ended_calls(self) -> None:
+        """Forget the calls of a run that has ended, except those that are asked again."""
+        self._shown = {
+            call_id: part
+            for call_id, part in self._shown.items()
+            if (call := self._find(call_id)) is not None and call.view.outcome.error_kind == ASKED_AGAIN
+        }
+
+    def _forget_parts(self, gone: Iterable[Part]) -> None:
+        """Forget calls whose parts were removed."""
+        removed = set(gone)
+        self._shown = {call_id: part for call_id, part in self._shown.items() if part not in removed}
+        self._stale = {part: None for part in self._stale if part not in removed}
 
     def _commanded(self, part: CommandPart, event: ToolQueued | ToolOutput | ToolEnded) -> None:
         """Return the only call of a command of the user."""
@@ -213,45 +258,16 @@ class TranscriptFold:
                 part.end(status, joined_text(content))
         self.transcript.refresh(part)
 
-    def _forget_calls(self, gone: list[Part]) -> None:
-        """Forget the calls of a discarded response; the panel shows their outcome."""
-        self._groups = {call_id: group for call_id, group in self._groups.items() if group not in gone}
-        if self._calls in gone:
-            self._calls = None
-
-    def _lose_open_calls(self) -> None:
-        """End calls without a reported end; their outcome is unknown."""
-        for call_id, group in self._groups.items():
-            group.end(call_id, "interrupted")
-            self.transcript.refresh(group)
-
-    def _end_open_calls(self) -> None:
-        """End calls without a reported end, and ignore later events about them."""
-        self._lose_open_calls()
-        self._groups.clear()
-        self._changed.clear()
-
-    def _file_changed(self, call_id: str, file: FileChange) -> None:
-        """Add a changed file to the part with all changes of its call."""
-        part = self._changed.get(call_id)
-        if part is not None:
-            part.add(file)
-            self.transcript.refresh(part)
-            return
-        group = self._groups.get(call_id)
-        self._changed[call_id] = part = ChangedFilesPart(call_id, group.name_of(call_id) if group else "")
-        part.add(file)
-        self._add(part)
-
     # --- what happens around it ---------------------------------------------------------------------------------------
 
     def _run(self, event: RunStarted | RunEnded) -> None:
         self._answers.close()
-        self._answers.speaking, self._calls, self._retry = False, None, None
+        self._retry = None
         if isinstance(event, RunStarted):
             self._command = self._command_of(event) if event.trigger == "command" else None
             return
-        self._end_open_calls()
+        self._open_calls_changed()
+        self._forget_ended_calls()
         if self._command is not None:
             self._command = None
             return
@@ -262,18 +278,22 @@ class TranscriptFold:
 
     def _command_of(self, event: RunStarted) -> CommandPart:
         private = "only you see the output" if event.input.startswith("!!") else ""
-        self._add(HeadingPart("You", "you", private))
         part = CommandPart(event.input)
+        part.gap, part.mark = True, USER_MARK
         self._add(part)
+        if private:
+            self._add(TextPart(private, "muted"))
         return part
 
     def _apply_rewind(self, event: SessionRewound, seq: int) -> None:
         """Show the conversation of the earlier moment, and a note about the rewind."""
         if event.conversation:
             self._answers.close()
-            self._end_open_calls()
-            self._answers.speaking, self._calls, self._retry = False, None, None
+            self._open_calls_changed()
+            self._retry = None
+            before = set(self.transcript.parts)
             self._rewind.go_back(seq, event.to_seq)
+            self._forget_parts(before.difference(self.transcript.parts))
             shown = (part for part in reversed(self.transcript.parts) if isinstance(part, TodoPart))
             self._todo = next(shown, None)
         self._note(event)
@@ -287,12 +307,11 @@ class TranscriptFold:
     def _other(self, event: AgentEvent) -> None:
         match event:
             case SessionCreated(cwd=root):
-                self._root = root
+                self.calls.root = root
             case SessionLoaded(events=events, cwd=root):
-                self._root = root
-                self._lose_open_calls()
+                self.calls.root = root
+                self._open_calls_changed()
                 self._add(DividerPart(f"session resumed · {count_text(events, 'earlier event')}", "notice"))
-                self._answers.speaking = False
             case ApprovalRequested(request_id=request_id, session_rule=rule):
                 self._rules[request_id] = rule or ""
             case ApprovalResolved():
@@ -303,7 +322,7 @@ class TranscriptFold:
                 self._todo = TodoPart(items)
                 self._add(self._todo)
             case PlanProposed(text=text):
-                self._add(HeadingPart("Plan", "assistant"))
+                self._add(TextPart("Plan", "strong", gap=True))
                 self._add(MarkdownPart(text, margin=BODY))
             case StepRetry() if self._retry is not None:
                 note = note_of(event)
@@ -313,25 +332,17 @@ class TranscriptFold:
                 self._note(event)
 
     def _answered(self, event: ApprovalResolved) -> None:
-        """Add a note about the user's decision if it changes the course of the run."""
+        """Add a note about a rule that the user made; the call itself shows other decisions."""
         offered = self._rules.pop(event.request_id, "")
         rule = event.rule or offered
-        group = self._groups.get(event.call_id)
-        tool = group.name_of(event.call_id) if group else "the call"
-        if event.by != "user":
-            return
-        if event.decision == "approve":
-            if event.scope != "once" and rule:
-                self._add(NotePart("success", f"You allowed for this {event.scope}: {rule}"))
-            return
-        verb = "denied" if event.decision == "deny" else "skipped"
-        self._add(NotePart("denied", f"You {verb} {tool}{f': {event.note}' if event.note else ''}"))
+        if event.by == "user" and event.decision == "approve" and event.scope != "once" and rule:
+            self._add(NotePart("success", f"You allowed for this {event.scope}: {rule}"))
 
     def _note(self, event: AgentEvent) -> None:
         note = note_of(event)
         if note is None:
             return
-        part = NotePart(*note, gap=not self._follows(NotePart, CallsPart))
+        part = NotePart(*note, gap=not self._follows(NotePart))
         if isinstance(event, StepRetry):
             self._retry = part
         self._add(part)
@@ -359,8 +370,8 @@ def _said_part(text: str) -> Part:
 def _landing(kind: str, boundary: str) -> str:
     """Return the mark of a message that was delivered while the model worked."""
     if kind == "steer":
-        return f"↳ steered {boundary}".rstrip()
-    return "↳ follow-up" if kind == "follow_up" else ""
+        return f"steered {boundary}" if boundary else ""
+    return "follow-up" if kind == "follow_up" else ""
 
 
 def _image_words(block: ImageBlock) -> str:

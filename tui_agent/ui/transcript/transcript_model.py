@@ -7,6 +7,7 @@ no rows either. So ten thousand messages cost as much as ten.
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tui_agent.ui.text.height_index import HeightIndex
 from tui_agent.ui.text.styled_lines import NARROWEST, Line, Run
@@ -24,6 +25,8 @@ class Part(ABC):
     """True if its rows stay in memory, because it is still streaming."""
     opened = True
     """True if all of it is shown."""
+    mark: Run | None = None
+    """Sign of the speaker in the margin of its first row."""
 
     def __init__(self, *, gap: bool = False) -> None:
         self.gap = gap
@@ -198,7 +201,9 @@ class Transcript:
         place = self._heights.find(row)
         if row < 0 or place >= len(self.parts):
             return Line()
-        return self.parts[place].line(self.width, row - self._heights.start(place))
+        part, within = self.parts[place], row - self._heights.start(place)
+        line = part.line(self.width, within)
+        return _marked(line, part.mark) if part.mark is not None and within == part.gap else line
 
     def find(self, row: int) -> Part | None:
         """Return the part at a row; None below the last."""
@@ -247,3 +252,13 @@ class Transcript:
             if not part.pinned:
                 kept -= self._recently_used.pop(part)
                 part.forget()
+
+
+def _marked(line: Line, mark: Run) -> Line:
+    """Return a row with a sign in its margin."""
+    if not line.runs:
+        return line
+    (text, style), *others = line.runs
+    return (
+        replace(line, runs=(mark, (text[len(mark[0]) :], style), *others)) if text[: len(mark[0])].isspace() else line
+    )

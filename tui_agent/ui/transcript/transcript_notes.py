@@ -139,7 +139,7 @@ def _watch_note(event: AgentEvent) -> Note | None:
 def _session_note(event: AgentEvent) -> Note | None:
     """Return notes about the session, such as grants."""
     match event:
-        case PermissionModeChanged(old=old, new=new, by=by):
+        case PermissionModeChanged(old=old, new=new, by=by) if by != "user":
             return "notice", f"Mode {old.value} → {new.value} ({by})"
         case CompactionEnded(ok=True):
             return "notice", _compaction_text(event)

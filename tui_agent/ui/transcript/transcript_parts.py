@@ -1,6 +1,5 @@
 """Other parts of the conversation: headings, the user's messages, notes, groups of calls."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from tui_agent.protocol.events import TodoItem, ToolStatus
@@ -14,6 +13,12 @@ HEAD = " "
 """Margin of headings and of notes about the run as a whole."""
 BODY = "   "
 """Margin of messages and calls."""
+USER_MARK: Run = (" ❯ ", "you")
+"""Sign of the user's messages."""
+STEER_MARK: Run = (" ↳ ", "steer")
+"""Sign of messages that were sent while the model worked."""
+MODEL_MARK: Run = (" ● ", "assistant")
+"""Sign of the model's texts."""
 MAX_OUTPUT_ROWS = 24
 """Most rows shown of a command's output; the call's detail page shows all."""
 MAX_STORED_OUTPUT = 256 * 1024
@@ -30,40 +35,17 @@ MAX_TODO_ITEMS = 100
 _SIGNS = {"notice": "·", "success": "✔", "warning": "!", "error": "✖", "retry": "↻", "denied": "⊘", "steer": "↳"}
 _STYLES = {"retry": "warning", "denied": "warning"}
 _TODO_SIGNS = {"pending": "○", "in_progress": "◐", "done": "●"}
-_DENIED: frozenset[ToolStatus] = frozenset({"denied_policy", "denied_user", "denied_hook", "denied_guardrail"})
-_SKIPPED: frozenset[ToolStatus] = frozenset({"skipped_steering", "skipped_hook", "skipped_user"})
-_FINE: frozenset[ToolStatus] = frozenset({"ok", "overridden"})
 
 
-class HeadingPart(Part):
-    """Heading with the speaker."""
+class WaitingPart(Part):
+    """The caret of an answer of which nothing has arrived yet."""
 
-    def __init__(self, speaker: str, style: str, note: str = "", *, gap: bool = True, waiting: bool = False) -> None:
-        super().__init__(gap=gap)
-        self.waiting = waiting
-        """True if no text has arrived yet."""
-        self._speaker = speaker
-        self._style = style
-        self._note = note
-
-    @property
-    def text(self) -> str:
-        """Speaker and note."""
-        return f"{self._speaker} {self._note}".strip()
-
-    def annotate(self, note: str) -> None:
-        """Set the note after the speaker."""
-        self._note = note
-        self.changed()
+    def __init__(self) -> None:
+        super().__init__(gap=True)
 
     def layout(self, width: int) -> list[Line]:
         """Return one row."""
-        runs: list[Run] = [(HEAD, ""), (self._speaker, self._style)]
-        if self._note:
-            runs.extend((("  ", ""), (one_line(self._note, width), "steer")))
-        if self.waiting:
-            runs.extend(((" ", ""), CARET))
-        return [Line(clipped(runs, width))]
+        return [Line(clipped((MODEL_MARK, CARET), width))]
 
 
 class TextPart(Part):
@@ -98,7 +80,7 @@ class TextPart(Part):
 class NotePart(Part):
     """A note about the run: the sign of its kind, and text."""
 
-    def __init__(self, kind: str, text: str, *, margin: str = BODY, gap: bool = False) -> None:
+    def __init__(self, kind: str, text: str, *, margin: str = HEAD, gap: bool = False) -> None:
         super().__init__(gap=gap)
         self.kind = kind
         """A key of the signs above; also its style."""
@@ -145,68 +127,6 @@ class DividerPart(Part):
         runs: tuple[Run, ...] = ((f"{HEAD}── ", "rule"), (f"{shown} ", self._style))
         used = sum(len(text) for text, _ in runs)
         return [Line(clipped((*runs, ("─" * max(0, width - used - 1), "rule")), width))]
-
-
-class CallsPart(Part):
-    """The calls of one step in one row; selecting it shows them in the panel."""
-
-    def __init__(self, *, gap: bool = False) -> None:
-        super().__init__(gap=gap)
-        self._names: dict[str, str] = {}
-        self._statuses: dict[str, ToolStatus] = {}
-
-    @property
-    def text(self) -> str:
-        """Tools with their number of calls."""
-        return ", ".join(f"{name} ×{count}" for name, count in Counter(self._names.values()).items())
-
-    @property
-    def call_ids(self) -> tuple[str, ...]:
-        """Ids of its calls, in order."""
-        return tuple(self._names)
-
-    def name_of(self, call_id: str) -> str:
-        """Return the tool of a call."""
-        return self._names.get(call_id, "")
-
-    def add(self, call_id: str, name: str) -> None:
-        """Add a call."""
-        self._names[call_id] = one_line(name, 24)
-        self.changed()
-
-    def end(self, call_id: str, status: ToolStatus | None) -> None:
-        """Set the result of a call; None: it is queued again."""
-        self._statuses.pop(call_id, None)
-        if status is not None:
-            self._statuses[call_id] = status
-        self.changed()
-
-    def layout(self, width: int) -> list[Line]:
-        """Return one row, or more if there are many tools."""
-        runs: list[Run] = [(self.text, "calls"), *self._troubles()]
-        rows = wrapped(runs, width - len(BODY) - 2)
-        return [row.prefixed((f"{BODY}▸ " if number == 0 else f"{BODY}  ", "calls")) for number, row in enumerate(rows)]
-
-    def _troubles(self) -> list[Run]:
-        """Return failures and denials with their numbers."""
-        statuses = list(self._statuses.values())
-        denied = sum(status in _DENIED for status in statuses)
-        skipped = sum(status in _SKIPPED for status in statuses)
-        cancelled, unknown = statuses.count("cancelled"), statuses.count("interrupted")
-        fine = sum(status in _FINE for status in statuses)
-        failed = len(statuses) - denied - skipped - cancelled - unknown - fine
-        counts = (
-            (failed, "failed", "error"),
-            (denied, "denied", "warning"),
-            (skipped, "skipped", "muted"),
-            (cancelled, "cancelled", "warning"),
-            (unknown, "with unknown outcome", "warning"),
-        )
-        runs: list[Run] = []
-        for count, word, style in counts:
-            if count:
-                runs.extend(((" · ", "muted"), (f"{count} {word}", style)))
-        return runs
 
 
 class CommandPart(Part):

@@ -1,0 +1,264 @@
+"""Calls in the conversation: one row each with its result, reads in one row, and everything else unfolded."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from tests.ui.row_kit import DIFF, FoldWithLedger, Teller, ended, queued, rows_of
+from tui_agent.protocol.events import (
+    AgentEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    FileChanged,
+    FileState,
+    PermissionDecided,
+    SessionCreated,
+    ToolEnded,
+    ToolOutput,
+    ToolQueued,
+    ToolStarted,
+    ToolStatus,
+)
+from tui_agent.protocol.messages import JsonObject, TextBlock
+from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.ui.text.styled_lines import width_of_runs
+from tui_agent.ui.transcript.call_part import BRIEF_DIFF_ROWS, HEAD_ROWS, MAX_FILES, MOST_READS, TAIL_ROWS
+from tui_agent.ui.transcript.transcript_model import Transcript
+
+
+class Talk:
+    """A conversation that a test continues event by event."""
+
+    def __init__(self, *events: AgentEvent) -> None:
+        self.transcript, self._teller = Transcript(), Teller()
+        self.fold = FoldWithLedger(self.transcript)
+        self.tell(*events)
+
+    def tell(self, *events: AgentEvent) -> None:
+        for event in events:
+            self.fold.apply(self._teller.tell(event))
+
+    def rows(self, width: int = 80) -> list[str]:
+        """Return the shown text without empty rows; the right end of a call's row is separated by one blank."""
+        self.fold.flush()
+        return [" ".join(row.split()) for row in rows_of(self.transcript, width) if row.strip()]
+
+    def toggle(self) -> None:
+        """Fold or unfold the last part."""
+        part = self.transcript.parts[-1]
+        assert part.toggle()
+        self.transcript.refresh(part)
+
+
+def done(
+    call_id: str,
+    name: str,
+    summary: str,
+    outcome: str = "",
+    *,
+    text: str = "",
+    status: ToolStatus = "ok",
+    ms: float = 3.0,
+) -> list[AgentEvent]:
+    """Return the events of a whole call."""
+    reads = name in ("read", "grep")
+    details: JsonObject = {"outcome": outcome} if outcome else {}
+    args: JsonObject = {"command": summary} if name == "bash" else {"path": summary}
+    return [
+        ToolQueued(call_id=call_id, name=name, args_raw=args, index=0, summary=summary, safe=reads),
+        ToolStarted(call_id=call_id, name=name, args=args, read_only=reads),
+        ToolEnded(
+            call_id=call_id,
+            name=name,
+            index=0,
+            status=status,
+            is_error=status != "ok",
+            content=(TextBlock(text=text),) if text else (),
+            details=details,
+            latency_ms=ms,
+        ),
+    ]
+
+
+def test_a_call_is_one_row_with_its_result_and_its_number() -> None:
+    assert Talk(*done("c1", "edit", "src/price.py", "+2 −1")).rows() == ["✔ edit src/price.py +2 −1 #1"]
+    assert Talk(*done("c1", "bash", "make", "3 lines · done", ms=2_040.0)).rows() == [
+        "✔ bash make 3 lines · done 2.0 s #1"
+    ]
+
+
+def test_a_failure_shows_its_first_line() -> None:
+    failed = done("c1", "bash", "pytest -q", "exit 1 · FAILED test_price.py::test_round", status="error")
+    assert Talk(*failed).rows(60) == ["✖ bash pytest -q #1", "└ exit 1 · FAILED test_price.py::test_round"]
+
+    unreported = done("c1", "edit", "a.py", text="old_string was not found\nin a.py", status="error")
+    assert Talk(*unreported).rows() == ["✖ edit a.py old_string was not found #1"]
+
+
+def test_adjacent_reads_fold_to_one_row_that_names_the_files() -> None:
+    talk = Talk(
+        *done("c1", "read", "src/price.py", "82 lines"),
+        *done("c2", "read", "src/cart.py", "9 lines"),
+        *done("c3", "grep", '"round(" in src', "12 matches in 4 files"),
+    )
+    assert talk.rows() == ['✔ read price.py, cart.py grep "round(" in src (12 matches in 4 files)']
+
+    talk.toggle()
+    assert talk.rows() == [
+        "✔ read src/price.py 82 lines #1",
+        "✔ read src/cart.py 9 lines #2",
+        '✔ grep "round(" in src 12 matches in 4 files #3',
+    ]
+    talk.toggle()
+    assert len(talk.rows()) == 1
+
+
+def test_a_read_that_failed_or_runs_has_its_own_row() -> None:
+    talk = Talk(
+        *done("c1", "read", "a.py", "1 line"),
+        *done("c2", "read", "b.py", "1 line"),
+        *done("c3", "read", "gone.py", text="gone.py does not exist", status="error"),
+        *done("c4", "read", "d.py", "1 line")[:2],
+    )
+
+    assert talk.rows() == ["✔ read a.py, b.py", "✖ read gone.py gone.py does not exist #3", "◐ read d.py #4"]
+
+
+def test_reads_of_several_steps_share_a_row_but_not_without_end() -> None:
+    reads = [event for number in range(MOST_READS + 1) for event in done(f"c{number}", "read", f"f{number}", "1 line")]
+
+    parts = Talk(*reads).transcript.parts
+
+    assert [len(part.call_ids) for part in parts] == [MOST_READS, 1]
+
+
+def test_an_unfolded_call_shows_its_input_and_both_ends_of_its_output() -> None:
+    lines = [f"line {number}" for number in range(100)]
+    command = "for n in $(seq 100); do\n  echo line $n\ndone"
+    talk = Talk(*done("c1", "bash", command, "100 lines · line 99", text="\n".join(lines)))
+    assert talk.rows() == ["✔ bash for n in $(seq 100); do echo line $n done 100 lines · line 99 #1"]
+
+    talk.toggle()
+    rows = talk.rows()
+    assert rows[1:4] == ["for n in $(seq 100); do", "echo line $n", "done"]
+    assert rows[4 : 4 + HEAD_ROWS] == lines[:HEAD_ROWS]
+    assert rows[4 + HEAD_ROWS] == f"… {100 - HEAD_ROWS - TAIL_ROWS} more lines …"
+    assert rows[5 + HEAD_ROWS :] == lines[-TAIL_ROWS:]
+
+
+def test_a_change_of_a_file_is_shown_once_as_a_diff() -> None:
+    changed = FileChanged(path="src/price.py", change="modified", call_id="c1", diff=DIFF, added=1, removed=1)
+    reported = ended("c1", "edit", details={"path": "src/price.py", "diff": DIFF})
+
+    for events in ([changed, reported], [reported], [changed]):
+        rows = Talk(queued("c1", "edit"), *events).rows()
+        assert sum("round(sum(round(item.price, 2)" in row for row in rows) == 1
+
+
+def test_calls_that_failed_or_changed_nothing_show_no_diff() -> None:
+    assert len(Talk(queued("c1", "edit"), ended("c1", "edit", "error", {"diff": DIFF})).rows()) == 1
+    assert len(Talk(queued("c1", "edit"), ended("c1", "edit", details={"diff": ""})).rows()) == 1
+
+
+def test_a_long_diff_is_cut_until_the_call_is_unfolded() -> None:
+    diff = "@@ -0,0 +1,50 @@\n" + "".join(f"+line {number}\n" for number in range(50))
+    talk = Talk(queued("c1", "write"), FileChanged(path="x", change="modified", call_id="c1", diff=diff))
+
+    assert talk.rows()[-1] == f"… {50 - BRIEF_DIFF_ROWS} more rows"
+    talk.toggle()
+    assert talk.rows()[-1].endswith("line 49")
+
+
+def test_several_changed_files_are_one_row_and_unfold_with_their_diffs() -> None:
+    gone = FileState(digest="d", size=2_000, mode=0o644)
+    root = "/home/ada/shop"
+    talk = Talk(
+        SessionCreated(id="s", cwd=root),
+        queued("c1", "bash"),
+        FileChanged(path=f"{root}/src/price.py", change="modified", call_id="c1", diff=DIFF, added=1, removed=1),
+        FileChanged(path="/etc/x.bin", change="deleted", call_id="c1", known=True, before=gone),
+        ended("c1", "bash"),
+    )
+
+    assert talk.rows()[1] == "└ changed 2 files src/price.py +1 −1 · /etc/x.bin"
+    talk.toggle()
+    rows = talk.rows()
+    assert rows[1] == "src/price.py +1 −1"
+    assert any("round(sum" in row for row in rows)
+    assert rows[-1] == "/etc/x.bin deleted, 2 kB"
+
+
+def test_of_very_many_changed_files_the_first_are_listed() -> None:
+    talk = Talk(queued("c1", "bash"))
+    for number in range(MAX_FILES + 900):
+        talk.tell(FileChanged(path=f"f{number}", change="created", call_id="c1", diff=DIFF, added=1, removed=1))
+
+    assert "changed 940 files" in talk.rows()[1]
+    talk.toggle()
+    assert talk.rows()[-1] == "… 900 more files"
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ("denied_policy", "denied: bash(rm:*)"),
+        ("skipped_steering", "skipped: you steered"),
+        ("cancelled", "cancelled"),
+        ("interrupted", "outcome unknown"),
+        ("timeout", "timed out"),
+    ],
+)
+def test_a_call_that_did_not_run_to_its_end_says_why(status: ToolStatus, words: str) -> None:
+    call = done("c1", "bash", "rm -rf build", status=status)
+    decided = PermissionDecided(
+        call_id="c1",
+        decision="deny",
+        source="rule",
+        mode=PermissionMode.ASK,
+        rule="bash(rm:*)",
+        reason="rule of settings.toml",
+    )
+
+    talk = Talk(call[0], decided, call[2])
+
+    assert words in talk.rows()[0]
+    talk.toggle()
+    assert "rule of settings.toml" in talk.rows()[1]
+
+
+def test_an_edited_command_says_what_the_model_asked_for() -> None:
+    first, _, last = done("c1", "bash", "make install")
+    asked = ApprovalRequested(request_id="q", call_id="c1", digest="d", tool="bash", args={"command": "make install"})
+    answered = ApprovalResolved(request_id="q", call_id="c1", decision="approve", by="user")
+    began = ToolStarted(call_id="c1", name="bash", args={"command": "make"}, summary="make")
+    talk = Talk(first, asked)
+    assert talk.rows() == ["▲ bash make install needs you #1"]
+
+    talk.tell(answered, began, last)
+    talk.toggle()
+    assert talk.rows() == ["✔ bash make #1", "changed before it ran: the model asked for make install"]
+
+
+def test_a_running_command_shows_its_newest_output_where_the_panel_does_not() -> None:
+    first, began, _ = done("c1", "bash", "make")
+    talk = Talk(first, began, ToolOutput(call_id="c1", stream="stdout", chunk="one\ntwo\n", bytes_total=8))
+    assert talk.rows() == ["◐ bash make #1"]
+
+    assert talk.fold.show_output(True)
+    assert talk.rows() == ["◐ bash make #1", "one", "two"]
+    assert not talk.fold.show_output(True)
+
+
+def test_no_row_is_wider_than_the_window() -> None:
+    events: Iterable[AgentEvent] = [
+        *done("c1", "bash", "日本語 👍🏽 " * 30, "exit 1 · " + "x" * 300, text="y" * 500, status="error"),
+        *done("c2", "read", "/".join("d" * 20 for _ in range(20)), "1 line"),
+        *done("c3", "read", "e" * 300, "1 line"),
+    ]
+    for width in (16, 40, 80, 200):
+        talk = Talk(*events)
+        for part in talk.transcript.parts:
+            assert part.toggle()
+            for opened in (True, False):
+                assert max(width_of_runs(line.runs) for line in part.layout(width)) <= width, opened
+                part.toggle()

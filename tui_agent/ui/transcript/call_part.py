@@ -1,0 +1,372 @@
+"""Parts of the conversation that show calls where they happened: one row each, with its result, that unfolds.
+
+Pure: a part draws the state of its calls, which the ledger changes.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from rich.cells import cell_len
+
+from tui_agent.protocol.cancellation import ASKED_AGAIN
+from tui_agent.protocol.events import ToolStatus
+from tui_agent.ui.panel.call_rows import sign_of, tail_rows
+from tui_agent.ui.state.call_ledger import LedgerCall
+from tui_agent.ui.state.call_records import FileChange
+from tui_agent.ui.state.call_view_state import CallViewState
+from tui_agent.ui.text.amounts import count_text, seconds_text
+from tui_agent.ui.text.diff_layout import layout_diff
+from tui_agent.ui.text.diff_parser import read_diff
+from tui_agent.ui.text.sanitiser import clip, one_line, sanitise, settle
+from tui_agent.ui.text.styled_lines import Line, Run, clipped, prefixed_lines, wrapped
+
+from .transcript_model import Part
+from .transcript_parts import BODY, HEAD
+
+BRIEF_DIFF_ROWS = 12
+"""Most rows of the diff of a single file that are shown without unfolding the call."""
+OPEN_DIFF_ROWS = 60
+"""Most rows shown of one file's diff in an unfolded call; the call's page shows all."""
+MAX_DIFF_CHARACTERS = 20_000
+"""Most characters of a diff that are parsed for its rows."""
+HEAD_ROWS, TAIL_ROWS = 8, 16
+"""Most rows shown of a result in an unfolded call, from its beginning and from its end."""
+MAX_FILES = 40
+"""Most files listed; others are counted."""
+LEAST_READS, MOST_READS = 2, 20
+"""Least adjacent reads that are one row, and most calls of one part."""
+
+_NAMES_IN_A_ROW = 20
+_LONGEST = 400
+
+_WORDS: dict[ToolStatus, str] = {
+    "overridden": "replaced by a hook",
+    "denied_user": "you denied it",
+    "denied_policy": "denied",
+    "denied_hook": "denied by a hook",
+    "denied_guardrail": "denied by a guardrail",
+    "withheld": "withheld from the model",
+    "skipped_steering": "skipped: you steered",
+    "skipped_hook": "skipped by a hook",
+    "skipped_user": "you skipped it",
+    "cancelled": "cancelled",
+    "interrupted": "outcome unknown",
+    "timeout": "timed out",
+    "not_found": "no such tool",
+}
+"""Results that are no result of the tool."""
+_SIGN_STYLES = {
+    "waiting": "muted",
+    "asking": "warning",
+    "running": "marker",
+    "ok": "success",
+    "failed": "error",
+    "stopped": "warning",
+}
+"""Styles of the conversation for those of the panel's signs."""
+_PROBLEMS: frozenset[ToolStatus] = frozenset({"error", "timeout", "invalid", "not_found", "output_limit"})
+
+
+@dataclass(slots=True)
+class CallContext:
+    """Context of all calls of a conversation."""
+
+    root: str = ""
+    """Working directory; paths below it are shown without it."""
+    shows_output: bool = False
+    """True to show the newest output of running calls, because the panel is not beside the conversation."""
+
+
+class CallPart(Part):
+    """One call: its row with the result, the beginning of its change, and unfolded its input, output and files."""
+
+    def __init__(self, call: LedgerCall, context: CallContext, *, gap: bool = False) -> None:
+        super().__init__(gap=gap)
+        self.opened = False
+        """True if the call is unfolded."""
+        self._call = call
+        self._context = context
+
+    @property
+    def text(self) -> str:
+        """Tool, input, result and changes."""
+        return _searched(self._call.view)
+
+    @property
+    def call_ids(self) -> tuple[str, ...]:
+        """Id of the call."""
+        return (self._call.view.call_id,)
+
+    def toggle(self) -> bool:
+        """Fold or unfold the call."""
+        self.opened = not self.opened
+        self.changed()
+        return True
+
+    def estimate(self, width: int) -> int:
+        """Return about how many rows the call has."""
+        view = self._call.view
+        diff = sum(min(file.diff.count("\n"), BRIEF_DIFF_ROWS) for file in view.changes.files[:1])
+        return 1 + (diff if len(view.changes.files) == 1 else 0) + (HEAD_ROWS if self.opened else 0)
+
+    def layout(self, width: int) -> list[Line]:
+        """Return the row of the call and what belongs to it."""
+        return call_rows(self._call, self._context, width, is_open=self.opened)
+
+
+class ReadsPart(Part):
+    """Adjacent calls that only read: one row that names what they read; unfolded, a row each."""
+
+    def __init__(self, context: CallContext, *, gap: bool = False) -> None:
+        super().__init__(gap=gap)
+        self.opened = False
+        """True if each call has its row."""
+        self._calls: list[LedgerCall] = []
+        self._context = context
+
+    @property
+    def text(self) -> str:
+        """Tools, inputs and results."""
+        return "\n".join(_searched(call.view) for call in self._calls)
+
+    @property
+    def call_ids(self) -> tuple[str, ...]:
+        """Ids of the calls, in order."""
+        return tuple(call.view.call_id for call in self._calls)
+
+    def add(self, call: LedgerCall) -> None:
+        """Add a call."""
+        self._calls.append(call)
+        self.changed()
+
+    def toggle(self) -> bool:
+        """Fold or unfold the calls."""
+        self.opened = not self.opened
+        self.changed()
+        return True
+
+    def estimate(self, width: int) -> int:
+        """Return about how many rows the calls have."""
+        return len(self._calls) if self.opened else 1
+
+    def layout(self, width: int) -> list[Line]:
+        """Return the finished reads in one row, and a row for each other call."""
+        if self.opened:
+            single = len(self._calls) == 1
+            return [row for call in self._calls for row in call_rows(call, self._context, width, is_open=single)]
+        rows: list[Line] = []
+        for is_quiet, group in groupby(self._calls, key=lambda call: _is_quiet_read(call.view)):
+            calls = list(group)
+            if is_quiet and len(calls) >= LEAST_READS:
+                rows.extend(_reads_rows([call.view for call in calls], width))
+            else:
+                rows.extend(row for call in calls for row in call_rows(call, self._context, width, is_open=False))
+        return rows
+
+
+def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bool) -> list[Line]:
+    """Return the rows of one call.
+
+    Args:
+        call: the call.
+        context: context of the conversation.
+        width: cells of a row.
+        is_open: True to show its whole input, the ends of its output and all its files.
+    """
+    view = call.view
+    rows = _head_rows(call, width, is_open=is_open)
+    if view.phase == "running" and (context.shows_output or is_open):
+        rows.extend(_body_row(runs[-1][0], width) for runs in tail_rows(view, width))
+    if is_open:
+        rows.extend(_facts(view, width))
+    files = _files_of(view)
+    if files and (is_open or len(files) == 1):
+        most = OPEN_DIFF_ROWS if is_open else BRIEF_DIFF_ROWS
+        for file in files[:MAX_FILES]:
+            rows.extend(_file_rows(file, context.root, width, most, named=len(files) > 1))
+        if (left := max(view.changes.count, len(files)) - min(len(files), MAX_FILES)) > 0:
+            rows.append(_body_row(f"… {count_text(left, 'more file')}", width))
+    elif files:
+        rows.extend(_names_row(view, context.root, width))
+    if is_open and not files:
+        rows.extend(_output_rows(view, width))
+    return rows
+
+
+def _files_of(view: CallViewState) -> list[FileChange]:
+    """Return the changed files; of a tool that reports only a diff, that one."""
+    details = view.outcome.details or {}
+    diff, path = details.get("diff"), details.get("path")
+    if view.changes.files or view.status != "ok" or not isinstance(diff, str) or not diff:
+        return view.changes.files
+    return [FileChange(path if isinstance(path, str) else "", "modified", diff)]
+
+
+def _is_quiet_read(view: CallViewState) -> bool:
+    """Return True if a call has read something and there is nothing else to say about it."""
+    is_plain = view.status == "ok" and view.read_only and not view.changes.files and view.subagent.label is None
+    return is_plain and "command" not in view.arguments.effective
+
+
+def outcome_of(view: CallViewState) -> tuple[str, str]:
+    """Return the result of a call in one line, with its style; empty while there is none."""
+    if view.status is None:
+        return _waiting(view)
+    details = view.outcome.details or {}
+    reported, first = details.get("outcome"), _first_line(view.outcome.result)
+    if view.outcome.error_kind == ASKED_AGAIN:
+        return "asks again when the session resumes", "muted"
+    if view.status in _WORDS:
+        reason = _reason(view)
+        return f"{_WORDS[view.status]}{f': {reason}' if reason else ''}", "warning"
+    if view.status in _PROBLEMS:
+        return (reported if isinstance(reported, str) and reported else first) or "failed", "error"
+    return (reported if isinstance(reported, str) else ""), "muted"
+
+
+def _waiting(view: CallViewState) -> tuple[str, str]:
+    match view.phase:
+        case "asking":
+            return "needs you", "warning"
+        case "waiting" | "queued":
+            return "waits", "muted"
+        case _:
+            return view.live.progress, "muted"
+
+
+def _reason(view: CallViewState) -> str:
+    """Return why a call was denied or skipped, as the user, the rule or the hook said it."""
+    resolution, decision = view.approval.resolution, view.approval.decision
+    if view.status in ("denied_user", "skipped_user"):
+        return resolution.note if resolution is not None else ""
+    if view.status == "denied_policy" and decision is not None:
+        return decision.rule or decision.reason
+    if view.status in ("denied_hook", "skipped_hook"):
+        return next((run.reason for run in reversed(view.approval.hooks) if run.reason), "")
+    return ""
+
+
+def _head_rows(call: LedgerCall, width: int, *, is_open: bool) -> list[Line]:
+    """Return the row of a call, and below it a result that does not fit."""
+    view = call.view
+    sign, sign_style = sign_of(view)
+    outcome, style = outcome_of(view)
+    outcome = one_line(outcome, _LONGEST)
+    name = one_line(view.name, 16)
+    summary = one_line(view.summary, _LONGEST)
+    clock = seconds_text(view.timing.latency_ms / 1000) if view.status and view.timing.latency_ms >= 1000 else ""
+    right = "  ".join(filter(None, (clock, f"#{call.number}")))
+    room = width - cell_len(f"{HEAD}{sign} {name} ") - cell_len(right) - 2
+    shown = clip(summary, max(room, 0))
+    left = room - cell_len(shown)
+    fits = not outcome or left >= cell_len(outcome) + 3
+    runs: list[Run] = [(f"{HEAD}{sign} ", _SIGN_STYLES[sign_style]), (f"{name} ", "strong"), (shown, "")]
+    if outcome and fits:
+        runs.append((f"  {outcome}", style))
+        left -= cell_len(outcome) + 2
+    runs.append((" " * max(1, left + 1), ""))
+    runs.append((right, "muted"))
+    rows = [Line(clipped(runs, width), indent=cell_len(f"{HEAD}{sign} "))]
+    if outcome and not fits:
+        below = wrapped([(outcome, style)], width - len(BODY) - 2)
+        rows.extend(prefixed_lines(below[: None if is_open else 2], ((f"{BODY}└ ", "muted"),), ((f"{BODY}  ", ""),)))
+    return rows
+
+
+def _reads_rows(views: Sequence[CallViewState], width: int) -> list[Line]:
+    """Return finished reads as one row, or two if there are many: what each tool read, files without their folder."""
+    runs: list[Run] = []
+    for name, group in groupby(views, key=lambda view: view.name):
+        calls = list(group)
+        texts = [_short(view) for view in calls]
+        runs.extend((("  ", ""), (one_line(name, 16), "strong"), (f" {', '.join(texts)}", "")))
+        if len(calls) == 1 and (outcome := outcome_of(calls[0])[0]) and calls[0].name != "read":
+            runs.append((f" ({one_line(outcome, 40)})", "muted"))
+    runs[0] = (f"{HEAD}✔ ", "success")
+    rows = wrapped(runs[1:], width - len(BODY))
+    return prefixed_lines(rows[:2], (runs[0],), ((BODY, ""),))
+
+
+def _short(view: CallViewState) -> str:
+    """Return what a call read, a path by its last part."""
+    text = one_line(view.summary, _LONGEST)
+    return text.rstrip("/").rpartition("/")[2] if " " not in text and "/" in text else clip(text, 40)
+
+
+def _facts(view: CallViewState, width: int) -> Iterable[Line]:
+    """Yield the whole input of an unfolded call, and who changed it."""
+    command = view.arguments.effective.get("command")
+    if isinstance(command, str) and ("\n" in command or cell_len(command) > width // 2):
+        for row in wrapped([(sanitise(command[:MAX_DIFF_CHARACTERS]), "code")], width - len(BODY) - 2):
+            yield row.prefixed((f"{BODY}  ", ""))
+    asked = view.arguments.asked
+    if asked is not None:
+        before = asked.get("command")
+        words = f": the model asked for {before}" if isinstance(before, str) else ""
+        yield _body_row(f"changed before it ran{words}", width)
+    decision = view.approval.decision
+    if decision is not None and decision.decision == "deny":
+        yield from (
+            row.prefixed((BODY, "")) for row in wrapped([(sanitise(decision.reason), "muted")], width - len(BODY))
+        )
+
+
+def _file_rows(file: FileChange, root: str, width: int, most: int, *, named: bool) -> list[Line]:
+    """Return one changed file: its name if there are several, and the rows of its diff."""
+    rows: list[Line] = []
+    if named or file.what:
+        head: list[Run] = [(BODY, ""), (_path_of(file, root, width), "")]
+        if file.added or file.removed:
+            head.extend(((f"  +{file.added}", "success"), (f" −{file.removed}", "error")))
+        rows.append(Line(clipped((*head, (f"  {file.what}" if file.what else "", "muted")), width)))
+    lines = read_diff(file.diff[:MAX_DIFF_CHARACTERS]) if file.diff else []
+    body = layout_diff(lines, width - len(BODY) - 1) if lines else []
+    shown = body if len(body) <= most + 1 else body[:most]
+    rows.extend(row.prefixed((BODY, "")) for row in shown)
+    if len(shown) < len(body):
+        rows.append(_body_row(f"… {count_text(len(body) - len(shown), 'more row')}", width))
+    return rows
+
+
+def _names_row(view: CallViewState, root: str, width: int) -> list[Line]:
+    """Return the row that names the files of a call that changed several."""
+    files = view.changes.files
+    names = " · ".join(f"{_path_of(file, root, width)}{_counts(file)}" for file in files[:_NAMES_IN_A_ROW])
+    head = f"{BODY}└ changed {count_text(view.changes.count, 'file')}  "
+    return [Line(clipped(((head, "muted"), (names, "")), width))]
+
+
+def _counts(file: FileChange) -> str:
+    return f" +{file.added} −{file.removed}" if file.added or file.removed else ""
+
+
+def _path_of(file: FileChange, root: str, width: int) -> str:
+    path = file.path.removeprefix(f"{root.rstrip('/')}/") if root else file.path
+    return one_line(path, max(12, width - len(BODY) - 24))
+
+
+def _output_rows(view: CallViewState, width: int) -> list[Line]:
+    """Return the first and last rows of an unfolded call's result."""
+    lines = sanitise(settle(view.outcome.result or view.live.text)).strip("\n").split("\n")
+    if lines == [""]:
+        return []
+    rows = [_body_row(line, width) for line in lines[:HEAD_ROWS]]
+    if (hidden := len(lines) - HEAD_ROWS - TAIL_ROWS) > 0:
+        rows.append(_body_row(f"… {count_text(hidden, 'more line')} …", width))
+    rows.extend(_body_row(line, width) for line in lines[max(HEAD_ROWS, len(lines) - TAIL_ROWS) :])
+    return rows
+
+
+def _body_row(text: str, width: int) -> Line:
+    return Line(clipped(((f"{BODY}  ", ""), (text, "muted")), width), indent=len(BODY) + 2)
+
+
+def _first_line(text: str) -> str:
+    return next((line for line in text[:_LONGEST].split("\n") if line.strip()), "")
+
+
+def _searched(view: CallViewState) -> str:
+    """Return the text of a call for the search."""
+    parts = (view.name, view.summary, outcome_of(view)[0], view.outcome.result, view.diff)
+    return "\n".join(filter(None, parts))
