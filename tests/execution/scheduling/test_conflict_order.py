@@ -328,9 +328,29 @@ def test_a_call_is_free_exactly_when_no_conflicting_call_is_left(
         expected = [index for index in sorted(left) if not must_wait_for(calls, index, grouping) & left]
         assert free(places) == expected
         assert expected, "a deadlock"
-        done = random.choice(expected)
+        # A call also leaves before its turn, if it is denied or skipped.
+        done = random.choice(expected if random.random() < 0.5 else sorted(left))
         order.leave(places[done])
         left.discard(done)
+
+
+def test_a_call_denied_before_its_turn_lets_none_pass_the_calls_before_it() -> None:
+    order, places = ordered(write("/a"), write("/a"), write("/a"), read("/b"))
+    order.leave(places[1])
+
+    assert free(places) == [0, 3]
+    assert order.blockers(places[2]) == (0,)
+    order.leave(places[0])
+    assert free(places) == [2, 3]
+
+
+def test_a_call_that_comes_after_a_denied_one_waits_for_the_calls_before_that() -> None:
+    order, places = ordered(write("/a"), write("/a"))
+    order.leave(places[1])
+    late = order.add(FakeCall(index=2, paths=accesses(writes="/a")))
+    order.settle(late)
+
+    assert order.blockers(late) == (0,)
 
 
 def test_a_thousand_calls_are_ordered_without_comparing_all_pairs() -> None:

@@ -139,19 +139,20 @@ class ConflictOrder:
             if other is entry or other.done or not conflict(entry.call, other.call):
                 continue
             comes_first = other.call.index < entry.call.index or other.call.has_turn
-            _let_wait(entry if comes_first else other, [other if comes_first else entry])
+            self._let_wait(entry if comes_first else other, [other if comes_first else entry])
         if entry.call.alone or (not entry.call.safe and self._accesses_that_count(entry.call) is None):
             self._barrier = self._barrier or entry
         else:
             self._enter(entry)
 
     def leave(self, entry: OrderEntry) -> None:
-        """Remove a call that is over."""
+        """Remove a call that is over. If it leaves before its turn, the calls that wait for it inherit its waits."""
         if entry.done:
             return
         entry.done = True
         for other in entry.awaited_by:
             other.waits_for.discard(entry)
+            self._let_wait(other, self._before(other, entry.waits_for))
             _wake(other)
         if entry is self._barrier:
             self._barrier = None
@@ -186,14 +187,14 @@ class ConflictOrder:
         call = entry.call
         accesses = self._accesses_that_count(call)
         if call.safe and not call.alone:
-            _let_wait(entry, self._unsafe_met_by(entry) if self._unsafe else ())
+            self._let_wait(entry, self._unsafe_met_by(entry) if self._unsafe else ())
             self._unresolved.append(entry)
         elif accesses is None:
-            _let_wait(entry, self._open)
+            self._let_wait(entry, self._open)
             self._barrier = entry
         else:
             self._resolve_safe_calls()
-            _let_wait(entry, [*self._unknown, *self._tree.met_by(accesses)])
+            self._let_wait(entry, [*self._unknown, *self._tree.met_by(accesses)])
             self._unsafe.append(entry)
             self._tree.add(entry, accesses, waits=True)
         self._open.append(entry)
@@ -223,6 +224,22 @@ class ConflictOrder:
         else:
             self._tree.add(entry, accesses, waits=False)
 
+    def _let_wait(self, entry: OrderEntry, others: Iterable[OrderEntry]) -> None:
+        for other in others:
+            if other is entry or other in entry.waits_for:
+                continue
+            if other.done:
+                # Calls before it may be left if it was denied or skipped; they are met only through it.
+                self._let_wait(entry, self._before(entry, other.waits_for))
+            else:
+                entry.waits_for.add(other)
+                other.awaited_by.append(entry)
+
+    def _before(self, entry: OrderEntry, others: Iterable[OrderEntry]) -> list[OrderEntry]:
+        """Return the calls among `others` that a call conflicts with."""
+        every = self._grouping != "conflicts"
+        return [other for other in others if every or conflict(entry.call, other.call)]
+
     def _begin_segment(self) -> None:
         """Forget all calls before a barrier, except those that still run because their arguments were changed."""
         self._open = [entry for entry in self._open if not entry.done]
@@ -231,13 +248,6 @@ class ConflictOrder:
         self._tree.clear()
         for entry in self._unsafe:
             self._enter(entry)
-
-
-def _let_wait(entry: OrderEntry, others: Iterable[OrderEntry]) -> None:
-    for other in others:
-        if not other.done and other is not entry and other not in entry.waits_for:
-            entry.waits_for.add(other)
-            other.awaited_by.append(entry)
 
 
 def _wake(entry: OrderEntry) -> None:
