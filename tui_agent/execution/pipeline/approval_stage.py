@@ -33,6 +33,8 @@ async def ask_user(services: ExecutionServices, state: CallState) -> Outcome | N
     if state.approval.questions >= MAX_QUESTIONS:
         return failure("denied_policy", "Permission denied: what this call would touch kept changing.", "unstable")
     state.approval.questions += 1
+    # A hook that runs after the permission may still rewrite the call, but no other call waits here for the user.
+    state.turns.settle(state)
     return await state.unless_stopped(_ask(services, state))
 
 
