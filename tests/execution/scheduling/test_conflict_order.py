@@ -204,16 +204,31 @@ def test_safe_first_waits_until_every_call_is_known() -> None:
 
 async def test_waiting_ends_when_the_call_is_free() -> None:
     order, places = ordered(write("/a"), write("/a"), write("/a"))
+    reported: list[tuple[int, ...]] = []
 
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(order.wait(places[2]))
+        task = group.create_task(order.wait(places[2], reported.append))
         await asyncio.sleep(0)
         order.leave(places[0])
         await asyncio.sleep(0)
         assert not task.done()
         order.leave(places[1])
 
-    await order.wait(places[2])
+    await order.wait(places[2], reported.append)
+    assert reported == [(1,)], "which waits for the first itself"
+
+
+async def test_a_call_reports_its_next_blockers_once_the_reported_ones_are_over() -> None:
+    order, places = ordered(shell(), shell(), write("/a"), write("/a"), read("/a"))
+    reported: list[tuple[int, ...]] = []
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(order.wait(places[4], reported.append))
+        for index in range(4):
+            await asyncio.sleep(0)
+            order.leave(places[index])
+
+    assert reported == [(0,), (1,), (3,)]
 
 
 def test_changed_arguments_wait_for_earlier_calls_and_block_later_ones() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import pairwise
 
 from tui_agent.execution.options import ExecutionOptions
@@ -77,9 +78,8 @@ class ConcurrencyGate:
         call_id, turn = state.received.call.id, state.turn
         entry = self._entries.get(state.received.index)
         if self._order is not None and entry is not None and not entry.is_free:
-            self._publish_wait(state, [self._ids[index] for index in self._order.blockers(entry)])
             state.admission.stale = turn.waited = True
-            await state.unless_stopped(self._order.wait(entry))
+            await state.unless_stopped(self._order.wait(entry, partial(self._publish_blockers, state)))
         if self._permits.locked():
             self._publisher.publish(ToolBlockedOn(call_id=call_id, what="slot"))
             state.admission.stale = True
@@ -116,6 +116,9 @@ class ConcurrencyGate:
         for before, wave in pairwise(waves):
             for state in wave:
                 self._publish_wait(state, [other.received.call.id for other in before])
+
+    def _publish_blockers(self, state: CallState, indexes: tuple[int, ...]) -> None:
+        self._publish_wait(state, [self._ids[index] for index in indexes])
 
     def _publish_wait(self, state: CallState, ids: list[str]) -> None:
         self._publisher.publish(ToolBlockedOn(call_id=state.received.call.id, what="group", on=tuple(ids)))

@@ -7,14 +7,19 @@ that paths are resolved after whatever it did to them. The observable result equ
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Protocol
 
 from tui_agent.execution.options import Grouping
 from tui_agent.protocol.tool import Accesses
 
 from .access_tree import AccessTree, meet
+
+_NEWLY_BLOCKED = 16
+"""Largest number of calls in the queue that learn at once that another call now blocks them, so that a message of many
+commands does not make each end of one cost as many events as there are calls."""
 
 
 class Ordered(Protocol):
@@ -67,6 +72,8 @@ class OrderEntry:
     done: bool = False
     waits_for: "set[OrderEntry]" = field(default_factory=set["OrderEntry"])
     awaited_by: "list[OrderEntry]" = field(default_factory=list["OrderEntry"])
+    reported: "list[OrderEntry]" = field(default_factory=list["OrderEntry"])
+    """The calls that it was last reported to wait for."""
     moved: asyncio.Event | None = None
 
     @property
@@ -114,17 +121,14 @@ class ConflictOrder:
 
     def blockers(self, entry: OrderEntry) -> tuple[int, ...]:
         """Return the positions of the calls that a call waits for, as far as they are known, in order."""
-        if entry.registered:
-            return tuple(sorted(other.call.index for other in entry.waits_for))
-        if self._barrier is not None:
-            return (self._barrier.call.index,)
-        others = [*self._line, *self._open] if entry in self._parked else self._line
-        ahead = [other.call.index for other in others if not other.done and other is not entry]
-        return tuple(sorted(index for index in ahead if entry in self._parked or index < entry.call.index))
+        return tuple(other.call.index for other in self._blocking(entry))
 
-    async def wait(self, entry: OrderEntry) -> None:
-        """Wait until the call may run."""
+    async def wait(self, entry: OrderEntry, report: Callable[[tuple[int, ...]], None]) -> None:
+        """Wait until the call may run. `report` receives what `blockers` returns, and again once those are over."""
         while not entry.is_free:
+            if all(other.done for other in entry.reported):
+                entry.reported = self._blocking(entry)
+                report(tuple(other.call.index for other in entry.reported))
             entry.moved = asyncio.Event()
             await entry.moved.wait()
 
@@ -158,6 +162,19 @@ class ConflictOrder:
             self._barrier = None
             self._begin_segment()
         self._advance()
+        for other in islice(chain(self._line, self._parked), _NEWLY_BLOCKED):
+            _wake(other)
+
+    def _blocking(self, entry: OrderEntry) -> list[OrderEntry]:
+        if entry.registered:
+            found = list(entry.waits_for)
+        elif self._barrier is not None:
+            found = [self._barrier]
+        elif entry in self._parked:
+            found = [other for other in (*self._line, *self._open) if not other.done]
+        else:
+            found = [other for other in self._line if not other.done and other.call.index < entry.call.index]
+        return sorted(found, key=lambda other: other.call.index)
 
     def _advance(self) -> None:
         """Register every call that can be registered."""
@@ -251,5 +268,5 @@ class ConflictOrder:
 
 
 def _wake(entry: OrderEntry) -> None:
-    if entry.moved is not None and entry.is_free:
+    if entry.moved is not None and (entry.is_free or all(other.done for other in entry.reported)):
         entry.moved.set()
