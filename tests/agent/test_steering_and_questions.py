@@ -190,7 +190,7 @@ async def test_with_every_call_judged_first_a_steer_withdraws_the_questions_too(
 
 
 async def _reopened(bench: BenchMaker) -> tuple[Bench, ScriptedTool]:
-    """Restore an agent whose process ended while the user was asked about an edit."""
+    """Restore an agent whose process ended while the question about an edit was open."""
     before = bench(
         [reply(call("edit"))], ScriptedTool("edit"), policy=AskingPolicy("edit"), gate=ApprovalGate(interactive=True)
     )

@@ -73,7 +73,7 @@ def accesses_of(kind: str, arguments: JsonObject) -> Accesses | None:
 
 @dataclass
 class Course:
-    """When each call starts, and how it ends, by index."""
+    """Start times and ends of the calls, by index."""
 
     started: dict[int, float]
     ended: dict[int, str]
