@@ -231,6 +231,19 @@ async def test_a_call_reports_its_next_blockers_once_the_reported_ones_are_over(
     assert reported == [(0,), (1,), (3,)]
 
 
+async def test_far_behind_in_the_queue_a_call_reports_its_next_blocker_only_when_it_is_near() -> None:
+    order, places = ordered(*(shell() for _ in range(8)))
+    reported: list[tuple[int, ...]] = []
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(order.wait(places[7], reported.append))
+        for index in range(7):
+            await asyncio.sleep(0)
+            order.leave(places[index])
+
+    assert reported == [(0,), (3,), (4,), (5,), (6,)]
+
+
 def test_changed_arguments_wait_for_earlier_calls_and_block_later_ones() -> None:
     changed = write("/x")
     order, places = ordered(write("/a"), changed, write("/b"), write("/c"))

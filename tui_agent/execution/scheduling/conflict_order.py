@@ -17,7 +17,7 @@ from tui_agent.protocol.tool import Accesses
 
 from .access_tree import AccessTree, meet
 
-_NEWLY_BLOCKED = 16
+_NEWLY_BLOCKED = 4
 """Largest number of calls in the queue that learn at once that another call now blocks them, so that a message of many
 commands does not make each end of one cost as many events as there are calls."""
 
