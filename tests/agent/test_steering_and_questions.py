@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.support.validating_bus import ValidatingBus
-from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentLoopSnapshot
+from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentLoopSnapshot, AgentTool
 from tui_agent.execution import ApprovalGate, ExecutionOptions
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, SteeringDelivered, ToolEnded
 from tui_agent.protocol.messages import JsonObject
@@ -187,6 +187,32 @@ async def test_with_every_call_judged_first_a_steer_withdraws_the_questions_too(
 
     assert [event.status for event in b.of(ToolEnded)] == ["skipped_steering"]
     assert b.delivered == ["stop that"]
+
+
+async def test_a_message_withdraws_only_the_questions_of_the_agent_that_gets_it(bench: BenchMaker) -> None:
+    change = ScriptedTool("change")
+    b = bench(
+        [reply(call("agent", task="Change it")), reply(call("change")), reply(call("change")), "Left it.", "Done."],
+        change,
+        policy=AskingPolicy("change"),
+        gate=ApprovalGate(interactive=True),
+    )
+    b.loop.add_tool(AgentTool(b.loop))
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await _asked(b)
+        b.loop.steer("to the main agent")
+        await _turn()
+        assert b.of(ApprovalResolved) == [], "the sub-agent, which asks, runs to its end"
+        (child,) = b.loop.children
+        b.loop.steer_child(child, "to the sub-agent")
+        await _asked(b, 2)
+        assert b.of(ApprovalResolved)[0].by == "cancel"
+        b.loop.resolve_approval(b.loop.pending_calls[0].request_id, APPROVE)
+
+    assert b.delivered == ["to the sub-agent", "to the main agent"]
+    assert len(change.runs) == 1
 
 
 async def _reopened(bench: BenchMaker) -> tuple[Bench, ScriptedTool]:
