@@ -349,3 +349,24 @@ def test_a_paste_never_answers_a_request(machine: UserMachine, pasted: str) -> N
         app.quit()
 
     assert text_of(machine) == BEFORE
+
+
+def test_rows_say_which_call_needs_the_user_and_a_message_withdraws_its_question(machine: UserMachine) -> None:
+    machine.file("other.txt", "more\n")
+    reads = call("read", path="list.txt"), call("read", path="other.txt")
+    script = [calls(reads[0]), calls(EDIT, *reads), says("As you like.")]
+    with asked(machine, script) as (app, server):
+        app.wait_for_row(r"▲ #2 edit")
+        app.wait_for_row(r"◌ #3 read .*after #2, which needs you")
+        app.wait_for_row(r"✔ #4 read")
+        app.press("escape")
+        app.wait_until_gone("wants to run")
+        app.say("rather not")
+        app.wait_for_words("As you like.")
+        app.wait_for_row(r"⤼ #2 edit .*skipped")
+        app.wait_for_row(r"✔ #3 read")
+        results = results_in(bodies_of(server)[2])
+        app.quit()
+
+    assert text_of(machine) == BEFORE
+    assert [is_error for _, is_error in results] == [True, False, False]

@@ -1,4 +1,5 @@
-"""A call that waits for approval survives the end of its process: the resumed session asks again and runs it."""
+"""A call that waits for approval yields to a message, and survives the end of its process: the resumed session asks
+again and runs it."""
 
 import signal
 
@@ -6,7 +7,7 @@ import pytest
 
 from tests.support.server_process import ServerProcess
 
-from .script import bodies_of, calls, results_in, says, until
+from .script import bodies_of, calls, results_in, says, until, words_in
 from .test_headless import WRITE, piped
 from .user_machine import UserMachine
 
@@ -75,3 +76,28 @@ def test_rules_allowed_for_the_session_apply_after_a_resume(machine: UserMachine
     assert [event["data"]["text"] for event in machine.events() if event["type"] == "notice"] == [
         "Still allowed for this session: write(/new.txt)."
     ]
+
+
+@pytest.mark.parametrize("resumed", [False, True], ids=["at once", "after a resume"])
+def test_a_message_sent_while_only_a_question_waits_is_delivered_at_once(machine: UserMachine, resumed: bool) -> None:
+    if resumed:
+        with piped(machine, [calls(WRITE)], "--session", "talk", "write it") as (program, _):
+            program.hear("approval.requested")
+            program.process.send_signal(signal.SIGTERM)
+            program.process.wait()
+    options = ("--resume", "talk") if resumed else ("--session", "talk", "write it")
+
+    with piped(machine, [*([] if resumed else [calls(WRITE)]), says("As you like.")], *options) as (program, server):
+        program.hear("approval.requested")
+        program.tell(type="user", text="rather not")
+        resolved = program.hear("approval.resolved")["data"]
+        ended = program.hear("run.ended")["data"]
+        assert program.end() == 0
+        body = bodies_of(server)[-1]
+
+    assert not (machine.work / "new.txt").exists()
+    assert (resolved["decision"], resolved["by"]) == ("deny", "cancel")
+    assert ended["final_text"] == "As you like."
+    ((text, is_error),) = results_in(body)
+    assert (text.startswith("Skipped due to queued user message."), is_error) == (True, True)
+    assert words_in(body)[-1] == "rather not"

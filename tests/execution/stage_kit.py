@@ -25,6 +25,10 @@ class FreeTurns:
     def change(self, state: CallState) -> None:
         self.heard.append("change")
 
+    async def before_question(self, state: CallState) -> Outcome | None:
+        self.heard.append("before_question")
+        return None
+
     async def take(self, state: CallState) -> Outcome | None:
         self.heard.append("take")
         return None

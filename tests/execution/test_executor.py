@@ -178,6 +178,10 @@ class Taking:
 
     def change(self, state: CallState) -> None: ...
 
+    async def before_question(self, state: CallState) -> Outcome | None:
+        self.heard.append("before_question")
+        return None
+
     async def take(self, state: CallState) -> Outcome | None:
         self.heard.append("take")
         state.admission.stale = len(self.heard) == 1
@@ -212,7 +216,7 @@ async def test_a_slot_is_released_while_the_user_is_asked_again() -> None:
     turns = Taking(stand, ask)
 
     assert await take_turn(stand.services, stand.state) is None
-    assert turns.heard == ["take", "give_back", "take"]
+    assert turns.heard == ["take", "give_back", "before_question", "take"]
 
 
 async def test_an_interrupted_call_reports_its_progress() -> None:

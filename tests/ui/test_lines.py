@@ -217,6 +217,13 @@ async def test_messages_for_an_idle_agent_wait_for_the_user() -> None:
     assert "waits for you to send it" in (await queue_of(story))[1]
 
 
+async def test_a_message_that_no_question_yields_to_waits_for_the_answer() -> None:
+    story = working().status("waiting_approval")
+    story.sends("one")
+
+    assert "waits for your answer" in (await queue_of(story))[1]
+
+
 async def test_messages_during_an_answer_land_after_the_step() -> None:
     story = Story().run("x").step(0)
     story.sends("one")

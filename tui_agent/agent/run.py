@@ -10,7 +10,7 @@ from tui_agent.execution.untrusted_calls import Crash, asked
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.protocol.events import Failed, Noticed, RunEnded, RunStarted, Warned
-from tui_agent.protocol.messages import Message, ToolResultMessage, Usage, new_id, user_message
+from tui_agent.protocol.messages import Message, ToolResultMessage, Usage, UserMessage, new_id, user_message
 from tui_agent.protocol.reports import INVALID_OUTPUT, AgentRunReport
 
 from .agent_state import OWNER, AgentState
@@ -137,15 +137,24 @@ class AgentRun:
         A call that had not started is judged again and run, unless there is new input. A finished call gets its stored
         result. A call with an unknown outcome is not repeated, because it may have had its effect already.
         """
-        history, known = self._agent.history, self._open_calls
+        history, known, queue = self._agent.history, self._open_calls, self._agent.queue
         if not known:
             return None
+        waited_before = {message.id for message in queue.waiting}
+
+        async def take_steers() -> tuple[UserMessage, ...]:
+            # Messages from before this run follow the calls that it resumes; the calls yield only to a new one.
+            new = [message for message in queue.waiting if message.id not in waited_before]
+            is_steered = any(message.kind != "follow_up" for message in new)
+            return queue.take_steers() if is_steered and not now.is_set() else ()
 
         def add_result(result: ToolResultMessage) -> None:
             history.append(result)
 
         calls, executor, now = history.open_calls, self._agent.executor, self._stop_tokens.now
-        async with ToolScheduler(executor, cancellation=now, on_result=add_result) as scheduler:
+        async with ToolScheduler(
+            executor, cancellation=now, get_steering=take_steers, on_result=add_result
+        ) as scheduler:
             self._taken_up = scheduler
             scheduler.submit_all(calls)
             for call in calls:

@@ -65,7 +65,7 @@ class ToolBlockedOn(FrozenModel):
     call_id: str
     what: BlockedOn
     on: tuple[str, ...] = ()
-    """Ids of the calls it waits for."""
+    """Ids of the calls it waits for; another event follows if others are left once these are over."""
 
 
 class ToolStarted(FrozenModel):

@@ -163,7 +163,7 @@ async def test_edited_arguments_are_validated_decided_and_recorded() -> None:
     assert await outcome_of(stand) is None
 
     assert stand.state.prepared.arguments == {"a": 3, "b": 2}
-    assert stand.turns.heard == ["change"]
+    assert stand.turns.heard == ["settle", "before_question", "change"]
     assert stand.state.approval.edited_names == {"a"}
     assert await outcome_of(stand) is None
     assert len(stand.events(ApprovalRequested)) == 1

@@ -204,16 +204,44 @@ def test_safe_first_waits_until_every_call_is_known() -> None:
 
 async def test_waiting_ends_when_the_call_is_free() -> None:
     order, places = ordered(write("/a"), write("/a"), write("/a"))
+    reported: list[tuple[int, ...]] = []
 
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(order.wait(places[2]))
+        task = group.create_task(order.wait(places[2], reported.append))
         await asyncio.sleep(0)
         order.leave(places[0])
         await asyncio.sleep(0)
         assert not task.done()
         order.leave(places[1])
 
-    await order.wait(places[2])
+    await order.wait(places[2], reported.append)
+    assert reported == [(1,)], "which waits for the first itself"
+
+
+async def test_a_call_reports_its_next_blockers_once_the_reported_ones_are_over() -> None:
+    order, places = ordered(shell(), shell(), write("/a"), write("/a"), read("/a"))
+    reported: list[tuple[int, ...]] = []
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(order.wait(places[4], reported.append))
+        for index in range(4):
+            await asyncio.sleep(0)
+            order.leave(places[index])
+
+    assert reported == [(0,), (1,), (3,)]
+
+
+async def test_far_behind_in_the_queue_a_call_reports_its_next_blocker_only_when_it_is_near() -> None:
+    order, places = ordered(*(shell() for _ in range(8)))
+    reported: list[tuple[int, ...]] = []
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(order.wait(places[7], reported.append))
+        for index in range(7):
+            await asyncio.sleep(0)
+            order.leave(places[index])
+
+    assert reported == [(0,), (3,), (4,), (5,), (6,)]
 
 
 def test_changed_arguments_wait_for_earlier_calls_and_block_later_ones() -> None:
@@ -328,9 +356,29 @@ def test_a_call_is_free_exactly_when_no_conflicting_call_is_left(
         expected = [index for index in sorted(left) if not must_wait_for(calls, index, grouping) & left]
         assert free(places) == expected
         assert expected, "a deadlock"
-        done = random.choice(expected)
+        # A call also leaves before its turn, if it is denied or skipped.
+        done = random.choice(expected if random.random() < 0.5 else sorted(left))
         order.leave(places[done])
         left.discard(done)
+
+
+def test_a_call_denied_before_its_turn_lets_none_pass_the_calls_before_it() -> None:
+    order, places = ordered(write("/a"), write("/a"), write("/a"), read("/b"))
+    order.leave(places[1])
+
+    assert free(places) == [0, 3]
+    assert order.blockers(places[2]) == (0,)
+    order.leave(places[0])
+    assert free(places) == [2, 3]
+
+
+def test_a_call_that_comes_after_a_denied_one_waits_for_the_calls_before_that() -> None:
+    order, places = ordered(write("/a"), write("/a"))
+    order.leave(places[1])
+    late = order.add(FakeCall(index=2, paths=accesses(writes="/a")))
+    order.settle(late)
+
+    assert order.blockers(late) == (0,)
 
 
 def test_a_thousand_calls_are_ordered_without_comparing_all_pairs() -> None:

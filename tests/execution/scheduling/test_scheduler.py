@@ -852,3 +852,50 @@ async def test_delivered_steering_is_not_lost_by_a_cancellation() -> None:
 
     assert [message.text for message in bench.scheduler.steering_messages] == ["stop that"]
     assert set(bench.ended()) == {"c0", "c1"}
+
+
+def writing(doors: Doors) -> list[ScriptedTool]:
+    """Return tools that write their `path`; the policy asks about the first."""
+    return [
+        ScriptedTool(name, doors, paths=lambda arguments: Accesses(writes=frozenset({Path(arguments["path"])})))
+        for name in ("ask", "write")
+    ]
+
+
+async def test_with_hooks_after_the_permission_an_unanswered_question_holds_up_only_its_conflicts() -> None:
+    gate, hooks, doors = ApprovalGate(interactive=True), HookBus(), Doors()
+    hooks.before_tool(lambda question: None)
+    options = ExecutionOptions(pre_hook_position="after_permission")
+    async with bench_of(writing(doors), options, gate=gate, policy=FakePolicy({"ask": "ask"}), hooks=hooks) as bench:
+        names = [("ask", "/a"), ("write", "/b"), ("write", "/a")]
+        bench.scheduler.submit_all([call(name, f"c{n}", path=path) for n, (name, path) in enumerate(names)])
+        async with asyncio.TaskGroup() as group:
+            group.create_task(bench.scheduler.finish())
+            await bench.until(ApprovalRequested)
+            await settled()
+            assert doors.arrived == ["c1"]
+            doors.open("c0", "c1", "c2")
+            gate.resolve(gate.pending[0].request_id, ApprovalDecision(decision="approve"))
+
+    assert doors.arrived == ["c1", "c0", "c2"]
+
+
+async def test_a_call_that_a_hook_rewrites_after_its_approval_waits_for_its_new_conflicts() -> None:
+    gate, hooks, doors = ApprovalGate(interactive=True), HookBus(), Doors()
+    hooks.before_tool(lambda question: ModifyArguments({"path": "/b"}) if question.call.id == "c0" else None)
+    options = ExecutionOptions(pre_hook_position="after_permission")
+    async with bench_of(writing(doors), options, gate=gate, policy=FakePolicy({"ask": "ask"}), hooks=hooks) as bench:
+        bench.scheduler.submit_all([call("ask", "c0", path="/a"), call("write", "c1", path="/b")])
+        async with asyncio.TaskGroup() as group:
+            group.create_task(bench.scheduler.finish())
+            await bench.until(ApprovalRequested)
+            await settled()
+            assert doors.arrived == ["c1"]
+            gate.resolve(gate.pending[0].request_id, ApprovalDecision(decision="approve"))
+            await settled()
+            assert doors.arrived == ["c1"]
+            doors.open("c0", "c1")
+            await bench.until(ApprovalRequested, 2)
+            gate.resolve(gate.pending[0].request_id, ApprovalDecision(decision="approve"))
+
+    assert doors.arrived == ["c1", "c0"]

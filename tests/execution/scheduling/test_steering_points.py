@@ -244,7 +244,7 @@ async def test_a_call_waiting_for_approval_yields_when_a_message_arrives() -> No
             await doors.until("c0")
             bench.scheduler.notify_steering()
             await settled()
-            assert steering.polls == 1
+            assert steering.polls == 2, "before the question, and at the first notification"
             steering.say()
             bench.scheduler.notify_steering()
             await bench.until(ApprovalResolved)
@@ -465,3 +465,53 @@ async def test_only_the_interrupt_mode_cancels_running_calls(mode: Any) -> None:
             doors.open("c0", "c1")
 
     assert [report.status for report in finishing.result().reports] == ["ok", "ok", "skipped_steering"]
+
+
+async def test_a_question_asked_during_the_stream_is_withdrawn_once_the_message_is_complete() -> None:
+    gate, doors, steering, policy = ApprovalGate(interactive=True), Doors(), Steering(), FakePolicy()
+    tools = [ScriptedTool("look", doors, read_only=True), ScriptedTool("peek", read_only=True)]
+    options = ExecutionOptions(max_concurrency=1)
+    async with bench_of(tools, options, gate=gate, policy=policy, get_steering=steering) as bench:
+        bench.scheduler.submit(call("look", "c0"))
+        bench.scheduler.submit(call("peek", "c1"))
+        await doors.until("c0")
+        policy.verdicts["peek"] = "ask"
+        doors.open("c0")
+        await bench.until(ApprovalRequested)
+        steering.say()
+        bench.scheduler.notify_steering()
+        await settled()
+        assert len(gate.pending) == 1, "the model may yet discard the message"
+        result = await bench.scheduler.finish()
+
+    assert [report.status for report in result.reports] == ["ok", "skipped_steering"]
+    assert result.steering_messages
+
+
+@pytest.mark.parametrize("mode", ["before_effects", "interrupt"])
+async def test_no_question_is_asked_while_a_message_waits(mode: SteeringMode) -> None:
+    steering = Steering()
+    steering.say()
+    options = ExecutionOptions(steering_mode=mode)
+
+    ran = await run(
+        [ScriptedTool()], calls("act", "act"), options, policy=FakePolicy({"act": "ask"}), steering=steering
+    )
+
+    assert ran.of(ApprovalRequested) == []
+    assert ran.statuses == ["skipped_steering"] * 2
+    assert steering.polls == 1
+
+
+@pytest.mark.parametrize("mode", ["between_calls", "between_batches", "after_batch", "off"])
+async def test_in_other_modes_a_question_does_not_yield(mode: SteeringMode) -> None:
+    steering = Steering()
+    steering.say()
+    gate = ApprovalGate(approver=lambda request: ApprovalDecision(decision="approve"))
+    options = ExecutionOptions(strategy=Parallel(), steering_mode=mode)
+
+    ran = await run(
+        [ScriptedTool()], calls("act"), options, policy=FakePolicy({"act": "ask"}), gate=gate, steering=steering
+    )
+
+    assert ran.statuses == ["ok"]

@@ -118,6 +118,34 @@ def test_waiting_is_shown_with_its_reason(what: str, words: str) -> None:
     assert words in rows(story)[0]
 
 
+def test_a_waiting_row_names_no_call_that_is_over() -> None:
+    story = Story().run("x").step(0)
+    first, second = story.queued("bash", "make"), story.queued("bash", "make test")
+    third = story.queued("read", "a.py")
+    story.started(first, "bash", "make").started(second, "bash", "make test").blocked(third, first, second)
+    assert "waits for #1 bash +1" in rows(story)[2]
+
+    story.ended(first, "bash")
+    assert rows(story)[2].rstrip().endswith("waits for #2 bash")
+
+    story.ended(second, "bash")
+    assert rows(story)[2].rstrip().endswith("waits its turn")
+
+
+def test_a_row_behind_a_question_says_after_which_call_and_that_it_needs_the_user() -> None:
+    story = Story().run("x").step(0)
+    running, asked, read = story.queued("bash", "ls"), story.queued("edit", "a.py"), story.queued("read", "a.py")
+    story.started(running, "bash", "ls").blocked(read, running, asked)
+    request = story.asks(asked, "edit", "a.py", "no rule")
+    assert rows(story)[2].rstrip().endswith("after #2, which needs you +1")
+
+    story.ended(running, "bash")
+    assert rows(story)[2].rstrip().endswith("after #2, which needs you")
+
+    story.resolved(request, asked).started(asked, "edit", "a.py")
+    assert rows(story)[2].rstrip().endswith("waits for #2 edit")
+
+
 @pytest.mark.parametrize("status", get_args(ToolStatus))
 def test_every_status_has_a_sign_and_all_but_success_have_a_text(status: ToolStatus) -> None:
     story = Story().run("x").step(0)

@@ -47,6 +47,19 @@ def test_a_question_moves_a_call_and_the_answer_moves_it_back() -> None:
     assert fold(story).places["waiting"] == {0}
 
 
+def test_a_call_that_changes_its_state_changes_the_calls_that_wait_for_it() -> None:
+    story = Story().run("x").step(0)
+    bash, edit, read = story.queued("bash", "make"), story.queued("edit", "a.py"), story.queued("read", "a.py")
+    story.started(bash, "bash", "make").blocked(edit, bash).blocked(read, edit)
+    ledger = fold(story)
+
+    assert ledger.apply(story.output(bash, "ok").envelopes[-1]) == (0,)
+    assert ledger.apply(story.ended(bash, "bash").envelopes[-1]) == (0, 1)
+    assert ledger.apply(story.blocked(edit).envelopes[-1]) == (1,)
+    story.asks(edit, "edit", "a.py", "no rule")
+    assert [ledger.apply(envelope) for envelope in story.envelopes[-3:]] == [(1, 2), (1,), ()]
+
+
 @pytest.mark.parametrize(
     ("status", "heap"),
     [

@@ -13,6 +13,7 @@ from tui_agent.protocol.events import (
     FileState,
     PermissionDecided,
     SessionCreated,
+    ToolBlockedOn,
     ToolEnded,
     ToolOutput,
     ToolQueued,
@@ -237,6 +238,22 @@ def test_an_edited_command_says_what_the_model_asked_for() -> None:
     talk.tell(answered, began, last)
     talk.toggle()
     assert talk.rows() == ["✔ bash make #1", "changed before it ran: the model asked for make install"]
+
+
+def test_a_waiting_call_names_the_call_it_waits_for_while_that_is_open() -> None:
+    first, second = done("c1", "edit", "a.py", "+1 −1"), done("c2", "bash", "make")
+    waits = ToolBlockedOn(call_id="c2", what="group", on=("c1",))
+    talk = Talk(first[0], second[0], waits)
+    assert talk.rows()[1] == "◌ bash make waits for #1 edit #2"
+
+    asked = ApprovalRequested(request_id="q", call_id="c1", digest="d", tool="edit", args={})
+    talk.tell(asked)
+    talk.fold.redraw("c2")
+    assert talk.rows()[1] == "◌ bash make after #1, which needs you #2"
+
+    talk.tell(*first[1:])
+    talk.fold.redraw("c2")
+    assert talk.rows()[1] == "◌ bash make waits its turn #2"
 
 
 def test_a_running_command_shows_its_newest_output_where_the_panel_does_not() -> None:

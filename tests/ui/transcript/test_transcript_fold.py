@@ -194,7 +194,7 @@ def test_a_long_call_being_written_is_announced() -> None:
     events = [started(), delta("I write."), delta('{"path": "x"', kind="toolcall"), delta("..." * 500, kind="toolcall")]
 
     assert body(events)[-1] == "… prepares a call (1.5 kB)"
-    assert body([*events, queued("c1", "write")])[-1] == row("◌ write   waits", "#1")
+    assert body([*events, queued("c1", "write")])[-1] == row("◌ write   queued", "#1")
     assert body([*events, answer("I write.")]) == ["● I write."]
 
 
@@ -212,13 +212,13 @@ def test_an_answer_that_did_not_end_well_says_so(reason: str, words: str) -> Non
 def test_calls_are_rows_where_they_happened() -> None:
     events = [answer("I look."), queued("c1", "edit"), queued("c2", "bash", 1)]
 
-    assert body(events) == ["● I look.", row("◌ edit   waits", "#1"), row("◌ bash   waits", "#2")]
+    assert body(events) == ["● I look.", row("◌ edit   queued", "#1"), row("◌ bash   queued", "#2")]
 
 
 def test_calls_that_came_while_the_model_talked_stand_under_its_text() -> None:
     events = [started(), delta("I look"), queued("c1", "read"), delta(" again."), answer("I look again.")]
 
-    assert body(events) == ["● I look again.", row("◌ read   waits", "#1")]
+    assert body(events) == ["● I look again.", row("◌ read   queued", "#1")]
 
 
 # --- what happens around it -----------------------------------------------------------------------------------------

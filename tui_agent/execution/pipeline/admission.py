@@ -96,6 +96,7 @@ async def ask_hooks(services: ExecutionServices, state: CallState) -> Outcome | 
 async def rewrite(services: ExecutionServices, state: CallState, arguments: JsonObject) -> Outcome | None:
     """Repeat stages 2 to 5 with a hook's arguments, which are judged as if the model had sent them."""
     prepared = state.prepared = find_and_validate(services, state.received.call.name, arguments)
+    state.turns.change(state)
     if prepared.tool is None:
         return None
     if isinstance(prepared, RefusedCall):

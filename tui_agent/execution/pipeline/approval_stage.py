@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tui_agent.execution.approval_gate import AnsweredBy
+from tui_agent.execution.approval_gate import AnsweredBy, ApprovalAnswer
 from tui_agent.execution.digest import call_digest
 from tui_agent.execution.execution_services import ExecutionServices
 from tui_agent.execution.json_coercion import NOT_JSON_TEXT, is_json_value, with_json_details
@@ -33,6 +33,8 @@ async def ask_user(services: ExecutionServices, state: CallState) -> Outcome | N
     if state.approval.questions >= MAX_QUESTIONS:
         return failure("denied_policy", "Permission denied: what this call would touch kept changing.", "unstable")
     state.approval.questions += 1
+    # A hook that runs after the permission may still rewrite the call, but no other call waits here for the user.
+    state.turns.settle(state)
     return await state.unless_stopped(_ask(services, state))
 
 
@@ -98,16 +100,27 @@ def _digest(state: CallState) -> str:
 
 
 async def _ask(services: ExecutionServices, state: CallState) -> Outcome | None:
-    async with services.gate.preparing:
-        request = await _request(services, state)
-    services.publisher.publish(ToolBlockedOn(call_id=state.received.call.id, what="approval"))
+    state.approval.is_open = True
+    try:
+        async with services.gate.preparing:
+            refusal = await state.turns.before_question(state)
+            if refusal is not None:
+                return refusal
+            request = await _request(services, state)
+        services.publisher.publish(ToolBlockedOn(call_id=state.received.call.id, what="approval"))
+        answer = await _wait_for_answer(services, state, request)
+    finally:
+        state.approval.is_open = False
+    return await _apply_answer(services, state, request, answer.decision, answer.by)
+
+
+async def _wait_for_answer(services: ExecutionServices, state: CallState, request: ApprovalRequest) -> ApprovalAnswer:
     began = now()
     try:
-        answer = await services.gate.ask(request, services.publisher, lambda: _judged(services, state))
+        return await services.gate.ask(request, services.publisher, lambda: _judged(services, state))
     finally:
         state.approval.asked += ((began, now()),)
         state.admission.stale = True
-    return await _apply_answer(services, state, request, answer.decision, answer.by)
 
 
 async def _request(services: ExecutionServices, state: CallState) -> ApprovalRequest:

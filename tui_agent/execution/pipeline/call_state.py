@@ -89,6 +89,8 @@ class Approval:
     shown: tuple[JudgedTarget, ...] = ()
     """Targets of the call as they were when the user was last asked."""
     questions: int = 0
+    is_open: bool = False
+    """True while the call waits for the user's answer, or is about to ask for it."""
     asked: tuple[tuple[float, float], ...] = ()
     """Times at which each question was asked and answered."""
     preview: Preview | None = None
@@ -157,11 +159,15 @@ class ConcurrencySlots(Protocol):
     """Interface through which a pipeline waits for its call's turn (stage 10)."""
 
     def settle(self, state: "CallState") -> None:
-        """Mark the call's arguments as final, unless the user edits them."""
+        """Mark the call's arguments as final, unless `change` reports that they are not."""
         ...
 
     def change(self, state: "CallState") -> None:
-        """Order the call anew after the user edited its arguments."""
+        """Order the call anew after its settled arguments were changed."""
+        ...
+
+    async def before_question(self, state: "CallState") -> Outcome | None:
+        """Return why the call must not ask the user, or None."""
         ...
 
     async def take(self, state: "CallState") -> Outcome | None:

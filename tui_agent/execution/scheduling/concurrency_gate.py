@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import pairwise
 
 from tui_agent.execution.options import ExecutionOptions
@@ -57,25 +58,28 @@ class ConcurrencyGate:
             self._order.close()
 
     def settle(self, state: CallState) -> None:
-        """Mark the call's arguments as final, unless the user edits them."""
+        """Mark the call's arguments as final, unless `change` reports that they are not."""
         entry = self._entries.get(state.received.index)
         if self._order is not None and entry is not None and not entry.settled:
             self._order.settle(entry)
 
     def change(self, state: CallState) -> None:
-        """Order the call anew after the user edited its arguments."""
+        """Order the call anew after its settled arguments were changed, by the user or by a late hook."""
         entry = self._entries.get(state.received.index)
         if self._order is not None and entry is not None:
             self._order.change(entry)
+
+    async def before_question(self, state: CallState) -> Outcome | None:
+        """Return why the call must not ask the user, or None."""
+        return await self._steering_points.before_question(state)
 
     async def take(self, state: CallState) -> Outcome | None:
         """Wait for the call's turn and a permit; return why it must not run, or None."""
         call_id, turn = state.received.call.id, state.turn
         entry = self._entries.get(state.received.index)
         if self._order is not None and entry is not None and not entry.is_free:
-            self._publish_wait(state, [self._ids[index] for index in self._order.blockers(entry)])
             state.admission.stale = turn.waited = True
-            await state.unless_stopped(self._order.wait(entry))
+            await state.unless_stopped(self._order.wait(entry, partial(self._publish_blockers, state)))
         if self._permits.locked():
             self._publisher.publish(ToolBlockedOn(call_id=call_id, what="slot"))
             state.admission.stale = True
@@ -113,6 +117,9 @@ class ConcurrencyGate:
             for state in wave:
                 self._publish_wait(state, [other.received.call.id for other in before])
 
+    def _publish_blockers(self, state: CallState, indexes: tuple[int, ...]) -> None:
+        self._publish_wait(state, [self._ids[index] for index in indexes])
+
     def _publish_wait(self, state: CallState, ids: list[str]) -> None:
         self._publisher.publish(ToolBlockedOn(call_id=state.received.call.id, what="group", on=tuple(ids)))
 
@@ -120,8 +127,8 @@ class ConcurrencyGate:
 class SteeringPoints:
     """Points between the calls of one message at which the steering mode polls for messages.
 
-    Polling starts once the last call is known and the first one has begun or ended: until then a message waits for the
-    agent loop, or for the end of the model's response.
+    Polling starts once the last call is known and the first one has begun, ended, or is about to ask the user: until
+    then a message waits for the agent loop, or for the end of the model's response.
     """
 
     def __init__(
@@ -130,7 +137,7 @@ class SteeringPoints:
         self.all_known = False
         """True once no further call will come."""
         self.begun = False
-        """True once a call has begun to run, or ended without running."""
+        """True once a call has begun to run, ended without running, or is about to ask the user."""
         self._mode = options.steering
         self._poll = poll
         self._states = states
@@ -157,15 +164,24 @@ class SteeringPoints:
 
     async def poll_on_message(self) -> None:
         """Poll because a message is known to wait, if the mode does not have to wait for a boundary."""
-        if self._mode in ("before_effects", "interrupt"):
+        if self._polls_at_once:
             await self.poll()
+
+    async def before_question(self, state: CallState) -> Outcome | None:
+        """Return why a call yields instead of asking the user, or None.
+
+        The user is not asked about a call while a message waits that the model must read first.
+        """
+        self.begun = True
+        await self.poll_on_message()
+        return state.stopping
 
     async def before_call(self, state: CallState) -> Outcome | None:
         """Return why a call yields, or None; it never begins between a boundary and its poll (S0-15)."""
         while not self._clear.is_set():
             state.admission.stale = True
             await state.unless_stopped(self._clear.wait())
-        if not state.prepared.read_only and self._mode in ("before_effects", "interrupt") and self.may_poll:
+        if not state.prepared.read_only and self._polls_at_once and self.may_poll:
             state.admission.stale = True
             await state.unless_stopped(self.poll())
         return state.stopping
@@ -207,6 +223,11 @@ class SteeringPoints:
         """Forget the calls."""
         self._states = ()
 
+    @property
+    def _polls_at_once(self) -> bool:
+        """True if the mode polls whenever a message is known to wait, and before each question and effect."""
+        return self._mode in ("before_effects", "interrupt")
+
     def _is_boundary(self, state: CallState) -> bool:
         match self._mode:
             case "between_calls":
@@ -229,8 +250,10 @@ class SteeringPoints:
                 state.stop(interrupted_by_steering())
 
     def _may_still_run(self, state: CallState) -> bool:
-        # Reads are useful whatever the message says, and a refusal does nothing but inform the model.
-        return self._mode == "before_effects" and (state.prepared.read_only or isinstance(state.prepared, RefusedCall))
+        # Reads are useful whatever the message says, and a refusal does nothing but inform the model. But the message
+        # must not wait for an answer to a question that it may have made pointless.
+        harmless = state.prepared.read_only or isinstance(state.prepared, RefusedCall)
+        return self._mode == "before_effects" and harmless and not state.approval.is_open
 
 
 def _is_interruptible(state: CallState) -> bool:

@@ -7,14 +7,19 @@ that paths are resolved after whatever it did to them. The observable result equ
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Protocol
 
 from tui_agent.execution.options import Grouping
 from tui_agent.protocol.tool import Accesses
 
 from .access_tree import AccessTree, meet
+
+_NEWLY_BLOCKED = 4
+"""Largest number of calls in the queue that learn at once that another call now blocks them, so that a message of many
+commands does not make each end of one cost as many events as there are calls."""
 
 
 class Ordered(Protocol):
@@ -67,6 +72,8 @@ class OrderEntry:
     done: bool = False
     waits_for: "set[OrderEntry]" = field(default_factory=set["OrderEntry"])
     awaited_by: "list[OrderEntry]" = field(default_factory=list["OrderEntry"])
+    reported: "list[OrderEntry]" = field(default_factory=list["OrderEntry"])
+    """The calls that it was last reported to wait for."""
     moved: asyncio.Event | None = None
 
     @property
@@ -114,17 +121,14 @@ class ConflictOrder:
 
     def blockers(self, entry: OrderEntry) -> tuple[int, ...]:
         """Return the positions of the calls that a call waits for, as far as they are known, in order."""
-        if entry.registered:
-            return tuple(sorted(other.call.index for other in entry.waits_for))
-        if self._barrier is not None:
-            return (self._barrier.call.index,)
-        others = [*self._line, *self._open] if entry in self._parked else self._line
-        ahead = [other.call.index for other in others if not other.done and other is not entry]
-        return tuple(sorted(index for index in ahead if entry in self._parked or index < entry.call.index))
+        return tuple(other.call.index for other in self._blocking(entry))
 
-    async def wait(self, entry: OrderEntry) -> None:
-        """Wait until the call may run."""
+    async def wait(self, entry: OrderEntry, report: Callable[[tuple[int, ...]], None]) -> None:
+        """Wait until the call may run. `report` receives what `blockers` returns, and again once those are over."""
         while not entry.is_free:
+            if all(other.done for other in entry.reported):
+                entry.reported = self._blocking(entry)
+                report(tuple(other.call.index for other in entry.reported))
             entry.moved = asyncio.Event()
             await entry.moved.wait()
 
@@ -139,24 +143,38 @@ class ConflictOrder:
             if other is entry or other.done or not conflict(entry.call, other.call):
                 continue
             comes_first = other.call.index < entry.call.index or other.call.has_turn
-            _let_wait(entry if comes_first else other, [other if comes_first else entry])
+            self._let_wait(entry if comes_first else other, [other if comes_first else entry])
         if entry.call.alone or (not entry.call.safe and self._accesses_that_count(entry.call) is None):
             self._barrier = self._barrier or entry
         else:
             self._enter(entry)
 
     def leave(self, entry: OrderEntry) -> None:
-        """Remove a call that is over."""
+        """Remove a call that is over. If it leaves before its turn, the calls that wait for it inherit its waits."""
         if entry.done:
             return
         entry.done = True
         for other in entry.awaited_by:
             other.waits_for.discard(entry)
+            self._let_wait(other, self._before(other, entry.waits_for))
             _wake(other)
         if entry is self._barrier:
             self._barrier = None
             self._begin_segment()
         self._advance()
+        for other in islice(chain(self._line, self._parked), _NEWLY_BLOCKED):
+            _wake(other)
+
+    def _blocking(self, entry: OrderEntry) -> list[OrderEntry]:
+        if entry.registered:
+            found = list(entry.waits_for)
+        elif self._barrier is not None:
+            found = [self._barrier]
+        elif entry in self._parked:
+            found = [other for other in (*self._line, *self._open) if not other.done]
+        else:
+            found = [other for other in self._line if not other.done and other.call.index < entry.call.index]
+        return sorted(found, key=lambda other: other.call.index)
 
     def _advance(self) -> None:
         """Register every call that can be registered."""
@@ -186,14 +204,14 @@ class ConflictOrder:
         call = entry.call
         accesses = self._accesses_that_count(call)
         if call.safe and not call.alone:
-            _let_wait(entry, self._unsafe_met_by(entry) if self._unsafe else ())
+            self._let_wait(entry, self._unsafe_met_by(entry) if self._unsafe else ())
             self._unresolved.append(entry)
         elif accesses is None:
-            _let_wait(entry, self._open)
+            self._let_wait(entry, self._open)
             self._barrier = entry
         else:
             self._resolve_safe_calls()
-            _let_wait(entry, [*self._unknown, *self._tree.met_by(accesses)])
+            self._let_wait(entry, [*self._unknown, *self._tree.met_by(accesses)])
             self._unsafe.append(entry)
             self._tree.add(entry, accesses, waits=True)
         self._open.append(entry)
@@ -223,6 +241,22 @@ class ConflictOrder:
         else:
             self._tree.add(entry, accesses, waits=False)
 
+    def _let_wait(self, entry: OrderEntry, others: Iterable[OrderEntry]) -> None:
+        for other in others:
+            if other is entry or other in entry.waits_for:
+                continue
+            if other.done:
+                # Calls before it may be left if it was denied or skipped; they are met only through it.
+                self._let_wait(entry, self._before(entry, other.waits_for))
+            else:
+                entry.waits_for.add(other)
+                other.awaited_by.append(entry)
+
+    def _before(self, entry: OrderEntry, others: Iterable[OrderEntry]) -> list[OrderEntry]:
+        """Return the calls among `others` that a call conflicts with."""
+        every = self._grouping != "conflicts"
+        return [other for other in others if every or conflict(entry.call, other.call)]
+
     def _begin_segment(self) -> None:
         """Forget all calls before a barrier, except those that still run because their arguments were changed."""
         self._open = [entry for entry in self._open if not entry.done]
@@ -233,13 +267,6 @@ class ConflictOrder:
             self._enter(entry)
 
 
-def _let_wait(entry: OrderEntry, others: Iterable[OrderEntry]) -> None:
-    for other in others:
-        if not other.done and other is not entry and other not in entry.waits_for:
-            entry.waits_for.add(other)
-            other.awaited_by.append(entry)
-
-
 def _wake(entry: OrderEntry) -> None:
-    if entry.moved is not None and entry.is_free:
+    if entry.moved is not None and (entry.is_free or all(other.done for other in entry.reported)):
         entry.moved.set()

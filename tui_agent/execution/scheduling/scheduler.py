@@ -191,6 +191,9 @@ class ToolScheduler:
                 for state in states:
                     state.stop(output_limit(started=state.started))
             self._gate.close()
+            if any(state.approval.is_open for state in states):
+                # A message that came while the response streamed could not withdraw a question before.
+                self.notify_steering()
             if self._options.admits_first:
                 await self._admit_all(states)
             if self._options.start_events == "upfront":
@@ -250,7 +253,8 @@ class ToolScheduler:
 
         May be called at any time; while the calls are being cancelled, the message stays queued.
         """
-        if self._phase == "finishing" and self._task_group.is_busy and self._task_group.takes_work:
+        is_open = any(state.phase != "over" for state in self._batch.states)
+        if self._phase == "finishing" and is_open and self._task_group.takes_work:
             self._task_group.start(self._steering_points.poll_on_message())
 
     def _stoppable(self, call_id: str) -> CallState | None:

@@ -84,6 +84,9 @@ class ScreenState:
             changes.calls = call(self.ledger.apply, envelope) or ()
         if kind in transcript_fold.HANDLED_EVENTS:
             changes.transcript = call(self.transcript.apply, envelope) or False
+        # An event of one call changes the rows of those that wait for it.
+        for place in changes.calls:
+            self.transcript.redraw(self.ledger.calls[place].view.call_id)
         if kind in run_times.HANDLED_EVENTS:
             changes.times = call(self.times.apply, envelope) or False
         if kind in session_status.HANDLED_EVENTS:

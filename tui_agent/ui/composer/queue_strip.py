@@ -109,8 +109,10 @@ def _landing(message: WaitingMessage, status: Status) -> str:
         return "waits for you to send it"
     if message.follows_up:
         return "a turn of its own after this one"
-    running = status in ("running_tools", "waiting_approval")
-    return "lands after the running calls" if running else "lands after this step"
+    if status == "waiting_approval":
+        # A question that a message withdraws is gone by now; this one is answered first.
+        return "waits for your answer"
+    return "lands after the running calls" if status == "running_tools" else "lands after this step"
 
 
 def _row(number: int, message: WaitingMessage, landing: str, width: int, *, with_keys: bool) -> Content:

@@ -139,7 +139,7 @@ def _right(view: CallViewState, context: RowContext) -> tuple[str, str]:
             waited = seconds_text(view.waited_ms(context.now) / 1000, tenths=False)
             return f"needs you  {waited}", "asking"
         case "waiting":
-            return _waits_for(view, context), "waiting"
+            return wait_text(view, context.find), "waiting"
         case _:
             return "queued", "waiting"
 
@@ -159,11 +159,15 @@ def _fitted_summary(summary: str, width: int) -> str:
     return clip(parts[-1] + rest, width)
 
 
-def _waits_for(view: CallViewState, context: RowContext) -> str:
-    """Return the reason for waiting, with the number of the call if it is one."""
-    others = [found for call_id in view.waits_on if (found := context.find(call_id)) is not None]
+def wait_text(view: CallViewState, find: Callable[[str], LedgerCall | None]) -> str:
+    """Return the reason for waiting. Of calls that are not over, name the first that needs the user, else the first."""
+    found = [find(call_id) for call_id in view.waits_on]
+    others = [call for call in found if call is not None and not call.view.ended]
+    asking = [call for call in others if call.view.phase == "asking"]
+    more = f" +{len(others) - 1}" if len(others) > 1 else ""
+    if asking:
+        return f"after #{asking[0].number}, which needs you{more}"
     if others:
-        more = f" +{len(others) - 1}" if len(others) > 1 else ""
         return f"waits for #{others[0].number} {one_line(others[0].view.name, 12)}{more}"
     return _WAITS[view.waits_for] if view.waits_for is not None else "queued"
 

@@ -98,10 +98,10 @@ class CallLedger:
                 place = self._position_of.get(call_id) if call_id is not None else None
                 if place is None or not self.calls[place].view.apply(envelope):
                     return ()
-                self._sort(place)
+                has_moved = self._sort(place)
                 if isinstance(event, ToolEnded):
                     self._evict_old_results(place)
-                return (place,)
+                return (place, *self._waiting_for(call_id)) if has_moved else (place,)
 
     @property
     def total(self) -> int:
@@ -153,13 +153,20 @@ class CallLedger:
                 ended.append(place)
         return tuple(ended)
 
-    def _sort(self, place: int) -> None:
+    def _sort(self, place: int) -> bool:
+        """Move a call to its kind; return False if it has the same kind as before."""
         call = self.calls[place]
         kind = kind_of(call.view)
-        if kind != call.kind:
-            self.places[call.kind].discard(place)
-            self.places[kind].add(place)
-            call.kind = kind
+        if kind == call.kind:
+            return False
+        self.places[call.kind].discard(place)
+        self.places[kind].add(place)
+        call.kind = kind
+        return True
+
+    def _waiting_for(self, call_id: str | None) -> list[int]:
+        """Return the indexes of the calls that wait for a call, whose rows name it and its state."""
+        return sorted(place for place in self.places["waiting"] if call_id in self.calls[place].view.waits_on)
 
     def _evict_old_results(self, place: int) -> None:
         view = self.calls[place].view

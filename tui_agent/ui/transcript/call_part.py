@@ -3,7 +3,7 @@
 Pure: a part draws the state of its calls, which the ledger changes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from tui_agent.protocol.cancellation import ASKED_AGAIN
 from tui_agent.protocol.events import ToolStatus
-from tui_agent.ui.panel.call_rows import sign_of, tail_rows
+from tui_agent.ui.panel.call_rows import sign_of, tail_rows, wait_text
 from tui_agent.ui.state.call_ledger import LedgerCall
 from tui_agent.ui.state.call_records import FileChange
 from tui_agent.ui.state.call_view_state import CallViewState
@@ -72,6 +72,8 @@ _PROBLEMS: frozenset[ToolStatus] = frozenset({"error", "timeout", "invalid", "no
 class CallContext:
     """Context of all calls of a conversation."""
 
+    find: Callable[[str], LedgerCall | None]
+    """Finds a call by id."""
     root: str = ""
     """Working directory; paths below it are shown without it."""
     shows_output: bool = False
@@ -175,7 +177,7 @@ def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bo
         is_open: True to show its whole input, the ends of its output and all its files.
     """
     view = call.view
-    rows = _head_rows(call, width, is_open=is_open)
+    rows = _head_rows(call, context, width, is_open=is_open)
     if view.phase == "running" and (context.shows_output or is_open):
         rows.extend(_body_row(runs[-1][0], width) for runs in tail_rows(view, width))
     if is_open:
@@ -212,7 +214,7 @@ def _is_quiet_read(view: CallViewState) -> bool:
 def outcome_of(view: CallViewState) -> tuple[str, str]:
     """Return the result of a call in one line, with its style; empty while there is none."""
     if view.status is None:
-        return _waiting(view)
+        return "", ""
     details = view.outcome.details or {}
     reported, first = details.get("outcome"), _first_line(view.outcome.result)
     if view.outcome.error_kind == ASKED_AGAIN:
@@ -225,14 +227,17 @@ def outcome_of(view: CallViewState) -> tuple[str, str]:
     return (reported if isinstance(reported, str) else ""), "muted"
 
 
-def _waiting(view: CallViewState) -> tuple[str, str]:
+def _state_of(view: CallViewState, context: CallContext) -> tuple[str, str]:
+    """Return the state or the result of a call in one line, with its style."""
     match view.phase:
         case "asking":
             return "needs you", "warning"
         case "waiting" | "queued":
-            return "waits", "muted"
-        case _:
+            return wait_text(view, context.find), "muted"
+        case "running":
             return view.live.progress, "muted"
+        case "ended":
+            return outcome_of(view)
 
 
 def _reason(view: CallViewState) -> str:
@@ -247,11 +252,11 @@ def _reason(view: CallViewState) -> str:
     return ""
 
 
-def _head_rows(call: LedgerCall, width: int, *, is_open: bool) -> list[Line]:
+def _head_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bool) -> list[Line]:
     """Return the row of a call, and below it a result that does not fit."""
     view = call.view
     sign, sign_style = sign_of(view)
-    outcome, style = outcome_of(view)
+    outcome, style = _state_of(view, context)
     outcome = one_line(outcome, _LONGEST)
     name = one_line(view.name, 16)
     summary = one_line(view.summary, _LONGEST)

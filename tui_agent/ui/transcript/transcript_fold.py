@@ -81,7 +81,7 @@ class TranscriptFold:
         """
         self.transcript = transcript
         """The parts so far."""
-        self.calls = CallContext()
+        self.calls = CallContext(find)
         """Context of all calls."""
         self._find = find
         self._start()
@@ -220,11 +220,15 @@ class TranscriptFold:
                 self._add(part)
         self._shown[event.call_id] = part
 
-    def _call_changed(self, call_id: str, event: AgentEvent) -> None:
-        """Redraw the rows of a call at the next flush; forget it once it has ended for good."""
+    def redraw(self, call_id: str) -> None:
+        """Redraw the rows of a call at the next flush."""
         part = self._shown.get(call_id)
         if part is not None:
             self._stale[part] = None
+
+    def _call_changed(self, call_id: str, event: AgentEvent) -> None:
+        """Redraw the rows of a call at the next flush; forget it once it has ended for good."""
+        self.redraw(call_id)
         if isinstance(event, ToolEnded) and event.error_kind != ASKED_AGAIN:
             self._shown.pop(call_id, None)
 

@@ -1,0 +1,265 @@
+"""A steering message withdraws the questions of calls that have not begun, whatever else runs."""
+
+import asyncio
+
+import pytest
+
+from tests.support.validating_bus import ValidatingBus
+from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentLoopSnapshot, AgentTool
+from tui_agent.execution import ApprovalGate, ExecutionOptions
+from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, SteeringDelivered, ToolEnded
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import ApprovalDecision, PermissionDecision
+from tui_agent.protocol.tool import Tool
+from tui_agent.providers import ScriptedProvider, Wait, call, reply
+
+from .fakes import FakePolicy
+from .harness import AT_ONCE, Bench, BenchMaker, ScriptedTool
+
+APPROVE = ApprovalDecision(decision="approve")
+SKIPPED = "Skipped due to queued user message."
+
+
+class AskingPolicy(FakePolicy):
+    """Policy that asks about the tools of these names and allows all others."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__()
+        self.names = names
+
+    def check(self, tool: Tool, arguments: JsonObject) -> PermissionDecision:
+        return PermissionDecision(
+            decision="ask" if tool.name in self.names else "allow", source="rule", reason=f"rule for {tool.name}"
+        )
+
+
+async def _turn() -> None:
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+
+async def _asked(b: Bench, count: int = 1) -> None:
+    while len(b.of(ApprovalRequested)) < count:
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("something_runs", [False, True])
+async def test_a_steer_withdraws_waiting_questions_whether_or_not_something_runs(
+    bench: BenchMaker, something_runs: bool
+) -> None:
+    look, edit = ScriptedTool("look", read_only=True).hold(), ScriptedTool("edit")
+    calls = [call("edit", n=1), call("edit", n=2)]
+    b = bench(
+        [reply(*([call("look")] if something_runs else []), *calls), "As you like."],
+        look,
+        edit,
+        policy=AskingPolicy("edit"),
+        gate=ApprovalGate(interactive=True),
+    )
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await _asked(b, 2)
+        await _turn()
+        assert look.started.is_set() == something_runs
+        b.loop.steer("don't touch config.py")
+        await _turn()
+        assert b.loop.pending_calls == ()
+        assert [event.by for event in b.of(ApprovalResolved)] == ["cancel"] * 2
+        assert len(b.of(SteeringDelivered)) == (not something_runs)
+        look.go_on.set()
+
+    ended = sorted((event.name, event.status) for event in b.of(ToolEnded))
+    assert ended == [("edit", "skipped_steering")] * 2 + [("look", "ok")] * something_runs
+    assert [result.text.startswith(SKIPPED) for result in b.results if result.tool_name == "edit"] == [True, True]
+    assert edit.runs == []
+    assert b.texts[-2:] == ["user: don't touch config.py", "assistant: As you like."]
+
+
+async def test_a_call_that_was_allowed_runs_to_its_end_while_questions_are_withdrawn(bench: BenchMaker) -> None:
+    change, edit = ScriptedTool("change").hold(), ScriptedTool("edit")
+    b = bench(
+        [reply(call("change"), call("edit")), "Fine."],
+        change,
+        edit,
+        policy=AskingPolicy("change", "edit"),
+        gate=ApprovalGate(interactive=True),
+    )
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await _asked(b, 2)
+        assert b.loop.resolve_approval(b.loop.pending_calls[0].request_id, APPROVE)
+        await change.started.wait()
+        b.loop.steer("not the second one")
+        await _turn()
+        assert b.loop.pending_calls == ()
+        assert b.delivered == []
+        change.go_on.set()
+
+    assert {event.name: event.status for event in b.of(ToolEnded)} == {"change": "ok", "edit": "skipped_steering"}
+    assert b.delivered == ["not the second one"]
+
+
+async def test_a_read_that_needs_an_answer_is_withdrawn_and_other_reads_run(bench: BenchMaker) -> None:
+    look, peek = ScriptedTool("look", read_only=True), ScriptedTool("peek", read_only=True)
+    edit = ScriptedTool("edit")
+    b = bench(
+        [reply(call("edit"), call("peek"), call("look")), "Fine."],
+        look,
+        peek,
+        edit,
+        policy=AskingPolicy("edit", "peek"),
+        gate=ApprovalGate(interactive=True),
+    )
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await _asked(b, 2)
+        await _turn()
+        assert look.runs == [], "it conflicts with the edit, which needs the user"
+        b.loop.steer("stay in the project")
+
+    assert {event.name: event.status for event in b.of(ToolEnded)} == {
+        "edit": "skipped_steering",
+        "peek": "skipped_steering",
+        "look": "ok",
+    }
+
+
+async def test_a_steer_sent_while_the_model_writes_arrives_before_any_question(bench: BenchMaker) -> None:
+    writing, go_on = asyncio.Event(), asyncio.Event()
+
+    edit = ScriptedTool("edit")
+    b = bench(
+        [reply(call("edit", n=1), Wait(go_on, writing), call("edit", n=2)), "Fine."],
+        edit,
+        policy=AskingPolicy("edit"),
+        gate=ApprovalGate(interactive=True),
+    )
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await writing.wait()
+        b.loop.steer("no edits, please")
+        go_on.set()
+
+    assert b.of(ApprovalRequested) == []
+    assert [event.status for event in b.of(ToolEnded)] == ["skipped_steering"] * 2
+    assert b.texts[-2:] == ["user: no edits, please", "assistant: Fine."]
+
+
+async def test_a_follow_up_withdraws_no_question(bench: BenchMaker) -> None:
+    edit = ScriptedTool("edit")
+    b = bench(
+        [reply(call("edit")), "Done.", "Next."],
+        edit,
+        policy=AskingPolicy("edit"),
+        gate=ApprovalGate(interactive=True),
+    )
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await _asked(b)
+        b.loop.follow_up("then the tests")
+        await _turn()
+        assert len(b.loop.pending_calls) == 1
+        b.loop.resolve_approval(b.loop.pending_calls[0].request_id, APPROVE)
+
+    assert len(edit.runs) == 1
+    assert b.delivered == ["then the tests"]
+
+
+async def test_with_every_call_judged_first_a_steer_withdraws_the_questions_too(bench: BenchMaker) -> None:
+    edit = ScriptedTool("edit")
+    b = bench(
+        [reply(call("edit")), "Fine."],
+        edit,
+        policy=AskingPolicy("edit"),
+        gate=ApprovalGate(interactive=True),
+        options=ExecutionOptions(admit_first=True),
+    )
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await _asked(b)
+        b.loop.steer("stop that")
+
+    assert [event.status for event in b.of(ToolEnded)] == ["skipped_steering"]
+    assert b.delivered == ["stop that"]
+
+
+async def test_a_message_withdraws_only_the_questions_of_the_agent_that_gets_it(bench: BenchMaker) -> None:
+    change = ScriptedTool("change")
+    b = bench(
+        [reply(call("agent", task="Change it")), reply(call("change")), reply(call("change")), "Left it.", "Done."],
+        change,
+        policy=AskingPolicy("change"),
+        gate=ApprovalGate(interactive=True),
+    )
+    b.loop.add_tool(AgentTool(b.loop))
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await _asked(b)
+        b.loop.steer("to the main agent")
+        await _turn()
+        assert b.of(ApprovalResolved) == [], "the sub-agent, which asks, runs to its end"
+        (child,) = b.loop.children
+        b.loop.steer_child(child, "to the sub-agent")
+        await _asked(b, 2)
+        assert b.of(ApprovalResolved)[0].by == "cancel"
+        b.loop.resolve_approval(b.loop.pending_calls[0].request_id, APPROVE)
+
+    assert b.delivered == ["to the sub-agent", "to the main agent"]
+    assert len(change.runs) == 1
+
+
+async def _reopened(bench: BenchMaker) -> tuple[Bench, ScriptedTool]:
+    """Restore an agent whose process ended while the question about an edit was open."""
+    before = bench(
+        [reply(call("edit"))], ScriptedTool("edit"), policy=AskingPolicy("edit"), gate=ApprovalGate(interactive=True)
+    )
+    async with asyncio.TaskGroup() as group:
+        group.create_task(before.loop.run("Go"))
+        await _asked(before)
+        snapshot = AgentLoopSnapshot.model_validate_json(before.loop.dump().model_dump_json())
+        before.loop.abort("killed")
+    edit = ScriptedTool("edit")
+    provider, bus = ScriptedProvider(["Fine."]), ValidatingBus(whole=False)
+    config = AgentLoopConfig(
+        provider=provider,
+        tools=(edit,),
+        bus=bus,
+        policy=AskingPolicy("edit"),
+        gate=ApprovalGate(interactive=True),
+        retry=AT_ONCE,
+    )
+    return bench.add(AgentLoop.restore(snapshot, config), provider, bus), edit
+
+
+async def test_a_steer_withdraws_the_question_of_a_resumed_session(bench: BenchMaker) -> None:
+    b, edit = await _reopened(bench)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run())
+        await _asked(b)
+        b.loop.steer("rather not")
+
+    assert [event.status for event in b.of(ToolEnded)] == ["skipped_steering"]
+    assert edit.runs == []
+    assert b.sent(0)[-1] == "user: rather not"
+
+
+async def test_a_message_from_before_the_resume_follows_the_resumed_call(bench: BenchMaker) -> None:
+    b, edit = await _reopened(bench)
+    b.loop.steer("and then the tests")
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run())
+        await _asked(b)
+        await _turn()
+        b.loop.resolve_approval(b.loop.pending_calls[0].request_id, APPROVE)
+
+    assert len(edit.runs) == 1
+    assert b.sent(0)[-1] == "user: and then the tests"
