@@ -14,13 +14,11 @@ from urllib.parse import quote, urljoin, urlsplit
 from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
 from tui_agent.protocol.messages import JsonObject, is_object
 
-HIDDEN = "[hidden]"
-"""Replacement for a secret."""
+from .secret_mask import mask_secrets
 
 _LONGEST_QUOTE = 600
 _LONGEST_ADDRESS = 200
 _MESSAGES_PATH = "/v1/messages"
-_KEY_SHAPE = re.compile(r"\bsk-[A-Za-z0-9_-]{8,}|(?i:\bbearer\s+)[^\s'\",}]+")
 _TOO_LONG = re.compile(
     r"prompt is too long|context[ _](?:window|length|limit|size)|maximum context|too many (?:input )?tokens"
     r"|exceeds? (?:the )?(?:available |model'?s? )?(?:context|maximum (?:number of )?(?:input )?tokens)",
@@ -172,9 +170,7 @@ class ErrorFactory:
 
     def redacted(self, words: str) -> str:
         """Return a message on one line, shortened and without secrets."""
-        for secret in self.secrets:
-            words = words.replace(secret, HIDDEN)
-        line = " ".join(_KEY_SHAPE.sub(HIDDEN, words).split())
+        line = " ".join(mask_secrets(words, self.secrets).split())
         return line if len(line) <= _LONGEST_QUOTE else f"{line[:_LONGEST_QUOTE]}…"
 
 
