@@ -41,7 +41,7 @@ from .launch_options import LaunchOptions
 from .leftover_commands import LeftoverCommands, adopt_orphans
 from .log_file import log_loop_stalls
 from .project_trust import FolderTrust, folder_trust
-from .resume import open_session, restore_grants, usage_of
+from .resume import open_session, resolve_continue, restore_grants, usage_of
 from .rules_and_tools import build_policy, build_sandbox, built_in_tools, parse_rules
 from .session_facts import session_facts
 
@@ -238,6 +238,7 @@ async def _open_session(
     options: LaunchOptions, locations: Locations, loaded: LoadedSettings, stack: AsyncExitStack
 ) -> _Start:
     """Open the session and its journal, before anything is published."""
+    options = await asyncio.to_thread(resolve_continue, options, locations)
     session, archive = await asyncio.to_thread(open_session, options, locations, stack)
     bus = EventBus(session.origin(), first_seq=session.next_seq)
     journal, contents = None, None
@@ -275,6 +276,8 @@ async def _publish_notices(start: _Start) -> FolderTrust:
     options, loaded, locations = start.options, start.loaded, start.locations
     if start.session.resumed and start.session.path is None:
         start.bus.publish(Noticed(code="not_kept", text="This session will not be saved from here on."))
+    if options.notice:
+        start.bus.publish(Warned(code="open_elsewhere", text=options.notice))
     folder = await asyncio.to_thread(folder_trust, options.cwd, locations, given=options.trust)
     # The screen itself reports a wrong theme.
     checks_theme = options.print_mode and "ui.theme" in loaded.origins
