@@ -9,8 +9,7 @@ from tui_agent.ui.text.amounts import bytes_text
 
 from .markdown.markdown_part import MarkdownPart, ThinkingPart
 from .transcript_model import Part, Transcript
-from .transcript_notes import truncation_text
-from .transcript_parts import BODY, HeadingPart, NotePart, TextPart
+from .transcript_parts import BODY, HeadingPart, TextPart
 
 
 @dataclass(slots=True)
@@ -87,8 +86,6 @@ class AnswerFold:
             self.append(answer, answer.thinking)
         if text != (answer.text.text if answer.text else ""):
             self._rewrite(answer, text)
-        if (warning := truncation_text(message.stop_reason)) is not None:
-            self.append(answer, NotePart("warning", warning))
         self._close(message_id)
 
     def discard(self, message_id: str) -> list[Part]:
