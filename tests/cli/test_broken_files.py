@@ -225,7 +225,7 @@ def test_a_session_with_an_invalid_directory_is_skipped(locations: Locations, tm
     (locations.sessions_dir / "one.jsonl").write_text(lines, "utf-8")
 
     assert [found.cwd for found in SessionStore(locations.sessions_dir).list()] == ["/a\0b"]
-    assert SessionStore(locations.sessions_dir).latest(tmp_path) is None
+    assert SessionStore(locations.sessions_dir).latest(tmp_path).session is None
 
 
 # --- input as lines ---------------------------------------------------------------------------------------------------

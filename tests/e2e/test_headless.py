@@ -357,7 +357,7 @@ def test_exit_code_1_for_a_redirect(machine: UserMachine) -> None:
 
     assert (done.returncode, done.stdout) == (1, "")
     assert "redirects to http://127.0.0.1:1 (307)" in done.stderr
-    assert "Nothing was sent there" in done.stderr
+    assert "nothing was sent there" in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)

@@ -209,7 +209,7 @@ def test_two_programs_do_not_write_one_session(machine: UserMachine) -> None:
         assert words_in(bodies_of(server)[-1]) == ["hello", "look"]
         assert (machine.journals[0].read_bytes(), len(machine.journals)) == (before, 1)
 
-        with machine.app_on(server, "--continue") as second:
+        with machine.app_on(server, "--resume", "mine") as second:
             second.wait_for_words("Session mine is open in another tui-agent")
             second.press("enter")
             second.ready()
@@ -224,6 +224,75 @@ def test_two_programs_do_not_write_one_session(machine: UserMachine) -> None:
         assert words_in(bodies_of(server)[-1]) == ["hello", "and again"]
         app.quit()
     assert b"session.save_failed" not in b"".join(journal.read_bytes() for journal in machine.journals)
+
+
+def test_continue_takes_the_session_with_the_latest_message_and_not_the_one_renamed_last(machine: UserMachine) -> None:
+    with ServerProcess([says("One."), says("Two."), says("Three.")], machine.root) as server:
+        for name in ("older", "newer"):
+            done = machine.run("-p", f"question of {name}", "--session", name, variables=server.environment)
+            assert done.returncode == 0, done.stderr
+        assert machine.run("sessions", "rename", "older", "a new title").returncode == 0
+
+        listed = machine.run("sessions", "list").stdout.splitlines()
+        assert [line.split()[0] for line in listed] == ["newer", "older"]
+        done = machine.run("-p", "and now?", "--continue", variables=server.environment)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert words_in(bodies_of(server)[-1]) == ["question of newer", "and now?"]
+
+    with machine.app("--demo", "--resume") as app:
+        app.wait_for_all("question of newer", "a new title")
+        assert app.screen.text.index("question of newer") < app.screen.text.index("a new title")
+        app.press("escape")
+        assert app.wait_for_end() == 0
+
+
+def test_continue_leaves_the_session_of_another_window_alone_and_says_so(machine: UserMachine) -> None:
+    script = [says("One."), says("Two."), says("Three."), says("Four.")]
+    passed = "session mine is open in another tui-agent. `tui-agent --resume mine` opens that one here."
+    with ServerProcess(script, machine.root) as server:
+        assert machine.run("-p", "first", "--session", "older", variables=server.environment).returncode == 0
+        with machine.app_on(server, "--session", "mine") as app:
+            app.ready()
+            app.say("second")
+            app.wait_for_words("Two.")
+            app.wait_for_status("ready")
+
+            done = machine.run("-p", "third", "--continue", variables=server.environment)
+            assert (done.returncode, done.stdout) == (0, "Three.\n")
+            assert done.stderr == f"tui-agent: warning: This is session older, because {passed}\n"
+            assert words_in(bodies_of(server)[-1]) == ["first", "third"]
+            app.quit()
+
+        # The other way round: now `older` has the latest message, and is open.
+        with machine.app_on(server, "--continue") as app:
+            app.ready()
+            app.wait_for_words("Three.")
+            with machine.app_on(server, "--continue") as second:
+                second.ready()
+                second.wait_for_words("This is session mine, because session older is open in another tui-agent.")
+                second.wait_for_words("You second")
+                second.quit()
+            app.quit()
+
+
+def test_if_every_session_is_open_elsewhere_continue_prints_one_line(machine: UserMachine) -> None:
+    with ServerProcess([says("One.")], machine.root) as server, machine.app_on(server, "--session", "mine") as app:
+        app.ready()
+        app.say("hello")
+        app.wait_for_words("One.")
+        app.wait_for_status("ready")
+
+        for arguments in (("-p", "more", "--continue"), ("-p", "more", "--continue", "--no-session")):
+            done = machine.run(*arguments, variables=server.environment)
+            assert done.returncode == 2
+            (line,) = done.stderr.splitlines()
+            assert "has no session to continue: session mine is open in another tui-agent." in line
+            assert "`tui-agent --resume mine` opens that one here." in line
+        with machine.app_on(server, "--continue") as second:
+            assert second.wait_for_end() == 2
+            assert ALTERNATE_SCREEN not in second.screen.modes
+        assert len(bodies_of(server)) == 1
+        app.quit()
 
 
 SLOW_DISK = """

@@ -161,7 +161,7 @@ async def test_problems_are_reported_on_standard_error() -> None:
         "tui-agent: warning: a \\x1b[31mred\\x1b[0m warning \\u202e",
         "tui-agent: warning: disk full",
         "tui-agent: note: mended",
-        "tui-agent: note: overloaded: retry in 1.5 s (2/10)",
+        "tui-agent: note: overloaded; trying again in 1.5 s (attempt 2 of 10)",
         "tui-agent: note: nobody is there",
         "tui-agent: error: it broke",
     ]

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.protocol.errors import ProviderErrorKind
-from tui_agent.providers.provider_failures import HIDDEN, ErrorFactory, retry_after_seconds
+from tui_agent.providers.provider_failures import ErrorFactory, retry_after_seconds
+from tui_agent.providers.secret_mask import HIDDEN
 
 WRITER = ErrorFactory(("sk-very-secret-1234",), "https://api.example.com")
 
@@ -60,7 +61,7 @@ def test_a_conversation_that_does_not_fit_has_its_own_kind(words: str) -> None:
     error = WRITER.of_status(400, body("invalid_request_error", words), {})
 
     assert error.kind == "context_exceeded"
-    assert "compact" in str(error)
+    assert "remove its largest messages" in str(error)
 
 
 def test_overload_is_recognised_whatever_its_status() -> None:
@@ -113,7 +114,7 @@ def test_the_message_says_what_happened_what_was_kept_and_what_to_do() -> None:
     )
     assert str(WRITER.write("network", "Connection refused")) == (
         "The model's server cannot be reached at https://api.example.com: Connection refused. "
-        "The conversation is kept; check the network and the base URL, then send again."
+        "The conversation is kept; check the network and the base URL, then try again."
     )
 
 

@@ -1,6 +1,7 @@
 """A redirect is an error at once: neither the key nor the conversation goes to an address the server names."""
 
 import asyncio
+import json
 from contextlib import aclosing
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from tests.support.messages_server import ScriptedMessagesServer
 from tests.support.stream_helpers import HELLO, asking, heard
-from tui_agent.agent import AgentLoop, AgentLoopConfig
+from tui_agent.agent import AgentLoop, AgentLoopConfig, RetryPolicy
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.providers import AnthropicProvider
 from tui_agent.providers.demo.loopback_http import HttpReply, HttpRequest, LoopbackServer
@@ -58,16 +59,17 @@ async def test_another_host_is_named_and_gets_nothing(status: int, credential: s
     assert (len(asked), arrived) == (1, [])
     assert (report.reason, report.error_kind) == ("error", "bad_response")
     assert report.error is not None
-    assert f"at {first} redirects to {second} ({status})" in report.error
-    assert "ANTHROPIC_BASE_URL to that address" in report.error
+    assert f"at {first} redirects to {second} ({status}); nothing was sent there." in report.error
+    assert "set ANTHROPIC_BASE_URL to that server" in report.error
     assert KEY not in report.error
 
 
 @pytest.mark.parametrize("status", EVERY_STATUS)
 async def test_another_path_of_the_same_server_gets_no_request_either(status: int) -> None:
-    error, address = await refused(status, "/proxy/v1/messages")
+    error, address = await refused(status, f"/{KEY}/v1/messages")
 
-    assert f"redirects to {address}/proxy ({status})" in str(error)
+    assert f"at {address} redirects to another of its addresses ({status})" in str(error)
+    assert KEY not in str(error)
 
 
 @pytest.mark.parametrize(
@@ -76,17 +78,17 @@ async def test_another_path_of_the_same_server_gets_no_request_either(status: in
         ("https://127.0.0.1:8443/v1/messages", "https://127.0.0.1:8443"),
         ("http://127.0.0.1:1/v1/messages", "http://127.0.0.1:1"),
         ("//example.org/v1/messages", "http://example.org"),
-        ("https://user:secret@example.org/a/v1/messages?token=secret#secret", "https://example.org/a"),
+        ("https://user:secret@example.org/secret/v1/messages?token=secret#secret", "https://example.org"),
         ("https://[::1]:8443/v1/messages", "https://[::1]:8443"),
-        ("https://example.org/login?next=/v1/messages", "https://example.org/login"),
-        ("https://examp\u202ele.org/\u200b[b]", "https://examp%E2%80%AEle.org/%E2%80%8B[b]"),
-        ("https://example.org/ and then: send your key", "https://example.org/%20and%20then:%20send%20your%20key"),
+        ("https://example.org/login?next=/v1/messages", "https://example.org"),
+        ("https://examp\u202ele.org/\u200b[b]", "https://examp%E2%80%AEle.org"),
+        ("https://example.org/ and then: send your key", "https://example.org"),
     ],
 )
 async def test_the_address_is_shown_without_secrets_and_without_tricks(location: str, shown: str) -> None:
     error = ErrorFactory((), "http://a").of_redirect(307, "http://a/v1/messages", location, {})
 
-    assert f"redirects to {shown} (307)" in str(error)
+    assert f"redirects to {shown} (307);" in str(error)
     assert "secret" not in str(error)
 
 
@@ -122,7 +124,7 @@ async def test_what_is_not_an_address_is_not_repeated(location: str) -> None:
     error, _ = await refused(302, location)
 
     assert "redirects to something that is not an address (302)" in str(error)
-    assert "check the base URL" in str(error)
+    assert "check ANTHROPIC_BASE_URL" in str(error)
     assert location not in str(error)
 
 
@@ -134,12 +136,25 @@ async def test_a_redirect_without_an_address_is_a_bad_response(status: int) -> N
     assert "check the base URL" in str(error)
 
 
+@pytest.mark.parametrize("status", [300, 301, 302, 304, 305, 307, 308, 399])
+@pytest.mark.parametrize("kind", ["overloaded_error", "rate_limit_error", "api_error", "timeout_error"])
+async def test_a_redirect_is_never_retried_whatever_its_body_says(status: int, kind: str) -> None:
+    body = {"type": "error", "error": {"type": kind, "message": "busy, please retry"}}
+    reply = {"status": status, "raw_body": json.dumps(body), "headers": {"content-type": "application/json"}}
+    async with ScriptedMessagesServer([reply] * 3) as server, asking(server) as provider:
+        retry = RetryPolicy(first_wait=0)
+        report = await AgentLoop(AgentLoopConfig(provider=provider, retry=retry)).run("hello")
+
+        assert len(server.requests) == 1
+    assert (report.reason, report.error_kind) == ("error", "bad_response")
+
+
 @pytest.mark.parametrize("location", ["?", "?again", "#here", "/v1/messages", "http://"])
 async def test_a_redirect_loop_is_an_error_at_once(location: str) -> None:
     error, address = await refused(307, location)
 
     assert f"at {address} redirects to itself (307)" in str(error)
-    assert "check the base URL" in str(error)
+    assert "check ANTHROPIC_BASE_URL" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +162,7 @@ async def test_a_redirect_loop_is_an_error_at_once(location: str) -> None:
     [
         (b"https://b\xfccher.example/v1/messages", "https://b%C3%BCcher.example"),
         ("https://a\u202eb.example/v1/messages".encode(), "https://a%E2%80%AEb.example"),
-        (b"https://a.example/\x80\xff", "https://a.example/%C2%80%C3%BF"),
+        (b"https://a.example/\x80\xff", "https://a.example"),
     ],
 )
 async def test_bytes_beyond_ascii_are_percent_encoded(location: bytes, shown: str) -> None:
@@ -167,6 +182,6 @@ async def test_bytes_beyond_ascii_are_percent_encoded(location: bytes, shown: st
 
 
 async def test_an_endless_address_is_cut() -> None:
-    error, _ = await refused(308, "https://example.org/" + "x" * 5_000)
+    error, _ = await refused(308, f"https://{'x' * 5_000}.example.org/")
 
     assert len(str(error)) < 600

@@ -2,17 +2,31 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.session.played_sessions import FULL_SESSION, SESSION, PlayedRun, play
+from tests.session.played_sessions import FULL_SESSION, SESSION, PlayedRun, play, played_sessions
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.errors import ConfigurationError, SessionError
-from tui_agent.protocol.events import SessionCreated, SessionLoaded, SessionRenamed
+from tui_agent.protocol.events import (
+    AgentEvent,
+    MessageEnded,
+    Noticed,
+    SessionCreated,
+    SessionLoaded,
+    SessionRenamed,
+    ToolOutput,
+    ToolQueued,
+)
+from tui_agent.protocol.messages import UserKind, UserMessage, user_message
 from tui_agent.session.journal import JournalFile
-from tui_agent.session.store import SessionStore, make_private_directory
+from tui_agent.session.store import LatestSession, SessionStore, make_private_directory
 from tui_agent.session.summary import LONGEST_LINE, SessionSummary, summarise
 
 
@@ -29,7 +43,7 @@ def keep(store: SessionStore, session_id: str, envelopes: list[Envelope], end: s
     return path
 
 
-def told(event: SessionCreated | SessionLoaded | SessionRenamed, ts: int, seq: int = 1) -> Envelope:
+def told(event: AgentEvent, ts: int, seq: int = 1) -> Envelope:
     return Envelope(event, seq, ts, 0.0, Origin(session_id=SESSION))
 
 
@@ -242,13 +256,11 @@ def _removing(path: Path) -> Callable[[Path], SessionSummary | None]:
 
 def test_there_are_no_sessions_before_the_first(store: SessionStore, tmp_path: Path) -> None:
     assert store.list() == ()
-    assert store.latest(tmp_path) is None
+    assert store.latest(tmp_path) == LatestSession(None, ())
     assert not store.root.exists()
 
 
-def test_the_latest_of_a_directory_is_the_one_written_to_last_with_a_conversation(
-    store: SessionStore, tmp_path: Path
-) -> None:
+def test_the_latest_of_a_directory_is_the_one_with_the_latest_message(store: SessionStore, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(tmp_path)
 
@@ -265,8 +277,113 @@ def test_the_latest_of_a_directory_is_the_one_written_to_last_with_a_conversatio
 
     latest = store.latest(tmp_path)
 
-    assert latest is not None
-    assert latest.id == "newer"
+    assert latest.session is not None
+    assert (latest.session.id, latest.open_elsewhere) == ("newer", ())
+
+
+HOUSEKEEPING: list[AgentEvent] = [
+    SessionLoaded(id="older", cwd="/somewhere"),
+    SessionRenamed(id="older", title="new title"),
+    Noticed(code="settings_changed", text="settings changed"),
+    MessageEnded(message_id="n", message=user_message("The budget is nearly used up.", "notice")),
+]
+
+
+@pytest.mark.parametrize("event", HOUSEKEEPING, ids=lambda event: event.type)
+def test_a_line_of_housekeeping_does_not_make_a_session_the_newest(store: SessionStore, event: AgentEvent) -> None:
+    older, newer = play((PlayedRun("first"),)), play((PlayedRun("second"),))
+    keep(store, "older", [*_at(older, 10), told(event, 99, older[-1].seq + 1)])
+    keep(store, "newer", _at(newer, 20))
+
+    assert [(summary.id, summary.last_message) for summary in store.list()] == [("newer", 20), ("older", 10)]
+    assert store.latest(Path("/somewhere")).session == store.list()[0]
+
+
+def test_the_task_of_a_sub_agent_is_not_a_message_of_the_user(store: SessionStore) -> None:
+    envelopes = _at(play((PlayedRun("first"),)), 10)
+    task = MessageEnded(message_id="t", message=user_message("find the callers"))
+    origin = Origin(session_id=SESSION, agent_id="a1", parent_call_id="c1", depth=1)
+    keep(store, "one", [*envelopes, Envelope(task, envelopes[-1].seq + 1, 99, 0.0, origin)])
+
+    assert [summary.last_message for summary in store.list()] == [10]
+
+
+@pytest.mark.parametrize("kind", ["prompt", "steer", "follow_up", "command"])
+def test_all_that_the_user_sends_counts_as_a_message(store: SessionStore, kind: UserKind) -> None:
+    said = MessageEnded(message_id="m", message=user_message("text", kind))
+    keep(store, "one", [*_at(play((PlayedRun(),)), 10), told(said, 20, 1_000)])
+
+    assert [summary.last_message for summary in store.list()] == [20]
+
+
+def test_a_session_without_a_message_counts_from_its_start(store: SessionStore) -> None:
+    keep(store, "silent", [told(SessionCreated(id="silent", cwd="/somewhere"), 7)])
+    keep(store, "damaged", [], end='{"type":"message.ended"}\n{"type":"message.ended","data":{"message":7}}\n')
+
+    found = {summary.id: summary for summary in store.list()}
+
+    assert found["silent"].last_message == found["silent"].started == 7
+    assert found["damaged"].last_message == found["damaged"].started
+
+
+def test_the_last_message_is_found_before_any_amount_of_output(store: SessionStore) -> None:
+    output = ToolOutput(call_id="c", stream="stdout", chunk='"message.ended" ' * 20_000, bytes_total=1)
+    arguments = {"path": "x" * 9_000, "pattern": "message.ended"}
+    named = ToolQueued(call_id="c", name="grep", args_raw=arguments, index=0)
+    envelopes = _at(play((PlayedRun("y" * 200_000),)), 10)
+    keep(store, "long", [*envelopes, *(told(event, 99, 1_000) for event in (output, named, output))])
+
+    assert [summary.last_message for summary in store.list()] == [10]
+
+
+@given(played_sessions, st.integers(1, 700))
+def test_the_last_message_is_that_of_the_whole_journal(session: tuple[PlayedRun, ...], piece: int) -> None:
+    envelopes = [replace(envelope, ts=envelope.seq) for envelope in play(session)]
+    own = [
+        one.ts
+        for one in envelopes
+        if isinstance(one.event, MessageEnded)
+        and isinstance(one.event.message, UserMessage)
+        and one.event.message.kind != "notice"
+        and not one.origin.depth
+    ]
+    with TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tui_agent.session.summary._PIECE", piece)
+        store = SessionStore(Path(directory))
+        keep(store, "one", envelopes)
+        (summary,) = store.list()
+
+    assert summary.last_message == (own[-1] if own else summary.started)
+
+
+def _at(envelopes: list[Envelope], ts: int) -> list[Envelope]:
+    """Return the events with another time."""
+    return [replace(envelope, ts=ts) for envelope in envelopes]
+
+
+def test_a_session_that_is_open_elsewhere_is_passed_over(store: SessionStore) -> None:
+    for ts, name in enumerate(("free", "open", "also-open")):
+        keep(store, name, _at(play((PlayedRun(name),)), ts))
+    journals = [JournalFile(store.journal_path(name)) for name in ("open", "also-open")]
+
+    latest = store.latest(Path("/somewhere"))
+    for journal in journals:
+        journal.close()
+    later = store.latest(Path("/somewhere"))
+
+    assert latest.session is not None
+    assert later.session is not None
+    assert (latest.session.id, [one.id for one in latest.open_elsewhere]) == ("free", ["also-open", "open"])
+    assert (later.session.id, later.open_elsewhere) == ("also-open", ())
+
+
+def test_if_all_sessions_are_open_elsewhere_none_is_the_latest(store: SessionStore) -> None:
+    journal = JournalFile(keep(store, "open", play((PlayedRun(),))))
+
+    latest = store.latest(Path("/somewhere"))
+    journal.close()
+
+    assert (latest.session, [one.id for one in latest.open_elsewhere]) == (None, ["open"])
 
 
 def test_an_id_is_found_by_its_beginning(store: SessionStore) -> None:

@@ -16,6 +16,7 @@ from tui_agent.protocol.provider import ModelRequest, StreamEvent
 from tui_agent.protocol.value_checks import shown_value
 
 from .agent_state import AgentState
+from .answer_problems import EmptyAnswerError, missing_stop_reason
 from .response_accumulator import StepState, accumulate, build_message, build_partial, finalize_unended_tool_calls
 from .stop_tokens import unless_cancelled
 
@@ -24,16 +25,6 @@ Problem = ProviderError | OperationCancelledError
 
 _MAY_BE_EMPTY: frozenset[StopReason] = frozenset({"refusal", "model_context_window_exceeded"})
 """Stop reasons that end a run with a message of their own, so that an empty answer is not an error."""
-
-
-class EmptyAnswerError(ProviderError):
-    """The answer has no text and no call, at most reasoning."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The model gave an empty answer twice. The conversation was kept; send a message to continue.",
-            kind="bad_response",
-        )
 
 
 class Attempt:
@@ -84,7 +75,7 @@ class Attempt:
         finally:
             self.model_ms = (time.monotonic() - began) * 1000
         if self.state.stop_reason is None:
-            return ProviderError("The model's answer ended without a stop reason; send it again.", kind="stream_cut")
+            return missing_stop_reason()
         if self.state.is_empty and self.state.stop_reason not in _MAY_BE_EMPTY:
             return EmptyAnswerError()
         return None

@@ -18,7 +18,8 @@ from tui_agent.protocol.provider import ModelRequest
 from tui_agent.protocol.reports import StepReport
 
 from .agent_state import AgentState
-from .attempt import Attempt, EmptyAnswerError, Problem
+from .answer_problems import EmptyAnswerError, ending_of, output_limit_text
+from .attempt import Attempt, Problem
 from .compactor import compact_conversation, needs_compaction
 from .guardrails import GuardrailContext, GuardrailKind, first_trip
 from .run_report import Ending, RunTally
@@ -155,14 +156,13 @@ class Turn:
     async def _settle(self, attempt: Attempt) -> None:
         """Keep a complete answer, check it, and run its calls (S4-40)."""
         answer = attempt.keep()
-        self.ending = _ending_of(answer, attempt.state.detail)
+        self.ending = ending_of(answer, attempt.state.detail)
         if self.ending is None:
             await self._passes("output", answer)
         if self.ending is not None:
             attempt.refuse_calls(self.ending.error or self.ending.text)
-        elif answer.stop_reason == "max_tokens" and not answer.tool_calls:
-            text = "The answer was cut off at the model's output limit; ask the model to continue."
-            self._publish(Warned(code="output_limit", text=text))
+        elif answer.stop_reason == "max_tokens":
+            self._publish(Warned(code="output_limit", text=output_limit_text(answer)))
         await attempt.run_calls(cut=answer.stop_reason == "max_tokens")
 
     async def _passes(self, kind: GuardrailKind, answer: AssistantMessage | None = None) -> bool:
@@ -212,7 +212,7 @@ class Turn:
                 error_kind="empty_answer" if is_empty else problem.kind,
                 status=problem.status,
                 discarded=attempt.begun,
-                text=str(problem),
+                text=problem.summary,
             )
         )
 
@@ -285,20 +285,3 @@ class Turn:
     def _why(self) -> str:
         """Return why there is no answer: the reason of the abort, else one word."""
         return self._stop_tokens.now.reason or (self.ending.reason if self.ending else "cancelled")
-
-
-def _ending_of(answer: AssistantMessage, detail: str) -> Ending | None:
-    """Return why a run must end after this answer; None if it may continue."""
-    match answer.stop_reason:
-        case "refusal":
-            why = f" ({detail})" if detail else ""
-            error = f"The model declined to answer{why}. The conversation was kept; rephrase the request."
-            return Ending("error", error=error)
-        case "model_context_window_exceeded":
-            error = (
-                "The conversation no longer fits into the model's context window. It was kept; compact it or start a "
-                "new session."
-            )
-            return Ending("error", error=error, error_kind="context_exceeded")
-        case _:
-            return None

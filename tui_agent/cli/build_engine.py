@@ -42,7 +42,7 @@ from .leftover_commands import LeftoverCommands, adopt_orphans
 from .log_file import log_loop_stalls
 from .permission_rules import build_policy, parse_rules
 from .project_trust import FolderTrust, folder_trust
-from .resume import open_session, restore_grants, usage_of
+from .resume import open_session, resolve_continue, restore_grants, usage_of
 from .session_facts import session_facts
 
 if TYPE_CHECKING:
@@ -173,6 +173,7 @@ async def _open_session(
     options: LaunchOptions, locations: Locations, loaded: LoadedSettings, stack: AsyncExitStack
 ) -> _Start:
     """Open the session and its journal, before anything is published."""
+    options = await asyncio.to_thread(resolve_continue, options, locations)
     session, archive = await asyncio.to_thread(open_session, options, locations, stack)
     bus = EventBus(session.origin(), first_seq=session.next_seq)
     journal, contents = None, None
@@ -210,6 +211,8 @@ async def _publish_notices(start: _Start) -> FolderTrust:
     options, loaded, locations = start.options, start.loaded, start.locations
     if start.session.resumed and start.session.path is None:
         start.bus.publish(Noticed(code="not_kept", text="This session will not be saved from here on."))
+    if options.notice:
+        start.bus.publish(Warned(code="open_elsewhere", text=options.notice))
     folder = await asyncio.to_thread(folder_trust, options.cwd, locations, given=options.trust)
     # The screen itself reports a wrong theme.
     checks_theme = options.print_mode and "ui.theme" in loaded.origins

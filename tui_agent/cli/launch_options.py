@@ -50,6 +50,8 @@ class LaunchOptions:
     verbose: bool
     record: Path | None = None
     """File to record to."""
+    notice: str = ""
+    """Notice about the choice of the session, for the user."""
 
 
 class OneOf(click.ParamType[str]):

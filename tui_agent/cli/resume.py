@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from tui_agent.ui.chat.chat_options import HistoryTail
 
 
+_MAX_IDS = 3
+"""Maximum number of sessions that a message names."""
+
 # --- before the first screen ------------------------------------------------------------------------------------------
 
 
@@ -42,12 +45,43 @@ def resolve_session_choice(options: LaunchOptions, locations: Locations, theme: 
 
     from .shutdown import run_dialog
 
+    options = resolve_continue(options, locations)
     store = SessionStore(locations.sessions_dir)
     if options.resume != PICK_SESSION:
         session_id: str | None = find_session_to_resume(options, store)[0]
     else:
         session_id = run_dialog(SessionPicker(store, theme=theme))
-    return None if session_id is None else replace(options, continue_last=False, resume=session_id)
+    return None if session_id is None else replace(options, resume=session_id)
+
+
+def resolve_continue(options: LaunchOptions, locations: Locations) -> LaunchOptions:
+    """Return the options with the session that `--continue` selects, and a notice if others are open. Blocks.
+
+    Raises:
+        ConfigurationError: this directory has no session to continue.
+    """
+    if not options.continue_last:
+        return options
+    latest = SessionStore(locations.sessions_dir).latest(options.cwd)
+    others = _open_elsewhere([summary.id for summary in latest.open_elsewhere])
+    if latest.session is None:
+        why = f": {others}" if others else "; start without --continue."
+        raise ConfigurationError(f"{options.cwd} has no session to continue{why}")
+    session_id = latest.session.id
+    notice = f"This is session {session_id}, because {others}" if others else ""
+    return replace(options, continue_last=False, resume=session_id, notice=notice)
+
+
+def _open_elsewhere(ids: Sequence[str]) -> str:
+    """Return that these sessions are open in other programs, and how to open them here; empty if there are none."""
+    if not ids:
+        return ""
+    if len(ids) == 1:
+        (only,) = ids
+        return f"session {only} is open in another tui-agent. `tui-agent --resume {only}` opens that one here."
+    more = f" and {len(ids) - _MAX_IDS} more" if len(ids) > _MAX_IDS else ""
+    listed = f"{', '.join(ids[:_MAX_IDS])}{more}"
+    return f"sessions {listed} are open in other programs. `tui-agent --resume ID` opens one of those here."
 
 
 def resolve_session_in_use(
@@ -87,18 +121,12 @@ def read_glimpse(options: LaunchOptions, locations: Locations) -> "HistoryTail |
 
 
 def find_session_to_resume(options: LaunchOptions, store: SessionStore) -> tuple[str, Path]:
-    """Return the id and journal of the session that `--continue` or `--resume` selects. Blocks on file access.
+    """Return the id and journal of the session that `--resume` selects. Blocks on file access.
 
     Raises:
-        ConfigurationError: this directory has no session to continue.
         SessionError: no session has this id.
     """
-    if not options.continue_last:
-        session_id = store.find(options.resume or "")
-    elif (last := store.latest(options.cwd)) is not None:
-        session_id = last.id
-    else:
-        raise ConfigurationError(f"{options.cwd} has no session to continue")
+    session_id = store.find(options.resume or "")
     return session_id, store.journal_path(session_id)
 
 
@@ -111,12 +139,11 @@ def open_session(options: LaunchOptions, locations: Locations, stack: AsyncExitS
     Without a journal this is a temporary directory, which `stack` removes.
 
     Raises:
-        ConfigurationError: this directory has no session to continue, or the new session's id is not valid.
+        ConfigurationError: the new session's id is not valid.
         SessionError: the session cannot be opened.
     """
     store = SessionStore(locations.sessions_dir)
-    resumes = options.continue_last or options.resume is not None
-    past = store.load(find_session_to_resume(options, store)[0]) if resumes else None
+    past = store.load(find_session_to_resume(options, store)[0]) if options.resume is not None else None
     if not options.keep_session:
         directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="tui-agent-"))
         session = StoredSession.ephemeral(options.cwd) if past is None else replace(past, path=None)

@@ -15,6 +15,7 @@ from tui_agent.protocol.events import (
     Warned,
 )
 from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.protocol.retry_text import retry_text
 from tui_agent.protocol.visible_text import escaped, escaped_json
 
 from .exit_codes import ExitCode
@@ -126,7 +127,7 @@ class _WithNotes:
             case SessionRepaired(what=what):
                 return f"note: {what}"
             case StepRetry() as retry:
-                return f"note: {retry.error_kind}: retry in {retry.wait_s:g} s ({retry.attempt}/{retry.max})"
+                return f"note: {retry_text(retry)}"
             case ApprovalResolved(by="nobody", note=note):
                 return f"note: {note}"
             case _:

@@ -92,6 +92,7 @@ class ProviderError(TuiAgentError):
         status: int | None = None,
         retry_after: float | None = None,
         request_id: str | None = None,
+        summary: str = "",
     ) -> None:
         """
         Args:
@@ -100,6 +101,7 @@ class ProviderError(TuiAgentError):
             status: HTTP status.
             retry_after: seconds after which the server accepts the next request.
             request_id: the server's id of the request.
+            summary: only what happened, for the sentence about a retry; empty: the message.
 
         Raises:
             ConfigurationError: `kind` is not a `ProviderErrorKind`.
@@ -113,6 +115,8 @@ class ProviderError(TuiAgentError):
         self.retry_after = retry_after
         """Seconds to wait before a retry, if the server named them."""
         self.request_id = request_id
+        self.summary = summary or message
+        """Only what happened: while the loop tries again, the user has nothing to do."""
 
     @property
     def retryable(self) -> bool:

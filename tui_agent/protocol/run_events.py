@@ -113,6 +113,7 @@ class StepRetry(FrozenModel):
     discarded: bool = False
     """True if a partial answer was discarded; `message.discarded` names it."""
     text: str = ""
+    """The failure, without advice; see `retry_text`."""
 
 
 class RequestBuilt(FrozenModel):

@@ -33,7 +33,8 @@ from .response_decoder import ResponseDecoder
 if TYPE_CHECKING:
     from .anthropic_sdk import SdkClient
 
-_NO_KEY = "no key was found; set ANTHROPIC_API_KEY, or try `tui-agent --demo`, which needs none"
+_NO_KEY = "No key was found"
+_NO_KEY_ADVICE = "set ANTHROPIC_API_KEY, or try `tui-agent --demo`, which needs none"
 _PLACEHOLDER_TOKEN = "none"
 """Auth token for a user's own server that needs none: the SDK sends no request without a credential."""
 
@@ -157,7 +158,7 @@ class AnthropicProvider:
         here = self._here()
         async with here.loading:
             if self._closed:
-                raise ErrorFactory().write("unavailable", "the provider was closed")
+                raise ErrorFactory().write("unavailable", "the provider was closed", advice="create another one")
             if here.client is None:
                 here.client = await asyncio.to_thread(self._load)
             return here.client
@@ -175,8 +176,8 @@ class AnthropicProvider:
         try:
             from .anthropic_sdk import SdkClient
         except ImportError as error:
-            reason = f"the anthropic package cannot be loaded ({error}); install tui-agent again"
-            raise ErrorFactory().write("unavailable", reason) from error
+            reason = f"the anthropic package cannot be loaded ({error})"
+            raise ErrorFactory().write("unavailable", reason, advice="install tui-agent again") from error
         except (OSError, MemoryError) as error:
             reason = f"the anthropic package cannot be loaded now ({reason_of(error)})"
             raise ErrorFactory().write("unavailable", reason) from error
@@ -186,7 +187,7 @@ class AnthropicProvider:
             reason = f"no connection can be prepared ({reason_of(error)})"
             raise ErrorFactory().write("unavailable", reason) from error
         if not client.has_credentials:
-            raise client.errors.write("authentication", _NO_KEY)
+            raise client.errors.write("authentication", what=_NO_KEY, advice=_NO_KEY_ADVICE)
         return client
 
     def _connect(self, make: "type[SdkClient]") -> "SdkClient":

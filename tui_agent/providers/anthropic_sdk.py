@@ -4,6 +4,7 @@ It reads the raw bytes of an answer instead of the SDK's event objects, which ha
 handles addresses, credentials, headers, proxies, certificates and errors.
 """
 
+import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from types import TracebackType
@@ -14,7 +15,7 @@ from anthropic import AnthropicError, APIConnectionError, APIStatusError, APITim
 
 from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
 
-from .provider_failures import ErrorFactory
+from .provider_failures import BROKE_OFF, ErrorFactory
 
 _EVENT_STREAM = "text/event-stream"
 
@@ -50,9 +51,11 @@ class SdkClient:
                 timeout=httpx2.Timeout(silence_timeout, connect=connect_timeout),
             )
         except (AnthropicError, httpx2.InvalidURL, ValueError, OSError) as error:
-            failure = ErrorFactory(_known(api_key, auth_token)).write("unavailable", _root_cause(error))
+            advice = "check the key and the base URL"
+            failure = ErrorFactory(_known(api_key, auth_token)).write("unavailable", _root_cause(error), advice=advice)
         if failure is not None:
             raise failure
+        self._connect_timeout, self._silence_timeout = connect_timeout, silence_timeout
         self.errors = ErrorFactory(_known(self._client.api_key, self._client.auth_token), _address(self._client))
         """Writer of this client's errors, which knows its secrets."""
 
@@ -88,14 +91,18 @@ class SdkClient:
             else:
                 failure = self.errors.of_status(status, error.body, headers)
         except APITimeoutError as error:
-            connecting = isinstance(error.__cause__, httpx2.ConnectTimeout | httpx2.PoolTimeout)
-            failure = self.errors.write("network" if connecting else "timeout", _root_cause(error))
+            if isinstance(error.__cause__, httpx2.ConnectTimeout | httpx2.PoolTimeout):
+                failure = self.errors.write("network", f"no connection within {self._connect_timeout:g} s")
+            else:
+                failure = self.errors.write("timeout", f"nothing arrived for {self._silence_timeout:g} s")
         except (APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            failure = self.errors.write("network", _root_cause(error))
+            lost = isinstance(error.__cause__, httpx2.RemoteProtocolError | httpx2.ReadError | httpx2.WriteError)
+            what = f"The connection to the model's server at {self.errors.address} was lost" if lost else ""
+            failure = self.errors.write("network", _root_cause(error), what=what)
         except ValueError as error:
-            failure = self.errors.write("unavailable", _root_cause(error))
+            failure = self.errors.write("unavailable", _root_cause(error), advice="check the settings")
         except AnthropicError as error:
-            failure = self.errors.write("authentication", _root_cause(error))
+            failure = self.errors.write("authentication", _root_cause(error), what="There is no key for the request")
         else:
             return await self._checked(response)
         raise failure
@@ -107,7 +114,7 @@ class SdkClient:
     async def _checked(self, response: object) -> "SdkResponse":
         if not isinstance(response, httpx2.Response):
             raise self.errors.write("bad_response", "the SDK returned no response")
-        answer = SdkResponse(response, self.errors)
+        answer = SdkResponse(response, self.errors, self._silence_timeout)
         kind = str(response.headers.get("content-type", ""))
         if not kind.startswith(_EVENT_STREAM):
             await response.aclose()
@@ -119,9 +126,10 @@ class SdkClient:
 class SdkResponse:
     """The bytes of one answer. Leaving its context closes the connection, unless the answer was read to its end."""
 
-    def __init__(self, response: httpx2.Response, errors: ErrorFactory) -> None:
+    def __init__(self, response: httpx2.Response, errors: ErrorFactory, silence_timeout: float) -> None:
         self._response = response
         self._errors = errors
+        self._silence_timeout = silence_timeout
         self.broken: ProviderError | None = None
         """The failure that cut the answer's HTTP body; None if it is whole."""
 
@@ -138,9 +146,10 @@ class SdkResponse:
         """Id of this answer, for questions to the server's owner."""
         return self._response.headers.get("request-id")
 
-    def failure(self, kind: ProviderErrorKind, words: str) -> ProviderError:
+    def failure(self, kind: ProviderErrorKind, words: str, what: str = "") -> ProviderError:
         """Return an error in the middle of this answer."""
-        return self._errors.write(kind, words, status=self._response.status_code, request_id=self.request_id)
+        status = self._response.status_code
+        return self._errors.write(kind, words, what=what, status=status, request_id=self.request_id)
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield the bytes as they arrive; if they are cut off, `broken` has the failure afterwards."""
@@ -149,7 +158,10 @@ class SdkResponse:
                 async for chunk in chunks:
                     yield chunk
         except httpx2.TimeoutException:
-            self.broken = self.failure("timeout", "no data arrived for too long")
+            words = f"nothing arrived for {self._silence_timeout:g} s"
+            self.broken = self.failure("timeout", words, BROKE_OFF)
+        except httpx2.RemoteProtocolError:
+            self.broken = self.failure("stream_cut", "the server closed the connection")
         except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
             self.broken = self.failure("stream_cut", _root_cause(error))
 
@@ -167,9 +179,10 @@ def _address(client: AsyncAnthropic) -> str:
 
 def _root_cause(error: BaseException) -> str:
     """Return the message of the innermost error: outer ones only say that something failed."""
-    words = str(error) or type(error).__name__
-    inner = error.__cause__ or error.__context__
+    inner: BaseException | None = error
     while inner is not None:
-        words = str(inner) or type(inner).__name__
-        inner = inner.__cause__ or inner.__context__
-    return words
+        error, inner = inner, inner.__cause__ or inner.__context__
+    if isinstance(error, ConnectionError) and error.errno:
+        # The loop's own text repeats the address as a Python tuple.
+        return os.strerror(error.errno)
+    return str(error) or type(error).__name__

@@ -9,18 +9,17 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
-from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
+from tui_agent.protocol.errors import RETRYABLE_KINDS, ProviderError, ProviderErrorKind
 from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.retry_text import wait_text
 
-HIDDEN = "[hidden]"
-"""Replacement for a secret."""
+from .secret_mask import mask_secrets
 
 _LONGEST_QUOTE = 600
 _LONGEST_ADDRESS = 200
 _MESSAGES_PATH = "/v1/messages"
-_KEY_SHAPE = re.compile(r"\bsk-[A-Za-z0-9_-]{8,}|(?i:\bbearer\s+)[^\s'\",}]+")
 _TOO_LONG = re.compile(
     r"prompt is too long|context[ _](?:window|length|limit|size)|maximum context|too many (?:input )?tokens"
     r"|exceeds? (?:the )?(?:available |model'?s? )?(?:context|maximum (?:number of )?(?:input )?tokens)",
@@ -57,6 +56,8 @@ _BY_TYPE: dict[str, ProviderErrorKind] = {
     "overloaded_error": "overloaded",
     "conflict_error": "server",
 }
+BROKE_OFF = "The model's answer broke off"
+
 _WHAT: dict[ProviderErrorKind, str] = {
     "authentication": "The model's server did not accept the key",
     "permission": "The model's server does not allow this request",
@@ -69,7 +70,7 @@ _WHAT: dict[ProviderErrorKind, str] = {
     "server": "The model's server failed",
     "network": "The model's server cannot be reached",
     "timeout": "The model's server did not answer in time",
-    "stream_cut": "The model's answer broke off",
+    "stream_cut": BROKE_OFF,
     "bad_response": "The model's server answered with something that is not the Messages API",
     "unavailable": "The model is not available",
 }
@@ -79,15 +80,15 @@ _ADVICE: dict[ProviderErrorKind, str] = {
     "not_found": "check the model's name and the base URL",
     "invalid_request": "the same request would be refused again, so change the settings or the conversation",
     "too_large": "take large files or images out, or compact the conversation",
-    "context_exceeded": "compact the conversation or start a new one",
-    "rate_limit": "wait a little and send again",
-    "overloaded": "wait a little and send again",
-    "server": "wait a little and send again",
-    "network": "check the network and the base URL, then send again",
-    "timeout": "send again",
-    "stream_cut": "send again",
+    "context_exceeded": "remove its largest messages or start a new one",
+    "rate_limit": "try again later",
+    "overloaded": "try again later",
+    "server": "try again later",
+    "network": "check the network and the base URL, then try again",
+    "timeout": "try again",
+    "stream_cut": "try again",
     "bad_response": "check the base URL",
-    "unavailable": "see the reason above",
+    "unavailable": "remove the cause, then try again",
 }
 
 
@@ -103,10 +104,13 @@ class ErrorFactory:
     def of_status(self, status: int, body: object, headers: Mapping[str, str]) -> ProviderError:
         """Return the error for an answer with an error status."""
         details = _ErrorDetails.of(body)
-        kind = _kind_of_status(status, details, headers)
+        kind = _kind_of_status(status, details)
+        final = kind in RETRYABLE_KINDS and headers.get("x-should-retry") == "false"
         return self.write(
-            kind,
+            "unavailable" if final else kind,
             details.words,
+            what=_WHAT[kind] if final else "",
+            advice="the server says that another attempt would fail, too" if final else "",
             status=status,
             retry_after=retry_after_seconds(headers),
             request_id=headers.get("request-id") or details.request_id,
@@ -121,21 +125,22 @@ class ErrorFactory:
             location: value of the `Location` header, in any form.
             headers: headers of the answer.
         """
-        target = _address_of(asked, location)
+        target, own = _redirect_target(asked, location), urlsplit(asked)
         place = f" at {self.address}" if self.address else ""
-        advice = _ADVICE["bad_response"]
-        if not target:
+        sent, advice = "", "check ANTHROPIC_BASE_URL"
+        if target is None:
             where = "to something that is not an address"
-        elif target == _address_of(asked, asked):
+        elif _origin_of(target) != _origin_of(own):
+            # Only the origin: path and query may contain a token.
+            where = f"to {self.redacted(_origin_of(target))}"
+            sent = "; nothing was sent there"
+            advice = "set ANTHROPIC_BASE_URL to that server if you trust it"
+        elif _base_path(target) == _base_path(own):
             where = "to itself"
         else:
-            where = f"to {self.redacted(target)}"
-            advice = "set ANTHROPIC_BASE_URL to that address if you trust it"
-        text = (
-            f"The model's server{place} redirects {where} ({status}). Nothing was sent there, neither the key nor the "
-            f"conversation. The conversation is kept; {advice}."
-        )
-        return ProviderError(text, kind="bad_response", status=status, request_id=headers.get("request-id"))
+            where = "to another of its addresses"
+        what = f"The model's server{place} redirects {where} ({status}){sent}"
+        return self.write("bad_response", what=what, advice=advice, status=status, request_id=headers.get("request-id"))
 
     def of_event(self, body: JsonObject, request_id: str | None) -> ProviderError:
         """Return the error for an error event in the middle of a stream."""
@@ -150,6 +155,8 @@ class ErrorFactory:
         kind: ProviderErrorKind,
         words: str = "",
         *,
+        what: str = "",
+        advice: str = "",
         status: int | None = None,
         retry_after: float | None = None,
         request_id: str | None = None,
@@ -159,22 +166,31 @@ class ErrorFactory:
         Args:
             kind: kind of the error, which decides what the message says and advises.
             words: the server's or the system's own message, which is quoted.
+            what: what happened, if the kind alone does not say it.
+            advice: what to do, if the kind alone does not say it.
             status: HTTP status.
             retry_after: seconds the server asks to wait.
             request_id: id of the request on the server.
         """
-        code = f" ({status})" if status is not None and status != 200 else ""
         place = f" at {self.address}" if kind in ("network", "bad_response", "not_found") and self.address else ""
+        # An error inside an answer has the status of the answer, which is none of an error.
+        code = f" ({status})" if status not in (None, 200) and f"({status})" not in what else ""
         cause = f": {self.redacted(words)}" if words else ""
-        sentence = f"{_WHAT[kind]}{place}{code}{cause}".rstrip(".")
-        text = f"{sentence}. The conversation is kept; {_ADVICE[kind]}."
-        return ProviderError(text, kind=kind, status=status, retry_after=retry_after, request_id=request_id)
+        summary = f"{what or _WHAT[kind] + place}{code}{cause}".rstrip(".")
+        if not advice and kind in RETRYABLE_KINDS and retry_after:
+            advice = f"try again in {wait_text(retry_after)}, as the server asks"
+        return ProviderError(
+            f"{summary}. The conversation is kept; {advice or _ADVICE[kind]}.",
+            kind=kind,
+            status=status,
+            retry_after=retry_after,
+            request_id=request_id,
+            summary=summary,
+        )
 
     def redacted(self, words: str) -> str:
         """Return a message on one line, shortened and without secrets."""
-        for secret in self.secrets:
-            words = words.replace(secret, HIDDEN)
-        line = " ".join(_KEY_SHAPE.sub(HIDDEN, words).split())
+        line = " ".join(mask_secrets(words, self.secrets).split())
         return line if len(line) <= _LONGEST_QUOTE else f"{line[:_LONGEST_QUOTE]}…"
 
 
@@ -207,24 +223,30 @@ class _ErrorDetails:
         )
 
 
-def _address_of(asked: str, location: str) -> str:
-    """Return the base URL of the address a redirect names; empty if it names none.
-
-    User name, password and query are left out, because they may be secrets. Characters that a terminal acts on, or
-    that look like others, are percent-encoded.
-    """
+def _redirect_target(asked: str, location: str) -> SplitResult | None:
+    """Return the address that a redirect names; None if it names none."""
     try:
         url = urlsplit(urljoin(asked, location))
-        host, port = url.hostname or "", url.port
+        _ = url.port  # Raises if it is not a number.
     except ValueError:
-        return ""
-    if url.scheme not in ("http", "https") or not host:
-        return ""
+        return None
+    return url if url.scheme in ("http", "https") and url.hostname else None
+
+
+def _origin_of(url: SplitResult) -> str:
+    """Return scheme, host and port, without user name and password.
+
+    Characters that a terminal acts on, or that look like others, are percent-encoded.
+    """
+    host = url.hostname or ""
     host = f"[{host}]" if ":" in host else host
-    path = url.path.removesuffix(_MESSAGES_PATH).rstrip("/")
-    base = f"{url.scheme}://{host}{f':{port}' if port is not None else ''}{path}"
-    shown = "".join(letter if "!" <= letter <= "~" else quote(letter, safe="") for letter in base)
+    origin = f"{url.scheme}://{host}{f':{url.port}' if url.port is not None else ''}"
+    shown = "".join(letter if "!" <= letter <= "~" else quote(letter, safe="") for letter in origin)
     return shown if len(shown) <= _LONGEST_ADDRESS else f"{shown[:_LONGEST_ADDRESS]}…"
+
+
+def _base_path(url: SplitResult) -> str:
+    return url.path.removesuffix(_MESSAGES_PATH).rstrip("/")
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
@@ -242,10 +264,11 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-def _kind_of_status(status: int, details: _ErrorDetails, headers: Mapping[str, str]) -> ProviderErrorKind:
-    kind = _BY_STATUS.get(status)
-    if kind is None:
-        kind = "server" if status >= 500 else "bad_response" if status < 400 else "invalid_request"
+def _kind_of_status(status: int, details: _ErrorDetails) -> ProviderErrorKind:
+    if status < 400:
+        # Whatever the body says: the address is wrong, and remains so.
+        return "bad_response"
+    kind = _BY_STATUS.get(status) or ("server" if status >= 500 else "invalid_request")
     if details.kind == "overloaded_error":
         kind = "overloaded"
     if kind == "invalid_request" and _TOO_LONG.search(details.words):
@@ -253,6 +276,4 @@ def _kind_of_status(status: int, details: _ErrorDetails, headers: Mapping[str, s
     if kind in ("rate_limit", "invalid_request") and (_SPENT.search(details.code) or _SPENT.search(details.words)):
         # A spent budget looks like a rate limit, yet waiting does not help.
         kind = "permission"
-    if kind in ("server", "rate_limit", "overloaded", "timeout") and headers.get("x-should-retry") == "false":
-        kind = "unavailable"
     return kind

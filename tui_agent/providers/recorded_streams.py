@@ -160,7 +160,13 @@ def _plain(event: StreamEvent) -> JsonObject:
 
 
 def _plain_error(error: ProviderError) -> JsonObject:
-    return {"text": str(error), "kind": error.kind, "status": error.status, "retry_after": error.retry_after}
+    return {
+        "text": str(error),
+        "summary": error.summary,
+        "kind": error.kind,
+        "status": error.status,
+        "retry_after": error.retry_after,
+    }
 
 
 @dataclass(frozen=True)
@@ -168,6 +174,7 @@ class _RecordedError:
     """The recorded fields of a provider's error."""
 
     text: str = "the model failed"
+    summary: str = ""
     kind: ProviderErrorKind = "unavailable"
     status: int | None = None
     retry_after: float | None = None
@@ -178,7 +185,9 @@ def _error_of(record: JsonObject) -> ProviderError:
         noted = TypeAdapter(_RecordedError).validate_python(record)
     except ValidationError:
         noted = _RecordedError()
-    return ProviderError(noted.text, kind=noted.kind, status=noted.status, retry_after=noted.retry_after)
+    return ProviderError(
+        noted.text, kind=noted.kind, status=noted.status, retry_after=noted.retry_after, summary=noted.summary
+    )
 
 
 def _about(request: ModelRequest) -> str:

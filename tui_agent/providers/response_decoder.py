@@ -108,8 +108,17 @@ class ResponseDecoder:
             for event in self._events.feed(chunk):
                 yield from _objects(event)
         except (ValueError, RecursionError) as error:
-            words = str(error)
+            words = _fault(error)
             raise self._errors.write("bad_response", words, status=200, request_id=self._request_id) from None
+
+
+def _fault(error: ValueError | RecursionError) -> str:
+    """Return what is wrong with an event; the messages of the parsers name bytes and characters that no one sees."""
+    if isinstance(error, UnicodeDecodeError):
+        return "an event is not UTF-8 text"
+    if isinstance(error, json.JSONDecodeError | RecursionError):
+        return "an event is not valid JSON"
+    return str(error)
 
 
 def _objects(event: ServerSentEvent) -> Iterator[JsonObject]:

@@ -160,6 +160,23 @@ def with_journal_lock(path: Path, action: Callable[[], None]) -> None:
         os.close(descriptor)
 
 
+def is_journal_open(path: Path) -> bool:
+    """True if a program has the journal open for writing. A journal that cannot be read counts as closed."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def _open_locked(path: Path) -> int:
     """Return a descriptor with the lease on the file that has this name now."""
     try:

@@ -7,7 +7,7 @@ import shutil
 import uuid
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tui_agent.protocol.envelope import Envelope
@@ -16,7 +16,7 @@ from tui_agent.protocol.events import SessionCreated, SessionForked, SessionLoad
 from tui_agent.protocol.messages import now_ms
 from tui_agent.protocol.regular_file import sync_directory
 
-from .journal import FILE_MODE, JournalFile, with_journal_lock
+from .journal import FILE_MODE, JournalFile, is_journal_open, with_journal_lock
 from .journal_reader import JournalContents, read_journal
 from .stored_session import StoredSession
 from .summary import SessionSummary, says, summarise
@@ -28,6 +28,16 @@ CONTENTS_NAME = "contents"
 DIRECTORY_MODE = 0o700
 
 _VALID_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class LatestSession:
+    """The session that a directory continues."""
+
+    session: SessionSummary | None
+    """None if the directory has no session with messages, or if all are open in other programs."""
+    open_elsewhere: tuple[SessionSummary, ...]
+    """Sessions with a later message of the user that other programs have open, newest first."""
 
 
 class SessionStore:
@@ -78,7 +88,9 @@ class SessionStore:
             ) from error
 
     def list(self, containing: str = "") -> tuple[SessionSummary, ...]:
-        """Return all sessions, last written first; reads only the beginning and the end of each file.
+        """Return all sessions, the one with the latest message of the user first.
+
+        Reads of each file only the beginning, and the end down to that message.
 
         Args:
             containing: only sessions with this text in their title or messages, case-insensitive; reads whole files.
@@ -88,12 +100,20 @@ class SessionStore:
         """
         found = [summarise(self._path(session_id)) for session_id in self._ids()]
         known = [summary for summary in found if summary is not None and says(summary, containing)]
-        return tuple(sorted(known, key=lambda summary: (summary.updated, summary.id), reverse=True))
+        newest_first = sorted(known, key=lambda one: (one.last_message, one.updated, one.id), reverse=True)
+        return tuple(newest_first)
 
-    def latest(self, cwd: Path) -> SessionSummary | None:
-        """Return the session of this directory that was written last and has messages; None if there is none."""
+    def latest(self, cwd: Path) -> LatestSession:
+        """Return the session of this directory with the latest message of the user that no other program has open."""
         here = os.path.realpath(cwd)
-        return next((found for found in self.list() if found.said and _resolved(found.cwd) == here), None)
+        open_elsewhere: list[SessionSummary] = []
+        for summary in self.list():
+            if not summary.said or _resolved(summary.cwd) != here:
+                continue
+            if not is_journal_open(summary.path):
+                return LatestSession(summary, tuple(open_elsewhere))
+            open_elsewhere.append(summary)
+        return LatestSession(None, tuple(open_elsewhere))
 
     def find(self, text: str) -> str:
         """Return the session id that equals `text`, or the only one that begins with it.

@@ -28,6 +28,10 @@ _SAID = b'"message.ended"'
 CONVERSATION = ("run.", "turn.", "step.", "message.", "steering.", "tool.", "usage.", "context.")
 """Prefixes of the event types of a session with messages."""
 
+_PIECE = 65_536
+_LINE_HEAD = 4_096
+"""Bytes that contain the beginning of any line up to its event type."""
+
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
@@ -40,6 +44,8 @@ class SessionSummary:
     cwd: str
     started: int
     """Time of the first event in milliseconds since the epoch."""
+    last_message: int
+    """Time of the user's last message in milliseconds since the epoch; `started` if there is none."""
     updated: int
     """Time of the last event in milliseconds since the epoch."""
     size: int
@@ -56,16 +62,19 @@ def summarise(path: Path) -> SessionSummary | None:
             written = status.st_mtime_ns // 1_000_000
             head = list(_head(file))
             tail = _tail_lines(file, status.st_size)
+            last_message = _last_message(file, status.st_size)
     except OSError:
         return None
     begun = next((record for record in head if record["type"] in ("session.created", "session.loaded")), None)
     last = next((record for record in map(_record, reversed(tail)) if record is not None), None)
+    started = _time(head[0] if head else last, written)
     return SessionSummary(
         id=path.stem,
         path=path,
         title=_title(head, tail),
         cwd=_text(begun, "cwd"),
-        started=_time(head[0] if head else last, written),
+        started=started,
+        last_message=_time(last_message, started),
         updated=_time(last, written),
         size=status.st_size,
         said=any(record["type"].startswith(CONVERSATION) for record in (*head, *([last] if last else []))),
@@ -108,6 +117,39 @@ def _tail_lines(file: BinaryIO, size: int) -> list[bytes]:
     """Return the last lines; the first one may be incomplete."""
     file.seek(max(0, size - TAIL_SIZE))
     return file.read(TAIL_SIZE).split(b"\n")
+
+
+def _last_message(file: BinaryIO, size: int) -> JsonObject | None:
+    """Return the last event that added a message of the user to the conversation; None if there is none."""
+    end = size
+    while end > 0:
+        begin = max(0, end - _PIECE)
+        # The overlap finds an event type that two pieces share.
+        file.seek(begin)
+        found = file.read(end - begin + len(_SAID) - 1).rfind(_SAID)
+        if found < 0:
+            end = begin
+            continue
+        end = _begin_of_line(file, begin + found)
+        file.seek(end)
+        record = _record(file.readline())
+        if record is not None and _is_of_user(record):
+            return record
+    return None
+
+
+def _begin_of_line(file: BinaryIO, place: int) -> int:
+    """Return the offset of the line with the event type at `place`."""
+    begin = max(0, place - _LINE_HEAD)
+    file.seek(begin)
+    return begin + file.read(place - begin).rfind(b"\n") + 1
+
+
+def _is_of_user(record: JsonObject) -> bool:
+    """True if an event is a message of the user to the main agent, the output of a command of the user included."""
+    data = record.get("data") if record["type"] == "message.ended" and not record.get("depth") else None
+    message = data.get("message") if is_object(data) else None
+    return is_object(message) and message.get("role") == "user" and message.get("kind") != "notice"
 
 
 def _record(line: bytes) -> JsonObject | None:

@@ -58,7 +58,7 @@ from tui_agent.ui.transcript.transcript_notes import note_of
         (
             StepRetry(attempt=2, max=2, wait_s=0.5, error_kind="server", text="HTTP 500", status=500),
             "retry",
-            "the last one",
+            "HTTP 500; trying again in 0.5 s (attempt 2 of 2)",
         ),
     ],
 )
@@ -79,4 +79,4 @@ def test_a_status_is_not_shown_twice() -> None:
     note = note_of(StepRetry(attempt=2, max=3, wait_s=1.0, error_kind="server", text="HTTP 500 from it", status=500))
 
     assert note is not None
-    assert note[1].startswith("HTTP 500 from it · again in 1.0 s")
+    assert note[1] == "HTTP 500 from it; trying again in 1.0 s (attempt 2 of 3)"

@@ -29,7 +29,7 @@ def sessions() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 @click.option("--search", metavar="TEXT", default="", help="Only sessions that contain TEXT.")
 def list_sessions(as_json: bool, search: str) -> None:
-    """List sessions, the newest first."""
+    """List sessions, the one with your latest message first."""
     found = _store().list(search)
     if as_json:
         rows = [
@@ -38,6 +38,7 @@ def list_sessions(as_json: bool, search: str) -> None:
                 "title": summary.title,
                 "cwd": summary.cwd,
                 "started": summary.started,
+                "last_message": summary.last_message,
                 "updated": summary.updated,
                 "size": summary.size,
                 "path": str(summary.path),
@@ -49,9 +50,9 @@ def list_sessions(as_json: bool, search: str) -> None:
     if not found:
         say(f"no session contains {search!r}" if search else "no sessions yet")
     for summary in found:
-        updated = datetime.fromtimestamp(summary.updated / 1000).strftime("%Y-%m-%d %H:%M")
+        last_message = datetime.fromtimestamp(summary.last_message / 1000).strftime("%Y-%m-%d %H:%M")
         title = escaped(summary.title)[:TITLE_WIDTH]
-        say(f"{summary.id:<14} {updated}  {title:<{TITLE_WIDTH}}  {summary.cwd}")
+        say(f"{summary.id:<14} {last_message}  {title:<{TITLE_WIDTH}}  {summary.cwd}")
 
 
 @sessions.command()

@@ -87,7 +87,7 @@ class SessionInUse(_Choice):
 
 
 def _row_text(summary: SessionSummary) -> str:
-    """Return time, title and directory of a session."""
-    updated = datetime.fromtimestamp(summary.updated / 1000)
+    """Return the time of the user's last message, the title and the directory of a session."""
+    last_message = datetime.fromtimestamp(summary.last_message / 1000)
     title = one_line(summary.title or "(no title)", TITLE_WIDTH)
-    return f"{updated:%Y-%m-%d %H:%M}  {title:<{TITLE_WIDTH}}  {one_line(summary.cwd, 40)}"
+    return f"{last_message:%Y-%m-%d %H:%M}  {title:<{TITLE_WIDTH}}  {one_line(summary.cwd, 40)}"

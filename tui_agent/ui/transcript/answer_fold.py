@@ -9,8 +9,7 @@ from tui_agent.ui.text.amounts import bytes_text
 
 from .markdown.markdown_part import MarkdownPart, ThinkingPart
 from .transcript_model import Part, Transcript
-from .transcript_notes import truncation_text
-from .transcript_parts import BODY, MODEL_MARK, NotePart, TextPart, WaitingPart
+from .transcript_parts import BODY, MODEL_MARK, TextPart, WaitingPart
 
 
 @dataclass(slots=True)
@@ -80,8 +79,6 @@ class AnswerFold:
             self.append(answer, answer.thinking)
         if text != (answer.text.text if answer.text else ""):
             self._rewrite(answer, text)
-        if (warning := truncation_text(message.stop_reason)) is not None:
-            self.append(answer, NotePart("warning", warning))
         self._close(message_id)
 
     def discard(self, message_id: str) -> list[Part]:

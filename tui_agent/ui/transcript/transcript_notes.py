@@ -25,8 +25,8 @@ from tui_agent.protocol.events import (
     StepRetry,
     Warned,
 )
-from tui_agent.protocol.messages import StopReason
 from tui_agent.protocol.reports import RunReason
+from tui_agent.protocol.retry_text import retry_text
 from tui_agent.ui.text.amounts import count_text, money_text, names_text, seconds_text, tokens_text
 from tui_agent.ui.text.sanitiser import one_line
 
@@ -45,11 +45,6 @@ _ENDS: dict[RunReason, Note] = {
     "loop_detected": ("warning", "halted: the model repeated itself"),
     "input_rejected": ("warning", "the input was refused"),
 }
-_CUTS: dict[StopReason, str] = {
-    "max_tokens": "The answer was cut at the output limit.",
-    "refusal": "The model refused to answer.",
-    "model_context_window_exceeded": "The model's window is full; /compact makes room.",
-}
 
 
 def note_of(event: AgentEvent) -> Note | None:
@@ -62,7 +57,7 @@ def note_of(event: AgentEvent) -> Note | None:
         case Failed(text=text):
             return "error", text
         case StepRetry():
-            return "retry", retry_message(event)
+            return "retry", retry_text(event)
         case SessionSaveFailed(error=error):
             return "error", f"The session could not be saved: {error}. The conversation continues in memory."
         case SessionRepaired(what=what):
@@ -72,16 +67,6 @@ def note_of(event: AgentEvent) -> Note | None:
             return "warning", f"Hook {name} {what}; {'the call continues' if opened else 'the call was denied'}"
         case _:
             return _watch_note(event) or _session_note(event)
-
-
-def retry_message(event: StepRetry) -> str:
-    """Return why and when the model is asked again, and how often more."""
-    reason = (event.text or event.error_kind.replace("_", " ")).rstrip(". ")
-    status = f" ({event.status})" if event.status is not None and str(event.status) not in reason else ""
-    left = max(0, event.max - event.attempt)
-    more = f"{left} left" if left else "the last one"
-    wait = seconds_text(event.wait_s)
-    return f"{reason}{status} · again in {wait} · attempt {event.attempt} of {event.max}, {more}"
 
 
 def run_end_text(event: RunEnded) -> tuple[str, str]:
@@ -97,11 +82,6 @@ def run_end_text(event: RunEnded) -> tuple[str, str]:
         money_text(event.cost) if event.cost else "",
     ]
     return kind, " · ".join([outcome, *filter(None, numbers)])
-
-
-def truncation_text(reason: StopReason | None) -> str | None:
-    """Return the warning about an incomplete answer; None if it is complete."""
-    return _CUTS.get(reason) if reason is not None else None
 
 
 def rewind_text(event: SessionRewound) -> str:

@@ -1,0 +1,312 @@
+"""Whatever goes wrong between tui-agent and a model, the user reads one sentence about it, the same on the screen and
+with `-p`.
+
+The program's own agent, provider and SDK run against a scripted server.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.support.messages_server import ScriptedMessagesServer
+from tui_agent.agent import AgentLoop, AgentLoopConfig, RetryPolicy
+from tui_agent.headless.exit_codes import ExitCode, code_of
+from tui_agent.headless.reporters import TextReporter
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.providers import AnthropicProvider
+from tui_agent.ui.transcript.transcript_fold import TranscriptFold
+from tui_agent.ui.transcript.transcript_model import Transcript
+from tui_agent.ui.transcript.transcript_parts import NotePart
+
+Reply = dict[str, Any]
+
+HERE = "http://HERE"
+"""Address of the scripted server in the expected texts."""
+SILENCE = 1.0
+BEGUN = {"type": "text", "text": "begun"}
+FINE: Reply = {"blocks": [{"type": "text", "text": "fine"}]}
+CUT_CALL = {"type": "tool_use", "name": "todo", "raw_input": '{"items": [{"te'}
+TOO_LONG = "prompt is too long: 208310 tokens > 200000 maximum"
+BROKE_OFF = "The model's answer broke off"
+NOT_THE_API = f"The model's server answered with something that is not the Messages API at {HERE}"
+LOST = "; the unfinished answer is discarded"
+KEPT = ". The conversation is kept; "
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Texts that the user reads about one run."""
+
+    screen: tuple[str, ...]
+    """Notes in the conversation."""
+    printed: tuple[str, ...]
+    """Lines on standard error with `-p`."""
+    requests: int
+    code: ExitCode
+
+
+async def shown_after(
+    script: Sequence[Reply], base_url: str | None = None, *, attempts: int = 3, silence: float = 60.0
+) -> Shown:
+    """Return what the user reads about one message that gets these answers."""
+    async with ScriptedMessagesServer(script) as server:
+        address = base_url or server.base_url
+        provider = AnthropicProvider(
+            "some-model", auth_token=server.token, base_url=address, silence_timeout=silence, connect_timeout=60.0
+        )
+        bus = EventBus()
+        retry = RetryPolicy(max_attempts=attempts, first_wait=0)
+        with bus.subscribe(since=0) as subscription:
+            loop = AgentLoop(AgentLoopConfig(provider=provider, bus=bus, retry=retry))
+            report = await loop.run("hello")
+            events = subscription.drain()
+        await provider.aclose()
+        requests = len(server.requests)
+
+    def plain(text: str) -> str:
+        return text.replace(address, HERE)
+
+    return Shown(
+        tuple(plain(text) for text in on_screen(events)),
+        tuple(plain(text) for text in printed(events, report)),
+        requests,
+        code_of(report),
+    )
+
+
+def on_screen(events: Sequence[Envelope]) -> list[str]:
+    transcript = Transcript()
+    fold = TranscriptFold(transcript)
+    for envelope in events:
+        fold.apply(envelope)
+    return [part.text for part in transcript.parts if isinstance(part, NotePart)]
+
+
+def printed(events: Sequence[Envelope], report: AgentRunReport) -> list[str]:
+    reporter = TextReporter(terminal=False)
+    notes = [reporter.note(envelope) for envelope in events]
+    return [note for note in (*notes, reporter.report_note(report, code_of(report))) if note]
+
+
+def fails(status: int, kind: str, message: str, **headers: str) -> Reply:
+    return {"status": status, "error_type": kind, "error_message": message, "headers": headers}
+
+
+def raw(body: str, **fields: Any) -> Reply:
+    return {"raw_body": body, **fields}
+
+
+def broken(data: str) -> Reply:
+    return {"blocks": [BEGUN, {"type": "bytes", "text": data}]}
+
+
+ONE_ERROR: dict[str, tuple[Reply, str]] = {
+    "400": (
+        fails(400, "invalid_request_error", "messages.0: bad"),
+        f"The model's server refused the request as invalid (400): messages.0: bad{KEPT}the same request would be "
+        "refused again, so change the settings or the conversation.",
+    ),
+    "401": (
+        fails(401, "authentication_error", "invalid x-api-key"),
+        f"The model's server did not accept the key (401): invalid x-api-key{KEPT}check ANTHROPIC_API_KEY or "
+        "ANTHROPIC_AUTH_TOKEN.",
+    ),
+    "403": (
+        fails(403, "permission_error", "not yours"),
+        f"The model's server does not allow this request (403): not yours{KEPT}use a key that may do this, or another "
+        "model.",
+    ),
+    "404": (
+        fails(404, "not_found_error", "model: foo"),
+        f"The model's server does not know this model or address at {HERE} (404): model: foo{KEPT}check the model's "
+        "name and the base URL.",
+    ),
+    "413": (
+        fails(413, "request_too_large", "too many bytes"),
+        f"The request is larger than the model's server takes (413): too many bytes{KEPT}take large files or images "
+        "out, or compact the conversation.",
+    ),
+    "429 for an hour": (
+        fails(429, "rate_limit_error", "Number of requests", **{"retry-after": "3600"}),
+        f"The model's server asks for fewer requests (429): Number of requests{KEPT}try again in 60 min, as the server "
+        "asks.",
+    ),
+    "500 that must not be retried": (
+        fails(500, "api_error", "Internal server error", **{"x-should-retry": "false"}),
+        f"The model's server failed (500): Internal server error{KEPT}the server says that another attempt would "
+        "fail, too.",
+    ),
+    "redirect": (
+        raw("", status=307, headers={"location": "https://user:pw@other.example/tok/v1/messages?key=secret"}),
+        f"The model's server at {HERE} redirects to https://other.example (307); nothing was sent there{KEPT}set "
+        "ANTHROPIC_BASE_URL to that server if you trust it.",
+    ),
+    "redirect without an address": (raw("", status=304), f"{NOT_THE_API} (304){KEPT}check the base URL."),
+    "web page": (
+        raw("<html>", headers={"content-type": "text/html"}),
+        f"{NOT_THE_API}: its content type is text/html, not text/event-stream{KEPT}check the base URL.",
+    ),
+    "broken JSON": (
+        broken("event: message_delta\ndata: {not json\n\n"),
+        f"{NOT_THE_API}: an event is not valid JSON{KEPT}check the base URL.",
+    ),
+    "deep JSON": (
+        broken("data: " + "[" * 100_000 + "\n\n"),
+        f"{NOT_THE_API}: an event is not valid JSON{KEPT}check the base URL.",
+    ),
+    "broken UTF-8": (
+        broken("data: \xff\xfe\n\n"),
+        f"{NOT_THE_API}: an event is not UTF-8 text{KEPT}check the base URL.",
+    ),
+    "refusal": (
+        {"blocks": [BEGUN], "stop_reason": "refusal", "stop_details": {"type": "refusal", "explanation": "I may not."}},
+        f"The model declined to answer: I may not{KEPT}rephrase your request.",
+    ),
+    "refusal without words": (
+        {"stop_reason": "refusal"},
+        f"The model declined to answer{KEPT}rephrase your request.",
+    ),
+    "full window": (
+        {"blocks": [BEGUN], "stop_reason": "model_context_window_exceeded"},
+        f"The conversation is longer than the model's context window{KEPT}remove its largest messages or start a new "
+        "one.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("reply", "text"), ONE_ERROR.values(), ids=ONE_ERROR)
+async def test_a_failure_that_no_retry_mends_is_shown_once_in_one_wording(reply: Reply, text: str) -> None:
+    seen = await shown_after([reply, reply])
+
+    assert seen.screen == (text,)
+    assert seen.printed == (f"error: {text}",)
+    assert seen.requests == 1
+    assert seen.code in (ExitCode.FAILED, ExitCode.RETRY_LATER)
+
+
+RETRIED: dict[str, tuple[Reply, str]] = {
+    "409": (fails(409, "conflict_error", "busy"), "The model's server failed (409): busy"),
+    "429": (
+        fails(429, "rate_limit_error", "Number of requests"),
+        "The model's server asks for fewer requests (429): Number of requests",
+    ),
+    "500": (
+        fails(500, "api_error", "Internal server error."),
+        "The model's server failed (500): Internal server error",
+    ),
+    "502 with a page": (
+        raw("<html>Bad gateway</html>", status=502, headers={"content-type": "text/html"}),
+        "The model's server failed (502)",
+    ),
+    "504": (fails(504, "timeout_error", "upstream"), "The model's server did not answer in time (504): upstream"),
+    "529": (fails(529, "overloaded_error", "Overloaded"), "The model's server is overloaded (529): Overloaded"),
+    "cut": ({"blocks": [BEGUN], "ending": "cut"}, f"{BROKE_OFF}: the server closed the connection{LOST}"),
+    "end without a stop reason": (
+        {"blocks": [BEGUN], "ending": "no_message_stop"},
+        f"{BROKE_OFF}: it ended before the model had finished{LOST}",
+    ),
+    "reset": ({"blocks": [BEGUN], "ending": "reset"}, f"{BROKE_OFF}: Connection reset by peer{LOST}"),
+    "error inside the answer": (
+        {"blocks": [BEGUN], "ending": "error", "error_type": "overloaded_error", "error_message": "Overloaded"},
+        f"The model's server is overloaded: Overloaded{LOST}",
+    ),
+    "silence inside the answer": (
+        {"blocks": [BEGUN, {"type": "pause", "until": "never"}]},
+        f"{BROKE_OFF}: nothing arrived for 1 s{LOST}",
+    ),
+    "silence before the answer": (
+        {"wait_for": "never"},
+        "The model's server did not answer in time: nothing arrived for 1 s",
+    ),
+}
+
+
+@pytest.mark.parametrize(("reply", "text"), RETRIED.values(), ids=RETRIED)
+async def test_a_retry_says_what_happened_and_that_it_tries_again_and_asks_nothing_of_the_user(
+    reply: Reply, text: str
+) -> None:
+    seen = await shown_after([reply, FINE], silence=SILENCE if "nothing arrived" in text else 60.0)
+
+    note = f"{text}; trying again now (attempt 2 of 3)"
+    assert (seen.screen, seen.printed, seen.requests, seen.code) == ((note,), (f"note: {note}",), 2, ExitCode.DONE)
+
+
+@pytest.mark.parametrize(("reply", "text"), RETRIED.values(), ids=RETRIED)
+async def test_after_the_last_attempt_the_error_says_what_was_kept_and_what_to_do(reply: Reply, text: str) -> None:
+    seen = await shown_after([reply] * 2, attempts=2, silence=SILENCE if "nothing arrived" in text else 60.0)
+
+    note, error = seen.printed
+    happened = text.removesuffix(LOST)
+    assert note == f"note: {text}; trying again now (attempt 2 of 2)"
+    assert re.fullmatch(rf"error: {re.escape(happened + KEPT)}try again( later)?\.", error)
+    assert seen.screen == (note.removeprefix("note: "), error.removeprefix("error: "))
+    assert (seen.requests, seen.code) == (2, ExitCode.RETRY_LATER)
+
+
+async def test_the_wait_that_the_server_asks_for_is_in_the_sentence() -> None:
+    seen = await shown_after([fails(529, "overloaded_error", "Overloaded", **{"retry-after": "0.1"}), FINE])
+
+    assert seen.screen == (
+        "The model's server is overloaded (529): Overloaded; trying again in 0.1 s (attempt 2 of 3)",
+    )
+
+
+async def test_a_server_that_cannot_be_reached_is_named() -> None:
+    seen = await shown_after([], "http://127.0.0.1:1", attempts=1)
+
+    text = (
+        f"The model's server cannot be reached at {HERE}: Connection refused{KEPT}check the network and the base URL, "
+        "then try again."
+    )
+    assert (seen.screen, seen.printed, seen.code) == ((text,), (f"error: {text}",), ExitCode.RETRY_LATER)
+
+
+async def test_a_conversation_that_is_too_long_and_cannot_be_shortened_is_not_to_be_shortened_by_the_user() -> None:
+    seen = await shown_after([fails(400, "invalid_request_error", TOO_LONG)])
+
+    why, text = seen.screen
+    assert why.startswith("The conversation could not be shortened: ")
+    assert text == (
+        f"The conversation is longer than the model's context window (400): {TOO_LONG}{KEPT}remove its largest "
+        "messages or start a new one."
+    )
+    assert (seen.printed, seen.requests) == ((f"error: {text}",), 1)
+
+
+async def test_an_answer_at_the_output_limit_is_reported_once() -> None:
+    seen = await shown_after([{"blocks": [BEGUN], "stop_reason": "max_tokens"}])
+
+    text = "The answer was cut off at the model's output limit. The text so far is kept; ask the model to continue."
+    assert (seen.screen, seen.printed, seen.code) == ((text,), (f"warning: {text}",), ExitCode.DONE)
+
+
+async def test_calls_at_the_output_limit_are_reported_once_and_with_p_too() -> None:
+    seen = await shown_after([{"blocks": [BEGUN, CUT_CALL], "stop_reason": "max_tokens"}, FINE])
+
+    text = (
+        "The answer was cut off at the model's output limit. Its calls do not run; the model is asked to repeat them."
+    )
+    assert (seen.screen, seen.printed, seen.code) == ((text,), (f"warning: {text}",), ExitCode.DONE)
+
+
+async def test_an_empty_answer_is_not_called_the_second_one_before_it_is() -> None:
+    first = "The model gave an empty answer; trying again now (attempt 2 of 2)"
+    second = f"The model gave an empty answer twice{KEPT}send another message."
+
+    assert (await shown_after([{}, FINE])).screen == (first,)
+    assert (await shown_after([{}, {}])).screen == (first, second)
+
+
+async def test_without_a_key_no_server_is_blamed() -> None:
+    provider = AnthropicProvider("claude-opus-5-5")
+    report = await AgentLoop(AgentLoopConfig(provider=provider)).run("hello")
+    await provider.aclose()
+
+    assert report.error == (
+        f"No key was found{KEPT}set ANTHROPIC_API_KEY, or try `tui-agent --demo`, which needs none."
+    )
