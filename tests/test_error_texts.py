@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.messages_server import ScriptedMessagesServer
+from tests.ui.row_kit import FoldWithLedger
 from tui_agent.agent import AgentLoop, AgentLoopConfig, RetryPolicy
 from tui_agent.headless.exit_codes import ExitCode, code_of
 from tui_agent.headless.reporters import TextReporter
@@ -19,7 +20,6 @@ from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.providers import AnthropicProvider
-from tui_agent.ui.transcript.transcript_fold import TranscriptFold
 from tui_agent.ui.transcript.transcript_model import Transcript
 from tui_agent.ui.transcript.transcript_parts import NotePart
 
@@ -81,7 +81,7 @@ async def shown_after(
 
 def on_screen(events: Sequence[Envelope]) -> list[str]:
     transcript = Transcript()
-    fold = TranscriptFold(transcript)
+    fold = FoldWithLedger(transcript)
     for envelope in events:
         fold.apply(envelope)
     return [part.text for part in transcript.parts if isinstance(part, NotePart)]
