@@ -88,6 +88,10 @@ def test_a_call_is_one_row_with_its_result_and_its_number() -> None:
     ]
 
 
+def test_a_result_that_the_summary_names_is_shown_once() -> None:
+    assert Talk(*done("c1", "edit", "src/price.py (+2 −1)", "+2 −1")).rows() == ["✔ edit src/price.py (+2 −1) #1"]
+
+
 def test_a_failure_shows_its_first_line() -> None:
     failed = done("c1", "bash", "pytest -q", "exit 1 · FAILED test_price.py::test_round", status="error")
     assert Talk(*failed).rows(60) == ["✖ bash pytest -q #1", "└ exit 1 · FAILED test_price.py::test_round"]
