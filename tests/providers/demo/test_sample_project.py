@@ -48,7 +48,7 @@ def test_one_test_fails_whatever_runs_it_and_wherever(tmp_path: Path, runner: st
 
     assert done.returncode == 1
     assert "1 failed, 7 passed" in done.stdout or "FAILED (failures=1)" in done.stderr
-    assert "test_ten_of_a_kind_get_the_discount" in done.stdout + done.stderr
+    assert "test_ten_pieces_get_the_discount" in done.stdout + done.stderr
 
 
 @pytest.mark.slow

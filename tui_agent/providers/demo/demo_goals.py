@@ -13,7 +13,7 @@ _QUOTED_LINES = 12
 _DIFF_LINES = 40
 _RIPGREP_SPECIAL = re.compile(r"([\\.+*?()|\[\]{}^$])")
 
-LEFT_OUT = "I skip that."
+LEFT_OUT = "Skipped."
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class _EditAfterRead:
         if outcomes and not any(self.arguments["old_string"] in "\n".join(o.plain_lines) for o in outcomes):
             return DemoTurn(f"The part I read does not contain `{self.arguments['old_string']}`, so nothing changes.")
         report = _Report("Done: `{path}` is changed.", quote=0)
-        return DemoTurn("Now the edit itself.", (DemoCall("edit", self.arguments),), report)
+        return DemoTurn("Here is the edit.", (DemoCall("edit", self.arguments),), report)
 
     def skip(self) -> DemoTurn:
         return DemoTurn(LEFT_OUT)
@@ -94,14 +94,14 @@ def read_files(paths: list[str], offset: int | None = None, limit: int | None = 
     pages = {"offset": offset, "limit": limit}
     page = {name: value for name, value in pages.items() if value is not None}
     calls = tuple(DemoCall("read", {"path": path, **page}) for path in paths)
-    text = f"I read {_named(paths)}{' at the same time' if len(paths) > 1 else ''}."
+    text = f"I'll read {_named(paths)}{' at the same time' if len(paths) > 1 else ''}."
     return DemoTurn(text, calls, _Report("`{path}`, {lines}:"), tools=frozenset({"read"}))
 
 
 def compare_files(left: str, right: str) -> DemoTurn:
     """Return a turn that reads two files at the same time and compares them."""
     calls = tuple(DemoCall("read", {"path": path}) for path in (left, right))
-    text = f"I read {_named([left, right])} at the same time and compare them."
+    text = f"I'll read {_named([left, right])} at the same time and compare them."
     return DemoTurn(text, calls, _Comparison((left, right)), tools=frozenset({"read"}))
 
 
@@ -110,24 +110,24 @@ def search_text(text: str, path: str | None) -> DemoTurn:
     arguments: JsonObject = {"pattern": _RIPGREP_SPECIAL.sub(r"\\\1", text), "output_mode": "content"}
     if path:
         arguments["path"] = path
-    words = f"I look for `{text}`{f' in `{path}`' if path else ''}."
-    report = _Report("This is what I found ({lines}):")
+    words = f"I'll search for `{text}`{f' in `{path}`' if path else ''}."
+    report = _Report("Found ({lines}):")
     return DemoTurn(words, (DemoCall("grep", arguments),), report, tools=frozenset({"grep"}))
 
 
 def list_files(pattern: str, path: str | None) -> DemoTurn:
     """Return a turn that lists files by a glob pattern."""
     arguments: JsonObject = {"pattern": pattern, **({"path": path} if path else {})}
-    words = f"I list the files{f' in `{path}`' if path else ''} that match `{pattern}`."
+    words = f"I'll list the files{f' in `{path}`' if path else ''} that match `{pattern}`."
     report = _Report("{lines}:", quote=20)
     return DemoTurn(words, (DemoCall("glob", arguments),), report, tools=frozenset({"glob"}))
 
 
 def run_command(command: str) -> DemoTurn:
     """Return a turn that runs a shell command as it was typed."""
-    call = DemoCall("bash", {"command": command, "description": "Run what was asked for"})
-    report = _Report("The command has ended. The end of its output:", from_end=True)
-    return DemoTurn(f"I run `{first_line(command)}`.", (call,), report, tools=frozenset({"bash"}))
+    call = DemoCall("bash", {"command": command, "description": "Run your command"})
+    report = _Report("The command finished. The end of its output:", from_end=True)
+    return DemoTurn(f"I'll run `{first_line(command)}`.", (call,), report, tools=frozenset({"bash"}))
 
 
 def replace_text(path: str, old: str, new: str, everywhere: bool) -> DemoTurn:
@@ -135,7 +135,7 @@ def replace_text(path: str, old: str, new: str, everywhere: bool) -> DemoTurn:
     arguments: JsonObject = {"path": path, "old_string": old, "new_string": new}
     if everywhere:
         arguments["replace_all"] = True
-    words = f"First I read `{path}`, then I replace `{first_line(old)}` with `{first_line(new)}`."
+    words = f"I'll read `{path}` first, then replace `{first_line(old)}` with `{first_line(new)}`."
     read = DemoCall("read", {"path": path})
     return DemoTurn(words, (read,), _EditAfterRead(arguments), tools=frozenset({"read", "edit"}))
 
@@ -145,7 +145,7 @@ def create_file(path: str, text: str) -> DemoTurn:
     content = text if text.endswith("\n") else f"{text}\n"
     call = DemoCall("write", {"path": path, "content": content})
     report = _Report("Done: `{path}` is written.", quote=0)
-    return DemoTurn(f"I propose a new file `{path}`.", (call,), report, tools=frozenset({"write"}))
+    return DemoTurn(f"Here is the new file, `{path}`.", (call,), report, tools=frozenset({"write"}))
 
 
 def first_line(text: str) -> str:

@@ -9,17 +9,17 @@ from .demo_goals import compare_files, create_file, list_files, read_files, repl
 from .demo_turn import DemoTurn
 from .guided_tour import DemoWorkspace, start_tour
 
-HELP = """I am a scripted demo, not a language model. I understand a few plain sentences and drive the real tools:
+HELP = """I'm a scripted demo, not a language model. I understand a few plain sentences and use the real tools:
 
-- **`fix the failing test`** – the guided tour: reading, testing, an edit for you to approve, testing again
+- **`fix the failing test`** – the guided tour: read, test, approve an edit, test again
 - `read FILE` · `show A and B` · `list files in DIR` · `find TEXT in DIR`
 - `compare A and B` – two reads at the same time
 - `run COMMAND` – shows the output while the command runs
-- `replace A with B in FILE` · `create FILE with TEXT` – you are asked first
+- `replace A with B in FILE` · `create FILE with TEXT` – asks you first
 
-While I work you can write `stop`, `skip`, `instead …` or `also …`.
+While I work, you can type `stop`, `skip`, `instead …` or `also …`.
 
-For a real model set `ANTHROPIC_API_KEY` and start `tui-agent` without `--demo`."""
+To use a real model, set `ANTHROPIC_API_KEY` and start `tui-agent` without `--demo`."""
 
 LONGEST = 1_000
 """Most characters of a sentence; only commands and the texts of files may be longer."""

@@ -25,7 +25,7 @@ _GO_ON = re.compile(r"(?:please\s+)?(?:go on|continue|carry on|proceed|ok(?:ay)?
 _INSTEAD = re.compile(r"(?:no\b[,;]?\s*)?(?:instead\b[,:]?\s*(.+)|(.+?)[,]?\s+instead\W*)", re.IGNORECASE | re.DOTALL)
 _ALSO = re.compile(r"(?:and\s+)?(?:also|additionally)\b[,:]?\s*(.+)|(.+?)[,]?\s+(?:too|as well)\W*", re.I | re.S)
 
-_ABOUT_STEERING = "While I work I only understand `stop`, `skip`, `instead …` and `also …` with one of my sentences."
+_ABOUT_STEERING = "While I work, I only understand `stop`, `skip`, `instead …` and `also …` with one of my sentences."
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def _opening(task: Task, demo_workspace: DemoWorkspace) -> _Plan:
         return _Plan(DemoTurn("Nothing is running, so there is nothing to stop or skip."))
     goals = understand(words, demo_workspace) or understand(_bare(words), demo_workspace)
     if goals is None:
-        return _Plan(DemoTurn(f"I do not understand that. {HELP}"))
+        return _Plan(DemoTurn(f"I don't understand that. {HELP}"))
     return _Plan(goals[0], tuple(goals[1:]))
 
 
@@ -73,7 +73,7 @@ def _after(plan: _Plan, exchange: Exchange, demo_workspace: DemoWorkspace) -> _P
     if turn.waits is None:
         return plan
     if exchange.said and any(outcome.postponed for outcome in exchange.outcomes):
-        following = turn.after("Now I make the calls that waited for your message.")
+        following = turn.after("Now for the calls that waited for your message.")
     else:
         following = turn.waits.proceed(exchange.outcomes)
     tour = any(map(is_tour, (turn, *plan.later)))
@@ -88,7 +88,7 @@ def _steered(plan: _Plan, words: str, demo_workspace: DemoWorkspace) -> _Plan:
     kind, rest = _steer_of(words)
     quoted = f"You wrote “{first_line(words)}”"
     if kind == "stop":
-        return _Plan(DemoTurn(f"{quoted}: I stop here. Finished steps stay, the rest is not done."))
+        return _Plan(DemoTurn(f"{quoted}: stopping here. Finished steps stay; the rest is not done."))
     if kind == "go_on":
         return plan
     if kind == "skip":
@@ -98,13 +98,13 @@ def _steered(plan: _Plan, words: str, demo_workspace: DemoWorkspace) -> _Plan:
         return replace(plan.settled(), turn=waits.skip().after(f"{quoted}."))
     goals = understand(rest, demo_workspace)
     if goals is None:
-        words = f"{quoted}, which I do not understand: I continue. {_ABOUT_STEERING}"
+        words = f"{quoted}, which I don't understand, so I'll continue. {_ABOUT_STEERING}"
         return replace(plan, turn=plan.turn.after(words))
     if kind == "also":
         return _Plan(
-            goals[0].after(f"{quoted}: I do that first, then I continue."), (*goals[1:], plan.turn, *plan.later)
+            goals[0].after(f"{quoted}: I'll do that first, then continue."), (*goals[1:], plan.turn, *plan.later)
         )
-    return _Plan(goals[0].after(f"{quoted}: I drop my current task and do that."), tuple(goals[1:]))
+    return _Plan(goals[0].after(f"{quoted}: I'll drop my current task and do that."), tuple(goals[1:]))
 
 
 def _steer_of(words: str) -> tuple[_Steer, str]:

@@ -48,15 +48,15 @@ def start_tour(demo_workspace: DemoWorkspace) -> DemoTurn:
     """Return the first step of the tour, on a fresh copy of the sample."""
     calls = tuple(DemoCall("read", {"path": demo_workspace.path_of(name)}) for name in READ_FIRST)
     text = (
-        f"A fresh copy of a small sample project, a shop, is in `{demo_workspace.directory}`. "
+        f"I made a fresh copy of a small sample project, a shop, in `{demo_workspace.directory}`. "
         "One of its tests fails.\n\n"
-        "I read what it promises, its code and its tests, three files at the same time."
+        "I'll read its README, its code and its tests, all three at the same time."
     )
     return DemoTurn(
         text,
         calls,
         _FilesRead(demo_workspace),
-        thinking="Guided tour: look before you touch. Reading changes nothing, so all three can go at once.",
+        thinking="Guided tour: look before you change anything. Reads are safe, so all three can run at once.",
         fresh_sample=True,
         tools=frozenset({"read", "bash", "edit"}),
     )
@@ -78,10 +78,10 @@ class _FilesRead:
         if failed is not None:
             return DemoTurn(f"I cannot read the sample project, so the tour ends here: {first_line(failed.text)}")
         text = (
-            "The README promises a discount *from ten of a kind*. Let us see what the tests say: they take a few "
-            "seconds, as real ones do.\n\n"
-            "**This is the moment to steer.** While they run, write for example `also show prices.py`, `skip` or "
-            "`stop` and press Enter: I follow it as soon as they have finished."
+            "The README promises a discount for *ten or more* of an item. Next I'll run the tests, which takes a "
+            "few seconds.\n\n"
+            "**Now try steering.** While the tests run, type `also show prices.py`, `skip` or `stop` and press Enter. "
+            "I'll act on it as soon as they finish."
         )
         return DemoTurn(text, (_run_tests(self.demo_workspace),), _TestsRun(self.demo_workspace))
 
@@ -102,23 +102,22 @@ class _TestsRun:
             return self._propose(f"{_tests(failed)} of {failed + passed} fails." if passed else "A test fails.")
         if passed:
             return DemoTurn(f"All {_tests(passed)} pass already, so there is nothing to fix. The tour ends here.")
-        return self._propose(f"The tests did not run ({first_line(output)}), but the mistake can be seen by reading.")
+        return self._propose(f"The tests did not run ({first_line(output)}), but the code shows the mistake.")
 
     def skip(self) -> DemoTurn:
-        return self._propose("Then without running the tests first: the mistake can be seen by reading.")
+        return self._propose("Skipping the tests: the code shows the mistake.")
 
     def _propose(self, finding: str) -> DemoTurn:
         text = (
-            f"{finding} Ten of a kind get no discount: `cart.py` says *more than* ten where the README says *from* "
-            "ten, `>` instead of `>=`.\n\n"
-            "I propose this edit. Nothing is written before you allow it."
+            f"{finding} Ten pieces get no discount: `cart.py` asks for *more than* ten, with `>` instead of `>=`.\n\n"
+            "Here is the edit. Nothing is written until you allow it."
         )
         arguments = {
             "path": self.demo_workspace.path_of("cart.py"),
             "old_string": WRONG_LINES,
             "new_string": RIGHT_LINES,
         }
-        thinking = "The boundary is the bug: ten itself is left out. One sign changes, and a comment says why."
+        thinking = "An off-by-one error: ten itself is left out. Change one sign, and say why in a comment."
         return DemoTurn(text, (DemoCall("edit", arguments),), _EditMade(self.demo_workspace), thinking)
 
 
@@ -133,14 +132,14 @@ class _EditMade:
         if failed is not None:
             text = (
                 f"The edit was not made: {first_line(failed.text)}\n\n"
-                "I respect that and change nothing. Say `fix the failing test` to start again."
+                "I changed nothing. Type `fix the failing test` to start again."
             )
             return DemoTurn(text)
-        text = "The edit is written. I run the tests again to see whether it helped."
+        text = "The edit is in place. I'll run the tests again."
         return DemoTurn(text, (_run_tests(self.demo_workspace),), _TestsRunAgain(self.demo_workspace))
 
     def skip(self) -> DemoTurn:
-        return DemoTurn("Then I skip the edit, and the test still fails. The tour ends here.")
+        return DemoTurn("Skipping the edit: the test still fails. The tour ends here.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,17 +157,17 @@ class _TestsRunAgain:
                 f"{finding}. The edit is in `{self.demo_workspace.path_of('cart.py')}`; please check it yourself."
             )
         text = (
-            f"**All {_tests(passed)} pass.** What you have seen:\n\n"
-            "- three reads that ran at the same time, without a question\n"
-            "- tests whose output came in live, while you could steer\n"
+            f"**All {_tests(passed)} pass.** You have seen:\n\n"
+            "- three reads that ran at the same time, without asking you\n"
+            "- a test run with live output, which you could steer\n"
             "- one edit that waited for your answer\n\n"
-            f"The project is in `{self.demo_workspace.directory}` until the program ends. Now try your own files, for "
-            "example `list files`, `show README.md` or `find TODO`; `help` lists what I understand."
+            f"The project stays in `{self.demo_workspace.directory}` until you quit. Now try your own files: "
+            "`list files`, `show README.md` or `find TODO`. Type `help` for everything I understand."
         )
         return DemoTurn(text)
 
     def skip(self) -> DemoTurn:
-        return DemoTurn("Then without running the tests again: the edit is written, but not checked. The tour is over.")
+        return DemoTurn("Skipping the second test run: the edit is in place, but untested. The tour ends here.")
 
 
 def with_sample_names(demo_workspace: DemoWorkspace) -> DemoWorkspace:

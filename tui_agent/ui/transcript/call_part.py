@@ -55,7 +55,7 @@ _WORDS: dict[ToolStatus, str] = {
     "timeout": "timed out",
     "not_found": "no such tool",
 }
-"""Results that are no result of the tool."""
+"""Texts for results that the tool did not produce."""
 _SIGN_STYLES = {
     "waiting": "muted",
     "asking": "warning",
