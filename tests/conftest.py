@@ -25,6 +25,10 @@ settings.load_profile("ci" if IS_CI else "dev")
 MEASURED = ("agent", "behaviour", "execution", "permissions", "tools")
 """Rooms of tests that count for the coverage of the parts with a limit; elsewhere measuring doubles the time."""
 
+COMMAND_TABLES = ("test_everyday_commands", "test_hostile_commands", "test_promises", "test_shfmt_agreement")
+"""Modules with hundreds of commands that take branches which other tests of `permissions` take, too; measuring triples
+their time."""
+
 SLOW_SECONDS = 6.0
 """CPU seconds that a test may take without the mark `slow`: twice those of the slowest such test on an idle machine,
 because a test takes more of them while others use the same caches."""
@@ -46,6 +50,17 @@ class FileScheduling(LoadScopeScheduling):
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileScheduling | None:
     """Replace the scheduler of `--dist loadfile`."""
     return FileScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Stop the measurement that pytest-cov starts in a process of xdist before it knows that it is one.
+
+    It would resume each time that the second, real measurement pauses for a test with the mark `no_cover`.
+    """
+    plugin = session.config.pluginmanager.getplugin("_cov")
+    if hasattr(session.config, "workerinput") and plugin is not None and plugin.cov_controller is not None:
+        plugin.cov_controller.cov.stop()
 
 
 def pytest_collection_finish() -> None:
@@ -72,7 +87,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         room = item.path.relative_to(Path(__file__).parent).parts[0]
         if room == "e2e" or any(value is Terminal for value in vars(item.module).values()):
             item.add_marker("pty")
-        if room not in MEASURED:
+        if room not in MEASURED or item.path.stem in COMMAND_TABLES:
             item.add_marker("no_cover")
 
 
