@@ -22,7 +22,7 @@ settings.register_profile(
 settings.register_profile("dev", settings.get_profile("ci"), max_examples=DAILY)
 settings.load_profile("ci" if IS_CI else "dev")
 
-MEASURED = ("agent", "behaviour", "execution", "permissions", "tools")
+MEASURED = ("agent", "behaviour", "execution", "permissions", "rewind", "tools")
 """Rooms of tests that count for the coverage of the parts with a limit; elsewhere measuring doubles the time."""
 
 COMMAND_TABLES = ("test_everyday_commands", "test_hostile_commands", "test_promises", "test_shfmt_agreement")
