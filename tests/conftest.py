@@ -1,5 +1,6 @@
 """Settings for every test: no deadlines, the same random cases in every run, a separate home, and automatic marks."""
 
+import gc
 import logging
 import os
 import tempfile
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.support.examples import DAILY, IS_CI
 from tests.support.terminal import Terminal
@@ -20,12 +23,55 @@ settings.register_profile(
 settings.register_profile("dev", settings.get_profile("ci"), max_examples=DAILY)
 settings.load_profile("ci" if IS_CI else "dev")
 
-MEASURED = ("agent", "behaviour", "execution", "permissions", "tools")
+MEASURED = ("agent", "behaviour", "execution", "permissions", "rewind", "tools")
 """Rooms of tests that count for the coverage of the parts with a limit; elsewhere measuring doubles the time."""
+
+COMMAND_TABLES = ("test_everyday_commands", "test_hostile_commands", "test_promises", "test_shfmt_agreement")
+"""Modules with hundreds of commands that take branches which other tests of `permissions` take, too; measuring triples
+their time."""
 
 SLOW_SECONDS = 6.0
 """CPU seconds that a test may take without the mark `slow`: twice those of the slowest such test on an idle machine,
 because a test takes more of them while others use the same caches."""
+
+
+class FileScheduling(LoadScopeScheduling):
+    """Distribution that gives each file to one process, files with many tests first, and tests of programs singly.
+
+    The tests of a file share parsed sources and other caches, and a unit for each of thousands of tests would cost the
+    main process more than most tests take. The programs run longest; one at a time, they keep all processes busy until
+    the end.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid if nodeid.startswith("tests/e2e/") else nodeid.partition("::")[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileScheduling | None:
+    """Replace the scheduler of `--dist loadfile`."""
+    return FileScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Stop the measurement that pytest-cov starts in a process of xdist before it knows that it is one.
+
+    It would resume each time that the second, real measurement pauses for a test with the mark `no_cover`.
+    """
+    plugin = session.config.pluginmanager.getplugin("_cov")
+    if hasattr(session.config, "workerinput") and plugin is not None and plugin.cov_controller is not None:
+        plugin.cov_controller.cov.stop()
+
+
+def pytest_collection_finish() -> None:
+    """Exempt everything that is loaded by now from garbage collection, and collect less often.
+
+    Thousands of collected tests make each full collection slow; without this they take a fifth of the time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -42,7 +88,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         room = item.path.relative_to(Path(__file__).parent).parts[0]
         if room == "e2e" or any(value is Terminal for value in vars(item.module).values()):
             item.add_marker("pty")
-        if room not in MEASURED:
+        if room not in MEASURED or item.path.stem in COMMAND_TABLES:
             item.add_marker("no_cover")
 
 
