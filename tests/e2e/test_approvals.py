@@ -55,7 +55,7 @@ def test_y_approves_one_call(machine: UserMachine) -> None:
 def test_n_denies_and_the_run_continues(machine: UserMachine) -> None:
     with asked(machine, changing(says("As you like."))) as (app, server):
         app.press("n")
-        app.wait_for_words("⊘ You denied edit")
+        app.wait_for_words("you denied it")
         app.wait_for_words("As you like.")
         app.wait_for_row(r"⊘ #2 edit")
         (*_, (_, is_error)) = results_in(bodies_of(server)[2])
@@ -72,7 +72,7 @@ def test_f_denies_with_a_note_for_the_model(machine: UserMachine) -> None:
         app.type("yes, no, say n: keep the word two")
         app.wait_for("keep the word two")
         app.press("enter")
-        app.wait_for_words("⊘ You denied edit: yes, no, say n: keep the word two")
+        app.wait_for_words("you denied it: yes, no, say n: keep the word two")
         app.wait_for_words("I understand.")
         (*_, (text, is_error)) = results_in(bodies_of(server)[2])
         app.quit()
@@ -227,7 +227,7 @@ def test_keys_before_the_dialog_is_drawn_have_no_effect(machine: UserMachine) ->
         app.wait_until_armed("n no")
         assert text_of(machine) == BEFORE
         app.press("n")
-        app.wait_for_words("You denied edit")
+        app.wait_for_words("you denied it")
         app.wait_for_words("Answered.")
         assert app.draft.strip("y") == ""
         bodies_of(server)

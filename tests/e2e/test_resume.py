@@ -36,7 +36,7 @@ def test_a_command_killed_with_the_program_is_reported_as_unknown(machine: UserM
 
         with machine.app_on(server, *ALLOWED, "--continue") as app:
             app.ready()
-            app.wait_for_words("You work for long")
+            app.wait_for_words("❯ work for long")
             app.wait_for_words("First I look.")
             app.wait_for_words("Now it takes long.")
             app.wait_for_words("── session resumed")
@@ -115,7 +115,7 @@ def test_a_partial_answer_is_not_part_of_the_conversation(machine: UserMachine) 
 
         with machine.app_on(server, "--continue") as app:
             app.ready()
-            app.wait_for_words("You tell me")
+            app.wait_for_words("❯ tell me")
             app.say("again")
             app.wait_for_words("A whole one.")
             *_, last = bodies_of(server)
@@ -270,7 +270,7 @@ def test_continue_leaves_the_session_of_another_window_alone_and_says_so(machine
             with machine.app_on(server, "--continue") as second:
                 second.ready()
                 second.wait_for_words("This is session mine, because session older is open in another tui-agent.")
-                second.wait_for_words("You second")
+                second.wait_for_words("❯ second")
                 second.quit()
             app.quit()
 

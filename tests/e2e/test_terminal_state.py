@@ -112,7 +112,7 @@ def test_many_resizes_leave_a_complete_screen(machine: UserMachine) -> None:
         app.wait_for_all("wants to run edit", "▲ #5 edit")
         app.wait_until_armed("n no")
         app.press("n")
-        app.wait_for_words("You denied edit")
+        app.wait_for_words("you denied it")
         app.wait_for_status("ready")
         app.say("show note.txt")
         app.wait_for_row(r"✔ #6 read  note\.txt")

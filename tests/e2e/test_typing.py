@@ -72,7 +72,7 @@ def test_a_follow_up_waits_for_its_own_turn(machine: UserMachine, keys: str) -> 
         app.wait_for_draft("")
         (machine.work / "gate").touch()
         app.wait_for_words("The second is done.")
-        app.wait_for_words("You ↳ follow-up the second")
+        app.wait_for_words("↳ the second follow-up")
         _, second, third = bodies_of(server)
         app.quit()
 
