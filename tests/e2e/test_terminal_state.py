@@ -100,7 +100,7 @@ def test_many_resizes_leave_a_complete_screen(machine: UserMachine) -> None:
     with machine.app("--demo", variables={"SAMPLE_TEST_SECONDS": "0.01"}) as app:
         app.ready()
         app.say("fix the failing test")
-        app.wait_for_words("A fresh copy")
+        app.wait_for_words("I made a fresh copy")
         # The run continues, and a dialog opens, while the window is resized.
         for step in range(60):
             app.resize(20 + step * 37 % 160, 6 + step * 13 % 50)
