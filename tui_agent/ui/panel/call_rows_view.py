@@ -144,7 +144,8 @@ class CallRowsView(CoalescedRefresh, ScrollView):
         row, width = y + self.scroll_offset.y, self.size.width
         still = self._surroundings.reduced_motion
         frame = 0 if still else self._frame
-        context = RowContext(width, self._surroundings.clock(), frame, not still, self.ledger.find)
+        digits = len(str(self.ledger.total))
+        context = RowContext(width, self._surroundings.clock(), frame, not still, digits, self.ledger.find)
         base = self.rich_style
         if self._is_selected(row):
             base += self._style("cursor")
