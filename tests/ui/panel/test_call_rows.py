@@ -13,6 +13,7 @@ from tui_agent.protocol.events import FileChanged, ToolBlockedOn, ToolEnded, Too
 from tui_agent.ui.panel.call_rows import RowContext, row_of, sign_of, step_row, tail_rows
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.text.styled_lines import text_of_runs
+from tui_agent.ui.transcript.call_part import CallContext, call_rows
 
 
 def fold(story: Story) -> CallLedger:
@@ -228,13 +229,12 @@ def test_a_finished_call_shows_no_live_output() -> None:
     assert tail_rows(fold(working()).calls[0].view, 40) == ()
 
 
-def test_a_step_line_has_its_number_and_a_sub_agents_name() -> None:
-    story = working()
-    view = fold(story).calls[0].view
-    assert text_of_runs(step_row(view, 30)).startswith("─ step 1 ─")
+def test_a_hairline_is_between_steps() -> None:
+    view = fold(working()).calls[0].view
+    assert set(text_of_runs(step_row(view, 30)).strip()) == {"─"}
 
     view.origin = replace(view.origin, depth=1, agent_id="explorer", step=None)
-    assert text_of_runs(step_row(view, 30)).startswith("─ explorer · calls ─")
+    assert text_of_runs(step_row(view, 30)).startswith(" ─ explorer ─")
 
 
 @given(st.integers(1, 160), st.text(max_size=60), st.text(max_size=30))
@@ -261,3 +261,20 @@ def test_a_call_that_took_over_anothers_work_says_so() -> None:
     )
 
     assert rows(story)[0].rstrip().endswith("taken over  0.50 s")
+
+
+def test_each_kind_of_tool_has_the_same_mark_in_the_panel_and_in_the_conversation() -> None:
+    story = Story().run("x").step(0)
+    for name in ("read", "edit", "bash", "agent", "todo"):
+        story.call(name, "x")
+    ledger = fold(story)
+
+    marks = []
+    for call in ledger.calls:
+        (panel,) = [style for text, style in row_of(call, RowContext(60, story.now)) if text.strip() == call.view.name]
+        rows = call_rows(call, CallContext(ledger.find), 60, is_open=False)
+        (conversation,) = [style for text, style in rows[0].runs if text.strip() == call.view.name]
+        assert panel == conversation
+        marks.append(panel)
+
+    assert marks == ["tool-read", "tool-change", "tool-run", "tool-agent", "tool-other"]

@@ -8,6 +8,7 @@ from rich.cells import cell_len
 from tui_agent.protocol.events import BlockedOn, ToolStatus
 from tui_agent.ui.state.call_ledger import LedgerCall
 from tui_agent.ui.state.call_view_state import CallViewState
+from tui_agent.ui.state.tool_kinds import tool_kind
 from tui_agent.ui.text.amounts import bytes_text, count_text, seconds_text
 from tui_agent.ui.text.sanitiser import ELLIPSIS, clip, one_line, sanitise, settle
 from tui_agent.ui.text.styled_lines import Run
@@ -90,16 +91,20 @@ def row_of(call: LedgerCall, context: RowContext) -> tuple[Run, ...]:
     right = next((form for form in forms if cell_len(form) + 2 + kept <= room), "")
     summary = _fitted_summary(view.summary, max(0, room - (cell_len(right) + 2 if right else 0)))
     gap = " " * max(0, room - cell_len(summary) - cell_len(right))
-    return ((head, style), (number, "number"), (name, "name"), (summary, "summary"), (gap, ""), (right, right_style))
+    return (
+        (head, style),
+        (number, "number"),
+        (name, f"tool-{tool_kind(view.name)}"),
+        (summary, "summary"),
+        (gap, ""),
+        (right, right_style),
+    )
 
 
 def step_row(view: CallViewState, width: int) -> tuple[Run, ...]:
-    """Return the line above the first call of a step."""
-    step = view.origin.step
-    label = f" step {step + 1} " if step is not None else " calls "
-    if view.origin.depth:
-        label = f" {one_line(view.origin.agent_id, 20)} ·{label}"
-    return (("─", "rule"), (label, "step"), ("─" * max(0, width - len(label) - 1), "rule"))
+    """Return the line between two steps, with the name of a sub-agent."""
+    label = f" {one_line(view.origin.agent_id, 20)} " if view.origin.depth else ""
+    return ((" ─", "rule"), (label, "step"), ("─" * max(0, width - len(label) - 3), "rule"))
 
 
 def tail_rows(view: CallViewState, width: int) -> tuple[tuple[Run, ...], ...]:

@@ -16,6 +16,7 @@ from textual.widget import Widget
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.state.call_ledger import CallFilter, CallLedger, LedgerCall
+from tui_agent.ui.state.tool_kinds import TOOL_KINDS
 
 from .call_rows import CLOCK_ROOM, RowContext
 from .panel_rows import PanelRows
@@ -29,12 +30,13 @@ SIGN_ROOM = 12
 
 STYLES = (
     *("waiting", "asking", "running", "ok", "failed", "stopped"),
-    *("number", "name", "summary", "amount", "tail", "step", "rule", "cursor"),
+    *("number", "summary", "amount", "tail", "step", "rule", "cursor"),
+    *(f"tool-{kind}" for kind in TOOL_KINDS),
 )
 
 
 class CallRowsView(CoalescedRefresh, ScrollView):
-    """One row a call, live output under running ones, and a line above each step. Follows the newest call."""
+    """One row a call, live output under running ones, and a line between steps. Follows the newest call."""
 
     DEFAULT_CSS = """
     CallRowsView {
@@ -49,7 +51,10 @@ class CallRowsView(CoalescedRefresh, ScrollView):
         & > .call--failed { color: $error; }
         & > .call--stopped { color: $text-muted; }
         & > .call--number { color: $text-disabled; }
-        & > .call--name { color: $text; text-style: bold; }
+        & > .call--tool-read, & > .call--tool-other { color: $text; text-style: bold; }
+        & > .call--tool-change { color: $accent; text-style: bold; }
+        & > .call--tool-run { color: $secondary; text-style: bold; }
+        & > .call--tool-agent { color: $primary; text-style: bold; }
         & > .call--summary { color: $text; }
         & > .call--amount { color: $text-muted; }
         & > .call--tail { color: $text-muted; }

@@ -21,7 +21,7 @@ class RowsChange:
 
 
 class PanelRows:
-    """Calls that pass the filter, each a block of rows: a line above a new step, its own row, its live output."""
+    """Calls that pass the filter, each a block of rows: a line between steps, its own row, its live output."""
 
     def __init__(self, ledger: CallLedger) -> None:
         self.ledger = ledger
@@ -112,4 +112,4 @@ class PanelRows:
 
     def _opens(self, place: int) -> bool:
         """Return True if there is a line above this call."""
-        return self.chosen == "all" and self.ledger.calls[place].opens_step
+        return place > 0 and self.chosen == "all" and self.ledger.calls[place].opens_step

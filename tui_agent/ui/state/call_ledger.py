@@ -2,7 +2,7 @@
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
@@ -31,7 +31,7 @@ from tui_agent.protocol.messages import FrozenModel
 
 from .call_view_state import CallViewState, call_of
 
-CallKind = Literal["waiting", "running", "needs_you", "done", "failed"]
+CallKind = Literal["waiting", "running", "needs_you", "done", "failed", "denied", "skipped", "cancelled"]
 """Kinds of calls that the panel counts and filters."""
 
 CallFilter = Literal["all", "running", "failed", "needs_you"]
@@ -40,9 +40,26 @@ FILTERS: tuple[CallFilter, ...] = ("all", "running", "failed", "needs_you")
 MAX_RESULT_CHARACTERS = 32 * 1024 * 1024
 """Most characters of results kept for detail pages, over all calls; the oldest results are dropped first."""
 
-_FAILED: frozenset[ToolStatus] = frozenset(
-    ("error", "timeout", "invalid", "not_found", "output_limit", "interrupted"),
-)
+_KINDS: dict[ToolStatus, CallKind] = {
+    "ok": "done",
+    "overridden": "done",
+    "error": "failed",
+    "timeout": "failed",
+    "invalid": "failed",
+    "not_found": "failed",
+    "output_limit": "failed",
+    "interrupted": "failed",
+    "denied_policy": "denied",
+    "denied_user": "denied",
+    "denied_hook": "denied",
+    "denied_guardrail": "denied",
+    "withheld": "denied",
+    "skipped_steering": "skipped",
+    "skipped_hook": "skipped",
+    "skipped_user": "skipped",
+    "cancelled": "cancelled",
+}
+"""Kind of a finished call."""
 
 
 HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
@@ -74,9 +91,7 @@ class CallLedger:
     before: int = 0
     """Number of calls of the session before the first one here."""
     calls: list[LedgerCall] = field(default_factory=list[LedgerCall])
-    places: dict[CallKind, set[int]] = field(
-        default_factory=lambda: {"waiting": set(), "running": set(), "needs_you": set(), "done": set(), "failed": set()}
-    )
+    places: dict[CallKind, set[int]] = field(default_factory=lambda: {kind: set() for kind in get_args(CallKind)})
     """Indexes of the calls of each kind."""
     _position_of: dict[str, int] = field(default_factory=dict[str, int])
     _results: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])
@@ -201,4 +216,4 @@ def kind_of(view: CallViewState) -> CallKind:
         case "running":
             return "running"
         case "ended":
-            return "failed" if view.status in _FAILED else "done"
+            return _KINDS[view.status] if view.status is not None else "failed"
