@@ -92,7 +92,7 @@ class ChatBody(Vertical):
         super().__init__(id=id)
         self.conversation = Conversation(state.transcript, id="conversation")
         self.panel = ToolPanel(state.ledger, surroundings, id="panel")
-        self.timeline = Timeline(state.times, surroundings, id="timeline")
+        self.timeline = Timeline(state.times, state.ledger, surroundings, id="timeline")
         self.strip = PanelStrip(state.ledger, id="strip")
         self.search = SearchLine(id="search")
         self._welcome = Welcome(label, ideas, id="welcome")
@@ -117,7 +117,7 @@ class ChatBody(Vertical):
         self._ledger = state.ledger
         self.conversation.show(state.transcript)
         self.panel.show(state.ledger)
-        self.timeline.show(state.times)
+        self.timeline.show(state.times, state.ledger)
         self.strip.show(state.ledger)
         if state.begun:
             self.hide_welcome()

@@ -1,5 +1,6 @@
 """The state of the screen: one fold over events for live, resumed and replayed sessions."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tui_agent.protocol.envelope import Envelope
@@ -49,6 +50,7 @@ class ScreenState:
         model: str = "",
         mode: PermissionMode = PermissionMode.ASK,
         calls_before: int = 0,
+        numbers: Mapping[str, int] | None = None,
     ) -> None:
         """Start empty.
 
@@ -57,12 +59,13 @@ class ScreenState:
             model: model name until an event reports one.
             mode: permission mode until an event reports one.
             calls_before: calls before the first event.
+            numbers: numbers of those of them that are resumed, by call id.
         """
-        self.ledger = call_ledger.CallLedger(calls_before)
+        self.ledger = call_ledger.CallLedger(calls_before, numbers or {})
         """All calls, for each part that shows calls."""
         self.transcript = transcript_fold.TranscriptFold(Transcript(), self.ledger.find)
         """The conversation."""
-        self.times = run_times.RunTimes(calls_before)
+        self.times = run_times.RunTimes()
         """Times of the newest run."""
         self.status = session_status.SessionStatus(model=model, mode=mode)
         """Status, model, mode and tokens."""

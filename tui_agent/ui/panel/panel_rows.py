@@ -69,7 +69,7 @@ class PanelRows:
 
     def index_of(self, call: LedgerCall | None) -> int | None:
         """Return the block of a call; None if the filter hides it."""
-        place = call.number - self.ledger.before - 1 if call is not None else None
+        place = call.place if call is not None else None
         return self._shown.index(place) if place in self._shown else None
 
     def block(self, index: int) -> tuple[int, int]:

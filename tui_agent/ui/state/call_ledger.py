@@ -1,6 +1,7 @@
 """All calls of a session in order: the fold behind the tool panel. An event costs the same with 10,000 calls."""
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -78,10 +79,14 @@ class LedgerCall:
 
     view: CallViewState
     number: int
-    """Number from 1, in the order of `tool.queued`."""
+    """Number from 1, in the order of the first `tool.queued` of each call."""
+    place: int
+    """Index in the ledger."""
     opens_step: bool
     """True if it is the first call of its step."""
     kind: CallKind = "waiting"
+    is_resumed: bool = False
+    """True if the call was queued again when its session was resumed."""
 
 
 @dataclass(slots=True)
@@ -89,11 +94,17 @@ class CallLedger:
     """All calls of a session. Changed by `apply` only."""
 
     before: int = 0
-    """Number of calls of the session before the first one here."""
+    """Number of calls of the session before the first event here."""
+    numbers: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Numbers of those of them that are resumed here, by call id."""
     calls: list[LedgerCall] = field(default_factory=list[LedgerCall])
     places: dict[CallKind, set[int]] = field(default_factory=lambda: {kind: set() for kind in get_args(CallKind)})
     """Indexes of the calls of each kind."""
     _position_of: dict[str, int] = field(default_factory=dict[str, int])
+    _place_of: dict[int, int] = field(default_factory=dict[int, int])
+    _closed: set[str] = field(default_factory=set[str])
+    """Finished calls that were queued again with their answer; the later events only repeat that they are finished."""
+    _newest: int = 0
     _results: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])
     _result_size: int = 0
 
@@ -110,7 +121,7 @@ class CallLedger:
                 return self._close_run(envelope.with_event(RunEnded(reason="aborted")))
             case _:
                 call_id = call_of(event)
-                place = self._position_of.get(call_id) if call_id is not None else None
+                place = self._position_of.get(call_id) if call_id not in self._closed and call_id is not None else None
                 if place is None or not self.calls[place].view.apply(envelope):
                     return ()
                 has_moved = self._sort(place)
@@ -121,12 +132,12 @@ class CallLedger:
     @property
     def total(self) -> int:
         """Number of all calls of the session."""
-        return self.before + len(self.calls)
+        return max(self.before, self._newest)
 
     def numbered(self, number: int) -> LedgerCall | None:
         """Return the call with this number."""
-        place = number - self.before - 1
-        return self.calls[place] if 0 <= place < len(self.calls) else None
+        place = self._place_of.get(number)
+        return None if place is None else self.calls[place]
 
     def find(self, call_id: str) -> LedgerCall | None:
         """Return the call with this id."""
@@ -138,12 +149,16 @@ class CallLedger:
         return list(range(len(self.calls))) if chosen == "all" else sorted(self.places[chosen])
 
     def _add(self, call_id: str, envelope: Envelope) -> int:
+        """Add a call, or continue the one that is resumed; return its index."""
         view = CallViewState(call_id)
         view.apply(envelope)
         known = self._position_of.get(call_id)
-        if known is not None and _is_resumed_call(view, self.calls[known].view):
-            self.calls[known].view = view
-            self._sort(known)
+        self._closed.discard(call_id)
+        # Only a resume queues calls outside a step, all of the last answer. Other calls may reuse an id: some servers
+        # count them from zero.
+        is_resumed = envelope.origin.step is None
+        if known is not None and is_resumed:
+            self._resume(self.calls[known], view)
             return known
         last = self.calls[-1].view.origin if self.calls else None
         place = len(self.calls)
@@ -152,10 +167,23 @@ class CallLedger:
             view.origin.agent_id,
             view.origin.step,
         )
-        self.calls.append(LedgerCall(view, self.before + place + 1, opens))
+        number = self.numbers.get(call_id) if is_resumed else None
+        if number is None:
+            number = self._newest = self.total + 1
+        self.calls.append(LedgerCall(view, number, place, opens))
         self.places["waiting"].add(place)
         self._position_of[call_id] = place
+        self._place_of[number] = place
         return place
+
+    def _resume(self, call: LedgerCall, view: CallViewState) -> None:
+        """Continue a call that was cancelled or interrupted; a finished one keeps its result."""
+        call.is_resumed = True
+        if call.view.ended and call.view.status not in ("cancelled", "interrupted"):
+            self._closed.add(view.call_id)
+            return
+        call.view = view
+        self._sort(call.place)
 
     def _close_run(self, envelope: Envelope) -> tuple[int, ...]:
         """End every call of a run that has ended; the end of the root agent's run ends all calls."""
@@ -196,14 +224,6 @@ class CallLedger:
             where = f"; the whole of it is in {path}" if path else ""
             old.outcome.result, old.outcome.details = f"[no longer kept on the screen{where}]", None
             old.live.text = ""
-
-
-def _is_resumed_call(view: CallViewState, old: CallViewState) -> bool:
-    """Return True if the queued call continues one of an interrupted run; equal ids alone do not show that."""
-    return old.status in ("cancelled", "interrupted") and (view.name, view.arguments.effective) == (
-        old.name,
-        old.arguments.asked or old.arguments.effective,
-    )
 
 
 def kind_of(view: CallViewState) -> CallKind:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from tui_agent.protocol.cancellation import ASKED_AGAIN
+from tui_agent.protocol.cancellation import ASKED_AGAIN, NOT_BEGUN
 from tui_agent.protocol.envelope import Envelope, event_classes
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -67,6 +67,10 @@ HANDLED_EVENTS: frozenset[type[AgentEvent]] = frozenset(event_classes().values()
     *(ToolBatchStarted, ToolBatchEnded),
 }
 """Events that change the conversation; other parts of the screen show the others."""
+
+
+_RESUMED = frozenset((ASKED_AGAIN, NOT_BEGUN))
+"""Reasons for which a call ended that a resumed session starts again."""
 
 
 class TranscriptFold:
@@ -197,7 +201,7 @@ class TranscriptFold:
     def _called(self, event: ToolQueued) -> None:
         """Show a new call where it happens: beside the reads before it, or in a row of its own."""
         call = self._find(event.call_id)
-        if call is None or event.call_id in self._shown:
+        if call is None or call.is_resumed or event.call_id in self._shown:
             return
         last = self.transcript.parts[-1] if self.transcript.parts else None
         answer = self._answers.newest
@@ -229,7 +233,7 @@ class TranscriptFold:
     def _call_changed(self, call_id: str, event: AgentEvent) -> None:
         """Redraw the rows of a call at the next flush; forget it once it has ended for good."""
         self.redraw(call_id)
-        if isinstance(event, ToolEnded) and event.error_kind != ASKED_AGAIN:
+        if isinstance(event, ToolEnded) and event.error_kind not in _RESUMED:
             self._shown.pop(call_id, None)
 
     def _open_calls_changed(self) -> None:
@@ -242,7 +246,7 @@ class TranscriptFold:
         self._shown = {
             call_id: part
             for call_id, part in self._shown.items()
-            if (call := self._find(call_id)) is not None and call.view.outcome.error_kind == ASKED_AGAIN
+            if (call := self._find(call_id)) is not None and call.view.outcome.error_kind in _RESUMED
         }
 
     def _forget_parts(self, gone: Iterable[Part]) -> None:
