@@ -119,6 +119,13 @@ class ChatScreen(AnyScreen):
         if changes.calls:
             call(body.panel.update, changes.calls)
             call(body.strip.changed)
+        if changes.plan:
+            call(body.side.plan.changed)
+            call(body.strip.changed)
+        if changes.files:
+            call(body.side.files.changed)
+        if changes.calls or changes.plan or changes.files:
+            call(body.side_changed)
         if changes.times:
             call(body.timeline.changed)
         if changes.status:
@@ -273,6 +280,14 @@ class ChatScreen(AnyScreen):
     def action_toggle_panel(self) -> None:
         """Move the focus to the tool panel or back; in a narrow window open or close it."""
         self.body.toggle_panel()
+
+    def action_show_side(self) -> None:
+        """Open or close the right column."""
+        self.body.show_or_close_side()
+
+    def action_widen_side(self, direction: int) -> None:
+        """Move the border of the right column, to the left for 1."""
+        self.body.widen_side(direction)
 
     def action_scroll(self, target: ScrollTarget) -> None:
         """Scroll the conversation."""

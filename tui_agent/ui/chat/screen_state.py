@@ -16,7 +16,15 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.error_boundary import ErrorBoundary
-from tui_agent.ui.state import call_ledger, pending_approvals, queued_messages, run_times, session_status
+from tui_agent.ui.state import (
+    call_ledger,
+    changed_files,
+    pending_approvals,
+    plan,
+    queued_messages,
+    run_times,
+    session_status,
+)
 from tui_agent.ui.transcript import transcript_fold
 from tui_agent.ui.transcript.transcript_model import Transcript
 
@@ -28,6 +36,8 @@ class Changes:
     calls: tuple[int, ...] = ()
     """Indexes of changed and new calls in the ledger."""
     transcript: bool = False
+    plan: bool = False
+    files: bool = False
     times: bool = False
     status: bool = False
     waiting: bool = False
@@ -67,6 +77,10 @@ class ScreenState:
         """The conversation."""
         self.times = run_times.RunTimes()
         """Times of the newest run."""
+        self.plan = plan.Plan()
+        """The model's plan."""
+        self.files = changed_files.ChangedFiles()
+        """Files that the session has changed."""
         self.status = session_status.SessionStatus(model=model, mode=mode)
         """Status, model, mode and tokens."""
         self.waiting = queued_messages.WaitingMessages()
@@ -90,6 +104,10 @@ class ScreenState:
         # An event of one call changes the rows of those that wait for it.
         for place in changes.calls:
             self.transcript.redraw(self.ledger.calls[place].view.call_id)
+        if kind in plan.HANDLED_EVENTS:
+            changes.plan = call(self.plan.apply, envelope) or False
+        if kind in changed_files.HANDLED_EVENTS:
+            changes.files = call(self.files.apply, envelope) or False
         if kind in run_times.HANDLED_EVENTS:
             changes.times = call(self.times.apply, envelope) or False
         if kind in session_status.HANDLED_EVENTS:

@@ -53,8 +53,8 @@ class CallRowsView(CoalescedRefresh, ScrollView):
         & > .call--number { color: $text-disabled; }
         & > .call--tool-read, & > .call--tool-other { color: $text; text-style: bold; }
         & > .call--tool-change { color: $accent; text-style: bold; }
-        & > .call--tool-run { color: $secondary; text-style: bold; }
-        & > .call--tool-agent { color: $primary; text-style: bold; }
+        & > .call--tool-run { color: $primary; text-style: bold; }
+        & > .call--tool-agent { color: $accent; text-style: bold italic; }
         & > .call--summary { color: $text; }
         & > .call--amount { color: $text-muted; }
         & > .call--tail { color: $text-muted; }

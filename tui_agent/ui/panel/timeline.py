@@ -44,6 +44,7 @@ class Timeline(CoalescedRefresh):
 
     DEFAULT_CSS = """
     Timeline {
+        height: 0;
         & > .time--title { color: $text; text-style: bold; }
         & > .time--label { color: $text; }
         & > .time--amount { color: $text-muted; }
@@ -75,6 +76,7 @@ class Timeline(CoalescedRefresh):
         self._timer: Timer | None = None
         self._lines: list[tuple[Run, ...]] | None = None
         self._styles: dict[str, Style] = {}
+        self._height = 0
 
     def on_mount(self) -> None:
         """Create the timer, paused."""
@@ -86,9 +88,11 @@ class Timeline(CoalescedRefresh):
         self.changed()
 
     def settle(self) -> None:
-        """Draw the lanes, and start or pause the timer."""
+        """Draw the lanes, be as tall as they are, and start or pause the timer."""
         if self._timer is not None:
             (self._timer.resume if self._times.in_progress else self._timer.pause)()
+        if (height := timeline_height(self._times, self.size.width)) != self._height:
+            self._height = self.styles.height = height
         self._redraw()
 
     def render_lines(self, crop: Region) -> list[Strip]:
@@ -123,6 +127,11 @@ class Timeline(CoalescedRefresh):
         if found is None:
             found = self._styles[name] = self.get_component_rich_style(f"time--{name}", partial=True)
         return found
+
+
+def timeline_height(times: RunTimes, width: int) -> int:
+    """Return the number of rows of all lanes; 0 before the first run."""
+    return 0 if times.started is None else 2 + len(times.calls) + len(_totals(times, width))
 
 
 def timeline_rows(times: RunTimes, ledger: CallLedger, now: float, width: int, height: int) -> list[tuple[Run, ...]]:

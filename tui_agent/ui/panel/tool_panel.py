@@ -15,6 +15,7 @@ from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.state.call_ledger import CallFilter, CallLedger
+from tui_agent.ui.state.plan import Plan
 
 from .call_list import CallList
 
@@ -118,20 +119,24 @@ class PanelStrip(CoalescedRefresh):
     panel_open = reactive(False)
     """True while the panel is shown."""
 
-    def __init__(self, ledger: CallLedger, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, ledger: CallLedger, plan: Plan, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._ledger = ledger
+        self._plan = plan
 
-    def show(self, ledger: CallLedger) -> None:
-        """Show another ledger."""
-        self._ledger = ledger
+    def show(self, ledger: CallLedger, plan: Plan) -> None:
+        """Show another ledger and plan."""
+        self._ledger, self._plan = ledger, plan
         self.changed()
 
     def render(self) -> Content:
-        """Return the counts, a rule and the key that opens the panel."""
+        """Return the counts, the progress of an open plan, a rule and the key that opens the panel."""
         width = self.size.width
         key = f" {hint('chat.toggle_panel', 'close' if self.panel_open else 'open')} "
         left = Content.assemble(("─ ", "$border-blurred"), "tools  ", counts(self._ledger, width - 10), " ")
+        if self._plan.is_open:
+            plan = Content.assemble(("─ ", "$border-blurred"), f"plan  {self._plan.count_text} ")
+            left = Content("").join([left, plan if left.cell_length + plan.cell_length <= width else Content("")])
         right = Content(key if left.cell_length + len(key) <= width else "")
         rule = max(0, width - left.cell_length - right.cell_length)
         return Content("").join([left, Content.styled("─" * rule, "$border-blurred"), right])

@@ -78,8 +78,8 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         & > .line--exact { color: $text; }
         & > .line--tool-read, & > .line--tool-other { color: $text; text-style: bold; }
         & > .line--tool-change { color: $accent; text-style: bold; }
-        & > .line--tool-run { color: $secondary; text-style: bold; }
-        & > .line--tool-agent { color: $primary; text-style: bold; }
+        & > .line--tool-run { color: $primary; text-style: bold; }
+        & > .line--tool-agent { color: $accent; text-style: bold italic; }
         &:ansi {
             & > .line--added, & > .line--added-word { background: transparent; color: $success; }
             & > .line--removed, & > .line--removed-word { background: transparent; color: $error; }
