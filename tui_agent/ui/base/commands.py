@@ -357,6 +357,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("panel.page_down", ("pagedown",), "page down", "One page down", "panel"),
     Command("panel.first", ("home", "g"), "first", "Select the first call", "panel"),
     Command("panel.last", ("end", "G"), "newest", "Select the newest call and follow", "panel"),
+    Command("panel.fold", ("right", "left"), "unfold", "Show or hide the calls of this sub-agent", "panel"),
     Command("panel.widen", ("ctrl+left",), "wider", "Make the right column wider", "panel", "screen.widen_side(1)"),
     Command("panel.narrow", ("ctrl+right",), "narrower", "Make it narrower", "panel", "screen.widen_side(-1)"),
     Command("panel.open", ("enter", "space"), "open", "Show the details of this call", "panel"),

@@ -53,6 +53,8 @@ class CallList(CallRowsView, can_focus=True):
         if call is not None:
             if self._rows.index_of(call) is None:
                 self.chosen = "all"
+                self._rows.reveal(call)
+                self.show_rows("all", self.size.width)
             index = self._rows.index_of(call)
             self.move_to(len(self._rows) - 1 if index is None else index)
 
@@ -100,6 +102,11 @@ class CallList(CallRowsView, can_focus=True):
             self.action_last()
         if (call := self.selected) is not None:
             self.post_message(self.Opened(call.view))
+
+    def action_fold(self) -> None:
+        """Show or hide the calls of the selected sub-agent."""
+        if (call := self.selected) is not None and self._rows.fold(call):
+            self.show_rows(self.chosen, self.size.width)
 
     def action_cancel_call(self) -> None:
         """Request to cancel the selected call."""

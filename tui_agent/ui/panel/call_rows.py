@@ -9,7 +9,7 @@ from tui_agent.protocol.events import BlockedOn, ToolStatus
 from tui_agent.ui.state.call_ledger import LedgerCall
 from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.state.tool_kinds import tool_kind
-from tui_agent.ui.text.amounts import bytes_text, count_text, seconds_text
+from tui_agent.ui.text.amounts import bytes_text, count_text, seconds_text, tokens_text
 from tui_agent.ui.text.sanitiser import ELLIPSIS, clip, one_line, sanitise, settle
 from tui_agent.ui.text.styled_lines import Run
 
@@ -72,6 +72,8 @@ class RowContext:
     """Digits of the highest number, so that all rows align."""
     find: Callable[[str], LedgerCall | None] = lambda _: None
     """Finds another call by id."""
+    unfolded: bool = False
+    """True if the calls of its sub-agent are shown."""
 
 
 def row_of(call: LedgerCall, context: RowContext) -> tuple[Run, ...]:
@@ -82,14 +84,17 @@ def row_of(call: LedgerCall, context: RowContext) -> tuple[Run, ...]:
     view = call.view
     sign, style = sign_of(view, context.frame)
     indent = "  " * min(view.origin.depth, 4)
-    head = f"{indent} {sign} "
+    fold = " " if not call.children else "▾" if context.unfolded else "▸"
+    head = f"{indent}{fold}{sign} "
     number = f"{f'#{call.number}':<{context.digits + 1}} "
     name = f"{one_line(view.name, 16):<5} "
     room = max(0, context.width - cell_len(head) - cell_len(number) - cell_len(name) - 1)
-    kept = min(cell_len(one_line(view.summary, _LONGEST_SUMMARY)), context.width // 2)
+    kept = min(cell_len(one_line(_named_summary(view), _LONGEST_SUMMARY)), context.width // 2)
     forms, right_style = _right(view, context)
+    if facts := _agent_facts(call):
+        forms = (f"{facts}  {forms[0]}", *forms)
     right = next((form for form in forms if cell_len(form) + 2 + kept <= room), "")
-    summary = _fitted_summary(view.summary, max(0, room - (cell_len(right) + 2 if right else 0)))
+    summary = _fitted_summary(_named_summary(view), max(0, room - (cell_len(right) + 2 if right else 0)))
     gap = " " * max(0, room - cell_len(summary) - cell_len(right))
     return (
         (head, style),
@@ -149,9 +154,27 @@ def _right(view: CallViewState, context: RowContext) -> tuple[Sequence[str], str
             return (f"needs you  {waited}", "needs you"), "asking"
         case "waiting":
             text = wait_text(view, context.find)
-            return (text, text.partition(",")[0], text.partition(" ")[0]), "waiting"
+            after, _, _ = text.partition(",")
+            call, _, _ = text.rpartition(" ") if text.startswith("waits for #") else (after, "", "")
+            return (text, after, call), "waiting"
         case _:
             return ("queued",), "waiting"
+
+
+def _named_summary(view: CallViewState) -> str:
+    """Return the summary of a call, and before it the name of its sub-agent if the tool's name does not say it."""
+    label = view.subagent.label or ""
+    name = label.rpartition("-")[0] or label  # The last part of an agent's id only tells agents of one name apart.
+    return f"{one_line(name, 20)} · {view.summary}" if name not in ("", view.name) else view.summary
+
+
+def _agent_facts(call: LedgerCall) -> str:
+    """Return the number of calls and tokens of a call's sub-agent; empty without one."""
+    tokens = call.view.subagent.tokens
+    if call.view.subagent.label is None and not call.children:
+        return ""
+    words = (count_text(len(call.children), "call"), f"{tokens_text(tokens)} tokens" if tokens else "")
+    return " · ".join(filter(None, words))
 
 
 def _fitted_summary(summary: str, width: int) -> str:

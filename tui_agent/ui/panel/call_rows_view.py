@@ -99,7 +99,7 @@ class CallRowsView(CoalescedRefresh, ScrollView):
         """Show the calls at these indexes of the ledger, which an event has changed or added."""
         selected = self.selected
         change = self._rows.update(changed)
-        if change.moved and self._rows.chosen != "all":
+        if change.moved and (self._rows.chosen != "all" or self._rows.unfolded):
             self._cursor = self._rows.index_of(selected)
         self._moved = self._moved or change.moved
         self._blocks.update(change.blocks)
@@ -120,6 +120,7 @@ class CallRowsView(CoalescedRefresh, ScrollView):
     def show(self, ledger: CallLedger) -> None:
         """Show another ledger; the cursor stays on the same call if both have it."""
         selected = self.selected
+        self._rows.unfolded.clear()
         self._rows.ledger = ledger
         self._rows.rebuild(self._rows.chosen, self._rows.width)
         self._cursor = self._rows.index_of(self.ledger.find(selected.view.call_id)) if selected is not None else None

@@ -1,7 +1,8 @@
 """Layout of the tool panel: its calls and their rows. Pure; the widget draws it."""
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tui_agent.ui.state.call_ledger import CallFilter, CallLedger, LedgerCall
 from tui_agent.ui.text.height_index import HeightIndex
@@ -30,6 +31,8 @@ class PanelRows:
         """Current filter; set by `rebuild`."""
         self.width = 1
         """Cells of a row; set by `rebuild`."""
+        self.unfolded: set[int] = set()
+        """Calls whose sub-agent's calls are shown."""
         self._shown: list[int] = []
         self._heights = HeightIndex()
 
@@ -46,31 +49,85 @@ class PanelRows:
         if self.chosen != "all":
             self.rebuild(self.chosen, self.width)
             return RowsChange(moved=True)
-        moved = False
+        moved, blocks = False, list[int]()
         for place in changed:
-            height = self._height_of(place)
-            if place == len(self._shown):
-                self._shown.append(place)
-                self._heights.append(height)
+            shown = self._ancestor_shown(place)
+            index = self._index(shown)
+            if index is None:
+                self._insert(shown)
                 moved = True
             else:
-                moved = self._heights.set(place, height) or moved
-        return RowsChange(moved, () if moved else tuple(changed))
+                moved = self._heights.set(index, self._height_of(shown)) or moved
+                blocks.append(index)
+            parent = self.ledger.calls[shown].parent
+            if parent is not None and (above := self._index(parent)) is not None:
+                blocks.append(above)
+        return RowsChange(moved, () if moved else tuple(blocks))
 
     def rebuild(self, chosen: CallFilter, width: int) -> None:
         """Lay out everything for a filter and a width."""
         self.chosen, self.width = chosen, max(1, width)
-        self._shown = self.ledger.shown(chosen)
+        if chosen != "all":
+            self._shown = self.ledger.shown(chosen)
+        else:
+            self._shown = []
+            for place, call in enumerate(self.ledger.calls):
+                if call.parent is None:
+                    self._shown.extend(self._with_descendants(place))
         self._heights = HeightIndex(self._height_of(place) for place in self._shown)
+
+    def fold(self, call: LedgerCall) -> bool:
+        """Show or hide the calls of a call's sub-agent; return False if it has none. `rebuild` must be called then."""
+        if not call.children or self.chosen != "all":
+            return False
+        self.unfolded.symmetric_difference_update((call.place,))
+        return True
+
+    def reveal(self, call: LedgerCall) -> None:
+        """Unfold the sub-agents above a call."""
+        while call.parent is not None:
+            self.unfolded.add(call.parent)
+            call = self.ledger.calls[call.parent]
+
+    def _with_descendants(self, place: int) -> Iterator[int]:
+        """Yield a call and the calls below it that are shown."""
+        yield place
+        if place in self.unfolded:
+            for child in self.ledger.calls[place].children:
+                yield from self._with_descendants(child)
+
+    def _ancestor_shown(self, place: int) -> int:
+        """Return the call itself, or the folded call above it that hides it."""
+        top, call = place, self.ledger.calls[place]
+        while call.parent is not None:
+            if call.parent not in self.unfolded:
+                top = call.parent
+            call = self.ledger.calls[call.parent]
+        return top
+
+    def _index(self, place: int) -> int | None:
+        """Return the block of a call; None if it has none."""
+        if self.unfolded and self.chosen == "all":
+            return self._shown.index(place) if place in self._shown else None
+        index = bisect_left(self._shown, place)
+        return index if index < len(self._shown) and self._shown[index] == place else None
+
+    def _insert(self, place: int) -> None:
+        """Add a new call: at the end, or as the last one of its unfolded parent."""
+        parent = self.ledger.calls[place].parent
+        index = len(self._shown)
+        if parent is not None and (above := self._index(parent)) is not None:
+            index = above + sum(1 for _ in self._with_descendants(parent)) - 1
+        self._shown.insert(index, place)
+        self._heights.insert(index, self._height_of(place))
 
     def call(self, index: int) -> LedgerCall:
         """Return the call of a block."""
         return self.ledger.calls[self._shown[index]]
 
     def index_of(self, call: LedgerCall | None) -> int | None:
-        """Return the block of a call; None if the filter hides it."""
-        place = call.place if call is not None else None
-        return self._shown.index(place) if place in self._shown else None
+        """Return the block of a call; None if the filter or a folded sub-agent hides it."""
+        return self._index(call.place) if call is not None else None
 
     def block(self, index: int) -> tuple[int, int]:
         """Return first row and number of rows of a block."""
@@ -103,7 +160,7 @@ class PanelRows:
         if line < 0:
             return step_row(call.view, context.width)
         if line == 0:
-            return row_of(call, context)
+            return row_of(call, replace(context, unfolded=call.place in self.unfolded))
         tail = tail_rows(call.view, context.width)
         return tail[line - 1] if line <= len(tail) else ()
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -27,6 +27,7 @@ from tui_agent.protocol.events import (
     ToolStarted,
     ToolStatus,
     ToolUpdated,
+    UsageUpdated,
 )
 from tui_agent.protocol.messages import FrozenModel
 
@@ -67,7 +68,7 @@ HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
     (
         *(ToolQueued, ToolBlockedOn, ToolStarted, ToolUpdated, ToolProgress, ToolOutput, ToolData, ToolEnded),
         *(HookStarted, HookEnded, HookFailed, PermissionDecided, ApprovalRequested, ApprovalResolved),
-        *(SubagentStarted, SubagentEnded, FileChanged, RunEnded, SessionLoaded),
+        *(SubagentStarted, SubagentEnded, FileChanged, RunEnded, SessionLoaded, UsageUpdated),
     )
 )
 """Events that may change a call."""
@@ -87,6 +88,10 @@ class LedgerCall:
     kind: CallKind = "waiting"
     is_resumed: bool = False
     """True if the call was queued again when its session was resumed."""
+    parent: int | None = None
+    """Index of the call that started its agent; None for calls of the root agent."""
+    children: list[int] = field(default_factory=list[int])
+    """Indexes of the calls of the sub-agent that it started."""
 
 
 @dataclass(slots=True)
@@ -105,6 +110,8 @@ class CallLedger:
     _closed: set[str] = field(default_factory=set[str])
     """Finished calls that were queued again with their answer; the later events only repeat that they are finished."""
     _newest: int = 0
+    _last: Origin | None = None
+    """Origin of the newest call that is not below another one."""
     _results: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])
     _result_size: int = 0
 
@@ -119,6 +126,12 @@ class CallLedger:
             case SessionLoaded():
                 # The program that ran these calls has ended, so their outcome is unknown.
                 return self._close_run(envelope.with_event(RunEnded(reason="aborted")))
+            case UsageUpdated(total=total):
+                place = self._position_of.get(envelope.origin.parent_call_id or "")
+                if place is None:
+                    return ()
+                self.calls[place].view.subagent.tokens = total.input_tokens + total.output_tokens
+                return (place,)
             case _:
                 call_id = call_of(event)
                 place = self._position_of.get(call_id) if call_id not in self._closed and call_id is not None else None
@@ -160,17 +173,25 @@ class CallLedger:
         if known is not None and is_resumed:
             self._resume(self.calls[known], view)
             return known
-        last = self.calls[-1].view.origin if self.calls else None
-        place = len(self.calls)
-        opens = last is None or (last.run_id, last.agent_id, last.step) != (
-            view.origin.run_id,
-            view.origin.agent_id,
-            view.origin.step,
+        parent = self._position_of.get(envelope.origin.parent_call_id or "")
+        last, place = self._last, len(self.calls)
+        opens = parent is None and (
+            last is None
+            or (last.run_id, last.agent_id, last.step)
+            != (
+                view.origin.run_id,
+                view.origin.agent_id,
+                view.origin.step,
+            )
         )
+        if parent is None:
+            self._last = view.origin
+        else:
+            self.calls[parent].children.append(place)
         number = self.numbers.get(call_id) if is_resumed else None
         if number is None:
             number = self._newest = self.total + 1
-        self.calls.append(LedgerCall(view, number, place, opens))
+        self.calls.append(LedgerCall(view, number, place, opens, parent=parent))
         self.places["waiting"].add(place)
         self._position_of[call_id] = place
         self._place_of[number] = place
