@@ -168,10 +168,10 @@ class ChatBody(Vertical):
         elif self.has_class("-filled"):
             self._set_closed(closed=not self.has_class("-closed"))
 
-    def widen_side(self, direction: int) -> None:
-        """Move the border of the right column."""
+    @on(CallList.Widened)
+    def _side_widened(self, event: CallList.Widened) -> None:
         if not self._is_narrow:
-            self.side.widen(direction * STEP)
+            self.side.widen(event.steps * STEP)
 
     def close_drawer(self) -> None:
         """Uncover the conversation."""

@@ -277,17 +277,12 @@ class ChatScreen(AnyScreen):
         """Open the oldest approval request."""
         self.approvals.open_next()
 
-    def action_toggle_panel(self) -> None:
-        """Move the focus to the tool panel or back; in a narrow window open or close it."""
-        self.body.toggle_panel()
-
-    def action_show_side(self) -> None:
-        """Open or close the right column."""
-        self.body.show_or_close_side()
-
-    def action_widen_side(self, direction: int) -> None:
-        """Move the border of the right column, to the left for 1."""
-        self.body.widen_side(direction)
+    def action_toggle_panel(self, closes: bool = False) -> None:
+        """Move the focus to the tool panel or back; in a narrow window, or if `closes`, open or close it."""
+        if closes:
+            self.body.show_or_close_side()
+        else:
+            self.body.toggle_panel()
 
     def action_scroll(self, target: ScrollTarget) -> None:
         """Scroll the conversation."""

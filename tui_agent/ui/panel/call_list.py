@@ -42,6 +42,12 @@ class CallList(CallRowsView, can_focus=True):
         view: CallViewState
 
     @dataclass
+    class Widened(Message):
+        """The user makes the column wider, or narrower if `steps` is negative."""
+
+        steps: int
+
+    @dataclass
     class Filtered(Message):
         """The filter has changed."""
 
@@ -107,6 +113,10 @@ class CallList(CallRowsView, can_focus=True):
         """Show or hide the calls of the selected sub-agent."""
         if (call := self.selected) is not None and self._rows.fold(call):
             self.show_rows(self.chosen, self.size.width)
+
+    def action_widen(self, steps: int) -> None:
+        """Request a wider or narrower column."""
+        self.post_message(self.Widened(steps))
 
     def action_cancel_call(self) -> None:
         """Request to cancel the selected call."""

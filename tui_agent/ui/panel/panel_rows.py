@@ -34,6 +34,10 @@ class PanelRows:
         self.unfolded: set[int] = set()
         """Calls whose sub-agent's calls are shown."""
         self._shown: list[int] = []
+        self._tops: list[int] = []
+        """Calls that are not below another one."""
+        self._known = 0
+        """Number of calls of the ledger that are laid out."""
         self._heights = HeightIndex()
 
     def __len__(self) -> int:
@@ -51,12 +55,12 @@ class PanelRows:
             return RowsChange(moved=True)
         moved, blocks = False, list[int]()
         for place in changed:
-            shown = self._ancestor_shown(place)
-            index = self._index(shown)
-            if index is None:
-                self._insert(shown)
+            shown, is_new = self._ancestor_shown(place), place >= self._known
+            self._known = max(self._known, place + 1)
+            if is_new and shown == place:
+                self._insert(place)
                 moved = True
-            else:
+            elif (index := self._index(shown)) is not None:
                 moved = self._heights.set(index, self._height_of(shown)) or moved
                 blocks.append(index)
             parent = self.ledger.calls[shown].parent
@@ -66,14 +70,12 @@ class PanelRows:
 
     def rebuild(self, chosen: CallFilter, width: int) -> None:
         """Lay out everything for a filter and a width."""
-        self.chosen, self.width = chosen, max(1, width)
+        self.chosen, self.width, self._known = chosen, max(1, width), len(self.ledger.calls)
+        self._tops = [place for place, call in enumerate(self.ledger.calls) if call.parent is None]
         if chosen != "all":
             self._shown = self.ledger.shown(chosen)
         else:
-            self._shown = []
-            for place, call in enumerate(self.ledger.calls):
-                if call.parent is None:
-                    self._shown.extend(self._with_descendants(place))
+            self._shown = [place for top in self._tops for place in self._with_descendants(top)]
         self._heights = HeightIndex(self._height_of(place) for place in self._shown)
 
     def fold(self, call: LedgerCall) -> bool:
@@ -106,20 +108,37 @@ class PanelRows:
         return top
 
     def _index(self, place: int) -> int | None:
-        """Return the block of a call; None if it has none."""
-        if self.unfolded and self.chosen == "all":
-            return self._shown.index(place) if place in self._shown else None
-        index = bisect_left(self._shown, place)
-        return index if index < len(self._shown) and self._shown[index] == place else None
+        """Return the block of a call; None if it has none. The cost does not grow with the number of calls."""
+        if self.chosen != "all":
+            return _found(self._shown, place)
+        parent = self.ledger.calls[place].parent
+        if parent is None:
+            index = _found(self._tops, place)
+        elif parent not in self.unfolded or (above := self._index(parent)) is None:
+            index = None
+        else:
+            index = above + 1 + bisect_left(self.ledger.calls[parent].children, place)
+        return None if index is None else index + self._unfolded_before(place, parent)
+
+    def _unfolded_before(self, place: int, parent: int | None) -> int:
+        """Return the number of calls that are shown below earlier siblings of a call."""
+        calls = self.ledger.calls
+        return sum(self._below(one) for one in self.unfolded if one < place and calls[one].parent == parent)
+
+    def _below(self, place: int) -> int:
+        """Return the number of calls that are shown below an unfolded call."""
+        calls = self.ledger.calls
+        nested = (one for one in self.unfolded if calls[one].parent == place)
+        return len(calls[place].children) + sum(self._below(one) for one in nested)
 
     def _insert(self, place: int) -> None:
         """Add a new call: at the end, or as the last one of its unfolded parent."""
-        parent = self.ledger.calls[place].parent
-        index = len(self._shown)
-        if parent is not None and (above := self._index(parent)) is not None:
-            index = above + sum(1 for _ in self._with_descendants(parent)) - 1
-        self._shown.insert(index, place)
-        self._heights.insert(index, self._height_of(place))
+        if self.ledger.calls[place].parent is None:
+            self._tops.append(place)
+        index = self._index(place)
+        if index is not None:
+            self._shown.insert(index, place)
+            self._heights.insert(index, self._height_of(place))
 
     def call(self, index: int) -> LedgerCall:
         """Return the call of a block."""
@@ -170,3 +189,9 @@ class PanelRows:
     def _opens(self, place: int) -> bool:
         """Return True if there is a line above this call."""
         return place > 0 and self.chosen == "all" and self.ledger.calls[place].opens_step
+
+
+def _found(places: Sequence[int], place: int) -> int | None:
+    """Return the index of a place in an ascending list."""
+    index = bisect_left(places, place)
+    return index if index < len(places) and places[index] == place else None
