@@ -6,7 +6,7 @@ from tests.ui.panel.test_call_list import Bench
 from tests.ui.story import Story
 from tui_agent.protocol.events import SubagentStarted, UsageUpdated
 from tui_agent.protocol.messages import Usage
-from tui_agent.ui.panel.call_rows import RowContext
+from tui_agent.ui.panel.call_rows import RowContext, row_of
 from tui_agent.ui.panel.panel_rows import PanelRows
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.text.styled_lines import text_of_runs
@@ -71,6 +71,19 @@ def test_a_sub_agent_is_one_line_with_its_task_calls_tokens_and_time() -> None:
         "▸◐ #1 agent explore · find callers of price() 2 calls · 8.1k tokens 0.06 s",
         "▸◐ #2 agent read the tests 1 call · 8.1k tokens 0.06 s",
     ]
+
+
+def test_in_a_narrow_column_the_calls_of_a_sub_agent_outlast_its_tokens() -> None:
+    story, _, _ = two_agents()
+    rows = fold(story)
+
+    def shown(width: int) -> str:
+        context = RowContext(width, story.now, find=rows.ledger.find)
+        return " ".join(text_of_runs(row_of(rows.call(0), context)).split("…")[-1].split())
+
+    assert shown(70) == "2 calls · 8.1k tokens 0.06 s"
+    assert shown(56) == "2 calls · 8.1k 0.06 s"
+    assert shown(44) == "2 calls 0.06 s"
 
 
 def test_unfolded_its_calls_are_under_it_also_those_that_follow() -> None:

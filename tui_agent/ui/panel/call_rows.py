@@ -79,7 +79,8 @@ class RowContext:
 def row_of(call: LedgerCall, context: RowContext) -> tuple[Run, ...]:
     """Return a call in one row: sign, number, tool, summary, and at the right its state or result.
 
-    The summary has at least half of the row if it needs that much; the right end drops its least important parts first.
+    The summary has at least half of the row if it needs that much, a third beside the numbers of a sub-agent; the right
+    end drops its least important parts first.
     """
     view = call.view
     sign, style = sign_of(view, context.frame)
@@ -92,7 +93,8 @@ def row_of(call: LedgerCall, context: RowContext) -> tuple[Run, ...]:
     kept = min(cell_len(one_line(_named_summary(view), _LONGEST_SUMMARY)), context.width // 2)
     forms, right_style = _right(view, context)
     if facts := _agent_facts(call):
-        forms = (f"{facts}  {forms[0]}", *forms)
+        forms = (*(f"{fact}  {forms[0]}" for fact in facts), *forms)
+        kept = min(kept, context.width // 3)
     right = next((form for form in forms if cell_len(form) + 2 + kept <= room), "")
     summary = _fitted_summary(_named_summary(view), max(0, room - (cell_len(right) + 2 if right else 0)))
     gap = " " * max(0, room - cell_len(summary) - cell_len(right))
@@ -168,13 +170,13 @@ def _named_summary(view: CallViewState) -> str:
     return f"{one_line(name, 20)} · {view.summary}" if name not in ("", view.name) else view.summary
 
 
-def _agent_facts(call: LedgerCall) -> str:
-    """Return the number of calls and tokens of a call's sub-agent; empty without one."""
+def _agent_facts(call: LedgerCall) -> Sequence[str]:
+    """Return the forms of calls and tokens of a call's sub-agent, the longest first; none without one."""
     tokens = call.view.subagent.tokens
     if call.view.subagent.label is None and not call.children:
-        return ""
-    words = (count_text(len(call.children), "call"), f"{tokens_text(tokens)} tokens" if tokens else "")
-    return " · ".join(filter(None, words))
+        return ()
+    calls, used = count_text(len(call.children), "call"), tokens_text(tokens)
+    return (f"{calls} · {used} tokens", f"{calls} · {used}", calls) if tokens else (calls,)
 
 
 def _fitted_summary(summary: str, width: int) -> str:
