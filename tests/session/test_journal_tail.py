@@ -22,7 +22,8 @@ def short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def journal(path: Path, *events: AgentEvent, depth: int = 0) -> Path:
     lines = [
-        Envelope(event, seq, 0, 0.0, Origin("s", "r", depth=depth)).to_json() for seq, event in enumerate(events, 1)
+        Envelope(event, seq, 0, 0.0, Origin("s", "r", depth=depth, step=0)).to_json()
+        for seq, event in enumerate(events, 1)
     ]
     file = path / "s.jsonl"
     file.write_text("\n".join(lines) + "\n")

@@ -212,7 +212,7 @@ async def test_escape_shows_the_consequences_and_a_second_one_cancels() -> None:
         await on.settled()
 
         assert on.loop.reports[-1].reason == "aborted"
-        assert kinds(on) == {"done": 1}
+        assert kinds(on) == {"cancelled": 1}
         assert not on.chat.entry.menu.is_open
         assert on.app.focused is on.chat.entry.composer
 

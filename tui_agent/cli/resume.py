@@ -117,7 +117,7 @@ def read_glimpse(options: LaunchOptions, locations: Locations) -> "HistoryTail |
     last, events = tail.envelopes[-1], tail.events_before + len(tail.envelopes)
     loaded = SessionLoaded(id=session_id, path=str(journal), cwd=str(options.cwd), version=__version__, events=events)
     resumed = Envelope(loaded, last.seq + 1, now_ms(), time.monotonic(), Origin(session_id=session_id))
-    return HistoryTail((*tail.envelopes, resumed), tail.calls_before)
+    return HistoryTail((*tail.envelopes, resumed), tail.calls_before, tail.numbers)
 
 
 def find_session_to_resume(options: LaunchOptions, store: SessionStore) -> tuple[str, Path]:

@@ -4,8 +4,10 @@ Only a line feed ends a line: U+2028, U+0085 and other line separators may occur
 """
 
 import gc
+import json
 import os
-from collections.abc import Generator
+import re
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -14,7 +16,7 @@ from typing import Literal
 
 from tui_agent.protocol.envelope import Envelope, read_envelope
 from tui_agent.protocol.errors import SessionError
-from tui_agent.protocol.events import SessionLoaded, SessionRewound
+from tui_agent.protocol.events import SessionLoaded, SessionRewound, ToolQueued
 from tui_agent.protocol.regular_file import read_regular_file
 
 MOST_BYTES = 8 * 1024**3
@@ -30,7 +32,10 @@ FIRST_READ_SIZE = 128 * 1024
 MAX_READ_SIZE = 4 * 1024 * 1024
 """Maximum bytes of a tail, for longer runs."""
 _PIECE = 1024 * 1024
-_RUN, _ROOT, _CALL = b'"type":"run.started"', b'"depth":0', b'"type":"tool.queued"'
+_RUN, _ROOT = b'"type":"run.started"', b'"depth":0'
+_CALL = re.compile(rb'"step":(null|\d+),"type":"tool\.queued","data":\{"call_id":("(?:[^"\\]|\\.)*")')
+_LONGEST_CALL = 1024
+"""Bytes of the longest match of `_CALL` that is found across two pieces of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +149,9 @@ class JournalTail:
     events_before: int
     """Approximate number of events before them."""
     calls_before: int
-    """Approximate number of calls before them."""
+    """Number of calls before them."""
+    numbers: Mapping[str, int]
+    """Numbers of those of them that are resumed in the tail, by call id."""
 
 
 def read_tail(path: Path) -> JournalTail | None:
@@ -165,10 +172,13 @@ def read_tail(path: Path) -> JournalTail | None:
             contents = parse_journal(tail)
             if not contents.envelopes or any(isinstance(one.event, SessionRewound) for one in contents.envelopes):
                 return None
-            events, calls = _counted(file.fileno(), size - len(tail))
+            events, calls, numbers = _counted(file.fileno(), size - len(tail))
     except OSError:
         return None
-    return JournalTail(contents.envelopes, events, calls)
+    resumed = (
+        one.event.call_id for one in contents.envelopes if isinstance(one.event, ToolQueued) and one.origin.step is None
+    )
+    return JournalTail(contents.envelopes, events, calls, {name: numbers[name] for name in resumed if name in numbers})
 
 
 def _last(descriptor: int, size: int, look: int) -> bytes:
@@ -189,13 +199,21 @@ def _begin_of_run(data: bytes) -> int | None:
     return None
 
 
-def _counted(descriptor: int, end: int) -> tuple[int, int]:
-    """Return the number of lines, and of queued calls, before an offset in a file."""
+def _counted(descriptor: int, end: int) -> tuple[int, int, dict[str, int]]:
+    """Return the number of lines and of calls before an offset in a file, and the newest number of each call id.
+
+    A call that is queued again outside a step is resumed and keeps its number.
+    """
     lines = calls = place = 0
+    numbers: dict[bytes, int] = {}
     rest = b""
     while place < end and (piece := os.pread(descriptor, min(_PIECE, end - place), place)):
         place += len(piece)
         lines += piece.count(b"\n")
-        calls += (rest + piece).count(_CALL)
-        rest = piece[-len(_CALL) + 1 :]
-    return lines, calls
+        for found in _CALL.finditer(rest + piece):
+            step, name = found.groups()
+            if found.end() > len(rest) and not (step == b"null" and name in numbers):
+                calls += 1
+                numbers[name] = calls
+        rest = (rest + piece)[-_LONGEST_CALL:]
+    return lines, calls, {json.loads(name): number for name, number in numbers.items()}

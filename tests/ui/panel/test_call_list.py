@@ -190,7 +190,7 @@ async def test_a_tick_draws_clocks_and_nothing_else() -> None:
         rows._tick()
         await pilot.pause()
 
-        assert set(asked) == {4}
+        assert set(asked) == {3}
 
 
 @pytest.mark.slow

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.ui.story import Story, working
-from tui_agent.protocol.events import ToolBlockedOn, ToolEnded, ToolProgress, ToolStarted, ToolStatus
+from tui_agent.protocol.events import FileChanged, ToolBlockedOn, ToolEnded, ToolProgress, ToolStarted, ToolStatus
 from tui_agent.ui.panel.call_rows import RowContext, row_of, sign_of, step_row, tail_rows
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.text.styled_lines import text_of_runs
+from tui_agent.ui.transcript.call_part import CallContext, call_rows
 
 
 def fold(story: Story) -> CallLedger:
@@ -24,7 +25,7 @@ def fold(story: Story) -> CallLedger:
 
 def rows(story: Story, width: int = 60, *, tenths: bool = True) -> list[str]:
     ledger = fold(story)
-    context = RowContext(width, story.now, tenths=tenths, find=ledger.find)
+    context = RowContext(width, story.now, tenths=tenths, digits=len(str(ledger.total)), find=ledger.find)
     return [text_of_runs(row_of(call, context)) for call in ledger.calls]
 
 
@@ -56,8 +57,9 @@ def test_time_spent_waiting_for_the_user_is_shown_separately() -> None:
     [
         (60, "/tmp/tour-x1/shop/cart.py"),
         (44, "…/tour-x1/shop/cart.py"),
-        (36, "…/shop/cart.py"),
-        (30, "…/cart.py"),
+        (36, "…/tour-x1/shop/cart.py"),
+        (30, "…/shop/cart.py"),
+        (26, "…/cart.py"),
     ],
 )
 def test_of_a_long_path_the_end_is_shown(width: int, shown: str) -> None:
@@ -69,7 +71,12 @@ def test_of_a_long_path_the_end_is_shown(width: int, shown: str) -> None:
 
 @pytest.mark.parametrize(
     ("width", "shown"),
-    [(60, "/tmp/tour-x1/shop/cart.py (+2 −1)"), (44, "…/shop/cart.py (+2 −1)"), (39, "…/cart.py (+2 −1)")],
+    [
+        (60, "/tmp/tour-x1/shop/cart.py (+2 −1)"),
+        (44, "…/shop/cart.py (+2 −1)"),
+        (39, "…/shop/cart.py (+2 −1)"),
+        (31, "…/cart.py (+2 −1)"),
+    ],
 )
 def test_a_note_after_a_long_path_is_shown(width: int, shown: str) -> None:
     story = Story().run("x").step(0)
@@ -82,14 +89,46 @@ def test_of_a_long_name_the_beginning_is_shown() -> None:
     story = Story().run("x").step(0)
     story.call("read", "src/a_very_long_file_name.py")
 
-    assert rows(story, 32)[0].split()[3] == "a_very_lon…"
+    assert rows(story, 32)[0].split()[3] == "a_very_long_file_n…"
 
 
 def test_of_a_long_command_the_beginning_is_shown() -> None:
     story = Story().run("x").step(0)
     story.call("bash", "pytest -q tests/test_cart.py")
 
-    assert "pytest -q…" in rows(story, 32)[0]
+    assert rows(story, 32)[0].rstrip().endswith("bash  pytest -q tests/te…")
+
+
+def test_badges_leave_the_argument_half_of_the_row() -> None:
+    story = Story().run("x").step(0)
+    command = "python -m pytest tests/test_price.py -q"
+    bash = story.queued("bash", command)
+    story.started(bash, "bash", command)
+    for number in range(13):
+        story.tell(FileChanged(call_id=bash, path=f"{number}.py", change="modified"))
+    story.ended(
+        bash, "bash", text="x" * 2_000, latency_ms=2_000.0, approval_ms=41_000.0, details={"files_changed": ["0.py"]}
+    )
+
+    shown: dict[str, None] = {}
+    for width in range(100, 40, -1):
+        argument, *badges = rows(story, width)[0].split("bash  ")[1].split("  ")
+        assert len(argument) >= min(width // 2, len(command))
+        shown[" ".join(badge.strip() for badge in badges if badge)] = None
+
+    assert list(shown) == ["13 files you 41 s 2 kB 2.0 s", "13 files you 41 s 2.0 s", "13 files 2.0 s", "2.0 s"]
+
+
+def test_rows_from_number_ten_show_as_much_as_those_before() -> None:
+    story = Story().run("x").step(0)
+    for number in range(1, 12):
+        story.call("read", f"tests/test_part_{number:02}.py")
+
+    shown = rows(story, 44)
+
+    assert all(f"read  tests/test_part_{number:02}.py " in row for number, row in enumerate(shown, 1))
+    assert {row.index("read") for row in shown} == {7}
+    assert {len(row.rstrip()) for row in shown} == {43}
 
 
 def test_progress_is_shown_as_a_share() -> None:
@@ -190,13 +229,12 @@ def test_a_finished_call_shows_no_live_output() -> None:
     assert tail_rows(fold(working()).calls[0].view, 40) == ()
 
 
-def test_a_step_line_has_its_number_and_a_sub_agents_name() -> None:
-    story = working()
-    view = fold(story).calls[0].view
-    assert text_of_runs(step_row(view, 30)).startswith("─ step 1 ─")
+def test_a_hairline_is_between_steps() -> None:
+    view = fold(working()).calls[0].view
+    assert set(text_of_runs(step_row(view, 30)).strip()) == {"─"}
 
     view.origin = replace(view.origin, depth=1, agent_id="explorer", step=None)
-    assert text_of_runs(step_row(view, 30)).startswith("─ explorer · calls ─")
+    assert text_of_runs(step_row(view, 30)).startswith(" ─ explorer ─")
 
 
 @given(st.integers(1, 160), st.text(max_size=60), st.text(max_size=30))
@@ -223,3 +261,20 @@ def test_a_call_that_took_over_anothers_work_says_so() -> None:
     )
 
     assert rows(story)[0].rstrip().endswith("taken over  0.50 s")
+
+
+def test_each_kind_of_tool_has_the_same_mark_in_the_panel_and_in_the_conversation() -> None:
+    story = Story().run("x").step(0)
+    for name in ("read", "edit", "bash", "agent", "todo"):
+        story.call(name, "x")
+    ledger = fold(story)
+
+    marks = []
+    for call in ledger.calls:
+        (panel,) = [style for text, style in row_of(call, RowContext(60, story.now)) if text.strip() == call.view.name]
+        rows = call_rows(call, CallContext(ledger.find), 60, is_open=False)
+        (conversation,) = [style for text, style in rows[0].runs if text.strip() == call.view.name]
+        assert panel == conversation
+        marks.append(panel)
+
+    assert marks == ["tool-read", "tool-change", "tool-run", "tool-agent", "tool-other"]

@@ -5,15 +5,17 @@ from hypothesis import strategies as st
 
 from tests.ui.story import Story, working
 from tui_agent.ui.panel.timeline import timeline_rows
+from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.text.styled_lines import text_of_runs
 
 
 def drawn(story: Story, width: int = 60, height: int = 12) -> list[str]:
-    times = RunTimes()
+    times, ledger = RunTimes(), CallLedger()
     for envelope in story.envelopes:
         times.apply(envelope)
-    return [text_of_runs(row) for row in timeline_rows(times, story.now, width, height)]
+        ledger.apply(envelope)
+    return [text_of_runs(row) for row in timeline_rows(times, ledger, story.now, width, height)]
 
 
 def test_before_the_first_run_there_is_only_a_heading() -> None:

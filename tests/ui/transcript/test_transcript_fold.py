@@ -346,7 +346,23 @@ def test_only_the_newest_plan_is_shown() -> None:
     old = TodoUpdated(items=(TodoItem(text="one", status="pending"),))
     new = TodoUpdated(items=(TodoItem(text="one", status="done"), TodoItem(text="two", status="in_progress")))
 
-    assert body([old, user("x"), new]) == ["❯ x", "Plan  1 of 2 done", "● one", "◐ two"]
+    assert plan_rows([old, user("x"), new], shows_items=True) == ["❯ x", "Plan  1 of 2 done", "● one", "◐ two"]
+    assert plan_rows([old, new, user("x")], shows_items=True) == ["Plan  1 of 2 done", "● one", "◐ two", "❯ x"]
+
+
+def test_beside_the_pinned_plan_its_progress_is_one_row() -> None:
+    plan = [TodoUpdated(items=(TodoItem(text="one", status=status),)) for status in ("pending", "done")]
+
+    assert plan_rows([user("x"), *plan], shows_items=False) == ["❯ x", "plan: 1 of 1 done"]
+
+
+def plan_rows(events: Iterable[AgentEvent], *, shows_items: bool) -> list[str]:
+    teller, transcript = Teller(), Transcript()
+    fold = FoldWithLedger(transcript)
+    fold.show_output(shows_items)
+    for event in events:
+        fold.apply(teller.tell(event))
+    return [row.strip() for row in rows_of(transcript) if row.strip()]
 
 
 def test_a_proposed_plan_is_markdown() -> None:

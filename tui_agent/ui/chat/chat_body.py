@@ -15,14 +15,14 @@ from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.dialogs.text_page import TextPage
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.panel.call_list import CallList
-from tui_agent.ui.panel.timeline import Timeline
-from tui_agent.ui.panel.tool_panel import PanelStrip, ToolPanel
+from tui_agent.ui.panel.tool_panel import PanelStrip
 from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.text.sanitiser import one_line, sanitise
 from tui_agent.ui.transcript.conversation import Conversation
 from tui_agent.ui.transcript.search_line import SearchLine
 
 from .screen_state import ScreenState
+from .side_column import STEP, SideColumn
 
 WIDE = 110
 """Columns from which the tool panel is beside the conversation."""
@@ -91,40 +91,49 @@ class ChatBody(Vertical):
         """
         super().__init__(id=id)
         self.conversation = Conversation(state.transcript, id="conversation")
-        self.panel = ToolPanel(state.ledger, surroundings, id="panel")
-        self.timeline = Timeline(state.times, surroundings, id="timeline")
-        self.strip = PanelStrip(state.ledger, id="strip")
+        self.side = SideColumn(state, surroundings, id="side")
+        self.panel = self.side.panel
+        self.timeline = self.side.timeline
+        self.strip = PanelStrip(state.ledger, state.plan, id="strip")
         self.search = SearchLine(id="search")
         self._welcome = Welcome(label, ideas, id="welcome")
         self._clock = surroundings.clock
         self._focus_composer = focus_composer
         self._followed_before_search = False
-        self._ledger = state.ledger
+        self._is_wide = False
+        self._state = state
 
     def compose(self) -> ComposeResult:
         """Yield the conversation with the panel, then the one-line widgets below them."""
         with Horizontal(id="body"):
             yield self._welcome
             yield self.conversation
-            with Vertical(id="side"):
-                yield self.panel
-                yield self.timeline
+            yield self.side
         yield self.strip
         yield self.search
 
     def show(self, state: ScreenState) -> None:
         """Show another state."""
-        self._ledger = state.ledger
+        self._state = state
         self.conversation.show(state.transcript)
-        self.panel.show(state.ledger)
-        self.timeline.show(state.times)
-        self.strip.show(state.ledger)
+        self.side.show(state)
+        self.strip.show(state.ledger, state.plan)
         if state.begun:
             self.hide_welcome()
+        self.side_changed()
 
     def fit(self, width: int) -> None:
-        """Show the output of running calls in the conversation while the panel is not beside it."""
-        self.conversation.show_output(width < WIDE)
+        """Show plan and output of running calls in the conversation while the right column is not beside it."""
+        self._is_wide = width >= WIDE
+        self.side.fit(beside=self._is_wide)
+        self.side_changed()
+
+    def side_changed(self) -> None:
+        """Show the right column once there is something in it."""
+        state = self._state
+        filled = bool(state.ledger.calls or state.files.files or state.plan.is_open)
+        self.set_class(filled, "-filled")
+        self.conversation.show_output(not (self._is_wide and filled and not self.has_class("-closed")))
 
     def hide_welcome(self) -> None:
         """Show the conversation in place of the welcome page."""
@@ -143,10 +152,26 @@ class ChatBody(Vertical):
             self._select_calls(call_ids)
         elif self._is_narrow:
             self._set_drawer(not self.drawer_open)
+        elif not self.has_class("-filled"):
+            self._focus_composer()
+        elif self.has_class("-closed"):
+            self._set_closed(closed=False)
         elif self.panel.has_focus_within:
             self._focus_composer()
         else:
             self.panel.focus_list()
+
+    def show_or_close_side(self) -> None:
+        """Open or close the right column; it stays closed until it is opened."""
+        if self._is_narrow:
+            self._set_drawer(not self.drawer_open)
+        elif self.has_class("-filled"):
+            self._set_closed(closed=not self.has_class("-closed"))
+
+    @on(CallList.Widened)
+    def _side_widened(self, event: CallList.Widened) -> None:
+        if not self._is_narrow:
+            self.side.widen(event.steps * STEP)
 
     def close_drawer(self) -> None:
         """Uncover the conversation."""
@@ -171,7 +196,7 @@ class ChatBody(Vertical):
 
     @on(PanelStrip.Clicked)
     def _strip_clicked(self) -> None:
-        self._set_drawer(not self.drawer_open)
+        self.show_or_close_side()
 
     @on(Conversation.CallsSelected)
     def _calls_selected(self, event: Conversation.CallsSelected) -> None:
@@ -181,12 +206,14 @@ class ChatBody(Vertical):
         """Show the first of some calls in the panel."""
         if self._is_narrow:
             self._set_drawer(True)
+        elif self.has_class("-closed"):
+            self._set_closed(closed=False)
         self.panel.select(call_ids[0])
         self.panel.focus_list()
 
     @on(Conversation.PageRequested)
     def _page_requested(self, event: Conversation.PageRequested) -> None:
-        call = self._ledger.find(event.call_ids[0]) if event.call_ids else None
+        call = self._state.ledger.find(event.call_ids[0]) if event.call_ids else None
         if call is not None:
             self._open_call(call.view)
         else:
@@ -210,6 +237,14 @@ class ChatBody(Vertical):
             self.panel.focus_list()
         else:
             self._focus_composer()
+
+    def _set_closed(self, *, closed: bool) -> None:
+        self.set_class(closed, "-closed")
+        self.side_changed()
+        if closed:
+            self._focus_composer()
+        else:
+            self.panel.focus_list()
 
     # --- search -------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """The settings of one chat screen, and the first events it shows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tui_agent.protocol.envelope import Envelope
@@ -15,6 +15,8 @@ class HistoryTail:
     events: Sequence[Envelope]
     calls_before: int
     """Calls before the first of these events."""
+    numbers: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Numbers of those of them that these events resume, by call id."""
 
 
 @dataclass(frozen=True, slots=True)

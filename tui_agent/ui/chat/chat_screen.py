@@ -25,7 +25,7 @@ from tui_agent.ui.composer.queue_strip import QueueStrip
 from tui_agent.ui.panel.call_list import CallList
 
 from .chat_body import WIDE, ChatBody, ScrollTarget
-from .chat_options import ChatOptions
+from .chat_options import ChatOptions, HistoryTail
 from .command_actions import CommandActions
 from .input_routing import InputRouter, Interrupt
 from .screen_state import ScreenState
@@ -85,7 +85,7 @@ class ChatScreen(AnyScreen):
     def on_mount(self) -> None:
         """Connect to the agent; what the model needs is loaded after the first paint."""
         if (glimpse := self.options.glimpse) is not None:
-            tail = self._new_state(glimpse.calls_before)
+            tail = self._new_state(glimpse)
             for envelope in glimpse.events:
                 tail.apply(envelope)
             self.show_state(tail)
@@ -119,6 +119,13 @@ class ChatScreen(AnyScreen):
         if changes.calls:
             call(body.panel.update, changes.calls)
             call(body.strip.changed)
+        if changes.plan:
+            call(body.side.plan.changed)
+            call(body.strip.changed)
+        if changes.files:
+            call(body.side.files.changed)
+        if changes.calls or changes.plan or changes.files:
+            call(body.side_changed)
         if changes.times:
             call(body.timeline.changed)
         if changes.status:
@@ -151,9 +158,13 @@ class ChatScreen(AnyScreen):
         self.show_pending_agent()
         self.entry.set_busy(self.bridge.status.running)
 
-    def _new_state(self, calls_before: int = 0) -> ScreenState:
+    def _new_state(self, tail: HistoryTail | None = None) -> ScreenState:
         return ScreenState(
-            self.options.faults, model=self.options.model, mode=self.bridge.status.mode, calls_before=calls_before
+            self.options.faults,
+            model=self.options.model,
+            mode=self.bridge.status.mode,
+            calls_before=tail.calls_before if tail is not None else 0,
+            numbers=tail.numbers if tail is not None else None,
         )
 
     def show_state(self, state: ScreenState) -> None:
@@ -266,9 +277,12 @@ class ChatScreen(AnyScreen):
         """Open the oldest approval request."""
         self.approvals.open_next()
 
-    def action_toggle_panel(self) -> None:
-        """Move the focus to the tool panel or back; in a narrow window open or close it."""
-        self.body.toggle_panel()
+    def action_toggle_panel(self, closes: bool = False) -> None:
+        """Move the focus to the tool panel or back; in a narrow window, or if `closes`, open or close it."""
+        if closes:
+            self.body.show_or_close_side()
+        else:
+            self.body.toggle_panel()
 
     def action_scroll(self, target: ScrollTarget) -> None:
         """Scroll the conversation."""

@@ -1,5 +1,6 @@
 """The state of the screen: one fold over events for live, resumed and replayed sessions."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tui_agent.protocol.envelope import Envelope
@@ -15,7 +16,15 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.error_boundary import ErrorBoundary
-from tui_agent.ui.state import call_ledger, pending_approvals, queued_messages, run_times, session_status
+from tui_agent.ui.state import (
+    call_ledger,
+    changed_files,
+    pending_approvals,
+    plan,
+    queued_messages,
+    run_times,
+    session_status,
+)
 from tui_agent.ui.transcript import transcript_fold
 from tui_agent.ui.transcript.transcript_model import Transcript
 
@@ -27,6 +36,8 @@ class Changes:
     calls: tuple[int, ...] = ()
     """Indexes of changed and new calls in the ledger."""
     transcript: bool = False
+    plan: bool = False
+    files: bool = False
     times: bool = False
     status: bool = False
     waiting: bool = False
@@ -49,6 +60,7 @@ class ScreenState:
         model: str = "",
         mode: PermissionMode = PermissionMode.ASK,
         calls_before: int = 0,
+        numbers: Mapping[str, int] | None = None,
     ) -> None:
         """Start empty.
 
@@ -57,13 +69,18 @@ class ScreenState:
             model: model name until an event reports one.
             mode: permission mode until an event reports one.
             calls_before: calls before the first event.
+            numbers: numbers of those of them that are resumed, by call id.
         """
-        self.ledger = call_ledger.CallLedger(calls_before)
+        self.ledger = call_ledger.CallLedger(calls_before, numbers or {})
         """All calls, for each part that shows calls."""
         self.transcript = transcript_fold.TranscriptFold(Transcript(), self.ledger.find)
         """The conversation."""
-        self.times = run_times.RunTimes(calls_before)
+        self.times = run_times.RunTimes()
         """Times of the newest run."""
+        self.plan = plan.Plan()
+        """The model's plan."""
+        self.files = changed_files.ChangedFiles()
+        """Files that the session has changed."""
         self.status = session_status.SessionStatus(model=model, mode=mode)
         """Status, model, mode and tokens."""
         self.waiting = queued_messages.WaitingMessages()
@@ -87,6 +104,10 @@ class ScreenState:
         # An event of one call changes the rows of those that wait for it.
         for place in changes.calls:
             self.transcript.redraw(self.ledger.calls[place].view.call_id)
+        if kind in plan.HANDLED_EVENTS:
+            changes.plan = call(self.plan.apply, envelope) or False
+        if kind in changed_files.HANDLED_EVENTS:
+            changes.files = call(self.files.apply, envelope) or False
         if kind in run_times.HANDLED_EVENTS:
             changes.times = call(self.times.apply, envelope) or False
         if kind in session_status.HANDLED_EVENTS:

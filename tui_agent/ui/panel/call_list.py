@@ -42,6 +42,12 @@ class CallList(CallRowsView, can_focus=True):
         view: CallViewState
 
     @dataclass
+    class Widened(Message):
+        """The user makes the column wider, or narrower if `steps` is negative."""
+
+        steps: int
+
+    @dataclass
     class Filtered(Message):
         """The filter has changed."""
 
@@ -53,6 +59,8 @@ class CallList(CallRowsView, can_focus=True):
         if call is not None:
             if self._rows.index_of(call) is None:
                 self.chosen = "all"
+                self._rows.reveal(call)
+                self.show_rows("all", self.size.width)
             index = self._rows.index_of(call)
             self.move_to(len(self._rows) - 1 if index is None else index)
 
@@ -100,6 +108,15 @@ class CallList(CallRowsView, can_focus=True):
             self.action_last()
         if (call := self.selected) is not None:
             self.post_message(self.Opened(call.view))
+
+    def action_fold(self) -> None:
+        """Show or hide the calls of the selected sub-agent."""
+        if (call := self.selected) is not None and self._rows.fold(call):
+            self.show_rows(self.chosen, self.size.width)
+
+    def action_widen(self, steps: int) -> None:
+        """Request a wider or narrower column."""
+        self.post_message(self.Widened(steps))
 
     def action_cancel_call(self) -> None:
         """Request to cancel the selected call."""

@@ -8,7 +8,8 @@ from rich.cells import cell_len
 from tui_agent.protocol.events import BlockedOn, ToolStatus
 from tui_agent.ui.state.call_ledger import LedgerCall
 from tui_agent.ui.state.call_view_state import CallViewState
-from tui_agent.ui.text.amounts import bytes_text, count_text, seconds_text
+from tui_agent.ui.state.tool_kinds import tool_kind
+from tui_agent.ui.text.amounts import bytes_text, count_text, seconds_text, tokens_text
 from tui_agent.ui.text.sanitiser import ELLIPSIS, clip, one_line, sanitise, settle
 from tui_agent.ui.text.styled_lines import Run
 
@@ -67,35 +68,50 @@ class RowContext:
     """Number of the spinner's frame."""
     tenths: bool = True
     """True if clocks show tenths of a second."""
+    digits: int = 1
+    """Digits of the highest number, so that all rows align."""
     find: Callable[[str], LedgerCall | None] = lambda _: None
     """Finds another call by id."""
+    unfolded: bool = False
+    """True if the calls of its sub-agent are shown."""
 
 
 def row_of(call: LedgerCall, context: RowContext) -> tuple[Run, ...]:
-    """Return a call in one row: sign, number, tool, summary, and at the right its state or result."""
+    """Return a call in one row: sign, number, tool, summary, and at the right its state or result.
+
+    The summary has at least half of the row if it needs that much, a third beside the numbers of a sub-agent; the right
+    end drops its least important parts first.
+    """
     view = call.view
     sign, style = sign_of(view, context.frame)
     indent = "  " * min(view.origin.depth, 4)
-    head = f"{indent} {sign} "
-    number = f"#{call.number} "
+    fold = " " if not call.children else "▾" if context.unfolded else "▸"
+    head = f"{indent}{fold}{sign} "
+    number = f"{f'#{call.number}':<{context.digits + 1}} "
     name = f"{one_line(view.name, 16):<5} "
-    right, right_style = _right(view, context)
-    room = context.width - cell_len(head) - cell_len(number) - cell_len(name) - 1
-    used = cell_len(right) + 2
-    summary = _fitted_summary(view.summary, max(0, room - used))
-    if room < used + 8:
-        summary, right = "", clip(right, max(0, room))
+    room = max(0, context.width - cell_len(head) - cell_len(number) - cell_len(name) - 1)
+    kept = min(cell_len(one_line(_named_summary(view), _LONGEST_SUMMARY)), context.width // 2)
+    forms, right_style = _right(view, context)
+    if facts := _agent_facts(call):
+        forms = (*(f"{fact}  {forms[0]}" for fact in facts), *forms)
+        kept = min(kept, context.width // 3)
+    right = next((form for form in forms if cell_len(form) + 2 + kept <= room), "")
+    summary = _fitted_summary(_named_summary(view), max(0, room - (cell_len(right) + 2 if right else 0)))
     gap = " " * max(0, room - cell_len(summary) - cell_len(right))
-    return ((head, style), (number, "number"), (name, "name"), (summary, "summary"), (gap, ""), (right, right_style))
+    return (
+        (head, style),
+        (number, "number"),
+        (name, f"tool-{tool_kind(view.name)}"),
+        (summary, "summary"),
+        (gap, ""),
+        (right, right_style),
+    )
 
 
 def step_row(view: CallViewState, width: int) -> tuple[Run, ...]:
-    """Return the line above the first call of a step."""
-    step = view.origin.step
-    label = f" step {step + 1} " if step is not None else " calls "
-    if view.origin.depth:
-        label = f" {one_line(view.origin.agent_id, 20)} ·{label}"
-    return (("─", "rule"), (label, "step"), ("─" * max(0, width - len(label) - 1), "rule"))
+    """Return the line between two steps, with the name of a sub-agent."""
+    label = f" {one_line(view.origin.agent_id, 20)} " if view.origin.depth else ""
+    return ((" ─", "rule"), (label, "step"), ("─" * max(0, width - len(label) - 3), "rule"))
 
 
 def tail_rows(view: CallViewState, width: int) -> tuple[tuple[Run, ...], ...]:
@@ -126,22 +142,41 @@ def sign_of(view: CallViewState, frame: int = 0) -> tuple[str, str]:
             return "◌", "waiting"
 
 
-def _right(view: CallViewState, context: RowContext) -> tuple[str, str]:
-    """Return the right end of a row: clock, reason for waiting, or status with time and size."""
+def _right(view: CallViewState, context: RowContext) -> tuple[Sequence[str], str]:
+    """Return the forms of a row's right end, the longest first, and its style: clock, reason for waiting, or result."""
     if view.status is not None:
-        return _ending(view), "failed" if _ENDINGS[view.status][1] == "failed" else "amount"
+        return _endings(view), "failed" if _ENDINGS[view.status][1] == "failed" else "amount"
     match view.phase:
         case "running":
             clock = seconds_text(view.elapsed_ms(context.now) / 1000, tenths=context.tenths)
             share = view.live.fraction
-            return (f"{round(share * 100)} %  {clock}" if share is not None else clock), "running"
+            return ((clock,) if share is None else (f"{round(share * 100)} %  {clock}", clock)), "running"
         case "asking":
             waited = seconds_text(view.waited_ms(context.now) / 1000, tenths=False)
-            return f"needs you  {waited}", "asking"
+            return (f"needs you  {waited}", "needs you"), "asking"
         case "waiting":
-            return wait_text(view, context.find), "waiting"
+            text = wait_text(view, context.find)
+            after, _, _ = text.partition(",")
+            call, _, _ = text.rpartition(" ") if text.startswith("waits for #") else (after, "", "")
+            return (text, after, call), "waiting"
         case _:
-            return "queued", "waiting"
+            return ("queued",), "waiting"
+
+
+def _named_summary(view: CallViewState) -> str:
+    """Return the summary of a call, and before it the name of its sub-agent if the tool's name does not say it."""
+    label = view.subagent.label or ""
+    name = label.rpartition("-")[0] or label  # The last part of an agent's id only tells agents of one name apart.
+    return f"{one_line(name, 20)} · {view.summary}" if name not in ("", view.name) else view.summary
+
+
+def _agent_facts(call: LedgerCall) -> Sequence[str]:
+    """Return the forms of calls and tokens of a call's sub-agent, the longest first; none without one."""
+    tokens = call.view.subagent.tokens
+    if call.view.subagent.label is None and not call.children:
+        return ()
+    calls, used = count_text(len(call.children), "call"), tokens_text(tokens)
+    return (f"{calls} · {used} tokens", f"{calls} · {used}", calls) if tokens else (calls,)
 
 
 def _fitted_summary(summary: str, width: int) -> str:
@@ -172,17 +207,24 @@ def wait_text(view: CallViewState, find: Callable[[str], LedgerCall | None]) -> 
     return _WAITS[view.waits_for] if view.waits_for is not None else "queued"
 
 
-def _ending(view: CallViewState) -> str:
-    """Return the result of a call: status unless it is ok, the user's time, the tool's time, size."""
+def _endings(view: CallViewState) -> list[str]:
+    """Return the forms of a call's result: status unless it is ok, time, changed files, the user's time, size.
+
+    Each form lacks one part of the form before it: first the size, at last the status, which the sign shows too.
+    """
     outcome = _ENDINGS[view.status][2] if view.status is not None else ""
     timing, changes = view.timing, view.changes
     executed = timing.started_at is not None
-    parts = [
-        outcome,
-        "taken over" if view.outcome.took_over else "",
-        count_text(changes.count, "file") if changes.count and changes.is_compared else "",
-        f"you {seconds_text(timing.approval_ms / 1000, tenths=False)}" if timing.approval_ms >= 1000 else "",
-        bytes_text(view.outcome.size_bytes) if executed and view.outcome.size_bytes >= 1000 else "",
-        seconds_text(timing.latency_ms / 1000) if executed else "",
-    ]
-    return "  ".join(part for part in parts if part)
+    status = "  ".join(filter(None, (outcome, "taken over" if view.outcome.took_over else "")))
+    files = count_text(changes.count, "file") if changes.count and changes.is_compared else ""
+    waited = f"you {seconds_text(timing.approval_ms / 1000, tenths=False)}" if timing.approval_ms >= 1000 else ""
+    size = bytes_text(view.outcome.size_bytes) if executed and view.outcome.size_bytes >= 1000 else ""
+    clock = seconds_text(timing.latency_ms / 1000) if executed else ""
+    forms = (
+        (status, files, waited, size, clock),
+        (status, files, waited, clock),
+        (status, files, clock),
+        (status, clock),
+        (status,) if status else (clock,),
+    )
+    return ["  ".join(filter(None, form)) for form in forms]

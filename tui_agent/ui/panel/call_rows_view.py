@@ -16,6 +16,7 @@ from textual.widget import Widget
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.state.call_ledger import CallFilter, CallLedger, LedgerCall
+from tui_agent.ui.state.tool_kinds import TOOL_KINDS
 
 from .call_rows import CLOCK_ROOM, RowContext
 from .panel_rows import PanelRows
@@ -29,12 +30,13 @@ SIGN_ROOM = 12
 
 STYLES = (
     *("waiting", "asking", "running", "ok", "failed", "stopped"),
-    *("number", "name", "summary", "amount", "tail", "step", "rule", "cursor"),
+    *("number", "summary", "amount", "tail", "step", "rule", "cursor"),
+    *(f"tool-{kind}" for kind in TOOL_KINDS),
 )
 
 
 class CallRowsView(CoalescedRefresh, ScrollView):
-    """One row a call, live output under running ones, and a line above each step. Follows the newest call."""
+    """One row a call, live output under running ones, and a line between steps. Follows the newest call."""
 
     DEFAULT_CSS = """
     CallRowsView {
@@ -49,7 +51,10 @@ class CallRowsView(CoalescedRefresh, ScrollView):
         & > .call--failed { color: $error; }
         & > .call--stopped { color: $text-muted; }
         & > .call--number { color: $text-disabled; }
-        & > .call--name { color: $text; text-style: bold; }
+        & > .call--tool-read, & > .call--tool-other { color: $text; text-style: bold; }
+        & > .call--tool-change { color: $accent; text-style: bold; }
+        & > .call--tool-run { color: $primary; text-style: bold; }
+        & > .call--tool-agent { color: $accent; text-style: bold italic; }
         & > .call--summary { color: $text; }
         & > .call--amount { color: $text-muted; }
         & > .call--tail { color: $text-muted; }
@@ -94,7 +99,7 @@ class CallRowsView(CoalescedRefresh, ScrollView):
         """Show the calls at these indexes of the ledger, which an event has changed or added."""
         selected = self.selected
         change = self._rows.update(changed)
-        if change.moved and self._rows.chosen != "all":
+        if change.moved and (self._rows.chosen != "all" or self._rows.unfolded):
             self._cursor = self._rows.index_of(selected)
         self._moved = self._moved or change.moved
         self._blocks.update(change.blocks)
@@ -115,6 +120,7 @@ class CallRowsView(CoalescedRefresh, ScrollView):
     def show(self, ledger: CallLedger) -> None:
         """Show another ledger; the cursor stays on the same call if both have it."""
         selected = self.selected
+        self._rows.unfolded.clear()
         self._rows.ledger = ledger
         self._rows.rebuild(self._rows.chosen, self._rows.width)
         self._cursor = self._rows.index_of(self.ledger.find(selected.view.call_id)) if selected is not None else None
@@ -144,7 +150,8 @@ class CallRowsView(CoalescedRefresh, ScrollView):
         row, width = y + self.scroll_offset.y, self.size.width
         still = self._surroundings.reduced_motion
         frame = 0 if still else self._frame
-        context = RowContext(width, self._surroundings.clock(), frame, not still, self.ledger.find)
+        digits = len(str(self.ledger.total))
+        context = RowContext(width, self._surroundings.clock(), frame, not still, digits, self.ledger.find)
         base = self.rich_style
         if self._is_selected(row):
             base += self._style("cursor")

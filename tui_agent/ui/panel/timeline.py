@@ -12,6 +12,7 @@ from textual.timer import Timer
 
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import Lane, RunTimes, SpanKind
 from tui_agent.ui.text.amounts import seconds_text
 from tui_agent.ui.text.styled_lines import Run
@@ -43,6 +44,7 @@ class Timeline(CoalescedRefresh):
 
     DEFAULT_CSS = """
     Timeline {
+        height: 0;
         & > .time--title { color: $text; text-style: bold; }
         & > .time--label { color: $text; }
         & > .time--amount { color: $text-muted; }
@@ -59,33 +61,45 @@ class Timeline(CoalescedRefresh):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"time--{name}" for name in STYLES}
 
-    def __init__(self, times: RunTimes, surroundings: TerminalEnvironment, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        times: RunTimes,
+        ledger: CallLedger,
+        surroundings: TerminalEnvironment,
+        *,
+        id: str | None = None,  # noqa: A002
+    ) -> None:
         super().__init__(id=id)
         self._surroundings = surroundings
         self._times = times
+        self._ledger = ledger
         self._timer: Timer | None = None
         self._lines: list[tuple[Run, ...]] | None = None
         self._styles: dict[str, Style] = {}
+        self._height = 0
 
     def on_mount(self) -> None:
         """Create the timer, paused."""
         self._timer = self.set_interval(TICK, self._redraw, pause=True)
 
-    def show(self, times: RunTimes) -> None:
-        """Show the times of another run."""
-        self._times = times
+    def show(self, times: RunTimes, ledger: CallLedger) -> None:
+        """Show the times of another run, and the numbers of another ledger."""
+        self._times, self._ledger = times, ledger
         self.changed()
 
     def settle(self) -> None:
-        """Draw the lanes, and start or pause the timer."""
+        """Draw the lanes, be as tall as they are, and start or pause the timer."""
         if self._timer is not None:
             (self._timer.resume if self._times.in_progress else self._timer.pause)()
+        if (height := timeline_height(self._times, self.size.width)) != self._height:
+            self._height = self.styles.height = height
         self._redraw()
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the lines of the widget."""
         if self._lines is None:
-            self._lines = timeline_rows(self._times, self._surroundings.clock(), self.size.width, self.size.height)
+            clock = self._surroundings.clock()
+            self._lines = timeline_rows(self._times, self._ledger, clock, self.size.width, self.size.height)
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
@@ -115,7 +129,12 @@ class Timeline(CoalescedRefresh):
         return found
 
 
-def timeline_rows(times: RunTimes, now: float, width: int, height: int) -> list[tuple[Run, ...]]:
+def timeline_height(times: RunTimes, width: int) -> int:
+    """Return the number of rows of all lanes; 0 before the first run."""
+    return 0 if times.started is None else 2 + len(times.calls) + len(_totals(times, width))
+
+
+def timeline_rows(times: RunTimes, ledger: CallLedger, now: float, width: int, height: int) -> list[tuple[Run, ...]]:
     """Return all rows: heading, model, as many calls as fit, and after the run its totals."""
     if height < 1:
         return []
@@ -126,8 +145,9 @@ def timeline_rows(times: RunTimes, now: float, width: int, height: int) -> list[
     span = _span(end - times.started, exact=times.ended is not None)
     totals = _totals(times, width)
     room = height - 2 - len(totals)
-    lanes = [times.model, *_chosen(list(times.calls.values()), room)]
-    rows += [_lane(lane, times, now, span, width) for lane in lanes]
+    chosen = _chosen(list(times.calls.items()), room)
+    lanes = [("model", times.model), *((_number_of(call_id, ledger), lane) for call_id, lane in chosen)]
+    rows += [_lane(label, lane, times, now, span, width) for label, lane in lanes]
     return [*rows, *totals][:height]
 
 
@@ -146,19 +166,24 @@ def _span(seconds: float, *, exact: bool) -> float:
     return next((float(scale) for scale in _SCALES if scale >= seconds), seconds * 1.25)
 
 
-def _chosen(lanes: Sequence[Lane], room: int) -> list[Lane]:
+def _number_of(call_id: str, ledger: CallLedger) -> str:
+    call = ledger.find(call_id)
+    return f"#{call.number}" if call is not None else ""
+
+
+def _chosen(lanes: Sequence[tuple[str, Lane]], room: int) -> list[tuple[str, Lane]]:
     """Return the calls that get a lane: open ones first, then the newest, in their order."""
     if room < 1:
         return []
     if len(lanes) <= room:
         return list(lanes)
-    in_progress = [lane for lane in lanes if lane.open][-room:]
-    over = [lane for lane in lanes if not lane.open]
-    kept = {id(lane) for lane in (*in_progress, *over[len(over) - (room - len(in_progress)) :])}
-    return [lane for lane in lanes if id(lane) in kept]
+    in_progress = [call_id for call_id, lane in lanes if lane.open][-room:]
+    over = [call_id for call_id, lane in lanes if not lane.open]
+    kept = {*in_progress, *over[len(over) - (room - len(in_progress)) :]}
+    return [(call_id, lane) for call_id, lane in lanes if call_id in kept]
 
 
-def _lane(lane: Lane, times: RunTimes, now: float, span: float, width: int) -> tuple[Run, ...]:
+def _lane(label: str, lane: Lane, times: RunTimes, now: float, span: float, width: int) -> tuple[Run, ...]:
     """Return label and bars, and on the model's lane the marks of steering messages."""
     columns = max(1, width - LABEL_ROOM - 1)
     start = times.started or 0.0
@@ -173,7 +198,7 @@ def _lane(lane: Lane, times: RunTimes, now: float, span: float, width: int) -> t
     if lane is times.model:
         for at in times.steers:
             cells[max(0, min(columns - 1, int((at - start) / span * columns)))] = ("▼", "steer")
-    return ((f" {lane.label:<{LABEL_ROOM - 1}}", "label"), *_merged(cells))
+    return ((f" {label:<{LABEL_ROOM - 1}}", "label"), *_merged(cells))
 
 
 def _merged(cells: Sequence[tuple[str, str]]) -> list[Run]:

@@ -15,12 +15,13 @@ from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.state.call_ledger import CallFilter, CallLedger
+from tui_agent.ui.state.plan import Plan
 
 from .call_list import CallList
 
 
 class PanelHeading(Widget):
-    """Heading `TOOLS`, with the filter and the counts of running, waiting and failed calls and open questions."""
+    """Heading `TOOLS`, with the filter and the number of calls in each state."""
 
     DEFAULT_CSS = """
     PanelHeading {
@@ -48,7 +49,7 @@ class PanelHeading(Widget):
         title = Content.assemble((" TOOLS", "$text bold"))
         if self.chosen != "all":
             title = Content("").join([title, Content.styled(f" · only {self.chosen.replace('_', ' ')}", "$accent")])
-        right = counts(self._ledger)
+        right = counts(self._ledger, self.size.width - title.cell_length - 3)
         gap = self.size.width - title.cell_length - right.cell_length - 1
         return Content("").join([title, Content(" " * max(1, gap)), right])
 
@@ -118,20 +119,24 @@ class PanelStrip(CoalescedRefresh):
     panel_open = reactive(False)
     """True while the panel is shown."""
 
-    def __init__(self, ledger: CallLedger, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, ledger: CallLedger, plan: Plan, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._ledger = ledger
+        self._plan = plan
 
-    def show(self, ledger: CallLedger) -> None:
-        """Show another ledger."""
-        self._ledger = ledger
+    def show(self, ledger: CallLedger, plan: Plan) -> None:
+        """Show another ledger and plan."""
+        self._ledger, self._plan = ledger, plan
         self.changed()
 
     def render(self) -> Content:
-        """Return the counts, a rule and the key that opens the panel."""
+        """Return the counts, the progress of an open plan, a rule and the key that opens the panel."""
         width = self.size.width
         key = f" {hint('chat.toggle_panel', 'close' if self.panel_open else 'open')} "
         left = Content.assemble(("─ ", "$border-blurred"), "tools  ", counts(self._ledger, width - 10), " ")
+        if self._plan.is_open:
+            plan = Content.assemble(("─ ", "$border-blurred"), f"plan  {self._plan.count_text} ")
+            left = Content("").join([left, plan if left.cell_length + plan.cell_length <= width else Content("")])
         right = Content(key if left.cell_length + len(key) <= width else "")
         rule = max(0, width - left.cell_length - right.cell_length)
         return Content("").join([left, Content.styled("─" * rule, "$border-blurred"), right])
@@ -142,19 +147,24 @@ class PanelStrip(CoalescedRefresh):
 
 
 def counts(ledger: CallLedger, room: int = 1_000) -> Content:
-    """Return the counts of running, waiting and failed calls and of those that need the user, else the number of calls.
+    """Return the number of calls in each state; of those that ended well, only while none is open.
 
     If `room` cells are not enough, the least important parts are left out.
     """
     numbers = {kind: len(places) for kind, places in ledger.places.items()}
     quiet = not (numbers["running"] or numbers["waiting"] or numbers["needs_you"])
     asking = numbers["needs_you"]
+    # The outcome of calls before the first one here is not known.
+    done = f"{ledger.total} calls" if ledger.before else f"{numbers['done']} done"
     parts = [
-        (f"{ledger.total} done" if ledger.total else "none yet", "$text-muted", quiet, 2),
+        (done if ledger.total else "none yet", "$text-muted", quiet and (numbers["done"] or not ledger.calls), 2),
         (f"{numbers['running']} running", "$primary", numbers["running"], 1),
         (f"{numbers['waiting']} waiting", "$text-muted", numbers["waiting"], 3),
         (f"{asking} needs you" if asking == 1 else f"{asking} need you", "$warning bold", asking, 0),
         (f"{numbers['failed']} failed", "$error", numbers["failed"], 2),
+        (f"{numbers['denied']} denied", "$text-muted", numbers["denied"], 4),
+        (f"{numbers['skipped']} skipped", "$text-muted", quiet and numbers["skipped"], 5),
+        (f"{numbers['cancelled']} cancelled", "$text-muted", quiet and numbers["cancelled"], 5),
     ]
     shown = [(text, style, least) for text, style, number, least in parts if number]
     while len(shown) > 1 and sum(len(text) + 3 for text, _, _ in shown) - 3 > room:

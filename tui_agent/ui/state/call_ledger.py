@@ -1,10 +1,11 @@
 """All calls of a session in order: the fold behind the tool panel. An event costs the same with 10,000 calls."""
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -26,12 +27,13 @@ from tui_agent.protocol.events import (
     ToolStarted,
     ToolStatus,
     ToolUpdated,
+    UsageUpdated,
 )
 from tui_agent.protocol.messages import FrozenModel
 
 from .call_view_state import CallViewState, call_of
 
-CallKind = Literal["waiting", "running", "needs_you", "done", "failed"]
+CallKind = Literal["waiting", "running", "needs_you", "done", "failed", "denied", "skipped", "cancelled"]
 """Kinds of calls that the panel counts and filters."""
 
 CallFilter = Literal["all", "running", "failed", "needs_you"]
@@ -40,16 +42,33 @@ FILTERS: tuple[CallFilter, ...] = ("all", "running", "failed", "needs_you")
 MAX_RESULT_CHARACTERS = 32 * 1024 * 1024
 """Most characters of results kept for detail pages, over all calls; the oldest results are dropped first."""
 
-_FAILED: frozenset[ToolStatus] = frozenset(
-    ("error", "timeout", "invalid", "not_found", "output_limit", "interrupted"),
-)
+_KINDS: dict[ToolStatus, CallKind] = {
+    "ok": "done",
+    "overridden": "done",
+    "error": "failed",
+    "timeout": "failed",
+    "invalid": "failed",
+    "not_found": "failed",
+    "output_limit": "failed",
+    "interrupted": "failed",
+    "denied_policy": "denied",
+    "denied_user": "denied",
+    "denied_hook": "denied",
+    "denied_guardrail": "denied",
+    "withheld": "denied",
+    "skipped_steering": "skipped",
+    "skipped_hook": "skipped",
+    "skipped_user": "skipped",
+    "cancelled": "cancelled",
+}
+"""Kind of a finished call."""
 
 
 HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
     (
         *(ToolQueued, ToolBlockedOn, ToolStarted, ToolUpdated, ToolProgress, ToolOutput, ToolData, ToolEnded),
         *(HookStarted, HookEnded, HookFailed, PermissionDecided, ApprovalRequested, ApprovalResolved),
-        *(SubagentStarted, SubagentEnded, FileChanged, RunEnded, SessionLoaded),
+        *(SubagentStarted, SubagentEnded, FileChanged, RunEnded, SessionLoaded, UsageUpdated),
     )
 )
 """Events that may change a call."""
@@ -61,10 +80,18 @@ class LedgerCall:
 
     view: CallViewState
     number: int
-    """Number from 1, in the order of `tool.queued`."""
+    """Number from 1, in the order of the first `tool.queued` of each call."""
+    place: int
+    """Index in the ledger."""
     opens_step: bool
     """True if it is the first call of its step."""
     kind: CallKind = "waiting"
+    is_resumed: bool = False
+    """True if the call was queued again when its session was resumed."""
+    parent: int | None = None
+    """Index of the call that started its agent; None for calls of the root agent."""
+    children: list[int] = field(default_factory=list[int])
+    """Indexes of the calls of the sub-agent that it started."""
 
 
 @dataclass(slots=True)
@@ -72,13 +99,19 @@ class CallLedger:
     """All calls of a session. Changed by `apply` only."""
 
     before: int = 0
-    """Number of calls of the session before the first one here."""
+    """Number of calls of the session before the first event here."""
+    numbers: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Numbers of those of them that are resumed here, by call id."""
     calls: list[LedgerCall] = field(default_factory=list[LedgerCall])
-    places: dict[CallKind, set[int]] = field(
-        default_factory=lambda: {"waiting": set(), "running": set(), "needs_you": set(), "done": set(), "failed": set()}
-    )
+    places: dict[CallKind, set[int]] = field(default_factory=lambda: {kind: set() for kind in get_args(CallKind)})
     """Indexes of the calls of each kind."""
     _position_of: dict[str, int] = field(default_factory=dict[str, int])
+    _place_of: dict[int, int] = field(default_factory=dict[int, int])
+    _closed: set[str] = field(default_factory=set[str])
+    """Finished calls that were queued again with their answer; the later events only repeat that they are finished."""
+    _newest: int = 0
+    _last: Origin | None = None
+    """Origin of the newest call that is not below another one."""
     _results: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])
     _result_size: int = 0
 
@@ -93,9 +126,15 @@ class CallLedger:
             case SessionLoaded():
                 # The program that ran these calls has ended, so their outcome is unknown.
                 return self._close_run(envelope.with_event(RunEnded(reason="aborted")))
+            case UsageUpdated(total=total):
+                place = self._position_of.get(envelope.origin.parent_call_id or "")
+                if place is None:
+                    return ()
+                self.calls[place].view.subagent.tokens = total.input_tokens + total.output_tokens
+                return (place,)
             case _:
                 call_id = call_of(event)
-                place = self._position_of.get(call_id) if call_id is not None else None
+                place = self._position_of.get(call_id) if call_id not in self._closed and call_id is not None else None
                 if place is None or not self.calls[place].view.apply(envelope):
                     return ()
                 has_moved = self._sort(place)
@@ -106,12 +145,12 @@ class CallLedger:
     @property
     def total(self) -> int:
         """Number of all calls of the session."""
-        return self.before + len(self.calls)
+        return max(self.before, self._newest)
 
     def numbered(self, number: int) -> LedgerCall | None:
         """Return the call with this number."""
-        place = number - self.before - 1
-        return self.calls[place] if 0 <= place < len(self.calls) else None
+        place = self._place_of.get(number)
+        return None if place is None else self.calls[place]
 
     def find(self, call_id: str) -> LedgerCall | None:
         """Return the call with this id."""
@@ -123,24 +162,49 @@ class CallLedger:
         return list(range(len(self.calls))) if chosen == "all" else sorted(self.places[chosen])
 
     def _add(self, call_id: str, envelope: Envelope) -> int:
+        """Add a call, or continue the one that is resumed; return its index."""
         view = CallViewState(call_id)
         view.apply(envelope)
         known = self._position_of.get(call_id)
-        if known is not None and _is_resumed_call(view, self.calls[known].view):
-            self.calls[known].view = view
-            self._sort(known)
+        self._closed.discard(call_id)
+        # Only a resume queues calls outside a step, all of the last answer. Other calls may reuse an id: some servers
+        # count them from zero.
+        is_resumed = envelope.origin.step is None
+        if known is not None and is_resumed:
+            self._resume(self.calls[known], view)
             return known
-        last = self.calls[-1].view.origin if self.calls else None
-        place = len(self.calls)
-        opens = last is None or (last.run_id, last.agent_id, last.step) != (
-            view.origin.run_id,
-            view.origin.agent_id,
-            view.origin.step,
+        parent = self._position_of.get(envelope.origin.parent_call_id or "")
+        last, place = self._last, len(self.calls)
+        opens = parent is None and (
+            last is None
+            or (last.run_id, last.agent_id, last.step)
+            != (
+                view.origin.run_id,
+                view.origin.agent_id,
+                view.origin.step,
+            )
         )
-        self.calls.append(LedgerCall(view, self.before + place + 1, opens))
+        if parent is None:
+            self._last = view.origin
+        else:
+            self.calls[parent].children.append(place)
+        number = self.numbers.get(call_id) if is_resumed else None
+        if number is None:
+            number = self._newest = self.total + 1
+        self.calls.append(LedgerCall(view, number, place, opens, parent=parent))
         self.places["waiting"].add(place)
         self._position_of[call_id] = place
+        self._place_of[number] = place
         return place
+
+    def _resume(self, call: LedgerCall, view: CallViewState) -> None:
+        """Continue a call that was cancelled or interrupted; a finished one keeps its result."""
+        call.is_resumed = True
+        if call.view.ended and call.view.status not in ("cancelled", "interrupted"):
+            self._closed.add(view.call_id)
+            return
+        call.view = view
+        self._sort(call.place)
 
     def _close_run(self, envelope: Envelope) -> tuple[int, ...]:
         """End every call of a run that has ended; the end of the root agent's run ends all calls."""
@@ -183,14 +247,6 @@ class CallLedger:
             old.live.text = ""
 
 
-def _is_resumed_call(view: CallViewState, old: CallViewState) -> bool:
-    """Return True if the queued call continues one of an interrupted run; equal ids alone do not show that."""
-    return old.status in ("cancelled", "interrupted") and (view.name, view.arguments.effective) == (
-        old.name,
-        old.arguments.asked or old.arguments.effective,
-    )
-
-
 def kind_of(view: CallViewState) -> CallKind:
     """Return the kind under which the panel counts a call."""
     match view.phase:
@@ -201,4 +257,4 @@ def kind_of(view: CallViewState) -> CallKind:
         case "running":
             return "running"
         case "ended":
-            return "failed" if view.status in _FAILED else "done"
+            return _KINDS[view.status] if view.status is not None else "failed"

@@ -143,6 +143,8 @@ class Subagent:
 
     label: str | None = None
     run_id: str | None = None
+    tokens: int = 0
+    """Tokens that it has used so far."""
 
 
 def _what_of(event: FileChanged) -> str:

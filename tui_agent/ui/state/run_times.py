@@ -51,7 +51,6 @@ class Span:
 class Lane:
     """Spans of one call, or of the model."""
 
-    label: str
     spans: list[Span] = field(default_factory=list[Span])
 
     @property
@@ -86,16 +85,14 @@ class Totals:
 class RunTimes:
     """Times of the root agent's newest run. Changed by `apply` only."""
 
-    def __init__(self, calls_before: int = 0) -> None:
-        """Start without times; `calls_before` is the number of calls before the first event."""
-        self.model = Lane("model")
+    def __init__(self) -> None:
+        self.model = Lane()
         self.calls: dict[str, Lane] = {}
         """Lanes of this run's calls by call id, in order."""
         self.steers: list[float] = []
         """Times at which messages of the user were delivered."""
         self.started: float | None = None
         self.ended: float | None = None
-        self._numbered = calls_before
 
     @property
     def in_progress(self) -> bool:
@@ -107,8 +104,7 @@ class RunTimes:
         event, at = envelope.event, envelope.mono
         match event:
             case ToolQueued(call_id=call_id):
-                self._numbered += 1
-                lane = self.calls[call_id] = Lane(f"#{self._numbered}")
+                lane = self.calls[call_id] = Lane()
                 lane.begin("waits", at)
             case ApprovalRequested(call_id=call_id):
                 self._begin(call_id, "asks", at)
@@ -141,7 +137,7 @@ class RunTimes:
     def _apply_own(self, event: AgentEvent, at: float) -> bool:
         match event:
             case RunStarted():
-                self.model, self.calls, self.steers = Lane("model"), {}, []
+                self.model, self.calls, self.steers = Lane(), {}, []
                 self.started, self.ended = at, None
             case StepStarted():
                 self.model.begin("model", at)

@@ -22,6 +22,7 @@ STYLES = (
     *("code-comment", "code-name", "code-type", "added", "removed", "added-word", "removed-word", "line-number"),
     *("you", "assistant", "steer", "thinking", "calls", "notice", "warning", "error", "success", "caret"),
     *("cursor", "found", "found-here", "chip", "label", "key", "exact"),
+    *("tool-read", "tool-change", "tool-run", "tool-agent", "tool-other"),
 )
 """Style names in `styled_lines`; each is a component class `line--NAME`."""
 
@@ -75,6 +76,10 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         & > .line--chip { background: $primary; color: $background; text-style: bold; }
         & > .line--key { color: $primary; text-style: bold; }
         & > .line--exact { color: $text; }
+        & > .line--tool-read, & > .line--tool-other { color: $text; text-style: bold; }
+        & > .line--tool-change { color: $accent; text-style: bold; }
+        & > .line--tool-run { color: $primary; text-style: bold; }
+        & > .line--tool-agent { color: $accent; text-style: bold italic; }
         &:ansi {
             & > .line--added, & > .line--added-word { background: transparent; color: $success; }
             & > .line--removed, & > .line--removed-word { background: transparent; color: $error; }

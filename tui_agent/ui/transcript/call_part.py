@@ -15,6 +15,7 @@ from tui_agent.ui.panel.call_rows import sign_of, tail_rows, wait_text
 from tui_agent.ui.state.call_ledger import LedgerCall
 from tui_agent.ui.state.call_records import FileChange
 from tui_agent.ui.state.call_view_state import CallViewState
+from tui_agent.ui.state.tool_kinds import tool_kind
 from tui_agent.ui.text.amounts import count_text, seconds_text
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
@@ -267,7 +268,11 @@ def _head_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: b
     shown = clip(summary, max(room, 0))
     left = room - cell_len(shown)
     fits = not outcome or left >= cell_len(outcome) + 3
-    runs: list[Run] = [(f"{HEAD}{sign} ", _SIGN_STYLES[sign_style]), (f"{name} ", "strong"), (shown, "")]
+    runs: list[Run] = [
+        (f"{HEAD}{sign} ", _SIGN_STYLES[sign_style]),
+        (f"{name} ", f"tool-{tool_kind(view.name)}"),
+        (shown, ""),
+    ]
     if outcome and fits:
         runs.append((f"  {outcome}", style))
         left -= cell_len(outcome) + 2
@@ -286,7 +291,7 @@ def _reads_rows(views: Sequence[CallViewState], width: int) -> list[Line]:
     for name, group in groupby(views, key=lambda view: view.name):
         calls = list(group)
         texts = [_short(view) for view in calls]
-        runs.extend((("  ", ""), (one_line(name, 16), "strong"), (f" {', '.join(texts)}", "")))
+        runs.extend((("  ", ""), (one_line(name, 16), f"tool-{tool_kind(name)}"), (f" {', '.join(texts)}", "")))
         if len(calls) == 1 and (outcome := outcome_of(calls[0])[0]) and calls[0].name != "read":
             runs.append((f" ({one_line(outcome, 40)})", "muted"))
     runs[0] = (f"{HEAD}✔ ", "success")

@@ -1,8 +1,8 @@
 """Fold from events to the parts of the conversation, the same for live, resumed and replayed sessions."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
-from tui_agent.protocol.cancellation import ASKED_AGAIN
+from tui_agent.protocol.cancellation import ASKED_AGAIN, NOT_BEGUN
 from tui_agent.protocol.envelope import Envelope, event_classes
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -27,6 +27,7 @@ from tui_agent.protocol.events import (
     StepEnded,
     StepRetry,
     StepStarted,
+    TodoItem,
     TodoUpdated,
     ToolBatchEnded,
     ToolBatchStarted,
@@ -41,6 +42,7 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import AssistantMessage, ImageBlock, UserMessage, joined_text
 from tui_agent.ui.state.call_ledger import LedgerCall
 from tui_agent.ui.state.call_view_state import call_of
+from tui_agent.ui.state.plan import Plan
 from tui_agent.ui.text.amounts import bytes_text, count_text
 from tui_agent.ui.text.sanitiser import with_controls
 
@@ -67,6 +69,10 @@ HANDLED_EVENTS: frozenset[type[AgentEvent]] = frozenset(event_classes().values()
     *(ToolBatchStarted, ToolBatchEnded),
 }
 """Events that change the conversation; other parts of the screen show the others."""
+
+
+_RESUMED = frozenset((ASKED_AGAIN, NOT_BEGUN))
+"""Reasons for which a call ended that a resumed session starts again."""
 
 
 class TranscriptFold:
@@ -96,7 +102,9 @@ class TranscriptFold:
         self._rules: dict[str, str] = {}
         self.calls.root = ""
         self._retry: NotePart | None = None
+        self._plan = Plan()
         self._todo: TodoPart | None = None
+        self._asked_since_plan = False
         self._command: CommandPart | None = None
         self._rewind = RewindMarks(self.transcript)
 
@@ -105,6 +113,8 @@ class TranscriptFold:
         if shown == self.calls.shows_output:
             return False
         self.calls.shows_output = shown
+        if self._todo is not None:
+            self._stale[self._todo] = None
         self._open_calls_changed()
         return True
 
@@ -133,6 +143,7 @@ class TranscriptFold:
                 return False
             self._note(event)
             return True
+        self._plan.apply(envelope)
         self._take(event, envelope)
         if (call_id := call_of(event)) is not None:
             self._call_changed(call_id, event)
@@ -171,6 +182,7 @@ class TranscriptFold:
     # --- messages -----------------------------------------------------------------------------------------------------
 
     def _said(self, message: UserMessage) -> None:
+        self._asked_since_plan = True
         if message.kind == "notice":
             self._add(NotePart("notice", message.text))
             return
@@ -197,7 +209,7 @@ class TranscriptFold:
     def _called(self, event: ToolQueued) -> None:
         """Show a new call where it happens: beside the reads before it, or in a row of its own."""
         call = self._find(event.call_id)
-        if call is None or event.call_id in self._shown:
+        if call is None or call.is_resumed or event.call_id in self._shown:
             return
         last = self.transcript.parts[-1] if self.transcript.parts else None
         answer = self._answers.newest
@@ -229,7 +241,7 @@ class TranscriptFold:
     def _call_changed(self, call_id: str, event: AgentEvent) -> None:
         """Redraw the rows of a call at the next flush; forget it once it has ended for good."""
         self.redraw(call_id)
-        if isinstance(event, ToolEnded) and event.error_kind != ASKED_AGAIN:
+        if isinstance(event, ToolEnded) and event.error_kind not in _RESUMED:
             self._shown.pop(call_id, None)
 
     def _open_calls_changed(self) -> None:
@@ -242,7 +254,7 @@ class TranscriptFold:
         self._shown = {
             call_id: part
             for call_id, part in self._shown.items()
-            if (call := self._find(call_id)) is not None and call.view.outcome.error_kind == ASKED_AGAIN
+            if (call := self._find(call_id)) is not None and call.view.outcome.error_kind in _RESUMED
         }
 
     def _forget_parts(self, gone: Iterable[Part]) -> None:
@@ -300,6 +312,9 @@ class TranscriptFold:
             self._forget_parts(before.difference(self.transcript.parts))
             shown = (part for part in reversed(self.transcript.parts) if isinstance(part, TodoPart))
             self._todo = next(shown, None)
+            if self._todo is not None:
+                self._todo.replace(self._plan.items)
+                self.transcript.refresh(self._todo)
         self._note(event)
 
     def _clear(self) -> None:
@@ -321,10 +336,7 @@ class TranscriptFold:
             case ApprovalResolved():
                 self._answered(event)
             case TodoUpdated(items=items):
-                if self._todo is not None:
-                    self.transcript.remove(self._todo)
-                self._todo = TodoPart(items)
-                self._add(self._todo)
+                self._planned(items)
             case PlanProposed(text=text):
                 self._add(TextPart("Plan", "strong", gap=True))
                 self._add(MarkdownPart(text, margin=BODY))
@@ -334,6 +346,18 @@ class TranscriptFold:
                 self.transcript.refresh(self._retry)
             case _:
                 self._note(event)
+
+    def _planned(self, items: Sequence[TodoItem]) -> None:
+        """Show the plan in its row; the first plan after a message of the user gets a new one."""
+        if self._todo is not None and not self._asked_since_plan:
+            self._todo.replace(items)
+            self.transcript.refresh(self._todo)
+            return
+        if self._todo is not None:
+            self.transcript.remove(self._todo)
+        self._todo = TodoPart(items, self.calls)
+        self._asked_since_plan = False
+        self._add(self._todo)
 
     def _answered(self, event: ApprovalResolved) -> None:
         """Add a note about a rule that the user made; the call itself shows other decisions."""

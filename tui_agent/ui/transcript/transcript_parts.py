@@ -1,6 +1,7 @@
 """Other parts of the conversation: headings, the user's messages, notes, groups of calls."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from tui_agent.protocol.events import TodoItem, ToolStatus
 from tui_agent.ui.text.amounts import count_text
@@ -194,21 +195,36 @@ class CommandPart(Part):
         return rows
 
 
-class TodoPart(Part):
-    """The model's plan."""
+class PlanContext(Protocol):
+    """Context of a plan in the conversation."""
 
-    def __init__(self, items: Sequence[TodoItem]) -> None:
+    shows_output: bool
+    """True to show all items, because the right column does not."""
+
+
+class TodoPart(Part):
+    """The model's plan; only its progress while the right column shows the items."""
+
+    def __init__(self, items: Sequence[TodoItem], context: PlanContext | None = None) -> None:
         super().__init__(gap=True)
         self._items = tuple(items)
+        self._context = context
 
     @property
     def text(self) -> str:
         """Its items as lines."""
         return "\n".join(item.text for item in self._items)
 
+    def replace(self, items: Sequence[TodoItem]) -> None:
+        """Show other items."""
+        self._items = tuple(items)
+        self.changed()
+
     def layout(self, width: int) -> list[Line]:
         """Return a count, then the items in one row or more each."""
         done = sum(item.status == "done" for item in self._items)
+        if self._context is not None and not self._context.shows_output:
+            return [Line(clipped(((f"{BODY}plan: {done} of {len(self._items)} done", "muted"),), width))]
         count = f"  {done} of {len(self._items)} done"
         rows = [Line(clipped(((BODY, ""), ("Plan", "strong"), (count, "muted")), width))]
         for item in self._items[:MAX_TODO_ITEMS]:

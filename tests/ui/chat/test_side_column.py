@@ -1,0 +1,177 @@
+"""The right column: there with its first content, closed by a key until it is opened, moved with mouse and keys."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from textual.events import MouseDown, MouseMove, MouseUp
+from textual.pilot import Pilot
+
+from tests.ui.still import drawn, still_app
+from tests.ui.still import shown as all_shown
+from tests.ui.story import Story, working
+from tui_agent.protocol.events import FileChanged, TodoItem, TodoUpdated
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.chat.chat_body import ChatBody
+from tui_agent.ui.chat.chat_screen import ChatScreen
+
+
+@asynccontextmanager
+async def shown(story: Story, size: tuple[int, int] = (120, 40)) -> AsyncGenerator[tuple[ChatBody, Pilot[None]]]:
+    app: TuiAgentApp = still_app(story, running=True)
+    async with app.run_test(size=size) as pilot:
+        await all_shown(pilot)
+        yield app.chat.body, pilot
+
+
+def chat_of(pilot: Pilot[None]) -> ChatScreen:
+    assert isinstance(pilot.app, TuiAgentApp)
+    return pilot.app.chat
+
+
+def is_shown(body: ChatBody) -> bool:
+    return body.side.display and body.side.region.width > 0
+
+
+def planned(story: Story, *states: str) -> Story:
+    items = tuple(TodoItem.model_validate({"text": f"item {state}", "status": state}) for state in states)
+    story.tell(TodoUpdated(items=items))
+    return story
+
+
+def rows_of(body: ChatBody) -> str:
+    return "\n".join(row.plain for row in body.side.plan.rows(40))
+
+
+async def test_before_the_first_call_the_conversation_has_the_whole_width() -> None:
+    story = Story().run("hello").step(0)
+    async with shown(story) as (body, pilot):
+        assert not is_shown(body)
+        assert body.conversation.region.width == 120
+
+        story.call("read", "a.py")
+        for envelope in story.envelopes[-4:]:
+            chat_of(pilot).apply(envelope)
+        await drawn(pilot)
+
+        assert is_shown(body)
+        assert body.conversation.region.width < 80
+
+
+async def test_closed_by_a_key_it_stays_closed_until_it_is_opened() -> None:
+    story = working()
+    async with shown(story) as (body, pilot):
+        await pilot.press("alt+t")
+        assert not is_shown(body)
+        assert body.strip.display
+
+        seen = len(story.envelopes)
+        story.call("read", "a.py")
+        for envelope in story.envelopes[seen:]:
+            chat_of(pilot).apply(envelope)
+        await drawn(pilot)
+        assert not is_shown(body)
+
+        await pilot.press("ctrl+t")
+        await drawn(pilot)
+        assert is_shown(body)
+        assert body.panel.has_focus_within
+
+
+async def test_dragging_the_border_changes_the_width_for_the_session() -> None:
+    async with shown(working()) as (body, pilot):
+        side = body.side
+        border, row = side.region.x, 10
+
+        def mouse(kind: type[MouseDown | MouseMove | MouseUp], x: int) -> None:
+            side.post_message(kind(side, x - side.region.x, row, 0, 0, 1, False, False, False, x, row))
+
+        mouse(MouseDown, border)
+        mouse(MouseMove, border - 10)
+        await drawn(pilot)
+        mouse(MouseUp, border - 10)
+        await drawn(pilot)
+        assert side.region.x == border - 10
+
+        await pilot.resize_terminal(90, 40)
+        await drawn(pilot)
+        await pilot.resize_terminal(120, 40)
+        await drawn(pilot)
+        assert side.region.x == border - 10
+
+
+async def test_keys_move_the_border_as_far_as_the_conversation_allows() -> None:
+    async with shown(working()) as (body, pilot):
+        width = body.side.region.width
+        await pilot.press("ctrl+t", "ctrl+left")
+        await drawn(pilot)
+        assert body.side.region.width == width + 4
+
+        await pilot.press(*["ctrl+left"] * 20)
+        await drawn(pilot)
+        assert body.conversation.region.width == 50
+        await pilot.press(*["ctrl+right"] * 30)
+        await drawn(pilot)
+        assert body.side.region.width == 30
+
+
+async def test_the_plan_is_pinned_while_it_has_open_items() -> None:
+    story = planned(working(), "done", "in_progress", "pending")
+    async with shown(story) as (body, pilot):
+        assert body.side.plan.region.y < body.panel.region.y < body.timeline.region.y
+        assert body.side.plan.region.height == 4
+        assert "1 of 3 done" in rows_of(body)
+
+        planned(story, "done", "done")
+        chat_of(pilot).apply(story.envelopes[-1])
+        await drawn(pilot)
+        assert not body.side.plan.display
+
+
+async def test_the_conversation_has_the_plan_only_where_the_column_does_not_show_it() -> None:
+    story = planned(working(), "in_progress")
+    async with shown(story) as (body, pilot):
+
+        def shows_items() -> bool:
+            while body.conversation.transcript and chat_of(pilot).state.transcript.flush():
+                pass
+            rows = [row.plain for part in body.conversation.transcript.parts for row in part.layout(60)]
+            assert any("1 done" in row for row in rows)
+            return any("item in_progress" in row for row in rows)
+
+        assert not shows_items()
+        await pilot.press("alt+t")
+        assert shows_items()
+        await pilot.press("alt+t")
+        assert not shows_items()
+        await pilot.resize_terminal(100, 40)
+        await drawn(pilot)
+        assert shows_items()
+        assert "plan  0 of 1 done" in body.strip.render().plain
+
+
+async def test_changed_files_are_listed_with_their_lines() -> None:
+    story = working()
+    for name in ("src/a.py", "src/b.py"):
+        story.tell(FileChanged(path=name, change="modified", call_id="c1", added=12, removed=4))
+    async with shown(story) as (body, _):
+        heading, newest, oldest = (row.plain.split() for row in body.side.files.rows(40))
+
+        assert heading == ["FILES", "2", "changed"]
+        assert newest == ["src/b.py", "+12", "−4"]
+        assert oldest == ["src/a.py", "+12", "−4"]
+        assert body.panel.region.y < body.side.files.region.y < body.timeline.region.y
+
+
+async def test_the_timeline_is_as_tall_as_its_lanes_up_to_a_third() -> None:
+    story = Story().run("x").step(0)
+    story.call("read", "a.py")
+    async with shown(story) as (body, pilot):
+        assert body.timeline.region.height == 3
+
+        seen = len(story.envelopes)
+        for number in range(40):
+            story.call("read", f"{number}.py")
+        for envelope in story.envelopes[seen:]:
+            chat_of(pilot).apply(envelope)
+        await drawn(pilot)
+        assert 10 <= body.timeline.region.height <= body.side.region.height * 0.34

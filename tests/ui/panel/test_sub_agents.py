@@ -1,0 +1,144 @@
+"""Sub-agents in the panel: one line each under their name, unfolding to their calls."""
+
+from dataclasses import replace
+
+from tests.ui.panel.test_call_list import Bench
+from tests.ui.story import Story
+from tui_agent.protocol.events import SubagentStarted, UsageUpdated
+from tui_agent.protocol.messages import Usage
+from tui_agent.ui.panel.call_rows import RowContext, row_of
+from tui_agent.ui.panel.panel_rows import PanelRows
+from tui_agent.ui.state.call_ledger import CallLedger
+from tui_agent.ui.text.styled_lines import text_of_runs
+
+
+class Delegation(Story):
+    """A session with sub-agents that work at the same time."""
+
+    def delegate(self, task: str, name: str = "explore") -> str:
+        call_id = self.queued("agent", task)
+        self.started(call_id, "agent", task)
+        self.tell(SubagentStarted(child_run_id=f"run-{call_id}", call_id=call_id, agent=f"{name}-a1b2", task=task))
+        return call_id
+
+    def works(self, parent: str, tool: str, summary: str) -> str:
+        root = self.origin
+        self.origin = replace(
+            root, run_id=f"run-{parent}", agent_id="explore-a1b2", parent_call_id=parent, depth=1, step=0
+        )
+        call_id = self.call(tool, summary)
+        usage = Usage(input_tokens=8_000, output_tokens=100)
+        self.tell(UsageUpdated(delta=usage, total=usage))
+        self.origin = root
+        return call_id
+
+
+def two_agents() -> tuple[Delegation, str, str]:
+    story = Delegation()
+    story.run("x").step(0)
+    one, other = story.delegate("find callers of price()"), story.delegate("read the tests", "agent")
+    story.works(one, "grep", "price")
+    story.works(other, "read", "tests/test_price.py")
+    story.works(one, "read", "src/price.py")
+    return story, one, other
+
+
+def fold(story: Story) -> PanelRows:
+    rows = PanelRows(CallLedger())
+    rows.rebuild("all", 80)
+    for envelope in story.envelopes:
+        if changed := rows.ledger.apply(envelope):
+            rows.update(changed)
+    return rows
+
+
+def texts(rows: PanelRows, story: Story) -> list[str]:
+    context = RowContext(80, story.now, find=rows.ledger.find)
+    return [" ".join(text_of_runs(rows.runs(row, context)).split()) for row in range(rows.total)]
+
+
+def unfold(rows: PanelRows, call_id: str) -> None:
+    call = rows.ledger.find(call_id)
+    assert call is not None
+    assert rows.fold(call)
+    rows.rebuild("all", 80)
+
+
+def test_a_sub_agent_is_one_line_with_its_task_calls_tokens_and_time() -> None:
+    story, _, _ = two_agents()
+
+    assert texts(fold(story), story) == [
+        "▸◐ #1 agent explore · find callers of price() 2 calls · 8.1k tokens 0.06 s",
+        "▸◐ #2 agent read the tests 1 call · 8.1k tokens 0.06 s",
+    ]
+
+
+def test_in_a_narrow_column_the_calls_of_a_sub_agent_outlast_its_tokens() -> None:
+    story, _, _ = two_agents()
+    rows = fold(story)
+
+    def shown(width: int) -> str:
+        context = RowContext(width, story.now, find=rows.ledger.find)
+        return " ".join(text_of_runs(row_of(rows.call(0), context)).split("…")[-1].split())
+
+    assert shown(70) == "2 calls · 8.1k tokens 0.06 s"
+    assert shown(56) == "2 calls · 8.1k 0.06 s"
+    assert shown(44) == "2 calls 0.06 s"
+
+
+def test_unfolded_its_calls_are_under_it_also_those_that_follow() -> None:
+    story, one, other = two_agents()
+    rows = fold(story)
+    unfold(rows, one)
+    seen = len(story.envelopes)
+    story.works(other, "read", "b.py")
+    story.works(one, "read", "c.py")
+    story.call("read", "d.py")
+    for envelope in story.envelopes[seen:]:
+        if changed := rows.ledger.apply(envelope):
+            rows.update(changed)
+
+    shown = [" ".join(row.split()[:4]) for row in texts(rows, story)]
+    assert shown == [
+        "▾◐ #1 agent explore",
+        "✔ #3 grep price",
+        "✔ #5 read src/price.py",
+        "✔ #7 read c.py",
+        "▸◐ #2 agent read",
+        "✔ #8 read d.py",
+    ]
+    unfold(rows, one)
+    assert [row.split()[1] for row in texts(rows, story)] == ["#1", "#2", "#8"]
+
+
+def test_the_calls_of_a_sub_agent_draw_its_line_alone() -> None:
+    story, one, _ = two_agents()
+    rows = fold(story)
+    story.works(one, "read", "c.py")
+    changes = [rows.update(changed) for one in story.envelopes[-8:] if (changed := rows.ledger.apply(one))]
+
+    assert {(change.moved, *change.blocks) for change in changes} == {(False, 0)}
+
+
+async def test_keys_unfold_a_sub_agent_and_the_cursor_stays_on_its_call() -> None:
+    story, one, _ = two_agents()
+    async with Bench(story).run_test(size=(80, 20)) as pilot:
+        await pilot.press("home", "right", "down", "down")
+        assert pilot.app.selected == 5
+
+        seen = len(story.envelopes)
+        story.works(one, "read", "c.py")
+        pilot.app.tell(seen)
+        await pilot.pause()
+        assert pilot.app.selected == 5
+
+        await pilot.press("home", "left", "down")
+        assert pilot.app.selected == 2
+
+
+async def test_going_to_a_call_of_a_folded_sub_agent_unfolds_it() -> None:
+    story, _, _ = two_agents()
+    async with Bench(story).run_test(size=(80, 20)) as pilot:
+        pilot.app.panel.select("c5")
+
+        assert pilot.app.selected == 5

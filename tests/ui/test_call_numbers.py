@@ -1,0 +1,129 @@
+"""A call has one number, in the panel, in the timeline and after every resume."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.ui.story import Story
+from tui_agent.protocol.cancellation import ASKED_AGAIN, NOT_BEGUN
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import RunEnded, RunStarted, SessionLoaded, ToolEnded, ToolQueued
+from tui_agent.session.journal_reader import JournalTail, read_tail
+from tui_agent.ui.base.error_boundary import ErrorBoundary
+from tui_agent.ui.chat.screen_state import ScreenState
+from tui_agent.ui.panel.timeline import timeline_rows
+
+NAMES = ("a", "b", "c")
+
+
+def queue(story: Story, name: str) -> None:
+    story.tell(ToolQueued(call_id=name, name="read", args_raw={"path": name}, index=0))
+
+
+def end(story: Story, name: str, status: str = "ok", kind: str | None = None) -> None:
+    fields = {"is_error": status != "ok", "content": (), "error_kind": kind, "latency_ms": 1.0}
+    story.tell(ToolEnded(call_id=name, name="read", index=0, status=status, **fields))
+
+
+def resumed(kind: str = ASKED_AGAIN) -> Story:
+    """Return a session: one finished call; a step with a finished call and two waiting ones; a resume that takes all
+    three of that step up again, as `AgentRun._resume_calls` does."""
+    story = Story().run("first", "r1").step(0)
+    queue(story, "z")
+    end(story, "z")
+    story.end_step(0).step(1)
+    for name in NAMES:
+        queue(story, name)
+    end(story, "a")
+    for name in ("b", "c"):
+        end(story, name, "cancelled", kind)
+    story.tell(RunEnded(reason="aborted"))
+    story.tell(SessionLoaded(id="s1", events=len(story.envelopes)))
+    story.origin = replace(story.origin, step=None, turn=None)
+    story.run("", "r2")
+    for name in NAMES:
+        queue(story, name)
+    return story
+
+
+def numbers(envelopes: Iterable[Envelope], tail: JournalTail | None = None) -> tuple[dict[str, int], list[str]]:
+    """Return the numbers of the panel by call id, and the labels of the timeline."""
+    before, known = (tail.calls_before, tail.numbers) if tail is not None else (0, None)
+    state = ScreenState(ErrorBoundary(print, None), calls_before=before, numbers=known)
+    for envelope in envelopes:
+        state.apply(envelope)
+    panel = {call.view.call_id: call.number for call in state.ledger.calls}
+    assert len(panel) == len(state.ledger.calls), "a call has two rows"
+    rows = timeline_rows(state.times, state.ledger, state.times.started or 0.0, 60, 20)
+    return panel, [label for row in rows for label in [row[0][0].strip()] if label.startswith("#")]
+
+
+@pytest.mark.parametrize("kind", [ASKED_AGAIN, NOT_BEGUN])
+def test_a_resumed_call_has_one_row_and_the_same_number_in_panel_and_timeline(kind: str) -> None:
+    panel, timeline = numbers(resumed(kind).envelopes)
+
+    assert panel == {"z": 1, "a": 2, "b": 3, "c": 4}
+    assert timeline == [f"#{panel[name]}" for name in NAMES]
+
+
+def test_a_new_call_after_a_resume_gets_the_next_number() -> None:
+    story = resumed()
+    queue(story, "d")
+
+    panel, timeline = numbers(story.envelopes)
+
+    assert (panel["d"], timeline[-1]) == (5, "#5")
+
+
+@pytest.mark.parametrize("kind", [ASKED_AGAIN, NOT_BEGUN])
+def test_a_resumed_call_has_one_row_in_the_conversation(kind: str) -> None:
+    state = ScreenState(ErrorBoundary(print, None))
+    for envelope in resumed(kind).envelopes:
+        state.apply(envelope)
+
+    shown = [call_id for part in state.transcript.transcript.parts for call_id in part.call_ids]
+
+    assert shown == ["z", *NAMES]
+
+
+def test_the_first_look_numbers_a_resumed_call_that_was_queued_before_it(tmp_path: Path) -> None:
+    story = resumed()
+    cut = max(number for number, one in enumerate(story.envelopes) if isinstance(one.event, RunStarted))
+    journal = tmp_path / "s1.jsonl"
+    lines = [f"{one.to_json()}\n" for one in story.envelopes]
+    journal.write_text("".join(lines), "utf-8")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tui_agent.session.journal_reader.FIRST_READ_SIZE", len("".join(lines[cut:]).encode()) + 1)
+        tail = read_tail(journal)
+
+    assert tail is not None
+    assert len(tail.envelopes) == len(lines) - cut
+    assert numbers(tail.envelopes, tail)[0] == {"a": 2, "b": 3, "c": 4}
+
+
+def test_the_first_look_at_a_long_session_has_the_numbers_of_the_whole(tmp_path: Path) -> None:
+    story = resumed()
+    for name in NAMES:
+        end(story, name)
+    story.tell(RunEnded(reason="done"))
+    whole = list(story.envelopes)
+    story.run("next", "r3").step(0)
+    queue(story, "d")
+    end(story, "d")
+    story.tell(RunEnded(reason="done"))
+    journal = tmp_path / "s1.jsonl"
+    journal.write_text("".join(f"{one.to_json()}\n" for one in story.envelopes), "utf-8")
+
+    with pytest.MonkeyPatch.context() as patch:
+        size = sum(len(one.to_json().encode()) + 1 for one in story.envelopes[len(whole) :])
+        patch.setattr("tui_agent.session.journal_reader.FIRST_READ_SIZE", size + 1)
+        tail = read_tail(journal)
+
+    assert tail is not None
+    assert len(tail.envelopes) < len(story.envelopes)
+    early, _ = numbers(tail.envelopes, tail)
+    late, _ = numbers(story.envelopes)
+    assert early["d"] == late["d"] == 5

@@ -1,0 +1,87 @@
+"""Files that the session has changed: the fold behind their list in the panel."""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import FileChanged, SessionCreated, SessionLoaded, SessionRewound, SessionSwitched
+from tui_agent.protocol.messages import FrozenModel
+
+HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
+    (FileChanged, SessionCreated, SessionLoaded, SessionRewound, SessionSwitched)
+)
+"""Events that may change the list."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileTotals:
+    """Changes of one file, all together."""
+
+    added: int = 0
+    removed: int = 0
+    changes: int = 0
+    """Number of changes; 0 if the file is as it was before the session."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    seq: int
+    call_id: str | None
+    by: FileTotals
+    after: FileTotals
+
+
+class ChangedFiles:
+    """Changed files by path, the one that changed last at the end. Changed by `apply` only."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, FileTotals] = {}
+        """Totals by path; paths below the working directory are relative."""
+        self._root = ""
+        self._history: dict[str, list[_Change]] = {}
+
+    def apply(self, envelope: Envelope) -> bool:
+        """Apply one event; return False if it changed nothing."""
+        event, seq = envelope.event, envelope.seq
+        match event:
+            case FileChanged():
+                path = event.path.removeprefix(f"{self._root}/") if self._root else event.path
+                by = FileTotals(event.added, event.removed, 1)
+                self._set(path, seq, event.call_id, by, _sum(self.files.get(path, FileTotals()), by))
+            case SessionRewound(files=files) if files:
+                for path in files:
+                    self._set(path, seq, None, FileTotals(), self._totals_after(path, event))
+            case SessionCreated(cwd=root) | SessionLoaded(cwd=root):
+                self._root = root.rstrip("/")
+                return False
+            case SessionSwitched():
+                self.files.clear()
+                self._history.clear()
+            case _:
+                return False
+        return True
+
+    def _totals_after(self, path: str, event: SessionRewound) -> FileTotals:
+        """Return the totals of a file that a rewind, or the undo of one call, has restored."""
+        history = self._history.get(path, [])
+        seq = event.to_seq if event.call_id is None else event.from_seq
+        place = bisect_right(history, seq, key=lambda change: change.seq)
+        totals = history[place - 1].after if place else FileTotals()
+        if event.call_id is None:
+            return totals
+        undone = [change.by for change in history[:place] if change.call_id == event.call_id]
+        return FileTotals(
+            max(0, totals.added - sum(by.added for by in undone)),
+            max(0, totals.removed - sum(by.removed for by in undone)),
+            max(0, totals.changes - len(undone)),
+        )
+
+    def _set(self, path: str, seq: int, call_id: str | None, by: FileTotals, after: FileTotals) -> None:
+        self._history.setdefault(path, []).append(_Change(seq, call_id, by, after))
+        self.files.pop(path, None)
+        if after.changes:
+            self.files[path] = after
+
+
+def _sum(one: FileTotals, other: FileTotals) -> FileTotals:
+    return FileTotals(one.added + other.added, one.removed + other.removed, one.changes + other.changes)
