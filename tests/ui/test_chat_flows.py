@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from textual.command import CommandList
 from textual.events import Key, Paste
 
 from tests.ui.stage import Stage, StageTool, stage
+from tui_agent.agent import AgentTool
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.providers.scripted_provider import Wait, call, fail, reply
 from tui_agent.ui.approval.approval_list_screen import ApprovalListScreen
@@ -868,9 +870,57 @@ async def test_a_row_of_the_panel_is_cancelled_by_its_key() -> None:
         assert [entry.view.status for entry in on.chat.state.ledger.calls] == ["cancelled"]
 
 
-async def test_an_at_sign_before_an_unknown_name_is_text() -> None:
-    async with stage(["I see."]) as on:
-        await on.say("@src is the folder")
+async def test_an_unknown_call_is_named_above_the_composer_and_the_text_stays() -> None:
+    slow = StageTool("look", waits=True)
+    async with stage([reply(call("look", what="a")), "Done."], [slow]) as on:
+        await on.say("look")
+        await on.until(lambda: kinds(on) == {"running": 1})
+        await on.say("@#99 stop")
+        await on.until(lambda: on.draft == "@#99 stop")
+        assert on.chat.entry.refusal.display
+        assert on.chat.entry.refusal.reason == "Call #99 does not exist."
+
+        await on.pilot.press("backspace")
+        assert not on.chat.entry.refusal.display
+        slow.gate.set()
+        await on.settled()
+        assert on.told() == ["look"]
+
+
+async def test_a_wrong_name_after_an_at_sign_steers_no_one_and_skips_no_call() -> None:
+    slow = StageTool("look", waits=True)
+    steps = [reply(call("agent", task="Find it")), reply(call("look", what="a")), "Found.", "Done."]
+    async with stage(steps, [slow]) as on:
+        on.loop.add_tool(AgentTool(on.loop))
+        on.policy.mode = PermissionMode.ALLOW
+        await on.say("go")
+        await on.until(lambda: slow.ran)
+        (agent_id,) = on.loop.children
+        name = agent_id.rpartition("-")[0]
+        await on.say("@explorer hello")
+        await on.until(lambda: on.draft == "@explorer hello")
+
+        assert on.chat.entry.refusal.reason == (
+            f"No sub-agent is named explorer. Running: @{name}. A blank before @ sends it to the agent."
+        )
+        assert not on.loop.waiting_messages
+        await on.pilot.press("ctrl+c")
+        await on.say(f"@{name} hello")
+        await on.until(lambda: on.loop.children[agent_id].waiting_messages)
+        slow.gate.set()
         await on.settled()
 
-        assert on.told() == ["@src is the folder"]
+        assert on.told() == ["go"]
+        assert [entry.view.status for entry in on.chat.state.ledger.calls] == ["ok", "ok"]
+
+
+async def test_a_file_after_an_at_sign_is_no_sub_agent(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("# Shop")
+    async with stage(["I see.", "Yes."]) as on:
+        on.loop.config.workspace = tmp_path
+        await on.say("@README.md is too short")
+        await on.settled()
+        await on.say(" @src is gone")
+        await on.settled()
+
+        assert on.told() == ["@README.md is too short", " @src is gone"]

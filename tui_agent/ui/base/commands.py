@@ -305,7 +305,7 @@ COMMANDS: tuple[Command, ...] = (
         "composer",
         argument="@#3 WHY",
     ),
-    Command("composer.to_agent", (), "steer", "Steer this sub-agent", "composer", argument="@NAME TEXT"),
+    Command("composer.to_agent", (), "steer", "Steer this sub-agent; an unknown name is refused", "composer", argument="@NAME TEXT"),
     Command("composer.undo", ("ctrl+underscore",), "undo", "Undo the last change of the text", "composer"),
     Command(
         "composer.unfold",

@@ -7,6 +7,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.message import Message
@@ -197,6 +198,17 @@ class AgentBridge:
     def steer_child(self, name: str, text: str) -> bool:
         """Steer the sub-agent of that name. False if no such sub-agent is running."""
         return self._agent is not None and self._agent.steer_child(name, text) is not None
+
+    @Query("sub_agent_names", (), lasting=True)
+    def sub_agent_names(self) -> tuple[str, ...]:
+        """Return the names by which the running sub-agents can be steered, at any depth."""
+        return _names_of(self._agent) if self._agent is not None else ()
+
+    @Query("is_in_workspace", True, about=("name",))
+    def is_in_workspace(self, name: str) -> bool:
+        """Return True if a file or directory of the workspace has this relative path."""
+        workspace = self._agent.config.workspace if self._agent is not None else None
+        return workspace is not None and Path(workspace, name).exists()
 
     @Query("cancel_call", True, about=("call_id",))
     def cancel_call(self, call_id: str, reason: str) -> bool:
@@ -457,6 +469,19 @@ _MAX_BATCH = 1_500
 """Events handed over at once: few enough that the screen answers keys in between."""
 _MAX_HISTORY_BATCH = 500
 """The same for the past, whose events take longer."""
+
+
+def _names_of(agent: "AgentLoop") -> tuple[str, ...]:
+    """Return a short name for the oldest sub-agent of each kind, and the id for the others, whom it does not reach."""
+    names: list[str] = []
+    waiting = [agent]
+    while waiting:
+        children = waiting.pop(0).children
+        for agent_id in children:
+            short = agent_id.rpartition("-")[0]
+            names.append(short if short and short not in names else agent_id)
+        waiting += children.values()
+    return tuple(names)
 
 
 def _parts(events: Sequence[Envelope], most: int) -> Iterator[Sequence[Envelope]]:

@@ -83,14 +83,29 @@ class InputRouter:
             self.commands.say(NOT_READY if self._bridge.status.pending else busy, wrong=True)
 
     def _send_to_target(self, message: TargetedMessage, text: str) -> bool:
-        """Send a message to one call or sub-agent; return False if it is a message for the agent."""
-        if message.number is None:
-            return self._bridge.steer_child(message.target, message.text)
-        call = self._state().ledger.numbered(message.number)
-        if call is None or not self._bridge.cancel_call(call.view.call_id, message.text):
-            self._entry.composer.put_back(text)
-            self.commands.say(f"Call {message.target} is not running.", wrong=True)
+        """Send a message to one call or sub-agent; return False if it is a message for the agent.
+
+        A message to an unknown call or sub-agent goes back into the composer: the agent must not receive it instead.
+        """
+        if message.number is not None:
+            call = self._state().ledger.numbered(message.number)
+            if call is None:
+                self._entry.refuse(text, f"Call {message.target} does not exist.")
+            elif not self._bridge.cancel_call(call.view.call_id, message.text):
+                self._entry.refuse(text, f"Call {message.target} is not running.")
+        elif not self._bridge.steer_child(message.target, message.text):
+            if self._bridge.status.pending:
+                self._entry.refuse(text, NOT_READY)
+            elif self._bridge.is_in_workspace(message.target):
+                return False
+            else:
+                self._entry.refuse(text, self._unknown_target(message.target))
         return True
+
+    def _unknown_target(self, name: str) -> str:
+        names = self._bridge.sub_agent_names()
+        running = f"Running: {', '.join(f'@{name}' for name in names)}." if names else "None is running."
+        return f"No sub-agent is named {name}. {running} A blank before @ sends it to the agent."
 
     # --- queued messages ----------------------------------------------------------------------------------------------
 

@@ -89,6 +89,40 @@ class SlashMenu(Widget):
         return full.stylize("$block-cursor-foreground on $block-cursor-background") if chosen else full
 
 
+class RefusalLine(Widget):
+    """The reason why a text could not be sent, until the text changes."""
+
+    DEFAULT_CSS = """
+    RefusalLine {
+        height: 1;
+        display: none;
+        color: $error;
+    }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.reason = ""
+        """The reason; empty while the line is hidden."""
+        self._draft = ""
+
+    def show(self, reason: str, draft: str) -> None:
+        """Show a reason while the composer contains `draft`."""
+        self.reason, self._draft = reason, draft
+        self.display = True
+        self.refresh()
+
+    def text_changed(self, draft: str) -> None:
+        """Hide the line if the text is another one."""
+        if self.display and draft != self._draft:
+            self.reason = ""
+            self.display = False
+
+    def render(self) -> Content:
+        """Return the reason."""
+        return Content(" ▲ " + one_line(self.reason, max(1, self.size.width - 4)))
+
+
 class InterruptMenu(Widget):
     """The ways to interrupt, each with its effect. The keys belong to the screen; the menu only shows them."""
 
@@ -198,6 +232,8 @@ class PromptArea(Vertical):
         self.composer = Composer(PLACEHOLDER, id="composer")
         """The text area."""
         self._notice = notice
+        self.refusal = RefusalLine()
+        """The reason why the text was not sent."""
         self._suggestions = SlashMenu()
         self._row = Horizontal()
 
@@ -207,6 +243,7 @@ class PromptArea(Vertical):
         yield self._notice
         yield self.menu
         yield self._suggestions
+        yield self.refusal
         with self._row:
             yield PromptMarker()
             yield self.composer
@@ -231,6 +268,11 @@ class PromptArea(Vertical):
         """Call a function once every key typed so far has reached the composer."""
         self.composer.call_later(do)
 
+    def refuse(self, text: str, reason: str) -> None:
+        """Put a text back into the composer, and show the reason above it."""
+        self.composer.put_back(text)
+        self.refusal.show(reason, self.composer.text)
+
     # --- interrupt menu -----------------------------------------------------------------------------------------------
 
     def open_menu(self, running: int) -> None:
@@ -251,6 +293,10 @@ class PromptArea(Vertical):
     def _suggested(self, event: Composer.Suggested) -> None:
         event.stop()
         self._suggestions.offer(event.commands, event.chosen)
+
+    @on(TextArea.Changed)
+    def _text_changed(self) -> None:
+        self.refusal.text_changed(self.composer.text)
 
     @on(QueueStrip.Changed)
     def _queue_changed(self, event: QueueStrip.Changed) -> None:

@@ -57,8 +57,11 @@ class TargetedMessage:
 
 
 def parse_targeted_message(text: str) -> TargetedMessage | None:
-    """Return the message and its target; None if the text does not begin with `@` and a name or number."""
-    match = _AIMED.match(text.strip())
+    """Return the message and its target; None if the text does not begin with `@` and a name or number.
+
+    A blank in front of the `@` makes it a message for the agent.
+    """
+    match = _AIMED.match(text)
     return TargetedMessage(match[1], match[2].strip()) if match is not None else None
 
 
