@@ -887,7 +887,7 @@ async def test_an_unknown_call_is_named_above_the_composer_and_the_text_stays() 
         assert on.told() == ["look"]
 
 
-async def test_a_wrong_name_after_an_at_sign_steers_no_one_and_skips_no_call() -> None:
+async def test_a_wrong_name_after_an_at_sign_steers_nothing_and_skips_nothing() -> None:
     slow = StageTool("look", waits=True)
     steps = [reply(call("agent", task="Find it")), reply(call("look", what="a")), "Found.", "Done."]
     async with stage(steps, [slow]) as on:
@@ -914,7 +914,7 @@ async def test_a_wrong_name_after_an_at_sign_steers_no_one_and_skips_no_call() -
         assert [entry.view.status for entry in on.chat.state.ledger.calls] == ["ok", "ok"]
 
 
-async def test_a_file_after_an_at_sign_is_no_sub_agent(tmp_path: Path) -> None:
+async def test_a_file_after_an_at_sign_is_not_a_sub_agent(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# Shop")
     async with stage(["I see.", "Yes."]) as on:
         on.loop.config.workspace = tmp_path
@@ -924,3 +924,56 @@ async def test_a_file_after_an_at_sign_is_no_sub_agent(tmp_path: Path) -> None:
         await on.settled()
 
         assert on.told() == ["@README.md is too short", " @src is gone"]
+
+
+class FakeFiles:
+    """Files that are found at once, except for `slow`, which waits forever."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.cancelled: list[str] = []
+
+    async def find(self, text: str) -> tuple[str, ...]:
+        self.asked.append(text)
+        if text == "slow":
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.cancelled.append(text)
+        return tuple(name for name in ("docs/slower.md", "src/price.py") if text in name)
+
+
+async def test_files_are_completed_and_the_next_key_cancels_a_search() -> None:
+    async with stage(["Read."]) as on:
+        found = on.chat.bridge._files = FakeFiles()
+        await on.type("see ")
+        await on.pilot.press("at", *"slow")
+        await on.until(lambda: "slow" in found.asked)
+        await on.pilot.press("e")
+        await on.until(lambda: found.cancelled)
+        await on.until(lambda: on.chat.entry._suggestions.display)
+        await on.pilot.press("tab", "enter")
+        await on.settled()
+
+        assert on.told() == ["see @docs/slower.md "]
+
+
+async def test_a_running_sub_agent_is_completed_at_the_start_of_a_message() -> None:
+    slow = StageTool("look", waits=True)
+    steps = [reply(call("agent", task="Find it")), reply(call("look", what="a")), "Found.", "Done."]
+    async with stage(steps, [slow]) as on:
+        on.loop.add_tool(AgentTool(on.loop))
+        on.policy.mode = PermissionMode.ALLOW
+        await on.say("go")
+        await on.until(lambda: slow.ran)
+        (agent_id,) = on.loop.children
+        name = agent_id.rpartition("-")[0]
+        await on.pilot.press("at", name[0])
+        await on.until(lambda: on.chat.entry._suggestions.display)
+        await on.pilot.press("enter")
+        assert on.draft == f"@{name} "
+        await on.type("hello")
+        await on.pilot.press("enter")
+        await on.until(lambda: on.loop.children[agent_id].waiting_messages)
+        slow.gate.set()
+        await on.settled()

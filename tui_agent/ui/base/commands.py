@@ -305,7 +305,22 @@ COMMANDS: tuple[Command, ...] = (
         "composer",
         argument="@#3 WHY",
     ),
-    Command("composer.to_agent", (), "steer", "Steer this sub-agent; an unknown name is refused", "composer", argument="@NAME TEXT"),
+    Command(
+        "composer.to_agent",
+        (),
+        "steer",
+        "Steer this sub-agent; an unknown name is refused",
+        "composer",
+        argument="@NAME TEXT",
+    ),
+    Command(
+        "composer.mention",
+        (),
+        "complete",
+        "Name a file, or at the start of a message a running sub-agent; the list shows those that match",
+        "composer",
+        argument="@TEXT",
+    ),
     Command("composer.undo", ("ctrl+underscore",), "undo", "Undo the last change of the text", "composer"),
     Command(
         "composer.unfold",

@@ -22,7 +22,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 
 from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished
 from .exchange import Exchange, Query
-from .services import GrantFacts, GrantQueries, LeftoverCommands, RewindQueries, RewindService
+from .services import FileFinder, GrantFacts, GrantQueries, LeftoverCommands, RewindQueries, RewindService
 from .superseded_events import drop_superseded
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class AgentBridge:
         self._restored: tuple[str, ...] = ()
         self._rewinds = RewindQueries(self.exchange)
         self._leftovers: LeftoverCommands | None = None
+        self._files: FileFinder | None = None
         self.grants: GrantFacts = GrantQueries(self.exchange)
         """Facts about rules that an approval would store."""
         self._work: deque[tuple[str | None, Work]] = deque()
@@ -99,6 +100,7 @@ class AgentBridge:
         rewinding: RewindService | None = None,
         grants: GrantFacts | None = None,
         left_running: LeftoverCommands | None = None,
+        files: FileFinder | None = None,
     ) -> None:
         """Connect the agent, and do what the user asked for meanwhile.
 
@@ -109,12 +111,14 @@ class AgentBridge:
             rewinding: plans and carries out rewinds; None: the session is not stored.
             grants: knows where rules are kept; None: rules apply to the session only.
             left_running: commands that an earlier tui-agent left running; None: it left none.
+            files: finds files of the workspace; None: none are completed.
         """
         self._agent = agent
         self._bus = bus
         self._past = list(past)
         self._rewinds = RewindQueries(self.exchange, rewinding)
         self._leftovers = left_running
+        self._files = files
         self.grants = GrantQueries(self.exchange, grants)
         self._restored = tuple(sorted(message.id for message in agent.waiting_messages))
         self._opened.set()
@@ -209,6 +213,11 @@ class AgentBridge:
         """Return True if a file or directory of the workspace has this relative path."""
         workspace = self._agent.config.workspace if self._agent is not None else None
         return workspace is not None and Path(workspace, name).exists()
+
+    @Query("find_files", (), about=("text",), lasting=True)
+    async def find_files(self, text: str) -> tuple[str, ...]:
+        """Return the paths of the workspace's files that match a part of a path, the best first."""
+        return await self._files.find(text) if self._files is not None else ()
 
     @Query("cancel_call", True, about=("call_id",))
     def cancel_call(self, call_id: str, reason: str) -> bool:

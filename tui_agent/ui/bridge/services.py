@@ -59,6 +59,14 @@ class LeftoverCommands(Protocol):
         ...
 
 
+class FileFinder(Protocol):
+    """Finds files of the workspace."""
+
+    async def find(self, text: str, /) -> tuple[str, ...]:
+        """Return the paths that match a part of a path, the best first."""
+        ...
+
+
 class GrantQueries:
     """Asks for grant facts through an exchange; without facts, rules are kept for the session only."""
 

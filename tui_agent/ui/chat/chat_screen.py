@@ -193,6 +193,10 @@ class ChatScreen(AnyScreen):
     def _submitted(self, event: Composer.Submitted) -> None:
         self.input.submit(event)
 
+    @on(Composer.MentionTyped)
+    def _mention_typed(self, event: Composer.MentionTyped) -> None:
+        self.input.complete_mention(event)
+
     @on(PromptArea.RecallRequested)
     def _recall_requested(self, event: PromptArea.RecallRequested) -> None:
         self.input.recall(event.message_id, edit=event.edit)

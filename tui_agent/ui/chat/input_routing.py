@@ -3,14 +3,18 @@
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
+from textual.worker import Worker
+
 from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.composer.prompt_parser import (
     ShellCall,
     SlashCall,
+    Suggestion,
     TargetedMessage,
     UnknownSlash,
+    matches_in_order,
     parse_shell_call,
     parse_slash_call,
     parse_targeted_message,
@@ -49,6 +53,7 @@ class InputRouter:
         self._entry = entry
         self._state = state
         self._show_pending_agent = show_pending_agent
+        self._completion: Worker[None] | None = None
 
     def submit(self, event: Composer.Submitted) -> None:
         """Send one input to where its first characters direct it."""
@@ -106,6 +111,25 @@ class InputRouter:
         names = self._bridge.sub_agent_names()
         running = f"Running: {', '.join(f'@{name}' for name in names)}." if names else "None is running."
         return f"No sub-agent is named {name}. {running} A blank before @ sends it to the agent."
+
+    # --- completion ---------------------------------------------------------------------------------------------------
+
+    def complete_mention(self, event: Composer.MentionTyped) -> None:
+        """Offer files, and at the start of a message running sub-agents; the next key cancels the search."""
+        if self._completion is not None:
+            self._completion.cancel()
+            self._completion = None
+        if event.text is not None:
+            work = self._offer_mentions(event.text, at_start=event.at_start)
+            self._completion = self._entry.screen.run_worker(work, group="completion", exit_on_error=False)
+
+    async def _offer_mentions(self, text: str, *, at_start: bool) -> None:
+        names = self._bridge.sub_agent_names() if at_start else ()
+        agents = [
+            Suggestion(f"@{name}", f"@{name}", "running sub-agent") for name in names if matches_in_order(name, text)
+        ]
+        files = await self._bridge.find_files(text)
+        self._entry.composer.offer_mentions(text, (*agents, *map(Suggestion.of_file, files)))
 
     # --- queued messages ----------------------------------------------------------------------------------------------
 
