@@ -56,7 +56,7 @@ async def test_ignored_files_are_left_out_and_a_missing_root_has_none(tmp_path: 
 
 
 @pytest.mark.slow
-async def test_typing_goes_on_while_100_000_files_are_searched() -> None:
+async def test_typing_continues_while_100_000_files_are_searched() -> None:
     names = [f"src/package_{number % 300}/module_{number}.py" for number in range(100_000)]
     pauses, over = [0.0], threading.Event()
 

@@ -27,7 +27,7 @@ from tui_agent.ui.panel.call_list import CallList
 from .chat_body import WIDE, ChatBody, ScrollTarget
 from .chat_options import ChatOptions
 from .command_actions import CommandActions
-from .input_routing import InputRouter, Interrupt
+from .input_routing import EntryMessage, InputRouter, Interrupt
 from .screen_state import ScreenState
 from .status_bars import StatusBars
 
@@ -190,16 +190,10 @@ class ChatScreen(AnyScreen):
     # --- requests of the parts ----------------------------------------------------------------------------------------
 
     @on(Composer.Submitted)
-    def _submitted(self, event: Composer.Submitted) -> None:
-        self.input.submit(event)
-
     @on(Composer.MentionTyped)
-    def _mention_typed(self, event: Composer.MentionTyped) -> None:
-        self.input.complete_mention(event)
-
     @on(PromptArea.RecallRequested)
-    def _recall_requested(self, event: PromptArea.RecallRequested) -> None:
-        self.input.recall(event.message_id, edit=event.edit)
+    def _entered(self, event: EntryMessage) -> None:
+        self.input.receive(event)
 
     @on(TextArea.Changed)
     @on(QueueStrip.Changed)

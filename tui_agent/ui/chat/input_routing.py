@@ -26,6 +26,9 @@ from .screen_state import ScreenState
 Interrupt: TypeAlias = Literal["cancel", "stop", "now"]
 """Cancel the run, end it after this step, or cancel it and send the queued messages."""
 
+EntryMessage: TypeAlias = Composer.Submitted | Composer.MentionTyped | PromptArea.RecallRequested
+"""A request of the composer or the queue."""
+
 
 class InputRouter:
     """Sends what the user types, and recalls, cancels and interrupts. The results are events."""
@@ -55,7 +58,17 @@ class InputRouter:
         self._show_pending_agent = show_pending_agent
         self._completion: Worker[None] | None = None
 
-    def submit(self, event: Composer.Submitted) -> None:
+    def receive(self, event: EntryMessage) -> None:
+        """Do what the composer or the queue asks for."""
+        match event:
+            case Composer.Submitted():
+                self._submit(event)
+            case Composer.MentionTyped():
+                self._complete_mention(event)
+            case PromptArea.RecallRequested(message_id, edit):
+                self._recall(message_id, edit=edit)
+
+    def _submit(self, event: Composer.Submitted) -> None:
         """Send one input to where its first characters direct it."""
         match parse_shell_call(event.text) or parse_slash_call(event.text):
             case ShellCall() as call:
@@ -114,7 +127,7 @@ class InputRouter:
 
     # --- completion ---------------------------------------------------------------------------------------------------
 
-    def complete_mention(self, event: Composer.MentionTyped) -> None:
+    def _complete_mention(self, event: Composer.MentionTyped) -> None:
         """Offer files, and at the start of a message running sub-agents; the next key cancels the search."""
         if self._completion is not None:
             self._completion.cancel()
@@ -133,7 +146,7 @@ class InputRouter:
 
     # --- queued messages ----------------------------------------------------------------------------------------------
 
-    def recall(self, message_id: str, *, edit: bool) -> None:
+    def _recall(self, message_id: str, *, edit: bool) -> None:
         """Take a message out of the queue; with `edit`, its text goes back into the composer."""
         text = self._bridge.recall_message(message_id)
         if text is None:
