@@ -977,3 +977,93 @@ async def test_a_running_sub_agent_is_completed_at_the_start_of_a_message() -> N
         await on.until(lambda: on.loop.children[agent_id].waiting_messages)
         slow.gate.set()
         await on.settled()
+
+
+# --- earlier prompts and drafts ---------------------------------------------------------------------------------------
+
+
+class FakePrompts:
+    """Prompts in memory, the newest first, and a draft."""
+
+    def __init__(self, *prompts: str, draft: str = "") -> None:
+        self.prompts = list(prompts)
+        self.draft = draft
+        self.saved: list[str] = []
+
+    async def find(self, text: str) -> tuple[str, ...]:
+        return tuple(prompt for prompt in self.prompts if text in prompt)
+
+    async def add(self, text: str) -> None:
+        self.prompts.insert(0, text)
+
+    async def earlier_draft(self) -> str:
+        return self.draft
+
+    async def save_draft(self, text: str) -> None:
+        self.saved.append(text)
+
+    def forget_draft(self) -> None:
+        self.saved.clear()
+
+
+async def test_ctrl_r_finds_an_earlier_prompt_and_enter_takes_it() -> None:
+    async with stage(["Done."]) as on:
+        on.chat.bridge.prompts = FakePrompts("fix the docs", "run tests", "fix price\nand rice")
+        menu = on.chat.entry._suggestions
+        await on.pilot.press("ctrl+r")
+        await on.until(lambda: menu.display)
+        assert len(menu.render().plain.splitlines()) == 3
+        await on.type("fix")
+        await on.until(lambda: len(menu.render().plain.splitlines()) == 2)
+        await on.pilot.press("ctrl+r", "enter")
+        assert on.draft == "fix price\nand rice"
+        assert on.told() == []
+        assert not menu.display
+        await on.pilot.press("enter")
+        await on.settled()
+        assert on.told() == ["fix price\nand rice"]
+        assert on.chat.bridge.prompts.prompts[0] == "fix price\nand rice"
+
+
+@pytest.mark.parametrize("key", ["escape", "ctrl+c"])
+async def test_a_search_that_is_left_returns_the_draft(key: str) -> None:
+    async with stage() as on:
+        on.chat.bridge.prompts = FakePrompts("fix the docs")
+        await on.type("fix")
+        await on.pilot.press("ctrl+r", "x")
+        await on.until(lambda: "No earlier prompt" in on.chat.entry._suggestions.render().plain)
+        await on.pilot.press("enter")
+        assert on.draft == "fixx"
+        await on.pilot.press(key)
+        await on.until(lambda: on.draft == "fix")
+        assert not on.chat.entry._suggestions.display
+        await on.pilot.press("y")
+        assert on.draft == "fixy"
+
+
+async def test_a_draft_is_kept_while_it_is_typed_and_offered_again() -> None:
+    async with stage() as on:
+        kept = on.chat.bridge.prompts = FakePrompts("half a sentence", draft="half a sentence")
+        await on.chat.input.offer_draft()
+        await on.pilot.pause()
+        line = on.chat.entry.refusal
+        assert line.render().plain.strip() == "▲ ctrl+r brings back your unsent draft: half a sentence"
+        await on.pilot.press("ctrl+r")
+        await on.until(lambda: on.chat.entry._suggestions.display)
+        await on.pilot.press("enter")
+        await on.until(lambda: kept.saved[-1:] == ["half a sentence"])
+        assert on.draft == "half a sentence"
+        assert not line.display
+        await on.pilot.press("ctrl+c")
+        await on.until(lambda: kept.saved[-1] == "")
+
+
+async def test_an_offered_draft_does_not_meet_the_typing() -> None:
+    async with stage() as on:
+        on.chat.bridge.prompts = FakePrompts(draft="half a sentence")
+        await on.type("ne")
+        await on.chat.input.offer_draft()
+        await on.type("w")
+
+        assert on.draft == "new"
+        assert not on.chat.entry.refusal.display

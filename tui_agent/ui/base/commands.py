@@ -321,6 +321,13 @@ COMMANDS: tuple[Command, ...] = (
         "composer",
         argument="@TEXT",
     ),
+    Command(
+        "composer.search_prompts",
+        ("ctrl+r",),
+        "history",
+        "Search the earlier prompts of this project for the text; again: an older one; enter takes it",
+        "composer",
+    ),
     Command("composer.undo", ("ctrl+underscore",), "undo", "Undo the last change of the text", "composer"),
     Command(
         "composer.unfold",

@@ -22,7 +22,15 @@ from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 
 from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished
 from .exchange import Exchange, Query
-from .services import FileFinder, GrantFacts, GrantQueries, LeftoverCommands, RewindQueries, RewindService
+from .services import (
+    FileFinder,
+    GrantFacts,
+    GrantQueries,
+    LeftoverCommands,
+    PromptMemory,
+    RewindQueries,
+    RewindService,
+)
 from .superseded_events import drop_superseded
 
 if TYPE_CHECKING:
@@ -54,6 +62,7 @@ class AgentBridge:
         *,
         mode: PermissionMode = PermissionMode.ASK,
         exchange: Exchange | None = None,
+        prompts: PromptMemory | None = None,
     ) -> None:
         """Create a bridge. Until `open`, it queues what the user types.
 
@@ -62,6 +71,7 @@ class AgentBridge:
             bus: the agent's bus.
             mode: the permission mode that the screen shows until `open`.
             exchange: passes queries on; None: straight to the agent.
+            prompts: keeps prompts and drafts; None: they are not kept.
         """
         self.exchange = exchange or Exchange()
         """Answers, records or replays queries."""
@@ -73,6 +83,8 @@ class AgentBridge:
         self._rewinds = RewindQueries(self.exchange)
         self._leftovers: LeftoverCommands | None = None
         self._files: FileFinder | None = None
+        self.prompts = prompts
+        """Keeps prompts and drafts; None: they are not kept."""
         self.grants: GrantFacts = GrantQueries(self.exchange)
         """Facts about rules that an approval would store."""
         self._work: deque[tuple[str | None, Work]] = deque()
@@ -218,6 +230,16 @@ class AgentBridge:
     async def find_files(self, text: str) -> tuple[str, ...]:
         """Return the paths of the workspace's files that match a part of a path, the best first."""
         return await self._files.find(text) if self._files is not None else ()
+
+    @Query("find_prompts", (), about=("text",), lasting=True)
+    async def find_prompts(self, text: str) -> tuple[str, ...]:
+        """Return the prompts of the project that contain a text, the newest first."""
+        return await self.prompts.find(text) if self.prompts is not None else ()
+
+    @Query("earlier_draft", "")
+    async def earlier_draft(self) -> str:
+        """Return the draft that was not sent because the program did not end properly; empty if there is none."""
+        return await self.prompts.earlier_draft() if self.prompts is not None else ""
 
     @Query("cancel_call", True, about=("call_id",))
     def cancel_call(self, call_id: str, reason: str) -> bool:

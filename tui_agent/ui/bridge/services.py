@@ -67,6 +67,30 @@ class FileFinder(Protocol):
         ...
 
 
+class PromptMemory(Protocol):
+    """The prompts of the project, and the unsent draft of a program that did not end properly."""
+
+    async def find(self, text: str, /) -> tuple[str, ...]:
+        """Return the prompts that contain a text, the newest first."""
+        ...
+
+    async def add(self, text: str, /) -> None:
+        """Add a prompt that was sent."""
+        ...
+
+    async def earlier_draft(self) -> str:
+        """Return the draft that was not sent; empty if there is none."""
+        ...
+
+    async def save_draft(self, text: str, /) -> None:
+        """Keep the draft in case the program does not end properly."""
+        ...
+
+    def forget_draft(self) -> None:
+        """Remove the draft, because the program ends properly."""
+        ...
+
+
 class GrantQueries:
     """Asks for grant facts through an exchange; without facts, rules are kept for the session only."""
 

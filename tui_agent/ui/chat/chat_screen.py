@@ -95,6 +95,7 @@ class ChatScreen(AnyScreen):
             self.bridge.submit(self.options.prompt)
         self.show_pending_agent()
         self.call_after_refresh(self._work, "warm-up", self.bridge.warm_up)
+        self.call_after_refresh(self._work, "draft", self.input.offer_draft)
 
     def on_screen_resume(self) -> None:
         """Open the next approval dialog once another screen has closed."""
@@ -191,6 +192,7 @@ class ChatScreen(AnyScreen):
 
     @on(Composer.Submitted)
     @on(Composer.MentionTyped)
+    @on(Composer.PromptsWanted)
     @on(PromptArea.RecallRequested)
     def _entered(self, event: EntryMessage) -> None:
         self.input.receive(event)
@@ -198,6 +200,7 @@ class ChatScreen(AnyScreen):
     @on(TextArea.Changed)
     @on(QueueStrip.Changed)
     def _update_hints(self) -> None:
+        self.input.note_draft()
         self.bars.line.typing = bool(self.entry.composer.text)
         self.bars.line.waiting = len(self.entry.queue.messages)
 

@@ -21,6 +21,8 @@ SubmitKind = Literal["submit", "follow_up"]
 MAX_HISTORY_ENTRIES = 1_000
 """Texts that the history keeps."""
 
+_NO_PROMPT = Suggestion("", "No earlier prompt contains this text. esc returns to your draft.", kind="note")
+
 
 class PromptHistory:
     """Sent texts, newest last, to be recalled with the arrow keys."""
@@ -149,6 +151,12 @@ class Composer(PasteFoldingArea):
         at_start: bool = False
         """True if the `@` begins the message, so that it may name a sub-agent."""
 
+    @dataclass
+    class PromptsWanted(Message):
+        """The user searches the earlier prompts: answer with `offer_prompts`."""
+
+        text: str
+
     def __init__(self, placeholder: str, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(placeholder, id=id)
         self.busy = False
@@ -166,6 +174,12 @@ class Composer(PasteFoldingArea):
         self._suggested_for = ""
         self._chosen = 0
         self._mention: str | None = None
+        self._draft_before_search: str | None = None
+
+    @property
+    def searching(self) -> bool:
+        """True while the text is a search in the earlier prompts."""
+        return self._draft_before_search is not None
 
     def remember(self, texts: Iterable[str]) -> None:
         """Replace the history of earlier starts of the session; `texts` are oldest first."""
@@ -174,7 +188,7 @@ class Composer(PasteFoldingArea):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Enable closing while suggestions are shown; otherwise the key belongs to the screen."""
         if action == "close_suggestions":
-            return bool(self._suggested)
+            return bool(self._suggested) or self.searching
         return super().check_action(action, parameters)
 
     async def on_key(self, event: Key) -> None:
@@ -190,9 +204,11 @@ class Composer(PasteFoldingArea):
         return key not in self.yielded_keys and super().check_consume_key(key, character)
 
     def action_submit(self) -> None:
-        """Send the chosen command or the draft; complete a mention; after a backslash, begin a new line instead."""
+        """Send the chosen command or the draft; complete a mention; take a prompt; after a backslash, begin a line."""
         chosen = self._suggested[self._chosen] if self._suggested else None
-        if chosen is not None and chosen.is_command:
+        if self.searching:
+            self._take_prompt()
+        elif chosen is not None and chosen.kind == "command":
             self._send(chosen.text, "submit")
         elif chosen is not None and chosen.text != f"@{self._mention}":
             self._complete_mention(chosen)
@@ -202,12 +218,17 @@ class Composer(PasteFoldingArea):
             self._send(self.draft, "submit")
 
     def action_follow_up(self) -> None:
-        """Send the draft as a turn of its own."""
-        self._send(self.draft, "follow_up")
+        """Send the draft as a turn of its own; take a prompt."""
+        if self.searching:
+            self._take_prompt()
+        else:
+            self._send(self.draft, "follow_up")
 
     def action_follow_up_or_leave(self) -> None:
         """Complete a command or mention; send a follow-up while the agent is working; leave an empty composer."""
-        if self._suggested and self._suggested[self._chosen].is_command:
+        if self.searching:
+            self._take_prompt()
+        elif self._suggested and self._suggested[self._chosen].kind == "command":
             self.show(f"{self._suggested[self._chosen].text} ")
         elif self._suggested:
             self._complete_mention(self._suggested[self._chosen])
@@ -259,7 +280,35 @@ class Composer(PasteFoldingArea):
     def action_close_suggestions(self) -> None:
         """Hide the suggestions."""
         self._mention = None
+        if (draft := self._draft_before_search) is not None:
+            self._draft_before_search = None
+            self._show_as_is(draft)
+            self._suggested_for = self.text
         self._offer(())
+
+    def action_search_prompts(self) -> None:
+        """Search the earlier prompts for the text; again: choose an older one."""
+        if not self.searching:
+            self._draft_before_search = self.text
+            self._mention = None
+            self._offer(())
+            self.post_message(self.PromptsWanted(self.draft))
+        elif self._suggested:
+            self._choose(self._chosen + 1)
+
+    def offer_prompts(self, text: str, prompts: tuple[str, ...]) -> None:
+        """Show the earlier prompts that contain a text, unless it has changed meanwhile."""
+        if self.searching and text == self.draft:
+            self._offer(tuple(map(Suggestion.of_prompt, prompts)) or (_NO_PROMPT,))
+
+    def _take_prompt(self) -> None:
+        """Put the chosen prompt into the composer and end the search; without one, the search continues."""
+        chosen = self._suggested[self._chosen] if self._suggested else _NO_PROMPT
+        if chosen.kind == "prompt":
+            self._draft_before_search = None
+            self._insert(chosen.text, (0, 0), self.document.end)
+            self._suggested_for = self.text
+            self._offer(())
 
     @on(TextArea.Changed)
     def _text_changed(self) -> None:
@@ -276,6 +325,9 @@ class Composer(PasteFoldingArea):
         if self.text == self._suggested_for:
             return
         self._suggested_for = self.text
+        if self.searching:
+            self.post_message(self.PromptsWanted(self.draft))
+            return
         (row, column), before = self.cursor_location, self._mention
         mention = self._mention = mention_before(self.document.get_line(row), column)
         if mention is None:

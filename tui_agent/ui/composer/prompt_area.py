@@ -107,13 +107,14 @@ class SlashMenu(Widget):
 
 
 class RefusalLine(Widget):
-    """The reason why a text could not be sent, until the text changes."""
+    """The reason why a text could not be sent, or an offer, until the text changes."""
 
     DEFAULT_CSS = """
     RefusalLine {
         height: 1;
         display: none;
         color: $error;
+        &.-offer { color: $warning; }
     }
     """
 
@@ -123,9 +124,10 @@ class RefusalLine(Widget):
         """The reason; empty while the line is hidden."""
         self._draft = ""
 
-    def show(self, reason: str, draft: str) -> None:
-        """Show a reason while the composer contains `draft`."""
+    def show(self, reason: str, draft: str, *, is_offer: bool = False) -> None:
+        """Show a reason or an offer while the composer contains `draft`."""
         self.reason, self._draft = reason, draft
+        self.set_class(is_offer, "-offer")
         self.display = True
         self.refresh()
 
@@ -289,6 +291,11 @@ class PromptArea(Vertical):
         """Put a text back into the composer, and show the reason above it."""
         self.composer.put_back(text)
         self.refusal.show(reason, self.composer.text)
+
+    def offer(self, text: str) -> None:
+        """Show an offer above the composer until the user types."""
+        if not self.composer.text:
+            self.refusal.show(text, "", is_offer=True)
 
     # --- interrupt menu -----------------------------------------------------------------------------------------------
 

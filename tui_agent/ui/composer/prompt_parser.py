@@ -6,6 +6,7 @@ A path or a sentence that begins with a slash is a prompt.
 import difflib
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 from tui_agent.ui.base.commands import Command, slash_commands
 
@@ -66,11 +67,12 @@ class Suggestion:
     label: str
     """The text as shown, with its argument."""
     help: str = ""
+    kind: Literal["command", "mention", "prompt", "note"] = "mention"
 
     @classmethod
     def of_command(cls, command: Command) -> "Suggestion":
         """Return the suggestion of a `/` command."""
-        return cls(f"/{command.slash}", f"/{command.slash} {command.argument}".rstrip(), command.help)
+        return cls(f"/{command.slash}", f"/{command.slash} {command.argument}".rstrip(), command.help, "command")
 
     @classmethod
     def of_file(cls, path: str) -> "Suggestion":
@@ -78,10 +80,10 @@ class Suggestion:
         text = f'@"{path}"' if re.search(r"\s", path) else f"@{path}"
         return cls(text, text)
 
-    @property
-    def is_command(self) -> bool:
-        """True for a `/` command, which is sent at once."""
-        return self.text.startswith("/")
+    @classmethod
+    def of_prompt(cls, text: str) -> "Suggestion":
+        """Return the suggestion of an earlier prompt."""
+        return cls(text, " ".join(text.split()), kind="prompt")
 
 
 def mention_before(line: str, column: int) -> str | None:
