@@ -328,6 +328,7 @@ COMMANDS: tuple[Command, ...] = (
         "Search the earlier prompts of this project for the text; again: an older one; enter takes it",
         "composer",
     ),
+    Command("composer.edit_draft", ("ctrl+g",), "editor", "Edit the draft in $VISUAL or $EDITOR", "composer"),
     Command("composer.undo", ("ctrl+underscore",), "undo", "Undo the last change of the text", "composer"),
     Command(
         "composer.unfold",

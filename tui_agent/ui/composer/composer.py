@@ -157,6 +157,12 @@ class Composer(PasteFoldingArea):
 
         text: str
 
+    @dataclass
+    class EditorRequested(Message):
+        """The user wants to edit the draft in an editor."""
+
+        text: str
+
     def __init__(self, placeholder: str, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(placeholder, id=id)
         self.busy = False
@@ -285,6 +291,10 @@ class Composer(PasteFoldingArea):
             self._show_as_is(draft)
             self._suggested_for = self.text
         self._offer(())
+
+    def action_edit_draft(self) -> None:
+        """Open the draft in the user's editor."""
+        self.post_message(self.EditorRequested(self.draft))
 
     def action_search_prompts(self) -> None:
         """Search the earlier prompts for the text; again: choose an older one."""
