@@ -11,6 +11,7 @@ from textual.events import Key, Paste
 
 from tests.ui.stage import Stage, StageTool, stage
 from tui_agent.agent import AgentTool
+from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.providers.scripted_provider import Wait, call, fail, reply
 from tui_agent.ui.approval.approval_list_screen import ApprovalListScreen
@@ -1067,3 +1068,49 @@ async def test_an_offered_draft_does_not_meet_the_typing() -> None:
 
         assert on.draft == "new"
         assert not on.chat.entry.refusal.display
+
+
+class FakeCommands:
+    """Commands of the program that only note what they were asked."""
+
+    def __init__(self) -> None:
+        self.models: list[str] = []
+
+    async def export(self, file: str) -> str:
+        if file == "taken.md":
+            raise TuiAgentError("taken.md exists.")
+        return f"/shop/{file or 'session.md'}"
+
+    async def doctor(self) -> str:
+        return "ok    git        works"
+
+    def choose_model(self, name: str) -> None:
+        self.models.append(name)
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("/export", "The session was exported to /shop/session.md."),
+        ("/export taken.md", "taken.md exists."),
+        ("/model", "/model NAME uses another one"),
+        ("/model claude-test", "The next request uses claude-test."),
+    ],
+)
+async def test_commands_of_the_program_answer_in_words(typed: str, answer: str) -> None:
+    async with stage() as on:
+        commands = on.chat.bridge._commands = FakeCommands()
+        await on.say(typed)
+        await on.until(lambda: any(answer in note.message for note in on.app._notifications))
+
+        assert on.told() == []
+        assert commands.models == (["claude-test"] if "claude" in typed else [])
+
+
+async def test_doctor_opens_a_page_and_a_program_without_it_says_so() -> None:
+    async with stage() as on:
+        await on.say("/doctor")
+        await on.until(lambda: any("does not have this command" in note.message for note in on.app._notifications))
+        on.chat.bridge._commands = FakeCommands()
+        await on.say("/doctor")
+        await on.until(lambda: isinstance(on.app.screen, TextPage))

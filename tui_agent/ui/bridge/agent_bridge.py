@@ -30,6 +30,7 @@ from .services import (
     PromptMemory,
     RewindQueries,
     RewindService,
+    SessionCommands,
 )
 from .superseded_events import drop_superseded
 
@@ -83,6 +84,7 @@ class AgentBridge:
         self._rewinds = RewindQueries(self.exchange)
         self._leftovers: LeftoverCommands | None = None
         self._files: FileFinder | None = None
+        self._commands: SessionCommands | None = None
         self.prompts = prompts
         """Keeps prompts and drafts; None: they are not kept."""
         self.grants: GrantFacts = GrantQueries(self.exchange)
@@ -113,6 +115,7 @@ class AgentBridge:
         grants: GrantFacts | None = None,
         left_running: LeftoverCommands | None = None,
         files: FileFinder | None = None,
+        commands: SessionCommands | None = None,
     ) -> None:
         """Connect the agent, and do what the user asked for meanwhile.
 
@@ -124,6 +127,7 @@ class AgentBridge:
             grants: knows where rules are kept; None: rules apply to the session only.
             left_running: commands that an earlier tui-agent left running; None: it left none.
             files: finds files of the workspace; None: none are completed.
+            commands: commands that need the whole program; None: they are refused.
         """
         self._agent = agent
         self._bus = bus
@@ -131,6 +135,7 @@ class AgentBridge:
         self._rewinds = RewindQueries(self.exchange, rewinding)
         self._leftovers = left_running
         self._files = files
+        self._commands = commands
         self.grants = GrantQueries(self.exchange, grants)
         self._restored = tuple(sorted(message.id for message in agent.waiting_messages))
         self._opened.set()
@@ -240,6 +245,39 @@ class AgentBridge:
     async def earlier_draft(self) -> str:
         """Return the draft that was not sent because the program did not end properly; empty if there is none."""
         return await self.prompts.earlier_draft() if self.prompts is not None else ""
+
+    @Query("export", "", about=("file",))
+    async def export(self, file: str) -> str:
+        """Write the session to a new file, and return the file's path.
+
+        Raises:
+            TuiAgentError: this is not possible.
+        """
+        return await self._session_commands.export(file)
+
+    @Query("doctor", "")
+    async def doctor(self) -> str:
+        """Return the checks of the installation, a line each.
+
+        Raises:
+            TuiAgentError: this is not possible.
+        """
+        return await self._session_commands.doctor()
+
+    @Query("choose_model", None, about=("name",))
+    async def choose_model(self, name: str) -> None:
+        """Use another model from the next request on.
+
+        Raises:
+            TuiAgentError: this is not possible.
+        """
+        self._session_commands.choose_model(name)
+
+    @property
+    def _session_commands(self) -> SessionCommands:
+        if self._commands is None:
+            raise TuiAgentError(NOT_READY if self._agent is None else "This program does not have this command.")
+        return self._commands
 
     @Query("cancel_call", True, about=("call_id",))
     def cancel_call(self, call_id: str, reason: str) -> bool:

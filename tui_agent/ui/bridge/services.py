@@ -67,6 +67,22 @@ class FileFinder(Protocol):
         ...
 
 
+class SessionCommands(Protocol):
+    """Commands that need the whole program. They raise `TuiAgentError` with the reason if they fail."""
+
+    async def export(self, file: str, /) -> str:
+        """Write the session to a new file, and return the file's path; an empty name stands for the default."""
+        ...
+
+    async def doctor(self) -> str:
+        """Return the checks of the installation, a line each."""
+        ...
+
+    def choose_model(self, name: str, /) -> None:
+        """Use another model from the next request on."""
+        ...
+
+
 class PromptMemory(Protocol):
     """The prompts of the project, and the unsent draft of a program that did not end properly."""
 
