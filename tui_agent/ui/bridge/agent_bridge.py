@@ -264,14 +264,15 @@ class AgentBridge:
         """
         return await self._session_commands.doctor()
 
-    @Query("choose_model", None, about=("name",))
-    async def choose_model(self, name: str) -> None:
-        """Use another model from the next request on.
+    @Query("choose_model", "", about=("name",))
+    async def choose_model(self, name: str) -> str:
+        """Use another model from the next request on, and return its name.
 
         Raises:
             TuiAgentError: this is not possible.
         """
         self._session_commands.choose_model(name)
+        return name
 
     @property
     def _session_commands(self) -> SessionCommands:

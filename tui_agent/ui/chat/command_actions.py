@@ -256,11 +256,11 @@ class CommandActions:
 
     async def _choose_model(self, name: str) -> None:
         try:
-            await self._bridge.choose_model(name)
+            chosen = await self._bridge.choose_model(name)
         except TuiAgentError as error:
             self.say(str(error), wrong=True)
         else:
-            self.say(f"The next request uses {name}. The settings stay as they are.")
+            self.say(f"The next request uses {chosen}. The settings stay as they are.")
 
     def _context(self) -> None:
         # Imports the whole agent, which must not delay the first screen.
