@@ -35,6 +35,7 @@ class FakeAgent:
         self.provider: ModelProvider = ScriptedProvider()
         self.policy = FakePolicyOf(mode)
         self.asked: list[object] = []
+        self.children: dict[str, FakeAgent] = {}
         self.refusal: BaseException | None = None
 
     async def run(self, user_input: str | None, /) -> object:

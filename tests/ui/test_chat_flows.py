@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from textual.command import CommandList
 from textual.events import Key, Paste
 
 from tests.ui.stage import Stage, StageTool, stage
+from tui_agent.agent import AgentTool
+from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.providers.scripted_provider import Wait, call, fail, reply
 from tui_agent.ui.approval.approval_list_screen import ApprovalListScreen
@@ -870,9 +873,246 @@ async def test_a_row_of_the_panel_is_cancelled_by_its_key() -> None:
         assert [entry.view.status for entry in on.chat.state.ledger.calls] == ["cancelled"]
 
 
-async def test_an_at_sign_before_an_unknown_name_is_text() -> None:
-    async with stage(["I see."]) as on:
-        await on.say("@src is the folder")
+async def test_an_unknown_call_is_named_above_the_composer_and_the_text_stays() -> None:
+    slow = StageTool("look", waits=True)
+    async with stage([reply(call("look", what="a")), "Done."], [slow]) as on:
+        await on.say("look")
+        await on.until(lambda: kinds(on) == {"running": 1})
+        await on.say("@#99 stop")
+        await on.until(lambda: on.draft == "@#99 stop")
+        assert on.chat.entry.refusal.display
+        assert on.chat.entry.refusal.reason == "Call #99 does not exist."
+
+        await on.pilot.press("backspace")
+        assert not on.chat.entry.refusal.display
+        slow.gate.set()
+        await on.settled()
+        assert on.told() == ["look"]
+
+
+async def test_a_wrong_name_after_an_at_sign_steers_nothing_and_skips_nothing() -> None:
+    slow = StageTool("look", waits=True)
+    steps = [reply(call("agent", task="Find it")), reply(call("look", what="a")), "Found.", "Done."]
+    async with stage(steps, [slow]) as on:
+        on.loop.add_tool(AgentTool(on.loop))
+        on.policy.mode = PermissionMode.ALLOW
+        await on.say("go")
+        await on.until(lambda: slow.ran)
+        (agent_id,) = on.loop.children
+        name = agent_id.rpartition("-")[0]
+        await on.say("@explorer hello")
+        await on.until(lambda: on.draft == "@explorer hello")
+
+        assert on.chat.entry.refusal.reason == (
+            f"No sub-agent is named explorer. Running: @{name}. A blank before @ sends it to the agent."
+        )
+        assert not on.loop.waiting_messages
+        await on.pilot.press("ctrl+c")
+        await on.say(f"@{name} hello")
+        await on.until(lambda: on.loop.children[agent_id].waiting_messages)
+        slow.gate.set()
         await on.settled()
 
-        assert on.told() == ["@src is the folder"]
+        assert on.told() == ["go"]
+        assert [entry.view.status for entry in on.chat.state.ledger.calls] == ["ok", "ok"]
+
+
+async def test_a_file_after_an_at_sign_is_not_a_sub_agent(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("# Shop")
+    async with stage(["I see.", "Yes."]) as on:
+        on.loop.config.workspace = tmp_path
+        await on.say("@README.md is too short")
+        await on.settled()
+        await on.say(" @src is gone")
+        await on.settled()
+
+        assert on.told() == ["@README.md is too short", " @src is gone"]
+
+
+class FakeFiles:
+    """Files that are found at once, except for `slow`, which waits forever."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.cancelled: list[str] = []
+
+    async def find(self, text: str) -> tuple[str, ...]:
+        self.asked.append(text)
+        if text == "slow":
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.cancelled.append(text)
+        return tuple(name for name in ("docs/slower.md", "src/price.py") if text in name)
+
+
+async def test_files_are_completed_and_the_next_key_cancels_a_search() -> None:
+    async with stage(["Read."]) as on:
+        found = on.chat.bridge._files = FakeFiles()
+        await on.type("see ")
+        await on.pilot.press("at", *"slow")
+        await on.until(lambda: "slow" in found.asked)
+        await on.pilot.press("e")
+        await on.until(lambda: found.cancelled)
+        await on.until(lambda: on.chat.entry._suggestions.display)
+        await on.pilot.press("tab", "enter")
+        await on.settled()
+
+        assert on.told() == ["see @docs/slower.md "]
+
+
+async def test_a_running_sub_agent_is_completed_at_the_start_of_a_message() -> None:
+    slow = StageTool("look", waits=True)
+    steps = [reply(call("agent", task="Find it")), reply(call("look", what="a")), "Found.", "Done."]
+    async with stage(steps, [slow]) as on:
+        on.loop.add_tool(AgentTool(on.loop))
+        on.policy.mode = PermissionMode.ALLOW
+        await on.say("go")
+        await on.until(lambda: slow.ran)
+        (agent_id,) = on.loop.children
+        name = agent_id.rpartition("-")[0]
+        await on.pilot.press("at", name[0])
+        await on.until(lambda: on.chat.entry._suggestions.display)
+        await on.pilot.press("enter")
+        assert on.draft == f"@{name} "
+        await on.type("hello")
+        await on.pilot.press("enter")
+        await on.until(lambda: on.loop.children[agent_id].waiting_messages)
+        slow.gate.set()
+        await on.settled()
+
+
+# --- earlier prompts and drafts ---------------------------------------------------------------------------------------
+
+
+class FakePrompts:
+    """Prompts in memory, the newest first, and a draft."""
+
+    def __init__(self, *prompts: str, draft: str = "") -> None:
+        self.prompts = list(prompts)
+        self.draft = draft
+        self.saved: list[str] = []
+
+    async def find(self, text: str) -> tuple[str, ...]:
+        return tuple(prompt for prompt in self.prompts if text in prompt)
+
+    async def add(self, text: str) -> None:
+        self.prompts.insert(0, text)
+
+    async def earlier_draft(self) -> str:
+        return self.draft
+
+    async def save_draft(self, text: str) -> None:
+        self.saved.append(text)
+
+    def forget_draft(self) -> None:
+        self.saved.clear()
+
+
+async def test_ctrl_r_finds_an_earlier_prompt_and_enter_takes_it() -> None:
+    async with stage(["Done."]) as on:
+        on.chat.bridge.prompts = FakePrompts("fix the docs", "run tests", "fix price\nand rice")
+        menu = on.chat.entry._suggestions
+        await on.pilot.press("ctrl+r")
+        await on.until(lambda: menu.display)
+        assert len(menu.render().plain.splitlines()) == 3
+        await on.type("fix")
+        await on.until(lambda: len(menu.render().plain.splitlines()) == 2)
+        await on.pilot.press("ctrl+r", "enter")
+        assert on.draft == "fix price\nand rice"
+        assert on.told() == []
+        assert not menu.display
+        await on.pilot.press("enter")
+        await on.settled()
+        assert on.told() == ["fix price\nand rice"]
+        assert on.chat.bridge.prompts.prompts[0] == "fix price\nand rice"
+
+
+@pytest.mark.parametrize("key", ["escape", "ctrl+c"])
+async def test_a_search_that_is_left_returns_the_draft(key: str) -> None:
+    async with stage() as on:
+        on.chat.bridge.prompts = FakePrompts("fix the docs")
+        await on.type("fix")
+        await on.pilot.press("ctrl+r", "x")
+        await on.until(lambda: "No earlier prompt" in on.chat.entry._suggestions.render().plain)
+        await on.pilot.press("enter")
+        assert on.draft == "fixx"
+        await on.pilot.press(key)
+        await on.until(lambda: on.draft == "fix")
+        assert not on.chat.entry._suggestions.display
+        await on.pilot.press("y")
+        assert on.draft == "fixy"
+
+
+async def test_a_draft_is_kept_while_it_is_typed_and_offered_again() -> None:
+    async with stage() as on:
+        kept = on.chat.bridge.prompts = FakePrompts("half a sentence", draft="half a sentence")
+        await on.chat.input.offer_draft()
+        await on.pilot.pause()
+        line = on.chat.entry.refusal
+        assert line.render().plain.strip() == "▲ ctrl+r brings back your unsent draft: half a sentence"
+        await on.pilot.press("ctrl+r")
+        await on.until(lambda: on.chat.entry._suggestions.display)
+        await on.pilot.press("enter")
+        await on.until(lambda: kept.saved[-1:] == ["half a sentence"])
+        assert on.draft == "half a sentence"
+        assert not line.display
+        await on.pilot.press("ctrl+c")
+        await on.until(lambda: kept.saved[-1] == "")
+
+
+async def test_an_offered_draft_does_not_meet_the_typing() -> None:
+    async with stage() as on:
+        on.chat.bridge.prompts = FakePrompts(draft="half a sentence")
+        await on.type("ne")
+        await on.chat.input.offer_draft()
+        await on.type("w")
+
+        assert on.draft == "new"
+        assert not on.chat.entry.refusal.display
+
+
+class FakeCommands:
+    """Commands of the program that only note what they were asked."""
+
+    def __init__(self) -> None:
+        self.models: list[str] = []
+
+    async def export(self, file: str) -> str:
+        if file == "taken.md":
+            raise TuiAgentError("taken.md exists.")
+        return f"/shop/{file or 'session.md'}"
+
+    async def doctor(self) -> str:
+        return "ok    git        works"
+
+    def choose_model(self, name: str) -> None:
+        self.models.append(name)
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("/export", "The session was exported to /shop/session.md."),
+        ("/export taken.md", "taken.md exists."),
+        ("/model", "/model NAME uses another one"),
+        ("/model claude-test", "The next request uses claude-test."),
+    ],
+)
+async def test_commands_of_the_program_answer_in_words(typed: str, answer: str) -> None:
+    async with stage() as on:
+        commands = on.chat.bridge._commands = FakeCommands()
+        await on.say(typed)
+        await on.until(lambda: any(answer in note.message for note in on.app._notifications))
+
+        assert on.told() == []
+        assert commands.models == (["claude-test"] if "claude" in typed else [])
+
+
+async def test_doctor_opens_a_page_and_a_program_without_it_says_so() -> None:
+    async with stage() as on:
+        await on.say("/doctor")
+        await on.until(lambda: any("does not have this command" in note.message for note in on.app._notifications))
+        on.chat.bridge._commands = FakeCommands()
+        await on.say("/doctor")
+        await on.until(lambda: isinstance(on.app.screen, TextPage))

@@ -17,6 +17,8 @@ from .live_settings import with_live_settings
 from .log_file import log_to_file
 from .permission_rules import RuleImpact
 from .recordings import open_recording_writer, recording_header, warn_of_broken_recording
+from .session_commands import SessionCommands
+from .workspace_files import WorkspaceFiles
 
 if TYPE_CHECKING:
     # Print mode runs without the screen, the screen without print mode, and most runs are not recorded.
@@ -50,6 +52,8 @@ async def serve(
             rewinding=engine.rewinder,
             grants=grants,
             left_running=engine.leftover_commands,
+            files=WorkspaceFiles(options.cwd),
+            commands=SessionCommands(engine, options),
         )
         gc.freeze()  # What is loaded by now stays; otherwise each collection would look through it and delay a frame.
         await with_live_settings(engine, options, screen_gone, show_theme)

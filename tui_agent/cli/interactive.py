@@ -19,6 +19,7 @@ from .effective_settings import Credentials, prepare_settings
 from .launch_options import DEMO_LABEL, LaunchOptions
 from .log_file import LOG_NAME, log_to_file
 from .project_trust import TrustStore, trust_request_for
+from .prompt_store import PromptStore
 from .recordings import open_recording, open_recording_writer, recording_header
 from .shortage import is_group
 from .shutdown import exit_on_signals, run_and_exit, run_dialog
@@ -126,6 +127,9 @@ async def _run(
                 say_error(f"tui-agent: this message was not sent: {one_line(text, _MAX_UNSENT_WIDTH)}")
         if error is not None:
             raise error
+        # The draft of a program that a signal ended, such as that of a closed terminal, is offered at the next start.
+        if not app.return_code and bridge.prompts is not None:
+            bridge.prompts.forget_draft()
         return app.return_code or 0
 
 
@@ -151,7 +155,8 @@ def _build_app(
         from tui_agent.ui.replay.recorded_exchange import RecordingExchange
 
         exchange, note_input = RecordingExchange(sink), input_recorder(sink)
-    bridge = AgentBridge(mode=settings.permissions.mode, exchange=exchange)
+    prompts = PromptStore(locations.sessions_dir if options.keep_session else None, options.cwd)
+    bridge = AgentBridge(mode=settings.permissions.mode, exchange=exchange, prompts=prompts)
     terminal = TerminalEnvironment.of_environment(os.environ, reduced_motion=settings.ui.reduced_motion)
     app = TuiAgentApp(
         bridge,

@@ -13,6 +13,7 @@ from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.paste_folding_area import escape_hidden, render_escapes, unescape_hidden
 from tui_agent.ui.composer.prompt_area import PLACEHOLDER, PLACEHOLDER_BUSY, PromptArea
+from tui_agent.ui.composer.prompt_parser import Suggestion, suggestions
 from tui_agent.ui.state.queued_messages import WaitingMessages
 from tui_agent.ui.state.session_status import SessionStatus
 
@@ -466,3 +467,82 @@ async def test_the_placeholder_says_what_typing_means() -> None:
         assert pilot.app.composer.placeholder == PLACEHOLDER_BUSY
         pilot.app.entry.set_busy(False)
         assert pilot.app.composer.placeholder == PLACEHOLDER
+
+
+# --- mentions ---------------------------------------------------------------------------------------------------------
+
+
+def files(*paths: str) -> tuple[Suggestion, ...]:
+    return tuple(map(Suggestion.of_file, paths))
+
+
+async def test_enter_completes_a_file_and_then_sends() -> None:
+    async with Desk().run_test() as pilot:
+        composer = pilot.app.composer
+        await pilot.press(*"see", "space", "at", *"pri")
+        composer.offer_mentions("pri", files("src/price.py", "src/prime.py"))
+        await pilot.pause()
+        assert "@src/price.py" in pilot.app.entry._suggestions.render().plain
+
+        await pilot.press("down", "enter")
+        assert composer.text == "see @src/prime.py "
+        assert pilot.app.sent == []
+        await pilot.press("enter")
+        await pilot.pause()
+        assert pilot.app.sent == [("submit", "see @src/prime.py ")]
+
+
+async def test_enter_after_a_whole_path_sends() -> None:
+    async with Desk().run_test() as pilot:
+        await pilot.press("at", *"a.py")
+        pilot.app.composer.offer_mentions("a.py", files("a.py", "a.pyi"))
+        await pilot.press("enter")
+        await pilot.pause()
+
+        assert pilot.app.sent == [("submit", "@a.py")]
+
+
+async def test_an_answer_for_an_earlier_text_is_not_shown() -> None:
+    async with Desk().run_test() as pilot:
+        composer = pilot.app.composer
+        await pilot.press("at", "a", "b")
+        composer.offer_mentions("a", files("a.py"))
+        await pilot.pause()
+        assert not pilot.app.entry._suggestions.display
+
+        composer.offer_mentions("ab", files("ab.py", "a/b.py"))
+        await pilot.press("period")
+        assert pilot.app.entry._suggestions.display
+        await pilot.press("escape")
+        composer.offer_mentions("ab.", files("ab.py"))
+        await pilot.pause()
+        assert not pilot.app.entry._suggestions.display
+
+
+async def test_a_path_with_blanks_is_quoted_and_an_address_is_not_a_mention() -> None:
+    async with Desk().run_test() as pilot:
+        await pilot.press("at", "m")
+        pilot.app.composer.offer_mentions("m", files("my file.txt"))
+        await pilot.press("tab")
+        assert pilot.app.composer.text == '@"my file.txt" '
+
+        await pilot.press(*"me", "at", *"example")
+        assert pilot.app.composer._mention is None
+
+
+async def test_the_menu_counts_the_commands_below_and_above() -> None:
+    async with Desk().run_test(size=(80, 24)) as pilot:
+        menu = pilot.app.entry._suggestions
+        await pilot.press("slash")
+        await pilot.pause()
+        rows = menu.render().plain.splitlines()
+        count = len(suggestions("/"))
+        assert len(rows) == menu.size.height == 9
+        assert rows[-1].strip() == f"↓ {count - 8} more"
+
+        await pilot.press(*["down"] * 8)
+        rows = menu.render().plain.splitlines()
+        assert any(row.startswith(" ›") for row in rows)
+        assert rows[-1].strip() == f"↑ 4 more · ↓ {count - 12} more"
+        await pilot.press(*["up"] * 9)
+        assert menu.render().plain.splitlines()[-1].strip() == f"↑ {count - 8} more"

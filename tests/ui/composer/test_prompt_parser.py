@@ -77,6 +77,8 @@ def test_a_word_is_aimed_at_a_call_or_an_agent(text: str, target: str, said: str
     assert word.number == (3 if target == "#3" else None)
 
 
-@pytest.mark.parametrize("text", ["@", "@#3", "@#x y", "mail me@example.org now", "@ name text", "@src/a.py is wrong"])
+@pytest.mark.parametrize(
+    "text", ["@", "@#3", "@#x y", "mail me@example.org now", "@ name text", "@src/a.py is wrong", " @worker hello"]
+)
 def test_other_at_signs_are_text(text: str) -> None:
     assert parse_targeted_message(text) is None

@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -38,12 +38,16 @@ class Finding:
 def doctor() -> int:
     """Check what works here. The exit code is 1 if the agent cannot run."""
     findings = list(examine(Path.cwd()))
-    for finding in findings:
-        say(f"{_SIGNS[finding.state]}  {finding.subject:<10} {finding.message}")
+    say(findings_text(findings))
     if any(finding.state == "bad" for finding in findings):
         say("\nThe agent cannot run a model with this. `tui-agent --demo` works without a key or network.")
         return 1
     return 0
+
+
+def findings_text(findings: Sequence[Finding]) -> str:
+    """Return a line for each finding."""
+    return "\n".join(f"{_SIGNS[finding.state]}  {finding.subject:<10} {finding.message}" for finding in findings)
 
 
 def examine(directory: Path) -> Iterator[Finding]:

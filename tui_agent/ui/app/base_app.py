@@ -5,6 +5,8 @@ own: a missed call of the sanitiser leaves a gap in a line instead of a terminal
 """
 
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from rich.cells import cell_len
@@ -45,6 +47,23 @@ class BaseApp(App[Result]):
     def _repaint_after_resume(self) -> None:
         # The terminal is empty after `ctrl+z`, and Textual sees no change that it would have to draw.
         self.refresh(layout=True)
+
+    @contextmanager
+    def lend_terminal(self) -> Generator[None]:
+        """Give the terminal to another program; the app continues behind it, and redraws everything at the end.
+
+        Raises:
+            SuspendNotSupported: the app has no terminal of its own.
+        """
+        driver = self._driver
+        with self.suspend():
+            if isinstance(driver, TerminalDriver):
+                driver.lent = True
+            try:
+                yield
+            finally:
+                if isinstance(driver, TerminalDriver):
+                    driver.lent = False
 
     def abandon_terminal(self) -> None:
         """Leave the terminal alone if the program is suspended: it is resumed only to exit. For signal handlers."""

@@ -46,6 +46,8 @@ class TerminalDriver(LinuxDriver):
 
     asleep = False
     """True while the terminal belongs to the shell or an editor."""
+    lent = False
+    """True while an editor has the terminal and the app continues to draw; nothing of that is written."""
     leaving = False
     """True if the program is about to exit; a terminal that it has released is then left alone."""
 
@@ -114,8 +116,8 @@ class TerminalDriver(LinuxDriver):
             super().disable_input()
 
     def write(self, data: str) -> None:
-        """Write to the terminal, unless it was released for good."""
-        if not (self.asleep and self.leaving):
+        """Write to the terminal, unless it was released for good or belongs to an editor."""
+        if not (self.asleep and (self.leaving or self.lent)):
             super().write(data)
 
 

@@ -9,6 +9,7 @@ from typing import ClassVar, TypeAlias
 from rich.console import RenderableType
 from rich.text import Text
 from textual import on
+from textual.app import SuspendNotSupported
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.events import Event, Key, Paste, Resize
@@ -16,6 +17,7 @@ from textual.filter import NoColor
 from textual.screen import Screen
 
 from tui_agent.protocol.background import run_service
+from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
@@ -23,6 +25,7 @@ from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.chat_options import ChatOptions, HistoryTail
 from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.chat.command_actions import ReplayRequested, ThemeRequested
+from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.transcript.conversation import Conversation
 
 from .base_app import BaseApp
@@ -196,6 +199,35 @@ class TuiAgentApp(BaseApp[None]):
 
     def _watched(self, _: None) -> None:
         self._player = None
+
+    # --- editor -------------------------------------------------------------------------------------------------------
+
+    @on(Composer.EditorRequested)
+    def _editor_requested(self, event: Composer.EditorRequested) -> None:
+        self.run_worker(self._edit_draft(event.text), group="editor", exclusive=True)
+
+    async def _edit_draft(self, text: str) -> None:
+        """Open the draft in the user's editor; if that fails, the draft stays, and the line above it says why."""
+        from .draft_editor import edit_text, editor_command
+
+        edited, failure = text, ""
+        try:
+            command = editor_command(os.environ)
+            with self.lend_terminal():
+                # An error that left this block would leave the terminal to the shell.
+                try:
+                    edited = await asyncio.to_thread(edit_text, command, text)
+                except TuiAgentError as error:
+                    failure = str(error)
+        except TuiAgentError as error:
+            failure = str(error)
+        except SuspendNotSupported:
+            failure = "An editor needs a terminal of its own, which this program does not have."
+        entry = self.chat.entry
+        if failure:
+            entry.refusal.show(failure, entry.composer.text)
+        elif edited != text:
+            entry.composer.replace_draft(edited)
 
     # --- themes -------------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.message import Message
@@ -21,7 +22,16 @@ from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 
 from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished
 from .exchange import Exchange, Query
-from .services import GrantFacts, GrantQueries, LeftoverCommands, RewindQueries, RewindService
+from .services import (
+    FileFinder,
+    GrantFacts,
+    GrantQueries,
+    LeftoverCommands,
+    PromptMemory,
+    RewindQueries,
+    RewindService,
+    SessionCommands,
+)
 from .superseded_events import drop_superseded
 
 if TYPE_CHECKING:
@@ -53,6 +63,7 @@ class AgentBridge:
         *,
         mode: PermissionMode = PermissionMode.ASK,
         exchange: Exchange | None = None,
+        prompts: PromptMemory | None = None,
     ) -> None:
         """Create a bridge. Until `open`, it queues what the user types.
 
@@ -61,6 +72,7 @@ class AgentBridge:
             bus: the agent's bus.
             mode: the permission mode that the screen shows until `open`.
             exchange: passes queries on; None: straight to the agent.
+            prompts: keeps prompts and drafts; None: they are not kept.
         """
         self.exchange = exchange or Exchange()
         """Answers, records or replays queries."""
@@ -71,6 +83,10 @@ class AgentBridge:
         self._restored: tuple[str, ...] = ()
         self._rewinds = RewindQueries(self.exchange)
         self._leftovers: LeftoverCommands | None = None
+        self._files: FileFinder | None = None
+        self._commands: SessionCommands | None = None
+        self.prompts = prompts
+        """Keeps prompts and drafts; None: they are not kept."""
         self.grants: GrantFacts = GrantQueries(self.exchange)
         """Facts about rules that an approval would store."""
         self._work: deque[tuple[str | None, Work]] = deque()
@@ -98,6 +114,8 @@ class AgentBridge:
         rewinding: RewindService | None = None,
         grants: GrantFacts | None = None,
         left_running: LeftoverCommands | None = None,
+        files: FileFinder | None = None,
+        commands: SessionCommands | None = None,
     ) -> None:
         """Connect the agent, and do what the user asked for meanwhile.
 
@@ -108,12 +126,16 @@ class AgentBridge:
             rewinding: plans and carries out rewinds; None: the session is not stored.
             grants: knows where rules are kept; None: rules apply to the session only.
             left_running: commands that an earlier tui-agent left running; None: it left none.
+            files: finds files of the workspace; None: none are completed.
+            commands: commands that need the whole program; None: they are refused.
         """
         self._agent = agent
         self._bus = bus
         self._past = list(past)
         self._rewinds = RewindQueries(self.exchange, rewinding)
         self._leftovers = left_running
+        self._files = files
+        self._commands = commands
         self.grants = GrantQueries(self.exchange, grants)
         self._restored = tuple(sorted(message.id for message in agent.waiting_messages))
         self._opened.set()
@@ -197,6 +219,66 @@ class AgentBridge:
     def steer_child(self, name: str, text: str) -> bool:
         """Steer the sub-agent of that name. False if no such sub-agent is running."""
         return self._agent is not None and self._agent.steer_child(name, text) is not None
+
+    @Query("sub_agent_names", (), lasting=True)
+    def sub_agent_names(self) -> tuple[str, ...]:
+        """Return the names by which the running sub-agents can be steered, at any depth."""
+        return _names_of(self._agent) if self._agent is not None else ()
+
+    @Query("is_in_workspace", True, about=("name",))
+    def is_in_workspace(self, name: str) -> bool:
+        """Return True if a file or directory of the workspace has this relative path."""
+        workspace = self._agent.config.workspace if self._agent is not None else None
+        return workspace is not None and Path(workspace, name).exists()
+
+    @Query("find_files", (), about=("text",), lasting=True)
+    async def find_files(self, text: str) -> tuple[str, ...]:
+        """Return the paths of the workspace's files that match a part of a path, the best first."""
+        return await self._files.find(text) if self._files is not None else ()
+
+    @Query("find_prompts", (), about=("text",), lasting=True)
+    async def find_prompts(self, text: str) -> tuple[str, ...]:
+        """Return the prompts of the project that contain a text, the newest first."""
+        return await self.prompts.find(text) if self.prompts is not None else ()
+
+    @Query("earlier_draft", "")
+    async def earlier_draft(self) -> str:
+        """Return the draft that was not sent because the program did not end properly; empty if there is none."""
+        return await self.prompts.earlier_draft() if self.prompts is not None else ""
+
+    @Query("export", "", about=("file",))
+    async def export(self, file: str) -> str:
+        """Write the session to a new file, and return the file's path.
+
+        Raises:
+            TuiAgentError: this is not possible.
+        """
+        return await self._session_commands.export(file)
+
+    @Query("doctor", "")
+    async def doctor(self) -> str:
+        """Return the checks of the installation, a line each.
+
+        Raises:
+            TuiAgentError: this is not possible.
+        """
+        return await self._session_commands.doctor()
+
+    @Query("choose_model", "", about=("name",))
+    async def choose_model(self, name: str) -> str:
+        """Use another model from the next request on, and return its name.
+
+        Raises:
+            TuiAgentError: this is not possible.
+        """
+        self._session_commands.choose_model(name)
+        return name
+
+    @property
+    def _session_commands(self) -> SessionCommands:
+        if self._commands is None:
+            raise TuiAgentError(NOT_READY if self._agent is None else "This program does not have this command.")
+        return self._commands
 
     @Query("cancel_call", True, about=("call_id",))
     def cancel_call(self, call_id: str, reason: str) -> bool:
@@ -457,6 +539,19 @@ _MAX_BATCH = 1_500
 """Events handed over at once: few enough that the screen answers keys in between."""
 _MAX_HISTORY_BATCH = 500
 """The same for the past, whose events take longer."""
+
+
+def _names_of(agent: "AgentLoop") -> tuple[str, ...]:
+    """Return a short name for the oldest sub-agent of each kind, and the id for the others, whom it does not reach."""
+    names: list[str] = []
+    waiting = [agent]
+    while waiting:
+        children = waiting.pop(0).children
+        for agent_id in children:
+            short = agent_id.rpartition("-")[0]
+            names.append(short if short and short not in names else agent_id)
+        waiting += children.values()
+    return tuple(names)
 
 
 def _parts(events: Sequence[Envelope], most: int) -> Iterator[Sequence[Envelope]]:

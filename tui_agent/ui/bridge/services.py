@@ -59,6 +59,54 @@ class LeftoverCommands(Protocol):
         ...
 
 
+class FileFinder(Protocol):
+    """Finds files of the workspace."""
+
+    async def find(self, text: str, /) -> tuple[str, ...]:
+        """Return the paths that match a part of a path, the best first."""
+        ...
+
+
+class SessionCommands(Protocol):
+    """Commands that need the whole program. They raise `TuiAgentError` with the reason if they fail."""
+
+    async def export(self, file: str, /) -> str:
+        """Write the session to a new file, and return the file's path; an empty name stands for the default."""
+        ...
+
+    async def doctor(self) -> str:
+        """Return the checks of the installation, a line each."""
+        ...
+
+    def choose_model(self, name: str, /) -> None:
+        """Use another model from the next request on."""
+        ...
+
+
+class PromptMemory(Protocol):
+    """The prompts of the project, and the unsent draft of a program that did not end properly."""
+
+    async def find(self, text: str, /) -> tuple[str, ...]:
+        """Return the prompts that contain a text, the newest first."""
+        ...
+
+    async def add(self, text: str, /) -> None:
+        """Add a prompt that was sent."""
+        ...
+
+    async def earlier_draft(self) -> str:
+        """Return the draft that was not sent; empty if there is none."""
+        ...
+
+    async def save_draft(self, text: str, /) -> None:
+        """Keep the draft in case the program does not end properly."""
+        ...
+
+    def forget_draft(self) -> None:
+        """Remove the draft, because the program ends properly."""
+        ...
+
+
 class GrantQueries:
     """Asks for grant facts through an exchange; without facts, rules are kept for the session only."""
 

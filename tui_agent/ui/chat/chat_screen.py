@@ -27,7 +27,7 @@ from tui_agent.ui.panel.call_list import CallList
 from .chat_body import WIDE, ChatBody, ScrollTarget
 from .chat_options import ChatOptions, HistoryTail
 from .command_actions import CommandActions
-from .input_routing import InputRouter, Interrupt
+from .input_routing import EntryMessage, InputRouter, Interrupt
 from .screen_state import ScreenState
 from .status_bars import StatusBars
 
@@ -95,6 +95,7 @@ class ChatScreen(AnyScreen):
             self.bridge.submit(self.options.prompt)
         self.show_pending_agent()
         self.call_after_refresh(self._work, "warm-up", self.bridge.warm_up)
+        self.call_after_refresh(self._work, "draft", self.input.offer_draft)
 
     def on_screen_resume(self) -> None:
         """Open the next approval dialog once another screen has closed."""
@@ -201,16 +202,16 @@ class ChatScreen(AnyScreen):
     # --- requests of the parts ----------------------------------------------------------------------------------------
 
     @on(Composer.Submitted)
-    def _submitted(self, event: Composer.Submitted) -> None:
-        self.input.submit(event)
-
+    @on(Composer.MentionTyped)
+    @on(Composer.PromptsWanted)
     @on(PromptArea.RecallRequested)
-    def _recall_requested(self, event: PromptArea.RecallRequested) -> None:
-        self.input.recall(event.message_id, edit=event.edit)
+    def _entered(self, event: EntryMessage) -> None:
+        self.input.receive(event)
 
     @on(TextArea.Changed)
     @on(QueueStrip.Changed)
     def _update_hints(self) -> None:
+        self.input.note_draft()
         self.bars.line.typing = bool(self.entry.composer.text)
         self.bars.line.waiting = len(self.entry.queue.messages)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 from textual.message import Message
 
+from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.commands import Command
@@ -18,6 +19,7 @@ from tui_agent.ui.dialogs.help_page import help_text
 from tui_agent.ui.dialogs.text_page import TextPage
 from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.text.amounts import count_text, money_text, tokens_text
+from tui_agent.ui.text.sanitiser import sanitise
 
 from .chat_options import ChatOptions
 from .screen_state import ScreenState
@@ -89,6 +91,12 @@ class CommandActions:
                 return self._replay(argument)
             case "chat.jobs":
                 return self._jobs(argument)
+            case "chat.export":
+                self._start("export", self._export(argument))
+            case "chat.doctor":
+                self._start("doctor", self._doctor())
+            case "chat.model":
+                return self._model(argument)
             case "chat.context":
                 self._context()
             case "chat.report":
@@ -220,6 +228,39 @@ class CommandActions:
         else:
             self._start("jobs", self._bridge.end_leftovers(int(wanted[1]) if wanted[1] else None))
         return status.has_leftovers or not status.pending
+
+    async def _export(self, file: str) -> None:
+        try:
+            self.say(f"The session was exported to {await self._bridge.export(file)}.")
+        except TuiAgentError as error:
+            self.say(str(error), wrong=True)
+
+    async def _doctor(self) -> None:
+        try:
+            text = sanitise(await self._bridge.doctor())
+        except TuiAgentError as error:
+            self.say(str(error), wrong=True)
+        else:
+            self._show_page("Doctor", lambda _: Content(text))
+
+    def _model(self, name: str) -> bool:
+        if " " in name:
+            self.say("The name of a model has no blanks: /model NAME", wrong=True)
+            return False
+        if name:
+            self._start("model", self._choose_model(name))
+        else:
+            model = self._state().status.model or self._options.model or "not known yet"
+            self.say(f"The model is {model}. /model NAME uses another one from the next request on.")
+        return True
+
+    async def _choose_model(self, name: str) -> None:
+        try:
+            chosen = await self._bridge.choose_model(name)
+        except TuiAgentError as error:
+            self.say(str(error), wrong=True)
+        else:
+            self.say(f"The next request uses {chosen}. The settings stay as they are.")
 
     def _context(self) -> None:
         # Imports the whole agent, which must not delay the first screen.

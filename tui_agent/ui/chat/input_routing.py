@@ -1,16 +1,22 @@
 """Destinations of the user's input: the agent, one call or sub-agent, a shell, or a command."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Literal, TypeAlias
 
+from textual.timer import Timer
+from textual.worker import Worker
+
+from tui_agent.ui.base.commands import command
 from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.composer.prompt_parser import (
     ShellCall,
     SlashCall,
+    Suggestion,
     TargetedMessage,
     UnknownSlash,
+    matches_in_order,
     parse_shell_call,
     parse_slash_call,
     parse_targeted_message,
@@ -21,6 +27,12 @@ from .screen_state import ScreenState
 
 Interrupt: TypeAlias = Literal["cancel", "stop", "now"]
 """Cancel the run, end it after this step, or cancel it and send the queued messages."""
+DRAFT_DELAY = 0.5
+"""Seconds without a change after which the draft is kept."""
+EntryMessage: TypeAlias = (
+    Composer.Submitted | Composer.MentionTyped | Composer.PromptsWanted | PromptArea.RecallRequested
+)
+"""A request of the composer or the queue."""
 
 
 class InputRouter:
@@ -49,9 +61,27 @@ class InputRouter:
         self._entry = entry
         self._state = state
         self._show_pending_agent = show_pending_agent
+        self._completion: Worker[None] | None = None
+        self._draft_timer: Timer | None = None
 
-    def submit(self, event: Composer.Submitted) -> None:
+    def receive(self, event: EntryMessage) -> None:
+        """Do what the composer or the queue asks for."""
+        match event:
+            case Composer.Submitted():
+                self._submit(event)
+            case Composer.MentionTyped():
+                self._search(
+                    self._offer_mentions(event.text, at_start=event.at_start) if event.text is not None else None
+                )
+            case Composer.PromptsWanted(text):
+                self._search(self._offer_prompts(text))
+            case PromptArea.RecallRequested(message_id, edit):
+                self._recall(message_id, edit=edit)
+
+    def _submit(self, event: Composer.Submitted) -> None:
         """Send one input to where its first characters direct it."""
+        if (prompts := self._bridge.prompts) is not None:
+            self._keep(prompts.add(event.text))
         match parse_shell_call(event.text) or parse_slash_call(event.text):
             case ShellCall() as call:
                 self._run_shell(call)
@@ -83,18 +113,78 @@ class InputRouter:
             self.commands.say(NOT_READY if self._bridge.status.pending else busy, wrong=True)
 
     def _send_to_target(self, message: TargetedMessage, text: str) -> bool:
-        """Send a message to one call or sub-agent; return False if it is a message for the agent."""
-        if message.number is None:
-            return self._bridge.steer_child(message.target, message.text)
-        call = self._state().ledger.numbered(message.number)
-        if call is None or not self._bridge.cancel_call(call.view.call_id, message.text):
-            self._entry.composer.put_back(text)
-            self.commands.say(f"Call {message.target} is not running.", wrong=True)
+        """Send a message to one call or sub-agent; return False if it is a message for the agent.
+
+        A message to an unknown call or sub-agent goes back into the composer: the agent must not receive it instead.
+        """
+        if message.number is not None:
+            call = self._state().ledger.numbered(message.number)
+            if call is None:
+                self._entry.refuse(text, f"Call {message.target} does not exist.")
+            elif not self._bridge.cancel_call(call.view.call_id, message.text):
+                self._entry.refuse(text, f"Call {message.target} is not running.")
+        elif not self._bridge.steer_child(message.target, message.text):
+            if self._bridge.status.pending:
+                self._entry.refuse(text, NOT_READY)
+            elif self._bridge.is_in_workspace(message.target):
+                return False
+            else:
+                self._entry.refuse(text, self._unknown_target(message.target))
         return True
+
+    def _unknown_target(self, name: str) -> str:
+        names = self._bridge.sub_agent_names()
+        running = f"Running: {', '.join(f'@{name}' for name in names)}." if names else "None is running."
+        return f"No sub-agent is named {name}. {running} A blank before @ sends it to the agent."
+
+    # --- completion ---------------------------------------------------------------------------------------------------
+
+    def _search(self, work: Coroutine[None, None, None] | None) -> None:
+        """Search for suggestions; the next key cancels the search."""
+        if self._completion is not None:
+            self._completion.cancel()
+            self._completion = None
+        if work is not None:
+            self._completion = self._entry.screen.run_worker(work, group="completion", exit_on_error=False)
+
+    async def _offer_mentions(self, text: str, *, at_start: bool) -> None:
+        names = self._bridge.sub_agent_names() if at_start else ()
+        agents = [
+            Suggestion(f"@{name}", f"@{name}", "running sub-agent") for name in names if matches_in_order(name, text)
+        ]
+        files = await self._bridge.find_files(text)
+        self._entry.composer.offer_mentions(text, (*agents, *map(Suggestion.of_file, files)))
+
+    async def _offer_prompts(self, text: str) -> None:
+        self._entry.composer.offer_prompts(text, await self._bridge.find_prompts(text))
+
+    # --- drafts -------------------------------------------------------------------------------------------------------
+
+    async def offer_draft(self) -> None:
+        """Offer the draft of a program that did not end properly; put into the composer, it would meet the typing."""
+        if draft := await self._bridge.earlier_draft():
+            self._entry.offer(f"{command('composer.search_prompts').key_text} brings back your unsent draft: {draft}")
+
+    def note_draft(self) -> None:
+        """Keep the draft once the user pauses."""
+        if self._bridge.prompts is None or self._entry.composer.searching:
+            return
+        if self._draft_timer is not None:
+            self._draft_timer.stop()
+        self._draft_timer = self._entry.set_timer(DRAFT_DELAY, self._save_draft)
+
+    def _save_draft(self) -> None:
+        self._draft_timer = None
+        if (prompts := self._bridge.prompts) is not None:
+            self._keep(prompts.save_draft(self._entry.composer.draft))
+
+    def _keep(self, work: Coroutine[None, None, None]) -> None:
+        """Write prompts or drafts beside the screen."""
+        self._entry.screen.run_worker(work, group="prompts", exit_on_error=False)
 
     # --- queued messages ----------------------------------------------------------------------------------------------
 
-    def recall(self, message_id: str, *, edit: bool) -> None:
+    def _recall(self, message_id: str, *, edit: bool) -> None:
         """Take a message out of the queue; with `edit`, its text goes back into the composer."""
         text = self._bridge.recall_message(message_id)
         if text is None:
@@ -143,7 +233,9 @@ class InputRouter:
 
     def clear_or_cancel(self) -> bool:
         """Empty the composer, else cancel what runs; return False if there is neither."""
-        if self._entry.composer.text:
+        if self._entry.composer.searching:
+            self._entry.composer.action_close_suggestions()
+        elif self._entry.composer.text:
             self._entry.composer.clear()
         elif self._bridge.status.running:
             self.interrupt("cancel")

@@ -11,15 +11,17 @@ from textual.events import Key
 from textual.message import Message
 from textual.widgets import TextArea
 
-from tui_agent.ui.base.commands import Command, bindings_for
+from tui_agent.ui.base.commands import bindings_for
 
 from .paste_folding_area import PasteFoldingArea
-from .prompt_parser import suggestions
+from .prompt_parser import Suggestion, matches_in_order, mention_before, suggestions
 
 SubmitKind = Literal["submit", "follow_up"]
 """Send now, steering a run if there is one, or as a turn of its own."""
 MAX_HISTORY_ENTRIES = 1_000
 """Texts that the history keeps."""
+
+_NO_PROMPT = Suggestion("", "No earlier prompt contains this text. esc returns to your draft.", kind="note")
 
 
 class PromptHistory:
@@ -86,7 +88,7 @@ class PromptHistory:
 
 
 class Composer(PasteFoldingArea):
-    """A text area with a history that sends on Enter and suggests `/` commands."""
+    """A text area with a history that sends on Enter and suggests `/` commands, files and sub-agents."""
 
     DEFAULT_CSS = """
     Composer {
@@ -135,10 +137,31 @@ class Composer(PasteFoldingArea):
 
     @dataclass
     class Suggested(Message):
-        """The commands that match the text have changed; there may be none."""
+        """The suggestions for the text have changed; there may be none."""
 
-        commands: tuple[Command, ...]
+        entries: tuple[Suggestion, ...]
         chosen: int = 0
+
+    @dataclass
+    class MentionTyped(Message):
+        """The user types behind an `@`: answer with `offer_mentions`."""
+
+        text: str | None
+        """Text between the `@` and the cursor; None if the user no longer types there."""
+        at_start: bool = False
+        """True if the `@` begins the message, so that it may name a sub-agent."""
+
+    @dataclass
+    class PromptsWanted(Message):
+        """The user searches the earlier prompts: answer with `offer_prompts`."""
+
+        text: str
+
+    @dataclass
+    class EditorRequested(Message):
+        """The user wants to edit the draft in an editor."""
+
+        text: str
 
     def __init__(self, placeholder: str, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(placeholder, id=id)
@@ -153,9 +176,16 @@ class Composer(PasteFoldingArea):
         self._history = PromptHistory()
         self._draft_left = ""
         """The text, with labels and escapes, before the user began to browse the history."""
-        self._suggested: tuple[Command, ...] = ()
+        self._suggested: tuple[Suggestion, ...] = ()
         self._suggested_for = ""
         self._chosen = 0
+        self._mention: str | None = None
+        self._draft_before_search: str | None = None
+
+    @property
+    def searching(self) -> bool:
+        """True while the text is a search in the earlier prompts."""
+        return self._draft_before_search is not None
 
     def remember(self, texts: Iterable[str]) -> None:
         """Replace the history of earlier starts of the session; `texts` are oldest first."""
@@ -164,7 +194,7 @@ class Composer(PasteFoldingArea):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Enable closing while suggestions are shown; otherwise the key belongs to the screen."""
         if action == "close_suggestions":
-            return bool(self._suggested)
+            return bool(self._suggested) or self.searching
         return super().check_action(action, parameters)
 
     async def on_key(self, event: Key) -> None:
@@ -180,22 +210,34 @@ class Composer(PasteFoldingArea):
         return key not in self.yielded_keys and super().check_consume_key(key, character)
 
     def action_submit(self) -> None:
-        """Send the chosen command or the draft; after a backslash, begin a new line instead."""
-        if self._suggested:
-            self._send(f"/{self._suggested[self._chosen].slash}", "submit")
+        """Send the chosen command or the draft; complete a mention; take a prompt; after a backslash, begin a line."""
+        chosen = self._suggested[self._chosen] if self._suggested else None
+        if self.searching:
+            self._take_prompt()
+        elif chosen is not None and chosen.kind == "command":
+            self._send(chosen.text, "submit")
+        elif chosen is not None and chosen.text != f"@{self._mention}":
+            self._complete_mention(chosen)
         elif self._ends_in_backslash():
             self.action_new_line()
         else:
             self._send(self.draft, "submit")
 
     def action_follow_up(self) -> None:
-        """Send the draft as a turn of its own."""
-        self._send(self.draft, "follow_up")
+        """Send the draft as a turn of its own; take a prompt."""
+        if self.searching:
+            self._take_prompt()
+        else:
+            self._send(self.draft, "follow_up")
 
     def action_follow_up_or_leave(self) -> None:
-        """Complete a command; send a follow-up while the agent is working; leave an empty composer."""
-        if self._suggested:
-            self.show(f"/{self._suggested[self._chosen].slash} ")
+        """Complete a command or mention; send a follow-up while the agent is working; leave an empty composer."""
+        if self.searching:
+            self._take_prompt()
+        elif self._suggested and self._suggested[self._chosen].kind == "command":
+            self.show(f"{self._suggested[self._chosen].text} ")
+        elif self._suggested:
+            self._complete_mention(self._suggested[self._chosen])
         elif not self.text.strip():
             self.screen.focus_next()
         elif self.busy:
@@ -243,7 +285,40 @@ class Composer(PasteFoldingArea):
 
     def action_close_suggestions(self) -> None:
         """Hide the suggestions."""
+        self._mention = None
+        if (draft := self._draft_before_search) is not None:
+            self._draft_before_search = None
+            self._show_as_is(draft)
+            self._suggested_for = self.text
         self._offer(())
+
+    def action_edit_draft(self) -> None:
+        """Open the draft in the user's editor."""
+        self.post_message(self.EditorRequested(self.draft))
+
+    def action_search_prompts(self) -> None:
+        """Search the earlier prompts for the text; again: choose an older one."""
+        if not self.searching:
+            self._draft_before_search = self.text
+            self._mention = None
+            self._offer(())
+            self.post_message(self.PromptsWanted(self.draft))
+        elif self._suggested:
+            self._choose(self._chosen + 1)
+
+    def offer_prompts(self, text: str, prompts: tuple[str, ...]) -> None:
+        """Show the earlier prompts that contain a text, unless it has changed meanwhile."""
+        if self.searching and text == self.draft:
+            self._offer(tuple(map(Suggestion.of_prompt, prompts)) or (_NO_PROMPT,))
+
+    def _take_prompt(self) -> None:
+        """Put the chosen prompt into the composer and end the search; without one, the search continues."""
+        chosen = self._suggested[self._chosen] if self._suggested else _NO_PROMPT
+        if chosen.kind == "prompt":
+            self._draft_before_search = None
+            self._insert(chosen.text, (0, 0), self.document.end)
+            self._suggested_for = self.text
+            self._offer(())
 
     @on(TextArea.Changed)
     def _text_changed(self) -> None:
@@ -257,14 +332,38 @@ class Composer(PasteFoldingArea):
 
     def _suggest(self) -> None:
         """Update the suggestions, once for each text."""
-        if self.text != self._suggested_for:
-            self._suggested_for = self.text
-            self._offer(suggestions(self.text))
+        if self.text == self._suggested_for:
+            return
+        self._suggested_for = self.text
+        if self.searching:
+            self.post_message(self.PromptsWanted(self.draft))
+            return
+        (row, column), before = self.cursor_location, self._mention
+        mention = self._mention = mention_before(self.document.get_line(row), column)
+        if mention is None:
+            self._offer(tuple(map(Suggestion.of_command, suggestions(self.text))))
+        else:
+            # Until the answer comes, those that still match stay, so that the menu does not flicker.
+            self._offer(tuple(entry for entry in self._suggested if matches_in_order(entry.text, f"@{mention}")))
+        if mention is not None or before is not None:
+            at_start = mention is not None and (row, column) == (0, len(mention) + 1)
+            self.post_message(self.MentionTyped(mention, at_start))
 
-    def _offer(self, commands: tuple[Command, ...]) -> None:
-        if commands != self._suggested:
-            self._suggested, self._chosen = commands, 0
-            self.post_message(self.Suggested(commands))
+    def offer_mentions(self, mention: str, entries: tuple[Suggestion, ...]) -> None:
+        """Show files and sub-agents for the text behind an `@`, unless it has changed meanwhile."""
+        if mention == self._mention and self.text == self._suggested_for:
+            self._offer(entries)
+
+    def _complete_mention(self, chosen: Suggestion) -> None:
+        """Replace the `@` and the text behind it by a suggestion and a blank."""
+        row, column = self.cursor_location
+        start = (row, column - len(self._mention or "") - 1)
+        self._insert(f"{chosen.text} ", start, (row, column))
+
+    def _offer(self, entries: tuple[Suggestion, ...]) -> None:
+        if entries != self._suggested:
+            self._suggested, self._chosen = entries, 0
+            self.post_message(self.Suggested(entries))
 
     def _choose(self, place: int) -> None:
         self._chosen = place % len(self._suggested)

@@ -140,6 +140,10 @@ class PasteFoldingArea(TextArea):
         self.move_cursor(self.document.end)
         self.scroll_cursor_visible()
 
+    def replace_draft(self, text: str) -> None:
+        """Replace the text by another one, unfolded; undo returns the earlier text."""
+        self._insert(text, (0, 0), self.document.end)
+
     def forget_selection(self) -> None:
         """Clear the selection; the cursor stays."""
         self.move_cursor(self.cursor_location)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -14,7 +15,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import TextArea
 
-from tui_agent.ui.base.commands import Command, command, commands_for
+from tui_agent.ui.base.commands import command, commands_for
 from tui_agent.ui.state.queued_messages import WaitingMessages
 from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.amounts import count_text
@@ -22,6 +23,7 @@ from tui_agent.ui.text.joined_parts import joined_parts
 from tui_agent.ui.text.sanitiser import one_line
 
 from .composer import Composer
+from .prompt_parser import Suggestion
 from .queue_strip import QueueStrip
 
 PLACEHOLDER = "Ask for something, or type / for commands"
@@ -29,7 +31,9 @@ PLACEHOLDER_BUSY = "Type to steer; alt+enter for a turn of its own"
 OPEN_SECONDS = 6.0
 """Seconds until the interrupt menu closes by itself."""
 MAX_ROWS = 8
-"""Commands the slash menu shows at a time."""
+"""Suggestions that the menu shows at a time."""
+_LABEL = 20
+"""Cells of the column of commands."""
 
 _INTERRUPT_KEYS = frozenset(key for entry in commands_for("interrupt") for key in entry.keys)
 
@@ -52,7 +56,7 @@ class PromptMarker(Widget):
 
 
 class SlashMenu(Widget):
-    """The `/` commands that match the text. It never has the focus: the composer chooses, the menu shows."""
+    """The `/` commands, files and sub-agents that match the text. The composer, which has the focus, chooses one."""
 
     DEFAULT_CSS = """
     SlashMenu {
@@ -65,28 +69,77 @@ class SlashMenu(Widget):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self._commands: tuple[Command, ...] = ()
+        self._entries: tuple[Suggestion, ...] = ()
         self._chosen = 0
 
-    def offer(self, commands: tuple[Command, ...], chosen: int) -> None:
-        """Show commands with the one at index `chosen` marked; no commands hide the menu."""
-        self._commands, self._chosen = commands, chosen
-        self.display = bool(commands)
+    def offer(self, entries: tuple[Suggestion, ...], chosen: int) -> None:
+        """Show suggestions with the one at index `chosen` marked; none hide the menu."""
+        self._entries, self._chosen = entries, chosen
+        self.display = bool(entries)
         self.refresh(layout=True)
 
-    def render(self) -> Content:
-        """Return one row for each command: name, argument, help."""
-        first = max(0, min(self._chosen - MAX_ROWS // 2, len(self._commands) - MAX_ROWS))
-        rows = self._commands[first : first + MAX_ROWS]
-        return Content("\n").join([self._row(entry, entry is self._commands[self._chosen]) for entry in rows])
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return the rows of the suggestions, and one that counts the others."""
+        return min(len(self._entries), MAX_ROWS + 1)
 
-    def _row(self, entry: Command, chosen: bool) -> Content:
-        name = f" {'›' if chosen else ' '} /{entry.slash} {entry.argument}"
-        text = one_line(entry.help, max(1, self.size.width - 22))
-        row = Content.assemble((f"{name:<20}", "$primary bold" if chosen else "$text"), (f" {text}", ""))
+    def render(self) -> Content:
+        """Return one row for each suggestion, as many as fit, and the number of those above and below."""
+        count, height = len(self._entries), max(1, self.size.height)
+        shown = count if count <= height else max(1, height - 1)
+        first = max(0, min(self._chosen - shown // 2, count - shown))
+        rows = [self._row(self._entries[place], chosen=place == self._chosen) for place in range(first, first + shown)]
+        if shown < count and height > 1:
+            below = count - first - shown
+            more = [f"↑ {first} more"] * bool(first) + [f"↓ {below} more"] * bool(below)
+            rows.append(Content.styled(f"   {' · '.join(more)}", "$text-muted"))
+        return Content("\n").join(rows)
+
+    def _row(self, entry: Suggestion, *, chosen: bool) -> Content:
+        width = max(1, self.size.width - 4)
+        label = one_line(entry.label, width)
+        name = f" {'›' if chosen else ' '} {label}"
+        text = one_line(entry.help, max(1, self.size.width - max(_LABEL, cell_len(name)) - 2)) if entry.help else ""
+        padding = " " * (_LABEL - cell_len(name))
+        row = Content.assemble((f"{name}{padding}", "$primary bold" if chosen else "$text"), (f" {text}", ""))
         gap = " " * max(0, self.size.width - row.cell_length)
         full = row + Content(gap)
         return full.stylize("$block-cursor-foreground on $block-cursor-background") if chosen else full
+
+
+class RefusalLine(Widget):
+    """The reason why a text could not be sent, or an offer, until the text changes."""
+
+    DEFAULT_CSS = """
+    RefusalLine {
+        height: 1;
+        display: none;
+        color: $error;
+        &.-offer { color: $warning; }
+    }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.reason = ""
+        """The reason; empty while the line is hidden."""
+        self._draft = ""
+
+    def show(self, reason: str, draft: str, *, is_offer: bool = False) -> None:
+        """Show a reason or an offer while the composer contains `draft`."""
+        self.reason, self._draft = reason, draft
+        self.set_class(is_offer, "-offer")
+        self.display = True
+        self.refresh()
+
+    def text_changed(self, draft: str) -> None:
+        """Hide the line if the text is another one."""
+        if self.display and draft != self._draft:
+            self.reason = ""
+            self.display = False
+
+    def render(self) -> Content:
+        """Return the reason."""
+        return Content(" ▲ " + one_line(self.reason, max(1, self.size.width - 4)))
 
 
 class InterruptMenu(Widget):
@@ -198,6 +251,8 @@ class PromptArea(Vertical):
         self.composer = Composer(PLACEHOLDER, id="composer")
         """The text area."""
         self._notice = notice
+        self.refusal = RefusalLine()
+        """The reason why the text was not sent."""
         self._suggestions = SlashMenu()
         self._row = Horizontal()
 
@@ -207,6 +262,7 @@ class PromptArea(Vertical):
         yield self._notice
         yield self.menu
         yield self._suggestions
+        yield self.refusal
         with self._row:
             yield PromptMarker()
             yield self.composer
@@ -231,6 +287,16 @@ class PromptArea(Vertical):
         """Call a function once every key typed so far has reached the composer."""
         self.composer.call_later(do)
 
+    def refuse(self, text: str, reason: str) -> None:
+        """Put a text back into the composer, and show the reason above it."""
+        self.composer.put_back(text)
+        self.refusal.show(reason, self.composer.text)
+
+    def offer(self, text: str) -> None:
+        """Show an offer above the composer until the user types."""
+        if not self.composer.text:
+            self.refusal.show(text, "", is_offer=True)
+
     # --- interrupt menu -----------------------------------------------------------------------------------------------
 
     def open_menu(self, running: int) -> None:
@@ -250,7 +316,11 @@ class PromptArea(Vertical):
     @on(Composer.Suggested)
     def _suggested(self, event: Composer.Suggested) -> None:
         event.stop()
-        self._suggestions.offer(event.commands, event.chosen)
+        self._suggestions.offer(event.entries, event.chosen)
+
+    @on(TextArea.Changed)
+    def _text_changed(self) -> None:
+        self.refusal.text_changed(self.composer.text)
 
     @on(QueueStrip.Changed)
     def _queue_changed(self, event: QueueStrip.Changed) -> None:

@@ -6,10 +6,12 @@ A path or a sentence that begins with a slash is a prompt.
 import difflib
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 from tui_agent.ui.base.commands import Command, slash_commands
 
 _AIMED = re.compile(r"@(#[0-9]{1,9}|[\w.-]+)[ \t]+(\S.*)\Z", re.DOTALL)
+_MENTION = re.compile(r"(?:\A|(?<=\s))@([^\s@]*)\Z")
 _COMMAND_LINE = re.compile(r"/([a-z][a-z-]*)(?:[ \t]+(\S[^\n]*))?\s*\Z")
 
 
@@ -56,9 +58,57 @@ class TargetedMessage:
         return int(self.target[1:]) if self.target.startswith("#") else None
 
 
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """One entry of the menu above the composer."""
+
+    text: str
+    """The text it stands for: `/mode`, `@worker` or `@src/price.py`."""
+    label: str
+    """The text as shown, with its argument."""
+    help: str = ""
+    kind: Literal["command", "mention", "prompt", "note"] = "mention"
+
+    @classmethod
+    def of_command(cls, command: Command) -> "Suggestion":
+        """Return the suggestion of a `/` command."""
+        return cls(f"/{command.slash}", f"/{command.slash} {command.argument}".rstrip(), command.help, "command")
+
+    @classmethod
+    def of_file(cls, path: str) -> "Suggestion":
+        """Return the suggestion of a file; a path with blanks is quoted."""
+        text = f'@"{path}"' if re.search(r"\s", path) else f"@{path}"
+        return cls(text, text)
+
+    @classmethod
+    def of_prompt(cls, text: str) -> "Suggestion":
+        """Return the suggestion of an earlier prompt."""
+        return cls(text, " ".join(text.split()), kind="prompt")
+
+
+def mention_before(line: str, column: int) -> str | None:
+    """Return the text between an `@` and the cursor; None if the cursor is not at the end of such a word.
+
+    `@#3` names a call and is not completed.
+    """
+    match = _MENTION.search(line[:column])
+    if match is None or match[1].startswith("#") or line[column : column + 1].strip():
+        return None
+    return match[1]
+
+
+def matches_in_order(text: str, letters: str) -> bool:
+    """Return True if a text contains some letters in their order, in either case."""
+    rest = iter(text.casefold())
+    return all(letter in rest for letter in letters.casefold())
+
+
 def parse_targeted_message(text: str) -> TargetedMessage | None:
-    """Return the message and its target; None if the text does not begin with `@` and a name or number."""
-    match = _AIMED.match(text.strip())
+    """Return the message and its target; None if the text does not begin with `@` and a name or number.
+
+    A blank in front of the `@` makes it a message for the agent.
+    """
+    match = _AIMED.match(text)
     return TargetedMessage(match[1], match[2].strip()) if match is not None else None
 
 

@@ -1,0 +1,72 @@
+"""Commands of the screen that need the whole program: export, doctor, and another model."""
+
+import asyncio
+import os
+from pathlib import Path
+
+from tui_agent.protocol.errors import ConfigurationError, SessionError
+from tui_agent.session import SessionStore
+from tui_agent.session.export import ExportFormat, export_session
+
+from .build_engine import Engine
+from .launch_options import LaunchOptions
+from .subcommands.doctor import examine, findings_text
+
+_FORMATS: dict[str, ExportFormat] = {".md": "md", ".html": "html", ".jsonl": "jsonl"}
+_FILE_MODE = 0o600
+
+
+class SessionCommands:
+    """Export of the session, checks of the installation, and the model of the next requests."""
+
+    def __init__(self, engine: Engine, options: LaunchOptions) -> None:
+        self._engine = engine
+        self._options = options
+
+    async def export(self, file: str, /) -> str:
+        """Write the session to a new file, in the format that its suffix names, and return the file's path.
+
+        Args:
+            file: path relative to the working directory; empty for `session-ID.md`.
+
+        Raises:
+            ConfigurationError: the suffix names no format.
+            SessionError: the session is not saved, or the file exists or cannot be written.
+        """
+        session_id = self._engine.bus.origin.session_id
+        path = self._options.cwd / Path(file or f"session-{session_id}.md").expanduser()
+        form = _FORMATS.get(path.suffix)
+        if form is None:
+            raise ConfigurationError(f"{path.name} ends in none of {', '.join(_FORMATS)}. Nothing was written.")
+        if self._engine.flush_journal is None:
+            raise SessionError("This session is not saved, so it cannot be exported.")
+        await self._engine.flush_journal()
+        await asyncio.to_thread(self._write, session_id, form, path)
+        return str(path)
+
+    def _write(self, session_id: str, form: ExportFormat, path: Path) -> None:
+        session = SessionStore(self._engine.locations.sessions_dir).load(session_id)
+        content = export_session(session, form).encode("utf-8", "replace")
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE_MODE)
+            with os.fdopen(descriptor, "wb") as target:
+                target.write(content)
+        except FileExistsError as error:
+            raise SessionError(f"{path} exists. Nothing was written; name another file: /export FILE") from error
+        except OSError as error:
+            raise SessionError(f"{path} could not be written: {error.strerror or error}.") from error
+
+    async def doctor(self) -> str:
+        """Return the checks of `tui-agent doctor`, a line each."""
+        return await asyncio.to_thread(lambda: findings_text(list(examine(self._options.cwd))))
+
+    def choose_model(self, name: str, /) -> None:
+        """Use another model of the same endpoint from the next request on, until the program ends.
+
+        Raises:
+            ConfigurationError: this is the offline demo, or there is no key.
+        """
+        if self._options.demo:
+            raise ConfigurationError("The offline demo has one model. Start without --demo to choose another.")
+        settings = self._engine.loaded.settings.model_copy(update={"model": name})
+        self._engine.loop.provider = self._engine.make_provider(settings)
