@@ -14,6 +14,7 @@ from tui_agent.providers.scripted_provider import Wait, call, fail, reply
 from tui_agent.ui.approval.approval_list_screen import ApprovalListScreen
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.dialogs.text_page import TextPage
+from tui_agent.ui.panel.call_list import CONFIRM_SECONDS
 
 pytestmark = pytest.mark.slow
 
@@ -857,12 +858,20 @@ async def test_a_word_to_a_call_cancels_it_alone_and_the_model_reads_why() -> No
         assert on.told() == ["look"]
 
 
-async def test_a_row_of_the_panel_is_cancelled_by_its_key() -> None:
+@pytest.mark.parametrize("key", ["ctrl+x", "delete"])
+async def test_a_row_of_the_panel_is_cancelled_by_its_key_which_asks_once(key: str) -> None:
     slow = StageTool("look", waits=True)
     async with stage([reply(call("look", what="a")), "Then not."], [slow]) as on:
         await on.say("look")
         await on.until(lambda: kinds(on) == {"running": 1})
-        await on.pilot.press("ctrl+t", "end", "x")
+        await on.pilot.press("ctrl+t", "end", key)
+        await on.until(lambda: any("again cancels #1 look" in note.message for note in on.app._notifications))
+        on.clock.now += CONFIRM_SECONDS + 0.1
+        await on.pilot.press(key)
+        await on.pilot.pause()
+        assert kinds(on) == {"running": 1}, "the first press was long ago"
+
+        await on.pilot.press(key)
         await on.settled()
 
         assert [entry.view.status for entry in on.chat.state.ledger.calls] == ["cancelled"]
