@@ -172,7 +172,7 @@ class TuiAgentApp(BaseApp[None]):
             self.chat.approvals.note_keypress()
             if self.screen is self.chat:
                 # Before the key is forwarded, so that the composer receives all text in order.
-                self.chat.direct_typing(event)
+                self.chat.entry.direct_typing(event)
         if self._note_input is not None and self._player is None and not event.is_forwarded:
             self._note_input(event)
         await super().on_event(event)

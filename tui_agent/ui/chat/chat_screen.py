@@ -7,8 +7,8 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.events import Key, Paste, Resize
-from textual.widgets import Input, TextArea
+from textual.events import Key, Resize
+from textual.widgets import TextArea
 from textual.worker import Worker, WorkerState
 
 from tui_agent.protocol.envelope import Envelope
@@ -55,7 +55,7 @@ class ChatScreen(AnyScreen):
         """Title bar and status line."""
         self.body = ChatBody(self.state, options.label, options.ideas, surroundings, self.focus_composer, id="main")
         """Conversation, tool panel and search."""
-        self.approvals = ApprovalController(self, bridge, surroundings.clock, self.state.approvals)
+        self.approvals = ApprovalController(self, bridge, surroundings.clock, self.state.approvals, lambda: self.entry)
         """Dialogs of approval requests."""
         self.entry = PromptArea(self.state.waiting, self.state.status, self.approvals.line, id="entry")
         """Queue, menus and composer."""
@@ -192,6 +192,8 @@ class ChatScreen(AnyScreen):
     @on(Composer.Submitted)
     def _submitted(self, event: Composer.Submitted) -> None:
         self.input.submit(event)
+        if not self.entry.composer.text:
+            self.approvals.message_sent()
 
     @on(PromptArea.RecallRequested)
     def _recall_requested(self, event: PromptArea.RecallRequested) -> None:
@@ -224,12 +226,6 @@ class ChatScreen(AnyScreen):
                 return not self.body.panel.has_focus_within
             case _:
                 return super().check_action(action, parameters)
-
-    def direct_typing(self, event: Key | Paste) -> None:
-        """Give the focus to the composer if a key or paste is text and no text field has the focus."""
-        is_text = isinstance(event, Paste) or event.is_printable
-        if is_text and not isinstance(self.focused, Input | TextArea):
-            self.set_focus(self.entry.composer)
 
     def on_key(self, event: Key) -> None:
         """Type into the composer what no focused widget used."""
