@@ -1,11 +1,12 @@
 """The approval dialog: its keys, its guard against accidental answers, and what it must show first."""
 
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
 from textual.events import Paste
+from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
@@ -15,6 +16,7 @@ from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.approval_rows import ApprovalRows
 from tui_agent.ui.approval.approval_screen import ApprovalScreen, ListRequested
 from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS, AnswerKeys
+from tui_agent.ui.dialogs.typed_answers import EARLY_SECONDS, SETTLE_SECONDS, TextTarget, Typed
 from tui_agent.ui.text.rows_view import RowsView
 
 pytestmark = pytest.mark.slow
@@ -69,13 +71,27 @@ class Asked:
     def __init__(self, pilot: Pilot[None], screen: ApprovalScreen, clock: Clock) -> None:
         self.pilot, self.screen, self.clock = pilot, screen, clock
         self.answers: list[ApprovalDecision | ListRequested | None] = []
+        self.typed: list[str] = []
 
     async def press(self, *keys: str) -> None:
-        """Press keys and wait until their effect is drawn."""
-        await self.pilot.press(*keys)
+        """Press keys, pause long enough for an answer after each of several letters, and wait for their effect."""
+        for key in keys:
+            await self.pilot.press(key)
+            self.screen.settle()
         await self.pilot.pause()
         while self.screen.is_attached and not self.screen.was_drawn:
             await self.pilot.pause()
+
+    async def type(self, text: str, gap: float = 0.1) -> None:
+        """Press keys so fast that each follows before an answer takes effect."""
+        for letter in text:
+            self.clock.now += gap
+            await self.pilot.press({" ": "space", ",": "comma"}.get(letter, letter))
+        await self.pilot.pause()
+
+    def take(self, typed: Sequence[Typed]) -> None:
+        """Note what would go to the composer."""
+        self.typed += [event.text if isinstance(event, Paste) else event.character or "" for event in typed]
 
     def keys_are_dim(self) -> bool:
         """Return True if the answers are dim."""
@@ -104,7 +120,8 @@ async def asking(
     """Show a dialog; with `quiet`, answers count already."""
     clock = Clock()
     async with (app or HostApp()).run_test(size=size) as pilot:
-        screen = ApprovalScreen(request, position, total, facts=FakeFacts(), clock=clock)
+        place = TextTarget(lambda: Region(0, size[1] - 1, size[0], 1), lambda typed: asked.take(typed))
+        screen = ApprovalScreen(request, position, total, facts=FakeFacts(), clock=clock, target=place)
         asked = Asked(pilot, screen, clock)
         await pilot.app.push_screen(screen, asked.answers.append)
         while not screen.was_drawn:
@@ -133,13 +150,22 @@ async def test_one_key_answers(keys: list[str], decision: ApprovalDecision | Non
         assert asked.answers == [decision]
 
 
-@pytest.mark.parametrize("key", ["enter", "space", "a", "p", "e", "Y", "tab", "f1", "ctrl+y"])
+@pytest.mark.parametrize("key", ["enter", "space", "p", "e", "tab", "f1", "ctrl+y"])
 async def test_nothing_else_answers(key: str) -> None:
     async with asking() as asked:
         await asked.press(key)
 
         assert asked.answers == []
         assert asked.pilot.app.screen is asked.screen
+
+
+@pytest.mark.parametrize("key", ["a", "u", "Y", "x", "7", "é"])
+async def test_a_letter_that_is_no_answer_goes_to_the_composer_and_the_question_waits(key: str) -> None:
+    async with asking() as asked:
+        await asked.press(key)
+
+        assert asked.answers == [None]
+        assert asked.typed == [key]
 
 
 async def test_for_the_session_the_rule_is_shown_first() -> None:
@@ -159,10 +185,6 @@ async def test_for_the_session_the_rule_is_shown_first() -> None:
 @pytest.mark.parametrize(("key", "scope"), [("p", "project"), ("u", "user")])
 async def test_for_ever_the_rule_and_the_file_are_shown_first(key: str, scope: GrantScope) -> None:
     async with asking() as asked:
-        await asked.press("u")
-        assert asked.answers == []
-
-        asked.clock.now += QUIET_SECONDS
         await asked.press("p")
         text = asked.text()
         for words in (
@@ -278,8 +300,7 @@ async def test_the_list_is_offered_where_several_wait() -> None:
         assert asked.answers == ["list"]
 
     async with asking() as alone:
-        await alone.press("a")
-        assert alone.answers == []
+        assert "a all" not in alone.text()
 
 
 async def test_an_ordinary_change_needs_no_paging_at_80x24() -> None:
@@ -297,20 +318,17 @@ async def test_an_ordinary_change_needs_no_paging_at_80x24() -> None:
         assert asked.answers == [ApprovalDecision(decision="approve")]
 
 
-@pytest.mark.parametrize("disturbance", ["y", "x"])
-async def test_the_keys_are_drawn_dim_whenever_none_counts(disturbance: str) -> None:
+async def test_the_keys_are_drawn_dim_whenever_none_counts_and_an_early_key_does_not_delay_them() -> None:
     async with asking(quiet=False) as asked:
         assert asked.keys_are_dim()
         asked.clock.now += QUIET_SECONDS / 2
-        await asked.press(disturbance)
-        asked.clock.now += QUIET_SECONDS / 2
-        asked.screen.dialog.query_one(AnswerKeys).show_now()
+        await asked.press("y")
         assert asked.keys_are_dim()
+        assert "That key came too early" in asked.text()
         asked.clock.now += QUIET_SECONDS / 2
         asked.screen.dialog.query_one(AnswerKeys).show_now()
         assert not asked.keys_are_dim()
-
-        assert ("That key came too early" in asked.text()) is (disturbance == "y")
+        asked.clock.now += EARLY_SECONDS
 
         await asked.press("s")
 
@@ -330,14 +348,15 @@ async def test_from_the_rule_one_can_go_back() -> None:
 
 
 @pytest.mark.parametrize("key", ["y", "n", "k", "f"])
-async def test_while_the_rule_is_shown_other_answers_do_nothing(key: str) -> None:
+async def test_while_the_rule_is_shown_other_letters_are_text(key: str) -> None:
     async with asking() as asked:
         await asked.press("s")
         asked.clock.now += QUIET_SECONDS
 
         await asked.press(key)
 
-        assert asked.answers == []
+        assert asked.answers == [None]
+        assert asked.typed == [key]
 
 
 async def test_a_reason_is_typed_and_goes_to_the_agent() -> None:
@@ -384,21 +403,23 @@ async def test_the_end_of_a_long_paste_into_the_reason_is_in_sight() -> None:
 async def test_only_what_is_offered_can_be_chosen() -> None:
     request = REQUEST.model_copy(update={"options": ("deny",), "session_rule": None})
     async with asking(request) as asked:
-        await asked.press("y", "s", "k")
-        assert asked.answers == []
         assert "skip" not in asked.text()
-
-        asked.clock.now += QUIET_SECONDS
         await asked.press("n")
         assert asked.answers == [ApprovalDecision(decision="deny")]
+
+    async with asking(request) as asked:
+        await asked.press("y")
+        assert asked.answers == [None]
+        assert asked.typed == ["y"]
 
 
 async def test_without_a_rule_there_is_no_answer_for_the_session() -> None:
     async with asking(REQUEST.model_copy(update={"session_rule": None})) as asked:
+        assert "this session" not in asked.text()
         await asked.press("s")
 
-        assert asked.answers == []
-        assert "this session" not in asked.text()
+        assert asked.answers == [None]
+        assert asked.typed == ["s"]
 
 
 # --- the guard ------------------------------------------------------------------------------------------------------
@@ -406,26 +427,90 @@ async def test_without_a_rule_there_is_no_answer_for_the_session() -> None:
 
 async def test_keys_that_come_at_once_do_nothing() -> None:
     async with asking(quiet=False) as asked:
-        await asked.press("y", "n", "k", "f", "s")
+        await asked.type("ynkfs", gap=0.0)
 
-        assert asked.answers == []
-        assert not asked.screen.query_one(Input).display
+        assert asked.answers == [None]
+        assert "".join(asked.typed) == "yn", "the others go to the chat"
 
 
 async def test_fast_typing_never_answers_however_long_it_lasts() -> None:
     async with asking(quiet=False) as asked:
-        for key in "yes, nanny, do keep skis":
-            asked.clock.now += 0.1
-            await asked.press("space" if key == " " else "comma" if key == "," else key)
+        await asked.type("yes, nanny, do keep skis")
 
-        assert asked.answers == []
+        assert asked.answers == [None]
+        assert "".join(asked.typed) == "ye", "the others go to the chat"
 
 
-async def test_typing_that_begins_later_does_not_answer_either() -> None:
+@pytest.mark.parametrize("text", ["no", "yes", "ya", "y ", "nn", "kf", "ss", "wh"])
+@pytest.mark.parametrize("gap", [0.0, 0.03, 0.12, SETTLE_SECONDS - 0.01])
+async def test_two_letters_at_typing_speed_never_answer(text: str, gap: float) -> None:
     async with asking() as asked:
-        await asked.press(*"xyz")
+        await asked.type(text[:2], gap)
+        asked.screen.settle()
 
+        assert asked.answers == [None]
+        assert "".join(asked.typed) == text[:2]
+
+
+async def test_an_answer_takes_effect_by_itself_when_no_letter_follows() -> None:
+    async with asking() as asked:
+        await asked.pilot.press("n")
         assert asked.answers == []
+        while not asked.answers:
+            await asked.pilot.pause(0.02)
+
+        assert asked.answers == [ApprovalDecision(decision="deny")]
+        assert asked.typed == []
+
+
+@pytest.mark.parametrize("undo", ["escape", "backspace"])
+async def test_an_answer_is_taken_back_at_once(undo: str) -> None:
+    async with asking() as asked:
+        await asked.pilot.press("y", undo)
+        await asked.pilot.pause(SETTLE_SECONDS + 0.1)
+
+        assert asked.answers == ([None] if undo == "escape" else [])
+        assert asked.typed == []
+
+
+async def test_letters_that_begin_too_early_and_continue_are_text() -> None:
+    async with asking(quiet=False) as asked:
+        asked.clock.now += QUIET_SECONDS - 0.05
+        await asked.type("n")
+        asked.clock.now += 0.5
+        await asked.type("o")
+
+        assert asked.answers == [None]
+        assert "".join(asked.typed) == "no"
+
+
+async def test_an_early_key_pressed_again_counts_as_soon_as_the_keys_are_bright() -> None:
+    async with asking(quiet=False) as asked:
+        asked.clock.now += 0.05
+        await asked.press("y")
+        asked.clock.now += QUIET_SECONDS - 0.05
+        await asked.press("y")
+
+        assert asked.answers == [ApprovalDecision(decision="approve")]
+
+
+async def test_a_held_key_never_answers() -> None:
+    async with asking(quiet=False) as asked:
+        await asked.type("y" * 40, gap=0.03)
+
+        assert asked.answers == [None]
+
+
+async def test_a_click_into_the_composer_folds_the_question() -> None:
+    async with asking() as asked:
+        asked.screen.dialog.styles.height = 10
+        await asked.pilot.pause()
+        await asked.pilot.click(offset=(5, 15))
+        assert asked.answers == []
+        await asked.pilot.click(offset=(5, 23))
+        await asked.pilot.pause()
+
+        assert asked.answers == [None]
 
 
 async def test_paging_does_not_delay_an_answer() -> None:
@@ -459,9 +544,8 @@ async def test_a_paste_never_answers() -> None:
         asked.screen.post_message(Paste("y\n"))
         await asked.pilot.pause()
 
-        assert asked.answers == []
-        await asked.press("y")
-        assert asked.answers == [], "what comes right after a paste may belong to it"
+        assert asked.answers == [None]
+        assert asked.typed == ["y"]
 
 
 async def test_losing_and_getting_the_focus_never_answers() -> None:

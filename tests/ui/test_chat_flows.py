@@ -17,6 +17,7 @@ from tui_agent.providers.scripted_provider import Wait, call, fail, reply
 from tui_agent.ui.approval.approval_list_screen import ApprovalListScreen
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.dialogs.text_page import TextPage
+from tui_agent.ui.panel.call_list import CONFIRM_SECONDS
 
 pytestmark = pytest.mark.slow
 
@@ -469,6 +470,74 @@ async def test_the_announcement_can_be_clicked() -> None:
         await dialog_of(on)
 
 
+@pytest.mark.parametrize(("text", "gap"), [("no, use pytest", 0.0), ("yes and no", 0.1), ("what?", 0.0), ("x", 0.0)])
+async def test_a_text_typed_over_a_question_is_a_message_and_the_question_opens_again_after_it(
+    text: str, gap: float
+) -> None:
+    tool, running = StageTool("change", read_only=False), StageTool("look", waits=True)
+    steps = [reply(call("look", what="b"), call("change", what="a")), reply(call("change", what="c")), "Done."]
+    async with stage(steps, [tool, running]) as on:
+        await on.say("change a")
+        on.clock.now += 5
+        await dialog_of(on)
+        for letter in text:
+            on.app.post_message(Key({" ": "space"}.get(letter, letter), letter))
+            await asyncio.sleep(gap)
+        await on.until(lambda: on.draft == text)
+        assert on.app.screen is on.chat
+        assert on.chat.approvals.line.display
+        assert on.chat.entry.composer.has_focus
+
+        on.clock.now += 60
+        on.chat.approvals.look()
+        await on.pilot.pause()
+        assert on.app.screen is on.chat, "it stays folded while the text waits"
+        assert tool.ran == []
+
+        await on.pilot.press("enter")
+        await on.until(lambda: on.draft == "")
+        on.clock.now += 5
+        running.gate.set()
+        second = await dialog_of(on)
+        assert second.dialog.request.summary == "c"
+        assert on.told() == ["change a", text]
+        await on.pilot.press("y")
+        await on.settled()
+        assert tool.ran == ["c"]
+
+
+async def test_a_folded_question_opens_with_its_key_and_the_text_stays() -> None:
+    tool = StageTool("change", read_only=False)
+    async with stage([reply(call("change", what="a")), "Changed."], [tool]) as on:
+        await on.say("change a")
+        on.clock.now += 5
+        await dialog_of(on)
+        on.app.post_message(Paste("half a thought"))
+        await on.until(lambda: on.draft == "half a thought")
+        await on.pilot.press("ctrl+y")
+        await dialog_of(on)
+        await on.pilot.press("y")
+        await on.settled()
+
+        assert tool.ran == ["a"]
+        assert on.draft == "half a thought"
+
+
+async def test_an_answer_to_a_question_that_was_settled_meanwhile_is_text() -> None:
+    tool = StageTool("change", read_only=False)
+    async with stage([reply(call("change", what="a")), "Changed."], [tool]) as on:
+        await on.say("change a")
+        on.clock.now += 5
+        dialog = await dialog_of(on)
+        await on.pilot.press("n")
+        assert dialog.keys.held
+        on.loop.set_mode(PermissionMode.ALLOW, "elsewhere")
+        await on.settled()
+
+        assert tool.ran == ["a"]
+        assert on.draft == "n"
+
+
 # --- the rest of the keys ---------------------------------------------------------------------------------------------
 
 
@@ -862,12 +931,20 @@ async def test_a_word_to_a_call_cancels_it_alone_and_the_model_reads_why() -> No
         assert on.told() == ["look"]
 
 
-async def test_a_row_of_the_panel_is_cancelled_by_its_key() -> None:
+@pytest.mark.parametrize("key", ["ctrl+x", "delete"])
+async def test_a_row_of_the_panel_is_cancelled_by_its_key_which_asks_once(key: str) -> None:
     slow = StageTool("look", waits=True)
     async with stage([reply(call("look", what="a")), "Then not."], [slow]) as on:
         await on.say("look")
         await on.until(lambda: kinds(on) == {"running": 1})
-        await on.pilot.press("ctrl+t", "end", "x")
+        await on.pilot.press("ctrl+t", "end", key)
+        await on.until(lambda: any("again cancels #1 look" in note.message for note in on.app._notifications))
+        on.clock.now += CONFIRM_SECONDS + 0.1
+        await on.pilot.press(key)
+        await on.pilot.pause()
+        assert kinds(on) == {"running": 1}, "the first press was long ago"
+
+        await on.pilot.press(key)
         await on.settled()
 
         assert [entry.view.status for entry in on.chat.state.ledger.calls] == ["cancelled"]

@@ -179,6 +179,10 @@ def asking(request: ApprovalRequest, *keys: str) -> object:
         clock.now += QUIET_SECONDS
         screen.dialog.query_one(AnswerKeys).show_now()
         await pilot.press(*keys)
+        screen.settle()
+        await pilot.pause()
+        while not screen.was_drawn:
+            await pilot.pause()
         clock.now += QUIET_SECONDS
         await pilot.pause()
         screen.dialog.query_one(AnswerKeys).show_now()

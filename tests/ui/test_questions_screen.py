@@ -37,7 +37,9 @@ class Page:
         self.answers: list[Answer | None] = []
 
     async def press(self, *keys: str) -> None:
-        await self.pilot.press(*keys)
+        for key in keys:
+            await self.pilot.press(key)
+            self.screen.settle()
         await self.pilot.pause()
 
     def text(self) -> str:
@@ -54,7 +56,6 @@ async def page(*requests: ApprovalRequest, size: tuple[int, int] = (80, 24)) -> 
         await pilot.app.push_screen(screen, found.answers.append)
         while not screen.guard.was_drawn:
             await pilot.pause()
-        clock.now += QUIET_SECONDS
         yield found
 
 
@@ -123,13 +124,38 @@ async def test_the_cursor_reaches_every_question() -> None:
         assert shown.answers == [("deny", ("q12",))]
 
 
-async def test_keys_that_come_too_early_and_pastes_answer_nothing() -> None:
+@pytest.mark.parametrize("text", ["yes", "no", "xy"])
+async def test_text_and_pastes_answer_nothing(text: str) -> None:
     async with page(*THREE) as shown:
-        await shown.press("a", "x", "y", "n")
-        shown.pilot.app.post_message(Paste("y"))
-        await shown.press("y")
+        await shown.press("a")
+        await shown.pilot.press(*text)
+        shown.screen.settle()
+        assert shown.answers == [None]
 
+    async with page(*THREE) as shown:
+        await shown.press("a")
+        shown.pilot.app.post_message(Paste("y"))
+        await shown.pilot.pause()
+        assert shown.answers == [None]
+
+
+async def test_an_answer_on_the_page_that_the_user_opened_needs_no_pause() -> None:
+    async with page(*THREE) as shown:
+        await shown.press("a", "y")
+
+        assert shown.answers == [("approve", ("q1", "q3", "q2"))]
+
+
+async def test_after_a_question_went_elsewhere_an_answer_needs_a_pause() -> None:
+    async with page(*THREE) as shown:
+        await shown.press("a")
+        shown.screen.keep_only({"q2", "q3"})
+        await shown.press("y")
         assert shown.answers == []
+
+        shown.clock.now += QUIET_SECONDS
+        await shown.press("y")
+        assert shown.answers == [("approve", ("q3", "q2"))]
 
 
 async def test_what_is_settled_elsewhere_goes_and_the_last_one_closes_it() -> None:

@@ -79,3 +79,10 @@ def test_the_approval_dialog_has_its_keys() -> None:
     keys = {key for entry in commands_for("approval") for key in entry.keys}
 
     assert {"y", "s", "n", "f", "k", "w", "escape", "pageup", "pagedown"} <= keys
+
+
+@pytest.mark.parametrize("where", ["everywhere", "chat", "composer", "queue", "panel", "conversation", "search"])
+def test_in_the_chat_every_printable_key_is_text(where: Where) -> None:
+    keys = [key for entry in commands_for(where) for key in entry.keys]
+
+    assert [key for key in keys if len(key) == 1 or key in ("space", "slash", "comma", "full_stop")] == []

@@ -1,7 +1,7 @@
 """Search in the conversation: opened by key, letter by letter, through the matches, and closed."""
 
 import pytest
-from textual.events import Paste
+from textual.events import Key, Paste
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -46,10 +46,10 @@ async def test_it_searches_with_each_letter_and_steps_through_the_matches() -> N
         last = app.chat.body.conversation._found_row
         await pilot.press("up")
         before = app.chat.body.conversation._found_row
-        await pilot.press("enter", "N", "n", "n")
+        await pilot.press("enter", "f2", "f3", "f3")
         assert (before or 0) < (last or 0)
         assert app.chat.body.conversation._found_row == last
-        assert "n next · N previous" in line_of(app)
+        assert "f3 next · f2 previous" in line_of(app)
 
 
 async def test_its_cursor_never_blinks() -> None:
@@ -64,15 +64,37 @@ async def test_its_cursor_never_blinks() -> None:
         assert field._cursor_visible
 
 
-async def test_a_slash_in_the_conversation_opens_the_search() -> None:
+@pytest.mark.parametrize("part", ["conversation", "panel"])
+async def test_whatever_is_typed_elsewhere_goes_to_the_composer_in_order_and_is_sent_from_there(part: str) -> None:
+    async with still_app(long_story()).run_test(size=(120, 40)) as pilot:
+        app = await begun(pilot)
+        if part == "panel":
+            app.chat.body.panel.focus_list()
+        else:
+            app.chat.body.conversation.focus()
+        await drawn(pilot)
+        above = app.chat.body.conversation.scroll_offset.y
+        # All at once, as a terminal sends fast typing: none may overtake another.
+        typed = "/jkgGnN xuf no?"
+        for letter in typed:
+            app.post_message(Key("space" if letter == " " else letter, letter))
+        await drawn(pilot)
+
+        assert app.chat.entry.composer.text == typed
+        assert app.chat.entry.composer.has_focus
+        assert app.chat.body.conversation.scroll_offset.y == above
+        assert line_of(app) == ""
+
+
+async def test_a_paste_in_the_conversation_goes_to_the_composer() -> None:
     async with still_app(long_story()).run_test(size=(120, 40)) as pilot:
         app = await begun(pilot)
         app.chat.body.conversation.focus()
-        await pilot.press("slash", *"needle")
+        await drawn(pilot)
+        app.post_message(Paste("two words"))
         await drawn(pilot)
 
-        assert "1 found" in line_of(app)
-        assert app.chat.entry.composer.text == ""
+        assert app.chat.entry.composer.text == "two words"
 
 
 async def test_escape_returns_to_the_end_and_to_the_composer() -> None:
@@ -120,19 +142,16 @@ async def test_a_search_without_a_match_shows_that() -> None:
         assert "not found · esc close" in line_of(app)
 
 
-async def test_letters_that_are_keys_are_not_typed() -> None:
+async def test_the_conversation_is_driven_by_keys_that_type_nothing() -> None:
     async with still_app(long_story()).run_test(size=(120, 40)) as pilot:
         app = await begun(pilot)
         app.chat.body.conversation.focus()
-        await pilot.press("g", "j", "x")
+        await pilot.press("home", "down", "down", "up")
         await drawn(pilot)
-        assert app.chat.entry.composer.text == "x"
-        assert app.chat.body.conversation.scroll_offset.y == 1
 
-        app.chat.body.panel.focus_list()
-        await pilot.press("j", "f", "y")
-        await drawn(pilot)
-        assert app.chat.entry.composer.text == "xy"
+        assert app.chat.entry.composer.text == ""
+        assert app.chat.body.conversation.scroll_offset.y == 1
+        assert app.chat.body.conversation.has_focus
 
 
 async def test_a_long_paste_shows_its_end_and_stays_apart_from_the_count() -> None:

@@ -173,6 +173,9 @@ class TuiAgentApp(BaseApp[None]):
             event = with_normalised_name(event)
         if isinstance(event, Key | Paste) and not event.is_forwarded:
             self.chat.approvals.note_keypress()
+            if self.screen is self.chat:
+                # Before the key is forwarded, so that the composer receives all text in order.
+                self.chat.entry.direct_typing(event)
         if self._note_input is not None and self._player is None and not event.is_forwarded:
             self._note_input(event)
         await super().on_event(event)

@@ -1,9 +1,13 @@
 """Opens approval dialogs and passes their answers to the agent.
 
 A dialog opens by itself only after the user has stopped typing; until then a line announces the request. An open dialog
-is never replaced; if its request is resolved elsewhere, it closes. The answer carries the id of the request that was
+is never replaced; if its request is resolved elsewhere, it closes. If the user types a text instead of an answer, it
+folds to that line until the user opens it or sends the message. The answer carries the id of the request that was
 drawn.
 """
+
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from textual.screen import SystemModalScreen
 from textual.timer import Timer
@@ -12,6 +16,8 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.terminal_environment import Clock
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.composer.prompt_area import PromptArea
+from tui_agent.ui.dialogs.typed_answers import TextTarget, Typed
 from tui_agent.ui.state.pending_approvals import PendingApprovals
 
 from .approval_list_screen import Answer, ApprovalListScreen
@@ -25,7 +31,23 @@ QUIET_SECONDS = 0.5
 class ApprovalController:
     """Shows the open approval requests of one chat screen, one at a time."""
 
-    def __init__(self, screen: AnyScreen, bridge: AgentBridge, clock: Clock, pending: PendingApprovals) -> None:
+    def __init__(
+        self,
+        screen: AnyScreen,
+        bridge: AgentBridge,
+        clock: Clock,
+        pending: PendingApprovals,
+        entry: Callable[[], PromptArea],
+    ) -> None:
+        """Create the controller of one chat screen.
+
+        Args:
+            screen: the chat screen.
+            bridge: the connection to the agent.
+            clock: monotonic seconds.
+            pending: the open requests.
+            entry: returns the foot of the chat with the composer.
+        """
         self.line = AttentionLine(id="attention")
         """Announces requests whose dialog is not open."""
         self._screen = screen
@@ -36,6 +58,9 @@ class ApprovalController:
         self._drawn: ApprovalRequest | None = None
         self._list: ApprovalListScreen | None = None
         self._typed_at = float("-inf")
+        self._folded = False
+        self._entry = entry
+        self._target = TextTarget(lambda: entry().composer.region, self._fold)
         self._timer: Timer | None = None
 
     @property
@@ -59,13 +84,20 @@ class ApprovalController:
         else:
             self._close()
 
+    def message_sent(self) -> None:
+        """Let dialogs open again after the text that folded them was sent."""
+        self._folded = False
+        self.look()
+
     def show(self, pending: PendingApprovals) -> None:
         """Show other requests, before a dialog is opened."""
         self._pending = pending
 
     def look(self) -> None:
         """Open the next request if it may open now; otherwise announce it."""
-        request = self._pending.next_to_open
+        if not len(self._pending):
+            self._folded = False
+        request = None if self._folded else self._pending.next_to_open
         if request is not None and self._dialog is None and self._list is None:
             rest = self._typed_at + QUIET_SECONDS - self._clock()
             if rest > 0:
@@ -77,20 +109,27 @@ class ApprovalController:
     def open_next(self) -> None:
         """Open the oldest request at the user's wish."""
         if self._dialog is None and self._list is None and (request := self._pending.first) is not None:
+            self._folded = False
             self._open(request)
             self._announce()
 
     def _open(self, request: ApprovalRequest) -> None:
         position, total = self._pending.position_of(request)
-        self._dialog = ApprovalScreen(request, position, total, facts=self._bridge.grants, clock=self._clock)
+        self._dialog = ApprovalScreen(
+            request, position, total, facts=self._bridge.grants, clock=self._clock, target=self._target
+        )
         self._drawn = request
-        self._screen.app.push_screen(self._dialog, self._answered)
+        self._screen.app.push_screen(self._dialog, partial(self._answered, self._dialog))
 
-    def _answered(self, decision: ApprovalDecision | ListRequested | None) -> None:
+    def _answered(self, dialog: ApprovalScreen, decision: ApprovalDecision | ListRequested | None) -> None:
+        if dialog is not self._dialog:
+            # It was closed from here, and another one may be open already.
+            self._screen.call_after_refresh(self.look)
+            return
         request, self._dialog, self._drawn = self._drawn, None, None
         if decision == "list":
-            self._list = ApprovalListScreen(self._pending.all, clock=self._clock)
-            self._screen.app.push_screen(self._list, self._several_answered)
+            self._list = ApprovalListScreen(self._pending.all, clock=self._clock, target=self._target)
+            self._screen.app.push_screen(self._list, partial(self._several_answered, self._list))
             return
         if request is not None and request.request_id in self._pending:
             if decision is None:
@@ -99,8 +138,9 @@ class ApprovalController:
                 self._settle(request.request_id, decision)
         self._screen.call_after_refresh(self.look)
 
-    def _several_answered(self, answer: Answer | None) -> None:
-        self._list = None
+    def _several_answered(self, page: ApprovalListScreen, answer: Answer | None) -> None:
+        if page is self._list:
+            self._list = None
         verdict, ids = answer or ("deny", ())
         for request_id in ids:
             if request_id in self._pending:
@@ -122,6 +162,17 @@ class ApprovalController:
         dialog, self._dialog, self._drawn = self._dialog, None, None
         if dialog is not None and dialog.is_current:
             dialog.dismiss(None)
+            # Keys for a question that is gone answer no other one.
+            if unanswered := dialog.keys.take():
+                self._entry().type_text(unanswered)
+
+    def _fold(self, typed: Sequence[Typed]) -> None:
+        """Keep all requests closed while the user types a message."""
+        self._dialog, self._drawn, self._list = None, None, None
+        self._folded = True
+        self._typed_at = self._clock()
+        self._entry().type_text(typed)
+        self._announce()
 
     def _announce(self) -> None:
         shown = self._pending.first if self._dialog is None else None

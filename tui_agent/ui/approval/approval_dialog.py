@@ -90,6 +90,11 @@ class ApprovalDialog(Vertical):
         return self._rule if self.step == "confirming" else self.body
 
     @property
+    def field(self) -> LineInput | InputEditor | None:
+        """The text field of this step."""
+        return {"explaining": self._reason, "editing": self.editor}.get(self.step)
+
+    @property
     def offered(self) -> tuple[str, ...]:
         """The actions that answer this request, in the order of the table of commands."""
         return offered_answers(self.request, self.offer, self.total)
@@ -113,7 +118,7 @@ class ApprovalDialog(Vertical):
         self.editor.display = step == "editing"
         self._rule.display = step == "confirming"
         self.body.display = step in ("asking", "explaining")
-        self.screen.set_focus({"explaining": self._reason, "editing": self.editor}.get(step))
+        self.screen.set_focus(self.field)
         if step == "confirming":
             self._rule.show(self.offer.rows, anew=True)
         self.lay_out()

@@ -6,17 +6,16 @@ Each is shown with its whole input; a yes counts only after the user saw the end
 from collections.abc import Callable, Collection, Sequence
 from typing import ClassVar, Literal, TypeAlias
 
-from textual import getters, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 
 from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest
-from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.dialogs.answer_keys import AnswerKeys, GuardedAnswers, key_runs
+from tui_agent.ui.dialogs.answer_keys import AnswerKeys, key_runs
+from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import one_line, visible
@@ -30,16 +29,17 @@ Answer: TypeAlias = tuple[Literal["approve", "deny"], tuple[str, ...]]
 _MARGIN = 4
 
 
-class ApprovalListScreen(GuardedAnswers, Paging, ModalScreen[Answer | None]):
+class ApprovalListScreen(Paging, TypedAnswers[Answer | None]):
     """The page. Returns the answer, or None if the user goes back."""
 
-    app = getters.app(any_app)
     CSS_PATH = "approval.tcss"
-    AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("questions")]
+    WHERE = "questions"
+    IMMEDIATE = frozenset(("select", "select_all", "cursor_up", "cursor_down"))
 
-    def __init__(self, requests: Sequence[ApprovalRequest], *, clock: Callable[[], float]) -> None:
-        super().__init__()
+    def __init__(
+        self, requests: Sequence[ApprovalRequest], *, clock: Callable[[], float], target: TextTarget = NOWHERE
+    ) -> None:
         self._groups = _by_rule(requests)
         self._rows = {request.request_id: ApprovalRows(request) for request in requests}
         self._selected: set[str] = set()
@@ -47,9 +47,9 @@ class ApprovalListScreen(GuardedAnswers, Paging, ModalScreen[Answer | None]):
         self._starts: list[int] = []
         self._body = RowsView(self._body_rows, id="questions-body")
         self._state = RowsView(self._state_rows, id="questions-state")
-        self._keys = AnswerKeys(self._key_rows, clock, id="questions-keys")
-        self.guard = self._keys.guard
-        """Decides whether an answer counts."""
+        # The user opened this page, so an answer needs no pause before it.
+        self._keys = AnswerKeys(self._key_rows, clock, first_pause=0.0, id="questions-keys")
+        super().__init__(self._keys.guard, clock, target)
 
     def compose(self) -> ComposeResult:
         """Yield the requests, the selection and the answers."""
@@ -80,6 +80,8 @@ class ApprovalListScreen(GuardedAnswers, Paging, ModalScreen[Answer | None]):
         if left:
             self.guard.disturbed()
             self._show()
+        elif self.keys.held:
+            self.leave_to_type()
         else:
             self.dismiss(None)
 

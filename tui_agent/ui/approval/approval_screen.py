@@ -1,7 +1,7 @@
 """The dialog that asks whether a call may run: the exact input, what it would change, why it asks, and the answers.
 
-Nothing is preselected. A key counts only after the request was drawn and a quiet moment passed; a yes only after the
-user saw everything.
+Nothing is preselected. A key counts only after the request was drawn and a quiet moment passed, and if no other
+printable key follows it; a yes only after the user saw everything. Any other text goes to the composer.
 """
 
 import json
@@ -11,20 +11,19 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import ClassVar, Literal
 
-from textual import getters, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.events import Resize
-from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import Input
 
 from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, GrantScope
-from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.base.initial_breakpoints import apply_initial_breakpoints
 from tui_agent.ui.bridge.services import GrantFacts
-from tui_agent.ui.dialogs.answer_keys import GuardedAnswers
+from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
 from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import visible
 
@@ -42,15 +41,16 @@ _STEP_KEYS = {
 _READING = ("line_up", "line_down", "page_up", "page_down", "scroll_top", "scroll_end")
 
 
-class ApprovalScreen(GuardedAnswers, Paging, ModalScreen[ApprovalDecision | ListRequested | None]):
+class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | ListRequested | None]):
     """One request. Returns the decision, None for "not now", or `"list"` for the list of all requests."""
 
-    app = getters.app(any_app)
     CSS_PATH = "approval.tcss"
-    AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (ROOMY, "-roomy"), (TALL, "-tall")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("approval")]
+    WHERE = "approval"
+    IMMEDIATE = frozenset(("page_down",))
+    UNGUARDED = frozenset(("why",))
 
     def __init__(
         self,
@@ -60,6 +60,7 @@ class ApprovalScreen(GuardedAnswers, Paging, ModalScreen[ApprovalDecision | List
         *,
         facts: GrantFacts,
         clock: Callable[[], float] = time.monotonic,
+        target: TextTarget = NOWHERE,
     ) -> None:
         """Create the screen.
 
@@ -69,14 +70,13 @@ class ApprovalScreen(GuardedAnswers, Paging, ModalScreen[ApprovalDecision | List
             total: number of all requests.
             facts: facts about the rules that an answer may store.
             clock: monotonic seconds.
+            target: the composer, which receives text that is no answer.
         """
-        super().__init__()
         self._request = request
         self._offer = RuleOffer(request, facts)
         self.dialog = ApprovalDialog(request, self._offer, clock, position, total)
         """The widget that shows the request."""
-        self.guard = self.dialog.guard
-        """Decides whether an answer counts."""
+        super().__init__(self.dialog.guard, clock, target)
 
     @cached_property
     def _edit(self) -> "InputEdit":
@@ -104,9 +104,9 @@ class ApprovalScreen(GuardedAnswers, Paging, ModalScreen[ApprovalDecision | List
         return self.dialog.paged
 
     @property
-    def was_drawn(self) -> bool:
-        """True if the request is on the screen, so that the quiet moment before answers has begun."""
-        return self.guard.was_drawn
+    def text_field(self) -> Widget | None:
+        """The line for the reason or the editor, at the step that shows it."""
+        return self.dialog.field
 
     # --- answers ------------------------------------------------------------------------------------------------------
 

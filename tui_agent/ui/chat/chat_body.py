@@ -248,7 +248,6 @@ class ChatBody(Vertical):
 
     # --- search -------------------------------------------------------------------------------------------------------
 
-    @on(Conversation.SearchRequested)
     def open_search(self) -> None:
         """Open the search line; if it is open, edit its text."""
         if not self.search.is_open:

@@ -55,7 +55,7 @@ class ChatScreen(AnyScreen):
         """Title bar and status line."""
         self.body = ChatBody(self.state, options.label, options.ideas, surroundings, self.focus_composer, id="main")
         """Conversation, tool panel and search."""
-        self.approvals = ApprovalController(self, bridge, surroundings.clock, self.state.approvals)
+        self.approvals = ApprovalController(self, bridge, surroundings.clock, self.state.approvals, lambda: self.entry)
         """Dialogs of approval requests."""
         self.entry = PromptArea(self.state.waiting, self.state.status, self.approvals.line, id="entry")
         """Queue, menus and composer."""
@@ -207,6 +207,8 @@ class ChatScreen(AnyScreen):
     @on(PromptArea.RecallRequested)
     def _entered(self, event: EntryMessage) -> None:
         self.input.receive(event)
+        if isinstance(event, Composer.Submitted) and not self.entry.composer.text:
+            self.approvals.message_sent()
 
     @on(TextArea.Changed)
     @on(QueueStrip.Changed)

@@ -1,6 +1,6 @@
 """The foot of the chat where the user types: queued messages, menus, the prompt sign and the composer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
@@ -8,12 +8,13 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.events import Key, Paste
 from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.timer import Timer
 from textual.widget import Widget
-from textual.widgets import TextArea
+from textual.widgets import Input, TextArea
 
 from tui_agent.ui.base.commands import command, commands_for
 from tui_agent.ui.state.queued_messages import WaitingMessages
@@ -282,6 +283,21 @@ class PromptArea(Vertical):
             self.composer.placeholder = PLACEHOLDER_BUSY if busy else PLACEHOLDER
         if not busy:
             self.close_menu()
+
+    def direct_typing(self, event: Key | Paste) -> None:
+        """Give the focus to the composer if a key or paste is text and no text field has the focus."""
+        is_text = isinstance(event, Paste) or event.is_printable
+        if is_text and not isinstance(self.screen.focused, Input | TextArea):
+            self.screen.set_focus(self.composer)
+
+    def type_text(self, typed: Sequence[Key | Paste]) -> None:
+        """Type keys and pastes into the composer, and give it the focus."""
+        # The letters of an open interrupt menu would not be text.
+        self.close_menu()
+        self.screen.set_focus(self.composer)
+        for event in typed:
+            copied = Paste(event.text) if isinstance(event, Paste) else Key(event.key, event.character)
+            self.composer._forward_event(copied)
 
     def after_typed_keys(self, do: Callable[[], object]) -> None:
         """Call a function once every key typed so far has reached the composer."""

@@ -1,8 +1,8 @@
 """The answers of a dialog, and the guard that decides when an answer counts.
 
-An answer counts only after the question was drawn and a quiet moment passed. A user who is typing when a question
-appears does not answer it: every key that comes too early, or means nothing in the dialog, restarts the quiet moment,
-so neither a held key nor fast typing gets through.
+An answer counts only after the question was drawn and a quiet moment passed. Over the chat, `typed_answers.py` tells
+answers from typing. Where there is no composer, every key that comes too early, or means nothing in the dialog,
+restarts the quiet moment, so neither a held key nor fast typing gets through.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -23,18 +23,26 @@ _ROUNDING = 1e-6
 class AnswerGuard:
     """Decides whether an answer counts."""
 
-    def __init__(self, clock: Callable[[], float], begun: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        begun: Callable[[], None] = lambda: None,
+        *,
+        first_pause: float = QUIET_SECONDS,
+    ) -> None:
         """Create a guard that accepts nothing yet.
 
         Args:
             clock: monotonic seconds.
             begun: called whenever the quiet moment begins, so that the answers can be dimmed.
+            first_pause: seconds of the quiet moment after the first drawing.
         """
         self.too_early = False
         """True once an answer was given that did not count."""
         self._clock = clock
         self._begun = begun
         self._quiet_since: float | None = None
+        self._pause = first_pause
 
     @property
     def was_drawn(self) -> bool:
@@ -44,7 +52,7 @@ class AnswerGuard:
     @property
     def armed(self) -> bool:
         """True if an answer would count now."""
-        return self._quiet_since is not None and self._clock() - self._quiet_since > QUIET_SECONDS - _ROUNDING
+        return self._quiet_since is not None and self._clock() - self._quiet_since > self._pause - _ROUNDING
 
     def drawn(self) -> None:
         """Begin the quiet moment: the question is on the screen."""
@@ -52,7 +60,7 @@ class AnswerGuard:
 
     def withdrawn(self) -> None:
         """Accept nothing until another question is drawn."""
-        self._quiet_since = None
+        self._quiet_since, self._pause = None, QUIET_SECONDS
         self._begun()
 
     def accepts(self) -> bool:
@@ -66,7 +74,13 @@ class AnswerGuard:
     def disturbed(self) -> None:
         """Restart the quiet moment after a key or paste that means nothing in the dialog."""
         if self._quiet_since is not None:
+            self._pause = QUIET_SECONDS
             self._begin()
+
+    def note_early(self) -> None:
+        """Note that an answer did not count; the quiet moment continues."""
+        self.too_early = True
+        self._begun()
 
     def _begin(self) -> None:
         self._quiet_since = self._clock()
@@ -109,11 +123,12 @@ class AnswerKeys(RowsView):
         clock: Callable[[], float],
         begun: Callable[[], None] = lambda: None,
         *,
+        first_pause: float = QUIET_SECONDS,
         id: str | None = None,  # noqa: A002
     ) -> None:
         """Create the rows with a guard; `begun` is called whenever the quiet moment begins."""
         super().__init__(build, id=id)
-        self.guard = AnswerGuard(clock, self._begin_quiet)
+        self.guard = AnswerGuard(clock, self._begin_quiet, first_pause=first_pause)
         """Decides whether an answer counts."""
         self._begun = begun
         self._timer: Timer | None = None

@@ -8,11 +8,15 @@ from textual.events import Click
 from textual.message import Message
 from textual.reactive import var
 
-from tui_agent.ui.base.commands import bindings_for
+from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.state.call_ledger import FILTERS, CallFilter
 from tui_agent.ui.state.call_view_state import CallViewState
+from tui_agent.ui.text.sanitiser import one_line, visible
 
 from .call_rows_view import CallRowsView
+
+CONFIRM_SECONDS = 3.0
+"""Seconds within which a second press cancels a call."""
 
 
 class CallList(CallRowsView, can_focus=True):
@@ -22,6 +26,8 @@ class CallList(CallRowsView, can_focus=True):
 
     chosen: var[CallFilter] = var("all")
     """Current filter."""
+    _cancel_asked: tuple[str, float] = ("", float("-inf"))
+    """Id of the call that the user was asked about, and when."""
 
     @dataclass
     class Opened(Message):
@@ -119,9 +125,18 @@ class CallList(CallRowsView, can_focus=True):
         self.post_message(self.Widened(steps))
 
     def action_cancel_call(self) -> None:
-        """Request to cancel the selected call."""
-        if (call := self.selected) is not None:
+        """Ask whether to cancel the selected call; the second time, request it."""
+        if (call := self.selected) is None:
+            return
+        now, (asked_id, asked_at) = self._surroundings.clock(), self._cancel_asked
+        if call.view.ended or (call.view.call_id == asked_id and now - asked_at <= CONFIRM_SECONDS):
+            self._cancel_asked = ("", float("-inf"))
             self.post_message(self.CancelRequested(call.view))
+        else:
+            self._cancel_asked = (call.view.call_id, now)
+            again = command("panel.cancel_call").key_text
+            name = one_line(visible(call.view.name), 24)
+            self.notify(f"{again} again cancels #{call.number} {name}", timeout=CONFIRM_SECONDS, markup=False)
 
     def action_revert(self) -> None:
         """Request to revert the changes of the selected call."""

@@ -51,10 +51,6 @@ class Conversation(TranscriptView):
         text: str
 
     @dataclass
-    class SearchRequested(Message):
-        """The user starts a search."""
-
-    @dataclass
     class SearchCounted(Message):
         """More matches of a search were counted."""
 
@@ -179,10 +175,6 @@ class Conversation(TranscriptView):
         if action in ("next_match", "previous_match", "close_search"):
             return self._search is not None
         return super().check_action(action, parameters)
-
-    def action_search(self) -> None:
-        """Request a search."""
-        self.post_message(self.SearchRequested())
 
     def action_next_match(self) -> None:
         """Go to the next match."""
