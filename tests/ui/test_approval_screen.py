@@ -583,11 +583,53 @@ async def test_a_long_input_laid_out_for_another_width_is_read_anew() -> None:
         assert asked.answers == []
 
 
-async def test_jumping_to_the_end_is_not_reading() -> None:
+async def test_after_end_a_yes_counts_and_the_dialog_says_what_was_skipped() -> None:
     async with asking(LONG) as asked:
-        await asked.press("end", "y")
+        await asked.press("end")
+        assert "rows above skipped" in asked.text()
+        await asked.press("y")
+
+        assert asked.answers == [ApprovalDecision(decision="approve")]
+
+
+async def test_a_yes_before_the_end_says_why_it_does_not_count() -> None:
+    async with asking(LONG) as asked:
+        await asked.press("y")
 
         assert asked.answers == []
+        assert "yes counts at the end: space or end" in asked.text()
+
+
+async def test_dragging_the_scrollbar_to_the_end_counts_as_seen() -> None:
+    async with asking(LONG) as asked:
+        body = asked.screen.dialog.body
+        body.scroll_to(y=body.max_scroll_y, animate=False)
+        await asked.press("y")
+
+        assert asked.answers == [ApprovalDecision(decision="approve")]
+
+
+async def test_why_does_not_count_as_reaching_the_end_but_end_then_does() -> None:
+    async with asking(LONG) as asked:
+        await asked.press("w")
+        await asked.press("y")
+        assert asked.answers == []
+        assert "yes counts at the end: end" in asked.text()
+
+        await asked.press("end")
+        await asked.press("y")
+        assert asked.answers == [ApprovalDecision(decision="approve")]
+
+
+async def test_rows_of_another_width_are_unread_after_a_jump_to_the_end() -> None:
+    async with asking(LONG) as asked:
+        await asked.press("end")
+        await asked.pilot.resize_terminal(60, 20)
+        await asked.pilot.pause()
+        await asked.press("y")
+
+        assert asked.answers == []
+        assert "yes counts at the end" in asked.text()
 
 
 async def test_an_unread_input_can_be_denied() -> None:

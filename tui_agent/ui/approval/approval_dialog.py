@@ -15,13 +15,14 @@ from textual.widgets import TextArea
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys
+from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.input_fields import InputEditor, LineInput
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import visible
 from tui_agent.ui.text.styled_lines import NARROWEST, Line, Run, clipped, wrapped
 
 from .approval_answers import MAX_ANSWER_ROWS, AnswerStep, answer_choices, answer_rows, offered_answers
-from .approval_rows import ApprovalRows, request_title, unread_row
+from .approval_rows import ApprovalRows, request_title
 from .rule_offer import RuleOffer
 
 WIDE = 110
@@ -50,7 +51,7 @@ class ApprovalDialog(Vertical):
         """The rule that would be stored."""
         self.step: AnswerStep = "asking"
         """The present content."""
-        self.body = RowsView(self._body_rows, id="approval-body")
+        self.body = RowsView(self._body_rows, end_counts=True, id="approval-body")
         """The whole input."""
         self.editor = InputEditor(id="approval-editor")
         """The input, to be edited."""
@@ -66,7 +67,7 @@ class ApprovalDialog(Vertical):
         self._compact = False
         self._fits = False
         self._head = RowsView(self._head_rows, id="approval-head")
-        self._rule = RowsView(id="approval-rule")
+        self._rule = RowsView(end_counts=True, id="approval-rule")
         self._state = RowsView(self._state_rows, id="approval-state")
         self._reason = LineInput(id="approval-reason", placeholder="why not")
         # A blinking cursor wakes an idle program twice a second.
@@ -144,7 +145,7 @@ class ApprovalDialog(Vertical):
         self.body.show(self._body_rows)
         self.lay_out()
         if self._traced:
-            self.call_after_refresh(self.body.scroll_to, y=self._trace_start(), animate=False)
+            self.call_after_refresh(self.body.lead_to, self._trace_start())
 
     def restart_guard(self) -> None:
         """Ignore answers until what is shown now has been drawn and a quiet moment has passed."""
@@ -268,13 +269,22 @@ class ApprovalDialog(Vertical):
         text = self._state_text(width)
         if text:
             return [*gap, *text]
-        left = self.paged.rows_below
-        if self.step in ("asking", "confirming") and not self._fits and not self.paged.read_to_end and left:
+        if self.step in ("asking", "confirming") and not self._fits and (unread := self._unread_text()):
             style = "warning strong" if self._reminded else "warning"
-            return [*gap, unread_row(left, command("approval.page_down").keys[-1], width, style)]
+            return [*gap, Line(clipped([(unread, style)], width))]
         if gap and self.guard.too_early:
             return [Line((("That key came too early to count.", "warning"),))]
         return gap
+
+    def _unread_text(self) -> str:
+        """Return why no yes counts yet, or how many rows the user skipped."""
+        view = self.paged
+        if view.read_to_end:
+            return f"▲ {count_text(view.skipped, 'row')} above skipped" if view.skipped else ""
+        page, end = command("approval.page_down").keys[-1], command("approval.scroll_end").key_text
+        if view.rows_below:
+            return f"▼ {count_text(view.rows_below, 'more row')} · yes counts at the end: {page} or {end}"
+        return f"▲ not everything was shown · yes counts at the end: {end}"
 
     def _state_text(self, width: int) -> list[Line]:
         """Return the instructions of the step, or the error in the edited input."""

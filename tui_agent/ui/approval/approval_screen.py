@@ -1,7 +1,7 @@
 """The dialog that asks whether a call may run: the exact input, what it would change, why it asks, and the answers.
 
 Nothing is preselected. A key counts only after the request was drawn and a quiet moment passed; a yes only after the
-user saw everything.
+user reached the end of the input.
 """
 
 import json
