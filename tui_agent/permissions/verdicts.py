@@ -70,14 +70,20 @@ def finding_for_mode(mode: PermissionMode, access_kind: AccessKind, what: str) -
         case PermissionMode.PLAN:
             # Plan mode only forbids changes; reading outside the workspace may be needed for a plan.
             if access_kind == "look":
-                return Finding("ask", "mode", f"{what} needs an answer")
+                return Finding("ask", "mode", _why_ask(access_kind, what))
             return Finding("deny", "floor", f"plan mode changes nothing: {what}")
         case PermissionMode.ACCEPT_EDITS:
             if access_kind == "edit":
                 return Finding("allow", "mode", f"mode accept_edits runs {what}")
-            return Finding("ask", "mode", f"{what} needs an answer")
+            return Finding("ask", "mode", _why_ask(access_kind, what))
         case PermissionMode.ASK:
-            return Finding("ask", "mode", f"{what} needs an answer")
+            return Finding("ask", "mode", _why_ask(access_kind, what))
+
+
+def _why_ask(access_kind: AccessKind, what: str) -> str:
+    # A command in backticks does not say by itself that it may change something.
+    effect = "may change files; " if access_kind == "effect" and what.startswith("`") else ""
+    return f"{effect}no rule allows {what.removesuffix(',')}"
 
 
 def finding_for_rule(ruling: Ruling) -> Finding | None:

@@ -14,6 +14,7 @@ from tui_agent.ui.base.terminal_environment import Clock
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.state.pending_approvals import PendingApprovals
 
+from .approval_dialog import FootRows
 from .approval_list_screen import Answer, ApprovalListScreen
 from .approval_screen import ApprovalScreen, ListRequested
 from .attention_line import AttentionLine
@@ -25,13 +26,22 @@ QUIET_SECONDS = 0.5
 class ApprovalController:
     """Shows the open approval requests of one chat screen, one at a time."""
 
-    def __init__(self, screen: AnyScreen, bridge: AgentBridge, clock: Clock, pending: PendingApprovals) -> None:
+    def __init__(
+        self,
+        screen: AnyScreen,
+        bridge: AgentBridge,
+        clock: Clock,
+        pending: PendingApprovals,
+        foot: FootRows = lambda: (0, 0),
+    ) -> None:
+        """Create the controller; `foot` returns the rows to leave free below a dialog."""
         self.line = AttentionLine(id="attention")
         """Announces requests whose dialog is not open."""
         self._screen = screen
         self._bridge = bridge
         self._clock = clock
         self._pending = pending
+        self._foot = foot
         self._dialog: ApprovalScreen | None = None
         self._drawn: ApprovalRequest | None = None
         self._list: ApprovalListScreen | None = None
@@ -82,7 +92,9 @@ class ApprovalController:
 
     def _open(self, request: ApprovalRequest) -> None:
         position, total = self._pending.position_of(request)
-        self._dialog = ApprovalScreen(request, position, total, facts=self._bridge.grants, clock=self._clock)
+        self._dialog = ApprovalScreen(
+            request, position, total, facts=self._bridge.grants, clock=self._clock, foot=self._foot
+        )
         self._drawn = request
         self._screen.app.push_screen(self._dialog, self._answered)
 

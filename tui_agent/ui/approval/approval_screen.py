@@ -28,7 +28,7 @@ from tui_agent.ui.dialogs.answer_keys import GuardedAnswers
 from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import visible
 
-from .approval_dialog import ROOMY, TALL, WIDE, ApprovalDialog
+from .approval_dialog import ROOMY, TALL, WIDE, ApprovalDialog, FootRows
 from .rule_offer import RuleOffer
 
 ListRequested = Literal["list"]
@@ -60,6 +60,7 @@ class ApprovalScreen(GuardedAnswers, Paging, ModalScreen[ApprovalDecision | List
         *,
         facts: GrantFacts,
         clock: Callable[[], float] = time.monotonic,
+        foot: FootRows = lambda: (0, 0),
     ) -> None:
         """Create the screen.
 
@@ -69,11 +70,12 @@ class ApprovalScreen(GuardedAnswers, Paging, ModalScreen[ApprovalDecision | List
             total: number of all requests.
             facts: facts about the rules that an answer may store.
             clock: monotonic seconds.
+            foot: returns the rows to leave free below the dialog.
         """
         super().__init__()
         self._request = request
         self._offer = RuleOffer(request, facts)
-        self.dialog = ApprovalDialog(request, self._offer, clock, position, total)
+        self.dialog = ApprovalDialog(request, self._offer, clock, position, total, foot)
         """The widget that shows the request."""
         self.guard = self.dialog.guard
         """Decides whether an answer counts."""

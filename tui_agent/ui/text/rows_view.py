@@ -136,7 +136,6 @@ class RowsView(LineView):
             self.refresh()
             self.post_message(self.Moved(self))
 
-
     def _finish(self, *, skipped: int) -> None:
         self._read_all, self.skipped = True, skipped
         self.post_message(self.Moved(self))
