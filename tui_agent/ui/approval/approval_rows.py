@@ -84,7 +84,8 @@ def why_rows(request: ApprovalRequest, width: int) -> list[Line]:
     rows = wrapped([("why  ", "muted"), (reason, "")], width)
     if len(rows) > MAX_REASON_ROWS:
         last = rows[MAX_REASON_ROWS - 1]
-        rows = [*rows[: MAX_REASON_ROWS - 1], Line(clipped((*last.runs, (" …" + " " * width, "muted")), width))]
+        cut = Line((*clipped(last.runs, width - 2), (" …", "muted")))
+        rows = [*rows[: MAX_REASON_ROWS - 1], cut]
     marked = [
         Line(tuple((text.replace("\u00a0", " "), style) for text, style in row.runs))
         for row in (wrapped(marks, width) if marks else [])
