@@ -55,7 +55,13 @@ class ChatScreen(AnyScreen):
         """Title bar and status line."""
         self.body = ChatBody(self.state, options.label, options.ideas, surroundings, self.focus_composer, id="main")
         """Conversation, tool panel and search."""
-        self.approvals = ApprovalController(self, bridge, surroundings.clock, self.state.approvals, self._foot_rows)
+        self.approvals = ApprovalController(
+            self,
+            bridge,
+            surroundings.clock,
+            self.state.approvals,
+            foot=lambda: self.entry.foot_rows(self.bars.line),
+        )
         """Dialogs of approval requests."""
         self.entry = PromptArea(self.state.waiting, self.state.status, self.approvals.line, id="entry")
         """Queue, menus and composer."""
@@ -174,12 +180,6 @@ class ChatScreen(AnyScreen):
             # No event reports the mode yet, and the end of an earlier run may have reported another one.
             self.state.status.mode = status.mode
             self.bars.title.changed()
-
-    def _foot_rows(self) -> tuple[int, int]:
-        """Return the rows that a dialog leaves free: queue, composer and status line; and without the queue."""
-        short = self.entry.composer.outer_size.height + self.bars.line.outer_size.height
-        queue = self.entry.queue
-        return short + (queue.outer_size.height if queue.display else 0), short
 
     def _work(self, name: str, work: Callable[[], Coroutine[None, None, None]]) -> None:
         self._workers[name] = self.run_worker(work, name=name, group=name, exit_on_error=False)
