@@ -271,7 +271,7 @@ def test_an_approval_counts_only_once_everything_was_visible(machine: UserMachin
     script = [calls(call("write", path="long.txt", content=text)), says("Written.")]
     with asked(machine, script, tool="write") as (app, server):
         app.press("y")
-        app.wait_for("yes counts at the end")
+        app.wait_for("before a yes counts")
         app.wait_for("▲ Create ")
         assert not (machine.work / "long.txt").exists()
         for _ in range(20):
@@ -280,7 +280,7 @@ def test_an_approval_counts_only_once_everything_was_visible(machine: UserMachin
             before = app.screen.text
             app.press(" ")
             app.wait_for(lambda screen, before=before: screen.text != before)
-        app.wait_until_gone("yes counts at the end")
+        app.wait_until_gone("before a yes counts")
         app.press("y")
         app.wait_for_words("Written.")
         bodies_of(server)

@@ -598,7 +598,7 @@ async def test_a_yes_before_the_end_says_why_it_does_not_count() -> None:
         await asked.press("y")
 
         assert asked.answers == []
-        assert "yes counts at the end: space or end" in asked.text()
+        assert "(space, end) before a yes counts" in asked.text()
 
 
 async def test_dragging_the_scrollbar_to_the_end_counts_as_seen() -> None:
@@ -615,7 +615,7 @@ async def test_why_does_not_count_as_reaching_the_end_but_end_then_does() -> Non
         await asked.press("w")
         await asked.press("y")
         assert asked.answers == []
-        assert "yes counts at the end: end" in asked.text()
+        assert "scroll to the end (end) before a yes counts" in asked.text()
 
         await asked.press("end")
         await asked.press("y")
@@ -630,7 +630,7 @@ async def test_rows_of_another_width_are_unread_after_a_jump_to_the_end() -> Non
         await asked.press("y")
 
         assert asked.answers == []
-        assert "yes counts at the end" in asked.text()
+        assert "before a yes counts" in asked.text()
 
 
 async def test_an_unread_input_can_be_denied() -> None:

@@ -93,8 +93,10 @@ def finding_for_rule(ruling: Ruling) -> Finding | None:
     shown, cited = ruling.rule.shown, ruling.rule.cited
     if ruling.is_open:
         return Finding("ask", "rule", f"only the running shell knows whether the rule {shown} applies", cited)
-    verbs = {"allow": "allows it", "ask": "asks", "deny": "denies it"}
+    verbs = {"allow": "allows it", "deny": "denies it"}
     source: DecisionSource = "grant" if ruling.is_grant else "rule"
+    if ruling.verdict == "ask":
+        return Finding("ask", source, f"a rule says to ask first: {cited}", cited)
     return Finding(ruling.verdict, source, f"the rule {shown} {verbs[ruling.verdict]}", cited)
 
 

@@ -280,7 +280,10 @@ class ApprovalDialog(Vertical):
         """Return the dangers of the request and the reason for it."""
         if not self._is_roomy or self.step in ("confirming", "editing"):
             return []
-        rows = why_rows(self.request, width)
+        # The list of all rules begins with the reason.
+        rows = why_rows(self.request, width, with_reason=not self._traced)
+        if not rows:
+            return []
         return rows if self._compact else [Line(), *rows]
 
     def _body_rows(self, width: int) -> Sequence[Line]:
@@ -315,8 +318,8 @@ class ApprovalDialog(Vertical):
             return f"▲ {count_text(view.skipped, 'row')} above skipped" if view.skipped else ""
         page, end = command("approval.page_down").keys[-1], command("approval.scroll_end").key_text
         if view.rows_below:
-            return f"▼ {count_text(view.rows_below, 'more row')} · yes counts at the end: {page} or {end}"
-        return f"▲ not everything was shown · yes counts at the end: {end}"
+            return f"▼ {count_text(view.rows_below, 'more row')} ({page}, {end}) before a yes counts"
+        return f"▲ scroll to the end ({end}) before a yes counts"
 
     def _state_text(self, width: int) -> list[Line]:
         """Return the instructions of the step, or the error in the edited input."""

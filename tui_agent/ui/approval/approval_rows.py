@@ -18,6 +18,7 @@ from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.argument_rows import (
     argument_rows,
     argument_texts,
+    beside,
     exact_rows,
     labelled_rows,
     script_rows,
@@ -75,17 +76,13 @@ def _as_clause(sentence: str) -> str:
     return first[:1].lower() + first[1:] if first[1:2].islower() else first
 
 
-def why_rows(request: ApprovalRequest, width: int) -> list[Line]:
-    """Return the dangers and the reason for the question."""
+def why_rows(request: ApprovalRequest, width: int, *, with_reason: bool = True) -> list[Line]:
+    """Return the dangers and, if wanted, the reason for the question."""
     marks: list[Run] = []
     for mark in danger_marks(request):
         marks += [("▲ ", "error"), (mark.replace(" ", "\u00a0"), "error strong"), ("   ", "")]
     reason = visible(request.reason).replace("\n", " ") or "no rule decides this"
-    rows = wrapped([("why  ", "muted"), (reason, "")], width)
-    if len(rows) > MAX_REASON_ROWS:
-        last = rows[MAX_REASON_ROWS - 1]
-        cut = Line((*clipped(last.runs, width - 2), (" …", "muted")))
-        rows = [*rows[: MAX_REASON_ROWS - 1], cut]
+    rows = beside("why", lambda room: _reason_rows(reason, room), width) if with_reason else []
     marked = [
         Line(tuple((text.replace("\u00a0", " "), style) for text, style in row.runs))
         for row in (wrapped(marks, width) if marks else [])
@@ -97,6 +94,13 @@ def unread_row(left: int, key: str, width: int, style: str = "warning") -> Line:
     """Return the row that says how many rows are left to read, and with which key."""
     text = f"▼ {count_text(left, 'more row')} · {key} reads on; yes counts once you saw the end"
     return Line(clipped([(text, style)], width))
+
+
+def _reason_rows(reason: str, width: int) -> list[Line]:
+    rows = wrapped([(reason, "")], width)
+    if len(rows) <= MAX_REASON_ROWS:
+        return rows
+    return [*rows[: MAX_REASON_ROWS - 1], Line((*clipped(rows[MAX_REASON_ROWS - 1].runs, width - 2), (" …", "muted")))]
 
 
 class ApprovalRows:
