@@ -155,7 +155,7 @@ def test_going_back_from_s_stores_no_rule(machine: UserMachine) -> None:
         app.wait_until_gone("For this session also allowed:")
         app.wait_until_armed("y yes")
         app.press("y")
-        app.wait_until_gone("wants to run")
+        app.wait_until_gone("f no, because")
         app.wait_for_question("edit")
         app.press("n")
         app.wait_for_words("One changed.")
@@ -202,7 +202,7 @@ def test_a_user_who_is_typing_is_not_interrupted_by_a_dialog(machine: UserMachin
             app.read(0.05)
             if "▲ edit needs you:" in app.screen.text:
                 break
-        assert "wants to run" not in app.screen.text
+        assert "f no, because" not in app.screen.text
         assert app.draft.startswith("I wase")
 
         app.wait_for_question("edit")
@@ -223,7 +223,7 @@ def test_keys_before_the_dialog_is_drawn_have_no_effect(machine: UserMachine) ->
         app.wait_for_row(r"▲ edit needs you:")
         # In one write, so that the letters arrive before the dialog on any machine.
         app.write("\x19yyyyyyyy")
-        app.wait_for("wants to run edit")
+        app.wait_for("▲ Edit ")
         app.wait_until_armed("n no")
         assert text_of(machine) == BEFORE
         app.press("n")
@@ -253,7 +253,7 @@ def test_a_paste_never_answers_and_the_draft_is_untouched(machine: UserMachine) 
         app.paste("s\ns\ny\n")
         # A key after the pastes takes effect after them: the list of rules opens.
         app.press("w")
-        app.wait_for_all("every rule and check, in order", "wants to run edit")
+        app.wait_for_all("every rule and check, in order", "▲ Edit ")
         assert text_of(machine) == BEFORE
         app.wait_until_armed("n no")
         app.press("n")
@@ -271,8 +271,8 @@ def test_an_approval_counts_only_once_everything_was_visible(machine: UserMachin
     script = [calls(call("write", path="long.txt", content=text)), says("Written.")]
     with asked(machine, script, tool="write") as (app, server):
         app.press("y")
-        app.wait_for("yes counts once you saw the end")
-        app.wait_for("wants to run write")
+        app.wait_for("before a yes counts")
+        app.wait_for("▲ Create ")
         assert not (machine.work / "long.txt").exists()
         for _ in range(20):
             if "the last line" in app.screen.text:
@@ -280,7 +280,7 @@ def test_an_approval_counts_only_once_everything_was_visible(machine: UserMachin
             before = app.screen.text
             app.press(" ")
             app.wait_for(lambda screen, before=before: screen.text != before)
-        app.wait_until_gone("yes counts once you saw the end")
+        app.wait_until_gone("before a yes counts")
         app.press("y")
         app.wait_for_words("Written.")
         bodies_of(server)
@@ -310,7 +310,7 @@ def test_a_call_that_needs_no_approval_runs_beside_the_dialog(machine: UserMachi
     both = calls(call("write", path="new.txt", content="1\n"), call("read", path="list.txt"))
     with asked(machine, [both, says("Read and written.")], tool="write") as (app, server):
         app.wait_for_row(r"✔ #2 read")
-        assert "wants to run write" in app.screen.text
+        assert "▲ Create " in app.screen.text
         app.press("y")
         app.wait_for_words("Read and written.")
         bodies_of(server)
@@ -360,7 +360,7 @@ def test_rows_say_which_call_needs_the_user_and_a_message_withdraws_its_question
         app.wait_for_row(r"◌ #3 read .*after #2, which needs you")
         app.wait_for_row(r"✔ #4 read")
         app.press("escape")
-        app.wait_until_gone("wants to run")
+        app.wait_until_gone("f no, because")
         app.say("rather not")
         app.wait_for_words("As you like.")
         app.wait_for_row(r"⤼ #2 edit .*skipped")

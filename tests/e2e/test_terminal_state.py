@@ -109,7 +109,7 @@ def test_many_resizes_leave_a_complete_screen(machine: UserMachine) -> None:
         app.resize(*NARROW)
         app.wait_for_question("edit")
         app.resize(*WIDE)
-        app.wait_for_all("wants to run edit", "▲ #5 edit")
+        app.wait_for_all("▲ Edit ", "▲ #5 edit")
         app.wait_until_armed("n no")
         app.press("n")
         app.wait_for_words("you denied it")

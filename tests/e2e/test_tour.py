@@ -31,7 +31,7 @@ def test_the_tour_is_watched_steered_and_approved(machine: UserMachine) -> None:
         cart = machine.sample / "cart.py"
         assert WRONG in cart.read_text("utf-8")
         app.press("y")
-        app.wait_until_gone("wants to run")
+        app.wait_until_gone("f no, because")
 
         app.wait_for("All 8 tests pass.")
         app.wait_for_row(r"✔ #7 bash")

@@ -25,6 +25,10 @@ WIDE = (120, 40)
 NARROW = (80, 24)
 
 
+_QUESTIONS = {"bash": r"▲ Run this command", "edit": r"▲ Edit \S", "write": r"▲ (Create|Edit) \S"}
+"""Patterns of the titles of questions by tool."""
+
+
 class App(Terminal):
     """The full-screen program as a user operates it: read the screen, then type."""
 
@@ -80,7 +84,7 @@ class App(Terminal):
 
         The keys have a colour of their own from then on.
         """
-        self.wait_for(f"wants to run {tool}")
+        self.wait_for_row(_QUESTIONS.get(tool, rf"▲ Use {re.escape(tool)}\?"))
         self.wait_until_armed("esc not now")
         return self.screen.text
 

@@ -25,6 +25,9 @@ class FreeTurns:
     def change(self, state: CallState) -> None:
         self.heard.append("change")
 
+    def is_next(self, state: CallState) -> bool:
+        return True
+
     async def before_question(self, state: CallState) -> Outcome | None:
         self.heard.append("before_question")
         return None

@@ -185,7 +185,7 @@ def test_explain_names_every_rule_and_the_alternatives(desk: Desk) -> None:
     rules = [Rule.parse("deny", "bash(rm:*)", "config.toml:3"), Rule.parse("ask", "bash(make:*)", "config.toml:4")]
     words = explain(desk, record("make all > ../out.txt"), layers=[rules])
 
-    assert words.splitlines()[0].startswith("ask (rule): the rule ask bash(make:*) (config.toml:4) asks")
+    assert words.splitlines()[0].startswith("ask (rule): a rule says to ask first: bash(make:*) (config.toml:4)")
     assert "deny bash(rm:*) (config.toml:3): does not match 'make all'" in words
     assert "ask bash(make:*) (config.toml:4): matches 'make all'" in words
     assert f"  {desk.root.parent}/out.txt" in words

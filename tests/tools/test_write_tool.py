@@ -10,7 +10,7 @@ import pytest
 
 from tests.tools.calls import Recorded, call, details_of
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.tool import Accesses, PathSubject
+from tui_agent.protocol.tool import Accesses, PathSubject, Preview, PreviewError
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
 from tui_agent.tools.write_tool import WriteTool
@@ -220,19 +220,26 @@ async def test_the_preview_is_the_diff_and_writes_nothing(write: WriteTool, root
     assert not (root / "a").exists()
 
 
+async def preview_of(write: WriteTool, content: str) -> Preview:
+    """Return the preview of writing `a`, which may be unread."""
+    try:
+        preview = await write.preview({"path": "a", "content": content})
+    except PreviewError as error:
+        return error.preview
+    assert preview is not None
+    return preview
+
+
 async def test_the_preview_of_an_unread_file_is_its_diff(write: WriteTool, root: Path) -> None:
     (root / "a").write_text("unknown\n")
-    preview = await write.preview({"path": "a", "content": "x\n"})
+    preview = await preview_of(write, "x\n")
 
-    assert preview is not None
     assert preview.text == "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-unknown\n+x\n"
 
 
 async def test_the_preview_shows_format_and_line_endings(write: WriteTool, root: Path) -> None:
     async def shown(content: str) -> str:
-        preview = await write.preview({"path": "a", "content": content})
-        assert preview is not None
-        return preview.text
+        return (await preview_of(write, content)).text
 
     contents = ["M1\x00M2\n", "M1\\x00M2\n", "a\r\n", "a\n", "a", "a\r", "a\rb\n", "a\x85b\n", "a\u2028b\n", "a\nb\n"]
     assert len({await shown(content) for content in contents}) == len(contents)
@@ -247,22 +254,16 @@ async def test_the_preview_shows_format_and_line_endings(write: WriteTool, root:
 async def test_the_preview_says_that_another_encoding_is_written(write: WriteTool, root: Path) -> None:
     (root / "a").write_bytes(b"caf\xe9\n")
 
-    preview = await write.preview({"path": "a", "content": "日本\n"})
+    preview = await preview_of(write, "日本\n")
 
-    assert preview is not None
     assert (
         preview.note == "the file was Windows-1252 (not valid UTF-8), which cannot encode the new text; it is UTF-8 now"
     )
 
 
 async def test_the_preview_of_a_call_that_would_fail_says_why(write: WriteTool) -> None:
-    preview = await write.preview({"path": ".", "content": "x"})
-
-    assert preview is not None
-    assert (preview.kind, preview.text) == (
-        "text",
-        "This call would currently fail: . is a directory; name a file",
-    )
+    with pytest.raises(ToolError, match=r"^\. is a directory; name a file$"):
+        await write.preview({"path": ".", "content": "x"})
 
 
 def test_a_call_describes_itself(write: WriteTool, root: Path) -> None:

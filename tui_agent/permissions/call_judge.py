@@ -69,7 +69,7 @@ class CallJudge:
         found = finding_for_rule(rules.ruling_for_tool(tool.name, trace))
         if found is None and is_read_only and self._relaxes(tool.name):
             found = Finding("allow", "read_only", f"{tool.name} only reads")
-        return _decision(tool.name, found or finding_for_mode(mode, access_kind, tool.name), trace)
+        return _decision(tool.name, found or finding_for_mode(mode, access_kind, f"the tool {tool.name}"), trace)
 
     def _on_path(
         self, tool: str, subject: PathSubject, mode: PermissionMode, trace: list[str], *, is_read_only: bool

@@ -187,7 +187,7 @@ class _Case:
     def _unreadable(self, reason: str) -> Finding:
         if self._mode in (PermissionMode.DENY, PermissionMode.PLAN):
             return finding_for_mode(self._mode, "effect", f"a command that cannot be read with certainty ({reason})")
-        return Finding("ask", "floor", f"it cannot be read with certainty: {reason}")
+        return Finding("ask", "floor", f"it is unclear what this command runs: {reason}")
 
     # --- simple commands ----------------------------------------------------------------------------------------------
 

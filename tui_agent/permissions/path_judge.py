@@ -59,7 +59,7 @@ class PathJudge:
         if relaxed and self.path_lookup.is_readable(facts):
             trace.append(f"read-only: {facts.resolved} may be read")
             return Finding("allow", "read_only", "it only reads, and only inside the workspace")
-        where = "" if facts.is_inside else ", which is outside the workspace,"
+        where = "" if facts.is_inside else " outside the workspace"
         return finding_for_mode(mode, "look", f"reading {facts.given}{where}")
 
     def writing(
@@ -99,7 +99,7 @@ class PathJudge:
             return found
         if allowed_by is not None:
             return allowed_by
-        where = "" if facts.is_inside else ", which is outside the workspace,"
+        where = "" if facts.is_inside else " outside the workspace"
         # accept_edits covers only the file tools, and only inside the workspace.
         access_kind: AccessKind = "edit" if tool is not None and facts.is_inside else "effect"
         return finding_for_mode(mode, access_kind, f"changing {facts.given}{where}")

@@ -70,14 +70,20 @@ def finding_for_mode(mode: PermissionMode, access_kind: AccessKind, what: str) -
         case PermissionMode.PLAN:
             # Plan mode only forbids changes; reading outside the workspace may be needed for a plan.
             if access_kind == "look":
-                return Finding("ask", "mode", f"{what} needs an answer")
+                return Finding("ask", "mode", _why_ask(access_kind, what))
             return Finding("deny", "floor", f"plan mode changes nothing: {what}")
         case PermissionMode.ACCEPT_EDITS:
             if access_kind == "edit":
                 return Finding("allow", "mode", f"mode accept_edits runs {what}")
-            return Finding("ask", "mode", f"{what} needs an answer")
+            return Finding("ask", "mode", _why_ask(access_kind, what))
         case PermissionMode.ASK:
-            return Finding("ask", "mode", f"{what} needs an answer")
+            return Finding("ask", "mode", _why_ask(access_kind, what))
+
+
+def _why_ask(access_kind: AccessKind, what: str) -> str:
+    # A command in backticks does not say by itself that it may change something.
+    effect = "may change files; " if access_kind == "effect" and what.startswith("`") else ""
+    return f"{effect}no rule allows {what.removesuffix(',')}"
 
 
 def finding_for_rule(ruling: Ruling) -> Finding | None:
@@ -87,8 +93,10 @@ def finding_for_rule(ruling: Ruling) -> Finding | None:
     shown, cited = ruling.rule.shown, ruling.rule.cited
     if ruling.is_open:
         return Finding("ask", "rule", f"only the running shell knows whether the rule {shown} applies", cited)
-    verbs = {"allow": "allows it", "ask": "asks", "deny": "denies it"}
+    verbs = {"allow": "allows it", "deny": "denies it"}
     source: DecisionSource = "grant" if ruling.is_grant else "rule"
+    if ruling.verdict == "ask":
+        return Finding("ask", source, f"a rule says to ask first: {cited}", cited)
     return Finding(ruling.verdict, source, f"the rule {shown} {verbs[ruling.verdict]}", cited)
 
 

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 from pydantic import BaseModel, Field
 
 from .cancellation import CancellationToken
+from .errors import ToolError
 from .messages import AssistantMessage, FrozenModel, JsonObject, is_object
 from .reports import Metric, MetricValue
 from .tool_result import ToolResult, as_tool_result
@@ -46,6 +47,15 @@ class Preview(FrozenModel):
     """Resolved path of the file of a diff."""
     note: str = ""
     """Notes, one a line, such as that the call runs in a sandbox or what else it would change."""
+
+
+class PreviewError(ToolError):
+    """A call would fail as things are, but not for ever, so a preview of it exists."""
+
+    def __init__(self, text: str, preview: Preview) -> None:
+        super().__init__(text)
+        self.preview = preview
+        """What the call would do once nothing keeps it from succeeding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +331,12 @@ class Tool(ABC):
         return ""
 
     async def preview(self, arguments: JsonObject) -> Preview | None:
-        """Return the effect of the call, for the request for approval."""
+        """Return the effect of the call, for the request for approval.
+
+        Raises:
+            ToolError: the call would fail. The model gets the error without a question if it may read the call's file
+                anyway and no earlier call can change that; otherwise the request shows the error.
+        """
         return None
 
 

@@ -17,6 +17,7 @@ from .file_change import (
     make_change,
     plan_change,
     plan_file_change,
+    preview_file_change,
     refuse_changed,
 )
 from .file_errors import missing_file_error
@@ -69,9 +70,12 @@ class EditTool(TypedTool[EditArguments]):
         return f"{args.path} (+{added} −{removed}{' everywhere' if args.replace_all else ''})"
 
     async def call_preview(self, args: EditArguments) -> Preview:
-        # Not checked, because the model may still read the file before the call runs.
-        plan = partial(self._plan, args, checked=False)
-        return (await plan_file_change(self._workspace, args.path, plan)).preview()
+        return await preview_file_change(
+            self._workspace,
+            args.path,
+            partial(self._plan, args, checked=True),
+            partial(self._plan, args, checked=False),
+        )
 
     async def run(self, args: EditArguments, context: ToolContext) -> ToolResult:
         async with self._workspace.alone_with(self._workspace.place(args.path, context.targets).path):

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.tool import JudgedTarget, Preview, ToolContext, ToolResult
+from tui_agent.protocol.tool import JudgedTarget, Preview, PreviewError, ToolContext, ToolResult
 
 from .atomic_write import replace_file
 from .content_store import ContentStore
@@ -106,6 +106,25 @@ async def plan_file_change(
     target = await asyncio.to_thread(target_of, workspace, path, targets)
     before = await load_file(target.place, target.shown)
     return await asyncio.to_thread(plan, target, before)
+
+
+async def preview_file_change(
+    workspace: Workspace,
+    path: str,
+    checked: Callable[[Target, LoadedFile | None], PlannedChange],
+    unchecked: Callable[[Target, LoadedFile | None], PlannedChange],
+) -> Preview:
+    """Return the change that a call would make now.
+
+    Raises:
+        PreviewError: only the version of the file keeps the call from succeeding; another call may still read it.
+        ToolError: the call would fail for another reason.
+    """
+    try:
+        return (await plan_file_change(workspace, path, checked)).preview()
+    except ToolError as error:
+        preview = (await plan_file_change(workspace, path, unchecked)).preview()
+        raise PreviewError(str(error), preview) from error
 
 
 def target_of(workspace: Workspace, path: str, targets: Sequence[JudgedTarget] = ()) -> Target:

@@ -157,10 +157,7 @@ class TypedTool(Tool, Generic[Args]):
         args = self._parsed(arguments)
         if args is None:
             return None
-        try:
-            return await self.call_preview(args)
-        except ToolError as error:
-            return Preview(kind="text", text=f"This call would currently fail: {error}")
+        return await self.call_preview(args)
 
     def _parsed(self, arguments: JsonObject) -> Args | None:
         try:

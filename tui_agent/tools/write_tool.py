@@ -15,6 +15,7 @@ from .file_change import (
     make_change,
     plan_change,
     plan_file_change,
+    preview_file_change,
     refuse_changed,
     unchanged,
 )
@@ -59,9 +60,12 @@ class WriteTool(TypedTool[WriteArguments]):
         return f"{args.path} ({lines:,} {'line' if lines == 1 else 'lines'})"
 
     async def call_preview(self, args: WriteArguments) -> Preview:
-        # Not checked, because the model may still read the file before the call runs.
-        plan = partial(self._plan, args, checked=False)
-        return (await plan_file_change(self._workspace, args.path, plan)).preview()
+        return await preview_file_change(
+            self._workspace,
+            args.path,
+            partial(self._plan, args, checked=True),
+            partial(self._plan, args, checked=False),
+        )
 
     async def run(self, args: WriteArguments, context: ToolContext) -> ToolResult:
         async with self._workspace.alone_with(self._workspace.place(args.path, context.targets).path):

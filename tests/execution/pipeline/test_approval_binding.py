@@ -142,6 +142,51 @@ async def test_a_file_saved_with_other_content_fails_without_a_question(scene: S
     assert (scene.root / "d" / "a").read_text() == "old and more\n"
 
 
+async def test_an_edit_whose_text_is_not_in_the_file_fails_without_a_question(scene: Scene) -> None:
+    ran = await scene.play(call("edit", path="d/a", old_string="missing", new_string="new"), at_once=True)
+
+    assert questions(ran) == []
+    assert ran.statuses == ["error"]
+    assert "old_string was not found" in ran.texts[0]
+
+
+async def test_a_file_changed_since_it_was_read_fails_without_a_question(scene: Scene) -> None:
+    read = next(tool for tool in scene.tools if tool.name == "read")
+    await run([read], [call("read", path="d/a")], policy=PermissionPolicy(scene.root))
+    scene.replace("d/a", "old and more\n")
+    ran = await scene.play(call("edit", path="d/a", old_string="old", new_string="new"), at_once=True)
+
+    assert questions(ran) == []
+    assert ran.statuses == ["error"]
+    assert "changed on disk since it was last read" in ran.texts[0]
+
+
+async def test_an_edit_that_an_earlier_call_makes_possible_is_asked_about(scene: Scene) -> None:
+    ran = await scene.play(
+        call("edit", "1", path="d/a", old_string="old", new_string="middle"),
+        call("edit", "2", path="d/a", old_string="middle", new_string="new"),
+        at_once=True,
+    )
+
+    assert len(questions(ran)) == 2
+    assert ran.statuses == ["ok", "ok"]
+    assert "new" in (scene.root / "d" / "a").read_text()
+
+
+async def test_an_edit_outside_the_workspace_is_asked_about_even_if_it_would_fail(
+    scene: Scene, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The error quotes the file, which the model may not read without an answer."""
+    secret = tmp_path_factory.mktemp("elsewhere") / "secret"
+    secret.write_text("password = 1\n")
+    ran = await scene.play(
+        call("edit", path=str(secret), old_string="passwort = 1", new_string="x"), approvals=0, at_once=True
+    )
+
+    assert len(questions(ran)) == 1
+    assert "password" not in ran.texts[0]
+
+
 async def test_an_unread_file_that_is_replaced_needs_approval_again(scene: Scene) -> None:
     ran = await scene.play(
         call("edit", path="d/a", old_string="old", new_string="new"),

@@ -18,8 +18,9 @@ COMMAND = "git commit -am 'x'  && git push \u202e"
 
 
 def request(args: JsonObject, preview: Preview | None = None, **fields: object) -> ApprovalRequest:
+    tool = {"command": "bash", "diff": "edit"}.get(preview.kind if preview is not None else "", "t")
     return ApprovalRequest.model_validate(
-        {"call_id": "c1", "digest": "d", "tool": "t", "args": args, "preview": preview, **fields}
+        {"call_id": "c1", "digest": "d", "tool": tool, "args": args, "preview": preview, **fields}
     )
 
 
@@ -69,7 +70,9 @@ def test_input_that_the_change_shows_line_by_line_is_not_shown_twice() -> None:
     def counted(args: JsonObject) -> str:
         return next(row for row in shown(request(args, preview)) if row.startswith("change"))
 
-    assert counted({"content": "one\ntwo\n"}) == "change  +2 −0  all of content"
+    assert counted({"content": "one\ntwo\n"}) == "change  +2 −0"
+    assert not any("content" in row for row in shown(request({"content": "one\ntwo\n"}, preview)))
+    assert "content" in shown(request({"content": "one\nthree\n"}, preview))
     assert counted({"content": "one\nthree\n"}) == "change  +2 −0"
     assert counted({"content": "one\ntwo \n"}) == "change  +2 −0"
     assert counted({"old": "two", "new": "one"}) == "change  +2 −0  all of old, new"
@@ -85,7 +88,7 @@ def test_contents_that_differ_beyond_what_is_read_of_a_change_are_shown_whole() 
     half = "a\nb\n" * (MAX_LINES // 2)
 
     assert look(half + "a\nb\n") != look(half + "b\na\n")
-    assert f"change  +{MAX_LINES // 2} −0  all of content" in look("a\nb\n" * (MAX_LINES // 4))
+    assert f"change  +{MAX_LINES // 2} −0" in look("a\nb\n" * (MAX_LINES // 4))
 
 
 def test_a_target_that_is_the_input_is_named_once() -> None:
@@ -127,7 +130,7 @@ def test_parts_have_verdicts_and_reasons() -> None:
     )
 
     assert shown(request({}, parts=parts)) == [
-        "3 parts",
+        "3 parts, 2 not allowed yet",
         "✔ cd src",
         "    only changes the directory",
         "▲ git push",

@@ -8,11 +8,11 @@ from tui_agent.execution.execution_services import ExecutionServices
 from tui_agent.execution.json_coercion import NOT_JSON_TEXT, is_json_value, with_json_details
 from tui_agent.execution.outcomes import Outcome, failure, invalid, overridden, skipped_on_request
 from tui_agent.execution.untrusted_calls import Crash, asked, call_or_default, copy_of, now, try_call
-from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.events import Noticed, ToolBlockedOn, Warned
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionChecker, PermissionDecision
-from tui_agent.protocol.tool import Preview
+from tui_agent.protocol.tool import PathSubject, Preview, PreviewError
 
 from .admission import guard_input, judge_now, judgement, prepared_call
 from .call_state import CallState, RefusedCall
@@ -107,6 +107,8 @@ async def _ask(services: ExecutionServices, state: CallState) -> Outcome | None:
             if refusal is not None:
                 return refusal
             request = await _request(services, state)
+            if isinstance(request, Outcome):
+                return request
         services.publisher.publish(ToolBlockedOn(call_id=state.received.call.id, what="approval"))
         answer = await _wait_for_answer(services, state, request)
     finally:
@@ -123,14 +125,22 @@ async def _wait_for_answer(services: ExecutionServices, state: CallState, reques
         state.admission.stale = True
 
 
-async def _request(services: ExecutionServices, state: CallState) -> ApprovalRequest:
+async def _request(services: ExecutionServices, state: CallState) -> ApprovalRequest | Outcome:
+    """Return the question, or the failure of a call that cannot succeed."""
     prepared, decision = prepared_call(state), state.admission.decision
     assert decision is not None
     assert services.policy is not None
     tool, arguments = prepared.tool, prepared.arguments
     why_again = approval_mismatch(services, state)
     digest = record_shown(state)
+    # Asked before the preview: a call that ends meanwhile may have made this one possible.
+    is_next = state.turns.is_next(state)
     preview = await asked(tool.preview, arguments, timeout=PREVIEW_SECONDS)
+    if isinstance(preview, Crash) and isinstance(preview.error, ToolError):
+        if is_next and _may_read_target(services, state):
+            return failure("error", preview.text, "tool_error")
+        known = preview.error.preview if isinstance(preview.error, PreviewError) else None
+        preview = known or Preview(kind="text", text=f"This call would currently fail: {preview.text}")
     state.approval.preview = preview if isinstance(preview, Preview) else None
     return ApprovalRequest(
         call_id=state.received.call.id,
@@ -147,6 +157,18 @@ async def _request(services: ExecutionServices, state: CallState) -> ApprovalReq
         rules=_choices_for(services.policy, state),
         agent=services.agent,
     )
+
+
+def _may_read_target(services: ExecutionServices, state: CallState) -> bool:
+    """Return True if the model may read the call's file without an answer; the error of a preview may quote the file.
+
+    Asks the policy about the tool that is named `read`, because rules on reading are rules for it.
+    """
+    prepared, read = prepared_call(state), services.registry.find("read")
+    subject = call_or_default(prepared.tool.subject, prepared.arguments, otherwise=None, kind=PathSubject)
+    if services.policy is None or read is None or not isinstance(subject, PathSubject):
+        return False
+    return services.policy.check(read, {"path": subject.path}).decision == "allow"
 
 
 def _judged(services: ExecutionServices, state: CallState) -> PermissionDecision:

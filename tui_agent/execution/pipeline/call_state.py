@@ -166,6 +166,10 @@ class ConcurrencySlots(Protocol):
         """Order the call anew after its settled arguments were changed."""
         ...
 
+    def is_next(self, state: "CallState") -> bool:
+        """Return True if it is certain that no earlier call of the message may still change what this one finds."""
+        ...
+
     async def before_question(self, state: "CallState") -> Outcome | None:
         """Return why the call must not ask the user, or None."""
         ...

@@ -69,6 +69,11 @@ class ConcurrencyGate:
         if self._order is not None and entry is not None:
             self._order.change(entry)
 
+    def is_next(self, state: CallState) -> bool:
+        """Return True if the call certainly waits for no other."""
+        entry = self._entries.get(state.received.index)
+        return entry is not None and entry.is_free
+
     async def before_question(self, state: CallState) -> Outcome | None:
         """Return why the call must not ask the user, or None."""
         return await self._steering_points.before_question(state)

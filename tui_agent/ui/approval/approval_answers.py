@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from rich.cells import cell_len
+
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.text.styled_lines import Line, Run, wrapped
@@ -13,26 +15,27 @@ AnswerStep = Literal["asking", "confirming", "explaining", "editing"]
 """The dialog's content: the request, the rule to store, a line for the reason, or the input editor."""
 
 MAX_ANSWER_ROWS = 2
-"""Rows for the answers; if they need more, only their keys are shown."""
+"""Rows for the answers; if they need more, the last answers lose their texts."""
 
 _ANSWERS = (
     "approve_once",
+    "deny",
+    "deny_with_reason",
     "approve_session",
     "approve_always",
     "edit_input",
-    "deny",
-    "deny_with_reason",
-    "skip",
-    "list_all",
-    "not_now",
     "why",
+    "not_now",
+    "list_all",
+    "skip",
 )
-_TIED = "\u00a0"
-"""Replaces a blank at which a row must not break."""
+"""The answers, most used first."""
+_GAP = "  "
+"""Cells between two answers."""
 
 
 def offered_answers(request: ApprovalRequest, offer: RuleOffer, total: int) -> tuple[str, ...]:
-    """Return the actions that answer one of `total` requests, in the order of the table of commands."""
+    """Return the actions that answer one of `total` requests, most used first."""
     approves, denies = "approve" in request.options, "deny" in request.options
     offered = {
         "approve_once": approves,
@@ -62,33 +65,57 @@ def answer_choices(step: AnswerStep, offer: RuleOffer, offered: Iterable[str], t
             "user": _choice("for_user", "yes, in every project"),
         }
         return [*(keys[scope] for scope in offer.scopes), back]
-    texts = {"list_all": f"all {total}"}
+    texts = {"approve_once": "yes", "list_all": f"all {total}"}
     return [_choice(action, texts.get(action, "")) for action in offered]
 
 
 def answer_rows(choices: Sequence[tuple[str, str]], width: int, most: int, *, counts: bool) -> list[Line]:
-    """Return the answers in at most `most` rows, without their texts if these need more.
+    """Return the answers in as few rows as hold them, in columns.
+
+    If `most` rows do not hold them, the last answers lose their texts first.
 
     Args:
-        choices: key and text of each answer.
+        choices: key and text of each answer, most used first.
         width: cells of a row.
         most: number of rows.
         counts: True if an answer given now counts; otherwise they are dim.
     """
-    rows = wrapped(_runs(choices, counts=counts, texts=True), width)
-    if len(rows) > most:
-        rows = wrapped(_runs(choices, counts=counts, texts=False), width)[:most]
-    return [Line(tuple((text.replace(_TIED, " "), style) for text, style in row.runs)) for row in rows]
+    for rows in range(1, most + 1):
+        if (found := _columns(choices, rows, width)) is not None:
+            return _lines(found, counts=counts)
+    shown = list(choices)
+    for place in range(len(shown) - 1, -1, -1):
+        shown[place] = (shown[place][0], "")
+        if (found := _columns(shown, most, width)) is not None:
+            return _lines(found, counts=counts)
+    runs = [run for row in _lines([[(key, "", 0) for key, _ in shown]], counts=counts) for run in row.runs]
+    return wrapped(runs, width)[:most]
 
 
-def _runs(choices: Sequence[tuple[str, str]], *, counts: bool, texts: bool) -> list[Run]:
-    runs: list[Run] = []
-    for key, text in choices:
-        runs.append((key, "key" if counts else "muted"))
-        if texts:
-            runs.append((f" {text}".replace(" ", _TIED), "" if counts else "muted"))
-        runs.append(("   " if texts else " ", ""))
-    return runs
+def _columns(choices: Sequence[tuple[str, str]], rows: int, width: int) -> list[list[tuple[str, str, int]]] | None:
+    """Return key, text and cells of the answers of each row; None if they do not fit."""
+    across = -(-len(choices) // rows)
+    table = [choices[start : start + across] for start in range(0, len(choices), across)]
+    cells = [max(_cells(row[column]) for row in table if column < len(row)) for column in range(across)]
+    if sum(cells) + len(_GAP) * (across - 1) > width:
+        return None
+    return [[(key, text, cells[column]) for column, (key, text) in enumerate(row)] for row in table]
+
+
+def _cells(choice: tuple[str, str]) -> int:
+    return cell_len(" ".join(filter(None, choice)))
+
+
+def _lines(table: Sequence[Sequence[tuple[str, str, int]]], *, counts: bool) -> list[Line]:
+    lines: list[Line] = []
+    for row in table:
+        runs: list[Run] = []
+        for key, text, cells in row:
+            runs.append((key, "key" if counts else "muted"))
+            rest = f" {text}" if text else ""
+            runs.append((rest + " " * max(0, cells - cell_len(key + rest)) + _GAP, "" if counts else "muted"))
+        lines.append(Line(tuple(runs)))
+    return lines
 
 
 def _choice(action: str, text: str = "") -> tuple[str, str]:

@@ -20,6 +20,7 @@ from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.dialogs.typed_answers import TextTarget, Typed
 from tui_agent.ui.state.pending_approvals import PendingApprovals
 
+from .approval_dialog import FootRows
 from .approval_list_screen import Answer, ApprovalListScreen
 from .approval_screen import ApprovalScreen, ListRequested
 from .attention_line import AttentionLine
@@ -38,6 +39,7 @@ class ApprovalController:
         clock: Clock,
         pending: PendingApprovals,
         entry: Callable[[], PromptArea],
+        foot: FootRows = lambda: (0, 0),
     ) -> None:
         """Create the controller of one chat screen.
 
@@ -47,6 +49,7 @@ class ApprovalController:
             clock: monotonic seconds.
             pending: the open requests.
             entry: returns the foot of the chat with the composer.
+            foot: returns the rows to leave free below a dialog.
         """
         self.line = AttentionLine(id="attention")
         """Announces requests whose dialog is not open."""
@@ -54,6 +57,7 @@ class ApprovalController:
         self._bridge = bridge
         self._clock = clock
         self._pending = pending
+        self._foot = foot
         self._dialog: ApprovalScreen | None = None
         self._drawn: ApprovalRequest | None = None
         self._list: ApprovalListScreen | None = None
@@ -116,7 +120,13 @@ class ApprovalController:
     def _open(self, request: ApprovalRequest) -> None:
         position, total = self._pending.position_of(request)
         self._dialog = ApprovalScreen(
-            request, position, total, facts=self._bridge.grants, clock=self._clock, target=self._target
+            request,
+            position,
+            total,
+            facts=self._bridge.grants,
+            clock=self._clock,
+            target=self._target,
+            foot=self._foot,
         )
         self._drawn = request
         self._screen.app.push_screen(self._dialog, partial(self._answered, self._dialog))

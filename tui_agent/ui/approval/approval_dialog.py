@@ -5,6 +5,7 @@ In a small window empty rows go first, so that everything to be read fits on one
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,13 +16,14 @@ from textual.widgets import TextArea
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys
+from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.input_fields import InputEditor, LineInput
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import visible
 from tui_agent.ui.text.styled_lines import NARROWEST, Line, Run, clipped, wrapped
 
 from .approval_answers import MAX_ANSWER_ROWS, AnswerStep, answer_choices, answer_rows, offered_answers
-from .approval_rows import ApprovalRows, request_title, unread_row
+from .approval_rows import ApprovalRows, request_title, why_rows
 from .rule_offer import RuleOffer
 
 WIDE = 110
@@ -32,6 +34,8 @@ ROOMY = 14
 """Rows from which the dialog has a frame."""
 TALL = 24
 """Rows from which the dialog leaves the title bar free."""
+FootRows: TypeAlias = Callable[[], tuple[int, int]]
+"""Returns the rows of composer and status line with the queue above them, and without it."""
 MIN_EDITOR = 8
 """Rows of the input editor."""
 
@@ -40,9 +44,24 @@ class ApprovalDialog(Vertical):
     """One request: who asks and why, the whole input, and the answers."""
 
     def __init__(
-        self, request: ApprovalRequest, offer: RuleOffer, clock: Callable[[], float], position: int, total: int
+        self,
+        request: ApprovalRequest,
+        offer: RuleOffer,
+        clock: Callable[[], float],
+        position: int,
+        total: int,
+        foot: FootRows = lambda: (0, 0),
     ) -> None:
-        """Create the dialog for request number `position` of `total`; `offer` is the rule that an answer may store."""
+        """Create the dialog.
+
+        Args:
+            request: the request to show.
+            offer: the rule that an answer may store.
+            clock: monotonic seconds.
+            position: its number among all requests, from 1.
+            total: number of all requests.
+            foot: returns the rows to leave free below the dialog.
+        """
         super().__init__(id="approval-dialog")
         self.request = request
         """The request."""
@@ -50,12 +69,13 @@ class ApprovalDialog(Vertical):
         """The rule that would be stored."""
         self.step: AnswerStep = "asking"
         """The present content."""
-        self.body = RowsView(self._body_rows, id="approval-body")
+        self.body = RowsView(self._body_rows, end_counts=True, id="approval-body")
         """The whole input."""
         self.editor = InputEditor(id="approval-editor")
         """The input, to be edited."""
         self.total = total
         """Number of open requests."""
+        self._foot = foot
         self._position = position
         self._rows = ApprovalRows(request)
         self._traced = False
@@ -66,7 +86,8 @@ class ApprovalDialog(Vertical):
         self._compact = False
         self._fits = False
         self._head = RowsView(self._head_rows, id="approval-head")
-        self._rule = RowsView(id="approval-rule")
+        self._why = RowsView(self._why_rows, id="approval-why")
+        self._rule = RowsView(end_counts=True, id="approval-rule")
         self._state = RowsView(self._state_rows, id="approval-state")
         self._reason = LineInput(id="approval-reason", placeholder="why not")
         # A blinking cursor wakes an idle program twice a second.
@@ -79,10 +100,14 @@ class ApprovalDialog(Vertical):
         """Yield the parts from the top."""
         self.border_title = Content(f" ▲ {request_title(self.request)} ")
         self._show_position()
-        for view in (self._head, self.body, self._rule, self._state, self._keys):
+        for view in (self._head, self.body, self._why, self._rule, self._state, self._keys):
             view.can_focus = False
         self._reason.display = self.editor.display = self._rule.display = False
-        yield from (self._head, self.body, self._rule, self.editor, self._state, self._reason, self._keys)
+        yield from (self._head, self.body, self._rule, self.editor, self._why, self._state, self._reason, self._keys)
+
+    def on_mount(self) -> None:
+        """Lay out again once the line that announced the request has gone."""
+        self.call_after_refresh(self.lay_out)
 
     @property
     def paged(self) -> RowsView:
@@ -149,7 +174,7 @@ class ApprovalDialog(Vertical):
         self.body.show(self._body_rows)
         self.lay_out()
         if self._traced:
-            self.call_after_refresh(self.body.scroll_to, y=self._trace_start(), animate=False)
+            self.call_after_refresh(self.body.lead_to, self._trace_start())
 
     def restart_guard(self) -> None:
         """Ignore answers until what is shown now has been drawn and a quiet moment has passed."""
@@ -184,7 +209,11 @@ class ApprovalDialog(Vertical):
         """Give each part its rows, and the dialog no more than it needs."""
         width, height = self.screen.size
         inner = max(NARROWEST, (int(width * SHARE) if width >= WIDE else width) - (4 if self._is_roomy else 0))
-        available = height - int(height >= TALL)
+        roomy, short = self._foot() if self._is_roomy else (0, 0)
+        above = height - int(height >= TALL)
+        # The queue stays visible as long as the dialog does not need its rows.
+        foot = roomy if self._rows_used(inner, compact=False) <= above - roomy else short
+        available = above - foot
         compact = self._rows_used(inner, compact=False) > available
         if compact != self._compact:
             self._compact = compact
@@ -194,6 +223,7 @@ class ApprovalDialog(Vertical):
         self._fits = used <= available
         for view, build in (
             (self._head, self._head_rows),
+            (self._why, self._why_rows),
             (self._state, self._state_rows),
             (self._keys, self._key_rows),
         ):
@@ -202,6 +232,7 @@ class ApprovalDialog(Vertical):
             view.display = rows > 0
             view.show(build)
         self.styles.height = min(used, available)
+        self.styles.margin = (0, 0, foot, 0)
 
     @property
     def _is_roomy(self) -> bool:
@@ -219,8 +250,10 @@ class ApprovalDialog(Vertical):
         else:
             main = len(self._rows.rows(room, with_trace=self._traced, spaced=not compact))
         frame = 2 if self._is_roomy else 0
-        gaps = 0 if compact or not frame else 2
-        head = 1
+        gaps = 0 if compact or not frame else 1
+        self._compact, was_compact = compact, self._compact
+        head = len(self._head_rows(inner)) + len(self._why_rows(inner))
+        self._compact = was_compact
         state = len(self._state_text(inner))
         return frame + head + gaps + max(1, main) + state + int(self._reason.display) + len(self._key_rows(inner))
 
@@ -241,19 +274,22 @@ class ApprovalDialog(Vertical):
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def _head_rows(self, width: int) -> Sequence[Line]:
-        """Return the reason for the request; without a frame, who asks for which tool."""
-        request = self.request
-        if not self._is_roomy:
-            by = "" if request.agent == "main" else f"  by {visible(request.agent)}"
-            runs: list[Run] = [
-                ("▲ ", "warning"),
-                (visible(request.tool), "strong"),
-                (f"  {self._position_text}{by}", "muted"),
-            ]
-            return [Line(clipped(runs, width))]
-        reason = visible(request.reason).replace("\n", " ") or "no rule decides it"
-        row = Line(clipped([("why  ", "muted"), (reason, "muted")], width))
-        return [row] if self._compact else [row, Line()]
+        """Return the question if no frame shows it."""
+        if self._is_roomy:
+            return []
+        position = f"  {self._position_text}" if self._position_text else ""
+        runs: list[Run] = [("▲ ", "warning"), (request_title(self.request), "strong"), (position, "muted")]
+        return [Line(clipped(runs, width))]
+
+    def _why_rows(self, width: int) -> Sequence[Line]:
+        """Return the dangers of the request and the reason for it."""
+        if not self._is_roomy or self.step in ("confirming", "editing"):
+            return []
+        # The list of all rules begins with the reason.
+        rows = why_rows(self.request, width, with_reason=not self._traced)
+        if not rows:
+            return []
+        return rows if self._compact else [Line(), *rows]
 
     def _body_rows(self, width: int) -> Sequence[Line]:
         if self._rows.is_long and not self._rows.is_laid_out(width):
@@ -273,13 +309,22 @@ class ApprovalDialog(Vertical):
         text = self._state_text(width)
         if text:
             return [*gap, *text]
-        left = self.paged.rows_below
-        if self.step in ("asking", "confirming") and not self._fits and not self.paged.read_to_end and left:
+        if self.step in ("asking", "confirming") and not self._fits and (unread := self._unread_text()):
             style = "warning strong" if self._reminded else "warning"
-            return [*gap, unread_row(left, command("approval.page_down").keys[-1], width, style)]
+            return [*gap, Line(clipped([(unread, style)], width))]
         if gap and self.guard.too_early:
             return [Line((("That key came too early to count.", "warning"),))]
         return gap
+
+    def _unread_text(self) -> str:
+        """Return why no yes counts yet, or how many rows the user skipped."""
+        view = self.paged
+        if view.read_to_end:
+            return f"▲ {count_text(view.skipped, 'row')} above skipped" if view.skipped else ""
+        page, end = command("approval.page_down").keys[-1], command("approval.scroll_end").key_text
+        if view.rows_below:
+            return f"▼ {count_text(view.rows_below, 'more row')} ({page}, {end}) before a yes counts"
+        return f"▲ scroll to the end ({end}) before a yes counts"
 
     def _state_text(self, width: int) -> list[Line]:
         """Return the instructions of the step, or the error in the edited input."""

@@ -9,13 +9,16 @@ from functools import cached_property
 from itertools import takewhile
 from typing import TypeAlias
 
+from rich.cells import cell_len
+
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
-from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest
+from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest, DecisionPart
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.argument_rows import (
     argument_rows,
     argument_texts,
+    beside,
     exact_rows,
     labelled_rows,
     script_rows,
@@ -26,6 +29,8 @@ from tui_agent.ui.text.diff_parser import DiffLine, diff_counts, is_cut, read_di
 from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import Line, Run, clipped, prefixed_lines, width_of_runs, wrapped
 
+from .approval_marks import danger_marks
+
 _Argument: TypeAlias = tuple[str, str | None]
 _TOUCHES = "touches"
 TITLE_NAME = 40
@@ -35,20 +40,67 @@ LONG = 10_000
 LEAST_OF_A_VALUE = 8
 """Characters that each argument, or value in one, counts at least."""
 
-_AGENTS = {"main": "The agent wants", DECIDED_BY_USER: "You want"}
-"""Beginnings of titles by agent; any other agent is a sub-agent."""
+MAX_REASON_ROWS = 2
+"""Rows of the reason; the list of all rules has the rest."""
+
+_USUAL = {"command": ("bash",), "diff": ("edit", "write")}
+"""Tools that a title implies, by the kind of the preview."""
+_CONTENT = ("content", "old_string", "new_string")
+"""Arguments that need no mention if a diff shows them; any other is named."""
 
 
 def request_title(request: ApprovalRequest) -> str:
-    """Return who wants to run which tool, with long names truncated."""
-    tool, agent = (one_line(visible(name), TITLE_NAME) for name in (request.tool, request.agent))
-    return f"{_AGENTS.get(request.agent) or f'Sub-agent {agent} wants'} to run {tool}"
+    """Return the question as a sentence, with long names truncated."""
+    agent = one_line(visible(request.agent), TITLE_NAME)
+    if request.agent == DECIDED_BY_USER:
+        return f"{_question(request).removesuffix('?')} for you?"
+    return _question(request) if request.agent == "main" else f"{_question(request)} · sub-agent {agent}"
+
+
+def _question(request: ApprovalRequest) -> str:
+    preview, path, task = request.preview, request.args.get("path"), request.args.get("task")
+    if preview is not None and preview.kind == "command":
+        return "Run this command?"
+    if preview is not None and preview.kind == "diff":
+        is_new = preview.text.startswith("--- /dev/null")
+        file = path if isinstance(path, str) and path else preview.path or "this file"
+        return f"{'Create' if is_new else 'Edit'} {one_line(visible(file), TITLE_NAME)}?"
+    if request.tool == "agent" and isinstance(task, str) and task.strip():
+        return f"Start a sub-agent to {one_line(visible(_as_clause(task.strip())), TITLE_NAME).rstrip('.')}?"
+    return f"Use {one_line(visible(request.tool), TITLE_NAME)}?"
+
+
+def _as_clause(sentence: str) -> str:
+    """Return a sentence with a small first letter, unless the first word is a name such as `API`."""
+    first = sentence.partition("\n")[0]
+    return first[:1].lower() + first[1:] if first[1:2].islower() else first
+
+
+def why_rows(request: ApprovalRequest, width: int, *, with_reason: bool = True) -> list[Line]:
+    """Return the dangers and, if wanted, the reason for the question."""
+    marks: list[Run] = []
+    for mark in danger_marks(request):
+        marks += [("▲ ", "error"), (mark.replace(" ", "\u00a0"), "error strong"), ("   ", "")]
+    reason = visible(request.reason).replace("\n", " ") or "no rule decides this"
+    rows = beside("why", lambda room: _reason_rows(reason, room), width) if with_reason else []
+    marked = [
+        Line(tuple((text.replace("\u00a0", " "), style) for text, style in row.runs))
+        for row in (wrapped(marks, width) if marks else [])
+    ]
+    return [*marked, *rows]
 
 
 def unread_row(left: int, key: str, width: int, style: str = "warning") -> Line:
     """Return the row that says how many rows are left to read, and with which key."""
     text = f"▼ {count_text(left, 'more row')} · {key} reads on; yes counts once you saw the end"
     return Line(clipped([(text, style)], width))
+
+
+def _reason_rows(reason: str, width: int) -> list[Line]:
+    rows = wrapped([(reason, "")], width)
+    if len(rows) <= MAX_REASON_ROWS:
+        return rows
+    return [*rows[: MAX_REASON_ROWS - 1], Line((*clipped(rows[MAX_REASON_ROWS - 1].runs, width - 2), (" …", "muted")))]
 
 
 class ApprovalRows:
@@ -108,16 +160,22 @@ class ApprovalRows:
         yield self._part_rows(width)
 
     def _name_rows(self, width: int) -> list[Line]:
-        """Return the names that the title of the dialog truncates."""
-        names = (("tool", self._request.tool), ("agent", self._request.agent))
-        cut = [(label, name) for label, name in names if one_line(visible(name), TITLE_NAME) != visible(name)]
+        """Return the names that the title of the dialog truncates or does not say."""
+        tool, agent, preview = self._request.tool, self._request.agent, self._request.preview
+        cut = [("agent", agent)] if one_line(visible(agent), TITLE_NAME) != visible(agent) else []
+        if f"Use {visible(tool)}?" != _question(self._request) and tool not in _USUAL.get(
+            preview.kind if preview is not None else "", ("agent",)
+        ):
+            cut.insert(0, ("tool", tool))
         return [row for label, name in cut for row in labelled_rows(label, [name], width)]
 
     def _preview_rows(self, width: int) -> list[Line]:
         if self._preview is None or self._preview.kind == "diff" or not self._preview.text:
             return []
         note = wrapped([(visible(self._preview.note), "muted")], width) if self._preview.note else []
-        return [*exact_rows(self._preview.text, width), *script_rows(self._preview.text, width), *note]
+        language = "bash" if self._preview.kind == "command" else ""
+        rows = exact_rows(self._preview.text, width, language)
+        return [*rows, *script_rows(self._preview.text, width), *note]
 
     def _target_rows(self, width: int) -> list[Line]:
         """Return the resolved paths that the call would touch, except those the input shows."""
@@ -131,8 +189,8 @@ class ApprovalRows:
         if not self._diff:
             return []
         added, removed = diff_counts(self._diff)
+        names = ", ".join(visible(name) for name, value in self._input if value is None and name not in _CONTENT)
         counts: list[Run] = [("change  ", "muted"), (f"+{added}", "success"), (f" −{removed}", "error")]
-        names = ", ".join(visible(name) for name, value in self._input if value is None)
         head = list(takewhile(lambda line: line.kind in ("file", "note"), self._diff))
         notes = [line.text for line in head if line.kind == "note"]
         if self._preview is not None and self._preview.note:
@@ -144,12 +202,25 @@ class ApprovalRows:
         ]
 
     def _part_rows(self, width: int) -> list[Line]:
-        """Return the parts of a command, each with its verdict."""
-        parts = self._request.parts
+        """Return the parts of a command, each with its verdict; of a short command only those that need an answer."""
+        parts = [self._unsaid(part) for part in self._request.parts]
         if len(parts) < 2 and not any(part.rule or part.reason for part in parts):
             return []
-        rows = [Line(((f"{count_text(len(parts), 'part')}", "muted"),))]
-        return rows + [row for part in parts for row in verdict_rows(part, width)]
+        asking = [part for part in parts if part.decision != "allow"]
+        command = self._preview.text if self._preview is not None and self._preview.kind == "command" else "\n"
+        is_short = "\n" not in command and cell_len(visible(command)) <= width - 2
+        heading = count_text(len(parts), "part")
+        if 0 < len(asking) < len(parts):
+            heading += f", {len(asking)} not allowed yet"
+        listed = asking if is_short and asking else parts
+        return [Line(((heading, "muted"),)), *(row for part in listed for row in verdict_rows(part, width))]
+
+    def _unsaid(self, part: DecisionPart) -> DecisionPart:
+        """Return a part without what the reason of the whole request says already."""
+        whole = self._request.reason
+        reason = "" if part.reason == whole else part.reason
+        rule = None if part.rule and part.rule in (reason or whole) and not (reason and whole == reason) else part.rule
+        return part.model_copy(update={"reason": reason, "rule": rule})
 
     def _trace_rows(self, width: int) -> list[Line]:
         lines = self._request.trace or (self._request.reason or "no rule was checked",)

@@ -1,7 +1,7 @@
 """The dialog that asks whether a call may run: the exact input, what it would change, why it asks, and the answers.
 
 Nothing is preselected. A key counts only after the request was drawn and a quiet moment passed, and if no other
-printable key follows it; a yes only after the user saw everything. Any other text goes to the composer.
+printable key follows it; a yes only after the user reached the end of the input. Any other text goes to the composer.
 """
 
 import json
@@ -27,7 +27,7 @@ from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
 from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import visible
 
-from .approval_dialog import ROOMY, TALL, WIDE, ApprovalDialog
+from .approval_dialog import ROOMY, TALL, WIDE, ApprovalDialog, FootRows
 from .rule_offer import RuleOffer
 
 ListRequested = Literal["list"]
@@ -61,6 +61,7 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | ListRequested | Non
         facts: GrantFacts,
         clock: Callable[[], float] = time.monotonic,
         target: TextTarget = NOWHERE,
+        foot: FootRows = lambda: (0, 0),
     ) -> None:
         """Create the screen.
 
@@ -71,10 +72,11 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | ListRequested | Non
             facts: facts about the rules that an answer may store.
             clock: monotonic seconds.
             target: the composer, which receives text that is no answer.
+            foot: returns the rows to leave free below the dialog.
         """
         self._request = request
         self._offer = RuleOffer(request, facts)
-        self.dialog = ApprovalDialog(request, self._offer, clock, position, total)
+        self.dialog = ApprovalDialog(request, self._offer, clock, position, total, foot)
         """The widget that shows the request."""
         super().__init__(self.dialog.guard, clock, target)
 

@@ -55,7 +55,14 @@ class ChatScreen(AnyScreen):
         """Title bar and status line."""
         self.body = ChatBody(self.state, options.label, options.ideas, surroundings, self.focus_composer, id="main")
         """Conversation, tool panel and search."""
-        self.approvals = ApprovalController(self, bridge, surroundings.clock, self.state.approvals, lambda: self.entry)
+        self.approvals = ApprovalController(
+            self,
+            bridge,
+            surroundings.clock,
+            self.state.approvals,
+            entry=lambda: self.entry,
+            foot=lambda: self.entry.foot_rows(self.bars.line),
+        )
         """Dialogs of approval requests."""
         self.entry = PromptArea(self.state.waiting, self.state.status, self.approvals.line, id="entry")
         """Queue, menus and composer."""

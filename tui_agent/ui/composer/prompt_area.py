@@ -276,6 +276,11 @@ class PromptArea(Vertical):
         for part in (self._row, self.composer):
             part.styles.max_height = rows
 
+    def foot_rows(self, line: Widget) -> tuple[int, int]:
+        """Return the rows of queue, composer and the line below it, and those without the queue."""
+        short = self.composer.outer_size.height + line.outer_size.height
+        return short + (self.queue.outer_size.height if self.queue.display else 0), short
+
     def set_busy(self, busy: bool) -> None:
         """Show that a text steers the run, or starts one."""
         if busy != self.composer.busy:

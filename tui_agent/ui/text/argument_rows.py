@@ -11,13 +11,16 @@ from rich.cells import cell_len
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import DecisionPart, Verdict
 
+from .code_highlighter import colour_lines
 from .sanitiser import WRAP_SIGN, foreign_scripts, one_line, visible
-from .styled_lines import NARROWEST, Line, Run, folded, prefixed_lines, width_of_runs, wrapped
+from .styled_lines import NARROWEST, Line, Run, folded, prefixed_lines, text_of_runs, width_of_runs, wrapped
 
 _VERDICTS: dict[Verdict, tuple[str, str]] = {"allow": ("✔", "success"), "ask": ("▲", "warning"), "deny": ("✖", "error")}
 
 _EMPTY = "(empty)"
 _VALUE_BEGINS = tuple("-0123456789tfn[{NI")
+_LONGEST_HIGHLIGHTED = 4_000
+"""Longest text in characters that is highlighted: a dialog opens at once."""
 _LONGEST_READ = 20_000
 """Longest text in characters that is checked for looking like JSON."""
 
@@ -48,17 +51,29 @@ def argument_rows(name: str, value: str, width: int) -> list[Line]:
     return [*names, *_ground_rows(text, width), *script_rows(value, width)]
 
 
-def exact_rows(text: str, width: int) -> list[Line]:
+def exact_rows(text: str, width: int, language: str = "") -> list[Line]:
     """Return a text in which every character is visible: broken anywhere, with all blanks.
 
     A row that continues the one above begins with a sign, so that it does not look like a line of the text.
+
+    Args:
+        text: the text.
+        width: cells of a row.
+        language: its language, to highlight it; empty for plain text.
     """
-    return _ground_rows(visible(text), width)
+    return _ground_rows(visible(text), width, language)
 
 
-def _ground_rows(text: str, width: int) -> list[Line]:
+def _ground_rows(text: str, width: int, language: str = "") -> list[Line]:
     """Return the rows of a text that is already visible."""
     ground: list[Run] = [(text, "code-ground exact")]
+    if language and len(text) <= _LONGEST_HIGHLIGHTED:
+        coloured: list[Run] = []
+        for runs in colour_lines(language, text.split("\n")):
+            coloured += [*runs, ("\n", "")]
+        # A lexer may drop or change characters; what is approved is shown exactly.
+        if text_of_runs(coloured[:-1]) == text:
+            ground = [(piece, f"code-ground exact {style}".strip()) for piece, style in coloured[:-1]]
     signs: dict[bool, Run] = {True: (" ", "code-ground"), False: (WRAP_SIGN, "code-ground muted")}
     return [
         Line((signs[row.joint is None], *row.runs), row.joint, 1, "code-ground") for row in folded(ground, width - 2)
