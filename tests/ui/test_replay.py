@@ -175,13 +175,16 @@ async def test_a_recorded_stream_with_the_real_tools_makes_the_same_run(taken: T
 
 
 async def answering(loop: AgentLoop, heard: Subscription) -> list[AgentEvent]:
-    """Repeat what the user did; return all events."""
+    """Repeat what the user did: withdraw the first question by a message, allow the second. Return all events."""
     told: list[AgentEvent] = []
+    steered = False
     async for batch in heard.batches():
         for envelope in batch:
             match envelope.event:
-                case ApprovalRequested(request_id=request_id):
+                case ApprovalRequested() if not steered:
                     loop.steer(STEERED)
+                    steered = True
+                case ApprovalRequested(request_id=request_id):
                     loop.resolve_approval(request_id, ApprovalDecision(decision="approve"))
                 case _:
                     pass

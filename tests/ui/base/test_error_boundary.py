@@ -15,7 +15,7 @@ from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.state.call_ledger import CallLedger
+from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.text.styled_lines import Line
 from tui_agent.ui.transcript.transcript_model import Part
 
@@ -68,8 +68,8 @@ def fail(_: object) -> None:
 
 
 def break_fold(app: TuiAgentApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the first fold that handles a queued call fail on every event."""
-    monkeypatch.setattr(CallLedger, "apply", lambda _, envelope: fail(envelope))
+    """Let a fold that handles queued calls fail on every event."""
+    monkeypatch.setattr(RunTimes, "apply", lambda _, envelope: fail(envelope))
 
 
 def break_view(app: TuiAgentApp, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,9 +107,10 @@ async def test_a_fold_that_fails_keeps_the_event_from_no_other(monkeypatch: pyte
         publish_calls(bus)
         await drawn(pilot)
 
-        assert app.chat.state.ledger.calls == []
-        assert [part.call_ids for part in app.chat.body.conversation.transcript.parts] == [("c0", "c1", "c2")]
-        assert all(f"#{number}" in timeline_of(app) for number in (1, 2, 3))
+        assert "#1" not in timeline_of(app)
+        assert [call.view.call_id for call in app.chat.state.ledger.calls] == ["c0", "c1", "c2"]
+        shown = [call_id for part in app.chat.body.conversation.transcript.parts for call_id in part.call_ids]
+        assert shown == ["c0", "c1", "c2"]
         assert app.chat.body.has_class("-begun")
         assert [str(LOG) in toast.message for toast in app._notifications] == [True]
 

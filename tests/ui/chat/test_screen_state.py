@@ -84,7 +84,9 @@ async def test_live_resumed_and_replayed_screens_have_equal_states(
     for message in live.chat.state.waiting.all:
         known = user_message(message.text, message.kind)
         agent.waiting_messages.append(known.model_copy(update={"id": message.message_id}))
-    resumed = app_on(AgentBridge(agent, EventBus(), past))
+    bridge = AgentBridge()
+    bridge.open(agent, EventBus(), past)
+    resumed = app_on(bridge)
     async with resumed.run_test(size=SIZE) as pilot:
         while not resumed.chat.state.begun:
             await pilot.pause()
