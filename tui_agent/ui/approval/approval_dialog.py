@@ -100,6 +100,9 @@ class ApprovalDialog(Vertical):
         """Yield the parts from the top."""
         self.border_title = Content(f" ▲ {request_title(self.request)} ")
         self._show_position()
+        if self._rows.is_long:
+            # Without it the width changes with the scrollbar, and each width is laid out anew, for ever.
+            self.body.styles.scrollbar_gutter = "stable"
         for view in (self._head, self.body, self._why, self._rule, self._state, self._keys):
             view.can_focus = False
         self._reason.display = self.editor.display = self._rule.display = False
