@@ -36,7 +36,8 @@ async def test_replaces_the_only_place(edit: EditTool, root: Path) -> None:
     assert (root / "a").read_text() == "1\ntwo\n3\n"
     assert stat.S_IMODE((root / "a").stat().st_mode) == 0o711
     assert result.text == "Changed a (+1 −1 lines)."
-    assert recorded.data == [("file.changed", {"path": str(root / "a"), "change": "modified", "diff": diff})]
+    counted = {"path": str(root / "a"), "change": "modified", "diff": diff, "added": 1, "removed": 1}
+    assert recorded.data == [("file.changed", counted)]
     assert details_of(result)["diff"] == diff
 
 

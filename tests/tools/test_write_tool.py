@@ -32,11 +32,11 @@ async def test_creates_a_file_with_its_directories(write: WriteTool, root: Path)
     result = await call(write, recorded, path="src/new/a.py", content="a\nb\n")
 
     diff = "--- /dev/null\n+++ b/src/new/a.py\n@@ -0,0 +1,2 @@\n+a\n+b\n"
-    emitted = {"path": str(root / "src/new/a.py"), "change": "created", "diff": diff}
+    emitted = {"path": str(root / "src/new/a.py"), "change": "created", "diff": diff, "added": 2, "removed": 0}
     assert (root / "src/new/a.py").read_text() == "a\nb\n"
     assert result.text == "Created src/new/a.py (+2 −0 lines)."
     assert recorded.data == [("file.changed", emitted)]
-    assert details_of(result) == emitted | {"outcome": "new file +2 −0", "added": 2, "removed": 0}
+    assert details_of(result) == emitted | {"outcome": "new file +2 −0"}
 
 
 async def test_replaces_a_file_that_was_read(write: WriteTool, read: ReadTool, root: Path) -> None:

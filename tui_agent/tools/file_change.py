@@ -211,8 +211,15 @@ async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolCo
     """
     written: list[os.stat_result] = []
     diff = plan.diff.shortened(DIFF_LIMIT)
-    details: JsonObject = {"path": plan.path, "change": plan.change, "diff": diff.text}
-    event = dict(details)
+    event: JsonObject = {
+        "path": plan.path,
+        "change": plan.change,
+        "diff": diff.text,
+        "added": diff.added,
+        "removed": diff.removed,
+    }
+    fresh = "" if plan.before else "new file "
+    details: JsonObject = {"outcome": f"{fresh}+{diff.added} −{diff.removed}", **event}
 
     def work() -> None:
         with os_errors_as(f"cannot write {plan.shown}; nothing was changed"):
@@ -230,8 +237,6 @@ async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolCo
     finally:
         if written:
             context.emit("file.changed", event)
-    fresh = "" if plan.before else "new file "
-    details |= {"outcome": f"{fresh}+{diff.added} −{diff.removed}", "added": diff.added, "removed": diff.removed}
     verb = "Created" if plan.before is None else "Changed"
     notes = "".join(f"\n[{note}]" for note in plan.notes)
     return ToolResult.of_text(f"{verb} {plan.shown} ({diff.counts}).{notes}", details=details)
