@@ -161,7 +161,7 @@ async def test_nothing_else_answers(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["a", "u", "Y", "x", "7", "é"])
-async def test_a_letter_that_is_no_answer_goes_to_the_composer_and_the_question_waits(key: str) -> None:
+async def test_any_other_letter_goes_to_the_composer_and_the_question_waits(key: str) -> None:
     async with asking() as asked:
         await asked.press(key)
 
@@ -465,7 +465,7 @@ async def test_an_answer_takes_effect_by_itself_when_no_letter_follows() -> None
 
 
 @pytest.mark.parametrize("undo", ["escape", "backspace"])
-async def test_an_answer_is_taken_back_at_once(undo: str) -> None:
+async def test_an_answer_is_undone_at_once(undo: str) -> None:
     async with asking() as asked:
         await asked.pilot.press("y", undo)
         await asked.pilot.pause(SETTLE_SECONDS + 0.1)

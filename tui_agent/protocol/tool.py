@@ -50,12 +50,12 @@ class Preview(FrozenModel):
 
 
 class PreviewError(ToolError):
-    """A call would fail as things are, but not for ever, so a preview of it exists."""
+    """A call that would fail now, but may succeed later, so it has a preview."""
 
     def __init__(self, text: str, preview: Preview) -> None:
         super().__init__(text)
         self.preview = preview
-        """What the call would do once nothing keeps it from succeeding."""
+        """Preview for the time when the call can succeed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,7 +161,7 @@ async def test_a_file_changed_since_it_was_read_fails_without_a_question(scene: 
     assert "changed on disk since it was last read" in ran.texts[0]
 
 
-async def test_an_edit_that_an_earlier_call_makes_possible_is_asked_about(scene: Scene) -> None:
+async def test_an_edit_that_an_earlier_call_makes_possible_needs_approval(scene: Scene) -> None:
     ran = await scene.play(
         call("edit", "1", path="d/a", old_string="old", new_string="middle"),
         call("edit", "2", path="d/a", old_string="middle", new_string="new"),
@@ -173,7 +173,7 @@ async def test_an_edit_that_an_earlier_call_makes_possible_is_asked_about(scene:
     assert "new" in (scene.root / "d" / "a").read_text()
 
 
-async def test_an_edit_outside_the_workspace_is_asked_about_even_if_it_would_fail(
+async def test_an_edit_outside_the_workspace_needs_approval_even_if_it_would_fail(
     scene: Scene, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """The error quotes the file, which the model may not read without an answer."""

@@ -71,7 +71,7 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | ListRequested | Non
             total: number of all requests.
             facts: facts about the rules that an answer may store.
             clock: monotonic seconds.
-            target: the composer, which receives text that is no answer.
+            target: the composer, which receives all other text.
             foot: returns the rows to leave free below the dialog.
         """
         self._request = request

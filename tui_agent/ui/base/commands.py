@@ -430,7 +430,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("conversation.scroll_top", ("home",), "top", "To the first message", "conversation"),
     Command("conversation.scroll_end", ("end",), "end", "To the newest message, and follow", "conversation"),
     Command("conversation.next_match", ("f3",), "next", "After a search: next match", "conversation"),
-    # xterm sends shift+F3 as a report of the cursor's position, which is no key.
+    # xterm sends shift+F3 as a report of the cursor's position instead of a key.
     Command(
         "conversation.previous_match",
         ("f2", "shift+f3"),

@@ -27,7 +27,7 @@ class CallList(CallRowsView, can_focus=True):
     chosen: var[CallFilter] = var("all")
     """Current filter."""
     _cancel_asked: tuple[str, float] = ("", float("-inf"))
-    """Id of the call that the user was asked about, and when."""
+    """Id of the call whose cancellation waits for a second press, and the time of the first."""
 
     @dataclass
     class Opened(Message):
