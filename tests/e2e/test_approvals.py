@@ -223,7 +223,9 @@ def test_keys_before_the_dialog_is_drawn_have_no_effect(machine: UserMachine) ->
         app.wait_for_row(r"▲ edit needs you:")
         # In one write, so that the letters arrive before the dialog on any machine.
         app.write("\x19yyyyyyyy")
-        app.wait_for("▲ Edit ")
+        app.wait_for_draft("yyyyyyyy")
+        app.write("\x19")
+        app.wait_for_question("edit")
         app.wait_until_armed("n no")
         assert text_of(machine) == BEFORE
         app.press("n")
@@ -250,15 +252,19 @@ def test_a_paste_never_answers_and_the_draft_is_untouched(machine: UserMachine) 
         server.release("draft")
         app.wait_for_question("edit")
         app.paste("y")
+        app.wait_for_draft("what I was writingy")
+        app.write("\x19")
+        app.wait_for_question("edit")
         app.paste("s\ns\ny\n")
-        # A key after the pastes takes effect after them: the list of rules opens.
-        app.press("w")
-        app.wait_for_all("every rule and check, in order", "▲ Edit ")
+        app.wait_for("what I was writingys")
+        app.wait_for_row(r"▲ edit needs you:")
         assert text_of(machine) == BEFORE
+        app.write("\x19")
+        app.wait_for_question("edit")
         app.wait_until_armed("n no")
         app.press("n")
         app.wait_for_words("Denied.")
-        app.wait_for_draft("what I was writing")
+        app.wait_for("what I was writingys")
         bodies_of(server)
         app.press("ctrl+q")
         assert app.wait_for_end() == 0
@@ -340,13 +346,16 @@ def test_a_command_with_effects_needs_approval_and_a_reading_one_does_not(machin
 def test_a_paste_never_answers_a_request(machine: UserMachine, pasted: str) -> None:
     with asked(machine, changing(says("Not changed."))) as (app, server):
         app.paste(pasted)
-        app.resize(119, 40)
-        app.wait_for_question("edit")
+        app.wait_for_row(r"▲ edit needs you:")
         assert text_of(machine) == BEFORE
+        app.write("\x19")
+        app.wait_for_question("edit")
+        app.wait_until_armed("n no")
         app.press("n")
         app.wait_for_words("Not changed.")
         bodies_of(server)
-        app.quit()
+        app.press("ctrl+q")
+        assert app.wait_for_end() == 0
 
     assert text_of(machine) == BEFORE
 

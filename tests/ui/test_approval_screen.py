@@ -117,12 +117,15 @@ async def asking(
     size: tuple[int, int] = (80, 24),
     quiet: bool = True,
     app: HostApp | None = None,
+    foot: tuple[int, int] = (0, 0),
 ) -> AsyncIterator[Asked]:
     """Show a dialog; with `quiet`, answers count already."""
     clock = Clock()
     async with (app or HostApp()).run_test(size=size) as pilot:
         place = TextTarget(lambda: Region(0, size[1] - 1, size[0], 1), lambda typed: asked.take(typed))
-        screen = ApprovalScreen(request, position, total, facts=FakeFacts(), clock=clock, target=place)
+        screen = ApprovalScreen(
+            request, position, total, facts=FakeFacts(), clock=clock, target=place, foot=lambda: foot
+        )
         asked = Asked(pilot, screen, clock)
         await pilot.app.push_screen(screen, asked.answers.append)
         while not screen.was_drawn:
@@ -503,10 +506,8 @@ async def test_a_held_key_never_answers() -> None:
 
 
 async def test_a_click_into_the_composer_folds_the_question() -> None:
-    async with asking() as asked:
-        asked.screen.dialog.styles.height = 10
-        await asked.pilot.pause()
-        await asked.pilot.click(offset=(5, 15))
+    async with asking(foot=(1, 1)) as asked:
+        await asked.pilot.click(asked.screen.dialog, offset=(5, 3))
         assert asked.answers == []
         await asked.pilot.click(offset=(5, 23))
         await asked.pilot.pause()

@@ -563,10 +563,16 @@ async def test_commands_by_name_do_what_they_say() -> None:
         await on.until(lambda: len(on.chat.input.commands.theme_names) == 4)
         await on.say("/theme light")
         await on.until(lambda: on.app.theme == "light")
-        await on.say("/tools")
-        await on.until(lambda: on.chat.body.panel.has_focus_within)
 
         assert on.told() == []
+
+
+async def test_tools_goes_to_the_panel() -> None:
+    async with stage([reply(call("look", what="a")), "Done."], [StageTool("look")]) as on:
+        await on.say("look")
+        await on.settled()
+        await on.say("/tools")
+        await on.until(lambda: on.chat.body.panel.has_focus_within)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from tui_agent.ui.composer.prompt_area import InterruptMenu
 from tui_agent.ui.composer.queue_strip import QueueStrip
 from tui_agent.ui.panel.tool_panel import PanelStrip
 from tui_agent.ui.state.call_ledger import CallLedger
+from tui_agent.ui.state.plan import Plan
 from tui_agent.ui.state.queued_messages import WaitingMessages
 from tui_agent.ui.state.session_status import SessionStatus
 
@@ -311,7 +312,7 @@ async def test_the_strip_keeps_calls_that_need_the_user(width: int) -> None:
     ledger = CallLedger()
     for envelope in story.envelopes:
         ledger.apply(envelope)
-    (line,) = await drawn(PanelStrip(ledger), width)
+    (line,) = await drawn(PanelStrip(ledger, Plan()), width)
 
     assert "1 needs you" in line
     assert len(line) <= max(width, 22)
