@@ -39,7 +39,7 @@ def test_an_interrupted_command_ends_with_all_its_descendants(machine: UserMachi
         app.wait_for(lambda _: len(machine.processes()) >= 6)
         interrupt(app)
         assert machine.processes() == []
-        app.wait_for_row(r"■ #1 bash .* cancelled")
+        app.wait_for_row(r"■ #1 bash")
         app.wait_for_words("── cancelled")
 
         app.say("and now")
@@ -60,7 +60,7 @@ def test_a_command_that_runs_too_long_is_ended_with_all_its_descendants(machine:
         app.ready()
         app.say("start a brood")
         app.wait_for_words("It took too long.")
-        app.wait_for_row(r"⏱ #1 bash .* timed out")
+        app.wait_for_words("timed out")
         assert machine.processes() == []
         first, second = server.requests
         ((text, is_error),) = results_in(bodies_of(server)[1])

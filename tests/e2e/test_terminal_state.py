@@ -105,7 +105,7 @@ def test_many_resizes_leave_a_complete_screen(machine: UserMachine) -> None:
         for step in range(60):
             app.resize(20 + step * 37 % 160, 6 + step * 13 % 50)
         app.resize(20, 6)
-        app.wait_for("▲ edit")
+        app.wait_for("▲ Edit")
         app.resize(*NARROW)
         app.wait_for_question("edit")
         app.resize(*WIDE)
@@ -132,7 +132,7 @@ def test_the_smallest_windows_are_usable(machine: UserMachine, size: tuple[int, 
         # Page down as long as there is more, and repeat a key that came too early to count.
         for _ in range(60):
             more = "more row" in app.screen.text
-            app.press(" " if more else "y")
+            app.press("pagedown" if more else "y")
             if app.comes("Written.", 0.2 if more else 1.0):
                 break
         app.wait_for("Written.")

@@ -51,7 +51,7 @@ def test_the_tour_fits_into_a_small_window(machine: UserMachine) -> None:
         assert "more row" not in app.screen.text
         app.press("y")
         app.wait_for("All 8 tests pass.")
-        app.wait_for("─ tools  6 done · 1 failed")
+        app.wait_for("─ tools  5 done · 1 failed")
         app.wait_for_status("ready")
         assert RIGHT in (machine.sample / "cart.py").read_text("utf-8")
         app.quit()

@@ -178,6 +178,9 @@ class Taking:
 
     def change(self, state: CallState) -> None: ...
 
+    def is_next(self, state: CallState) -> bool:
+        return True
+
     async def before_question(self, state: CallState) -> Outcome | None:
         self.heard.append("before_question")
         return None

@@ -137,7 +137,7 @@ def test_ctrl_z_sleeps_and_wakes_with_everything(terminal: Terminal) -> None:
 
     terminal.press("ctrl+z")
     terminal.wait_for(lambda _: psutil.Process(terminal.process.pid).status() == psutil.STATUS_STOPPED)
-    assert terminal.left_behind == []
+    terminal.wait_for(lambda _: terminal.left_behind == [])
     os.kill(terminal.process.pid, signal.SIGCONT)
 
     terminal.wait_for("› a draft")
