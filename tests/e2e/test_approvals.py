@@ -276,7 +276,9 @@ def test_an_approval_counts_only_once_everything_was_visible(machine: UserMachin
     text = "".join(f"line {number}\n" for number in range(80)) + "the last line\n"
     script = [calls(call("write", path="long.txt", content=text)), says("Written.")]
     with asked(machine, script, tool="write") as (app, server):
+        app.wait_until_armed("n no")
         app.press("y")
+        app.read(0.5)
         app.wait_for("before a yes counts")
         app.wait_for("▲ Create ")
         assert not (machine.work / "long.txt").exists()
