@@ -111,7 +111,7 @@ class ScriptedAgent:
         self, name: str, *, answer: ApprovalDecision | None = None, asks: bool = False, read_only: bool = False
     ) -> ApprovalDecision:
         """Play one call: request approval if asked to, and run the call if it is allowed. With `answer`, resolve
-        the request with it in the name of `nobody`."""
+        the request with it, as decided by `nobody`."""
         call_id = f"call_{name}"
         self.tell(ToolQueued(call_id=call_id, name=name, args_raw={}, index=0))
         decision = answer or ApprovalDecision(decision="approve")

@@ -88,7 +88,7 @@ class Engine:
     """Makes the provider for other settings; it is closed with the engine.
 
     Raises:
-        ConfigurationError: there is no key.
+        ConfigurationError: no key is set.
     """
 
 
@@ -306,7 +306,7 @@ def apply_settings(engine: Engine, options: LaunchOptions, before: Settings, aft
     Limits, model and prompt take effect with the next request, the execution of calls with the next response.
 
     Raises:
-        ConfigurationError: there is no key for another model; everything else is applied.
+        ConfigurationError: no key is set for another model; everything else is applied.
     """
     loop = engine.loop
     loop.config.max_steps = _max_steps(options, after)

@@ -33,7 +33,7 @@ class ProviderBuilder:
         """Return the provider, and the settings with the rules of the offline model's tour.
 
         Raises:
-            ConfigurationError: there is no key.
+            ConfigurationError: no key is set.
         """
         if not options.demo:
             return self.build(loaded.settings), loaded
@@ -48,7 +48,7 @@ class ProviderBuilder:
         """Return the provider that the settings name.
 
         Raises:
-            ConfigurationError: there is no key.
+            ConfigurationError: no key is set.
         """
         found = Credentials.require(os.environ, settings.base_url)
         provider = AnthropicProvider(

@@ -69,7 +69,7 @@ def _check_options(options: LaunchOptions, locations: Locations, loaded: LoadedS
     """Check options before the screen appears, and import what a check needs only if its option is used.
 
     Raises:
-        ConfigurationError: there is no key, a rule cannot be parsed, or the new session's id is not valid.
+        ConfigurationError: no key is set, a rule cannot be parsed, or the new session's id is not valid.
     """
     if not options.demo:
         Credentials.require(os.environ, loaded.settings.base_url)

@@ -64,7 +64,7 @@ class SessionCommands:
         """Use another model of the same endpoint from the next request on, until the program ends.
 
         Raises:
-            ConfigurationError: this is the offline demo, or there is no key.
+            ConfigurationError: this is the offline demo, or no key is set.
         """
         if self._options.demo:
             raise ConfigurationError("The offline demo has one model. Start without --demo to choose another.")

@@ -115,7 +115,7 @@ class AnthropicProvider:
         """Load the SDK and its certificates in a thread, without connecting. May be called any number of times.
 
         Raises:
-            ProviderError: there is no key, or the SDK cannot be loaded.
+            ProviderError: no key is set, or the SDK cannot be loaded.
         """
         await self._ready()
 

@@ -87,7 +87,8 @@ class EditTool(TypedTool[EditArguments]):
         """Return the change of a loaded file.
 
         Raises:
-            ToolError: there is no such file, `checked` and it changed since it was read, or the text does not match.
+            ToolError: the file does not exist, the text does not match, or the file changed since it was read and
+                `checked` is set.
         """
         place, shown, notes = target
         if before is None:

@@ -196,7 +196,7 @@ def _check(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         key = {"approve": "y", "deny": "n", "skip": "k"}[decision]
         question = next(q for q in reversed(opened) if q.request.request_id == request_id)
         hits = [t for t, k in used if k.key == key and at - SETTLE_SECONDS - 0.01 <= t <= at - SETTLE_SECONDS + 0.001]
-        assert hits, f"seed {seed}: nobody pressed {key} for {request_id}"
+        assert hits, f"seed {seed}: no schedule pressed {key} for {request_id}"
         assert not [t for t, _ in desk.pressed if hits[-1] < t < hits[-1] + SETTLE_SECONDS], f"seed {seed}"
         since = question.guard._quiet_since
         assert since is not None
