@@ -523,6 +523,36 @@ async def test_paging_does_not_delay_an_answer() -> None:
         assert asked.answers == [ApprovalDecision(decision="approve")]
 
 
+@pytest.mark.parametrize("paging", ["pagedown", "space"])
+async def test_a_yes_before_everything_was_shown_is_no_text_once_the_user_pages(paging: str) -> None:
+    async with asking(LONG) as asked:
+        await asked.press("y")
+        asked.clock.now += SETTLE_SECONDS
+        while not asked.screen.dialog.body.read_to_end:
+            await asked.press(paging)
+        await asked.press("y")
+
+        assert asked.typed == []
+        assert asked.answers == [ApprovalDecision(decision="approve")]
+
+
+async def test_paging_right_after_an_answer_lets_it_take_effect_first() -> None:
+    async with asking(LONG) as asked:
+        await asked.pilot.press("y", "pagedown", "end", "y", "pagedown")
+        await asked.pilot.pause()
+
+        assert asked.typed == []
+        assert asked.answers == [ApprovalDecision(decision="approve")]
+
+
+async def test_an_early_letter_and_a_space_right_after_it_are_text() -> None:
+    async with asking(LONG) as asked:
+        await asked.type("y ok")
+
+        assert "".join(asked.typed) == "y "
+        assert asked.answers == [None]
+
+
 async def test_after_a_quiet_moment_a_key_counts() -> None:
     async with asking(quiet=False) as asked:
         asked.clock.now += QUIET_SECONDS - 0.01

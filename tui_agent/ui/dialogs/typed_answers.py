@@ -2,7 +2,8 @@
 
 An answer key takes effect only if no other printable key follows within `SETTLE_SECONDS`. If one does, or if a key
 means nothing in the dialog, all of them are text: the dialog folds, and the composer receives them. A key that comes
-before answers count is neither: it is dropped if the user presses it again or waits, and text if other letters follow.
+before answers count is neither: it is dropped if the user presses it again, pages or waits, and text if other letters
+follow. A key that types nothing, such as page down, decides at once; escape and backspace take the letter back.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,6 +49,11 @@ class TypedKeys:
     def answer(self) -> Key | None:
         """The answer key that takes effect unless another printable key follows."""
         return self._held[-1] if self._counts and self._held else None
+
+    @property
+    def may_begin_text(self) -> bool:
+        """True if the user may be in the middle of a text: the last key was pressed only a moment ago."""
+        return bool(self._held) and (self._counts or self._clock() - self._pressed_at < SETTLE_SECONDS)
 
     def press(self, key: Key, *, answers: bool, counts: bool) -> bool:
         """Add a printable key; return False if it and all held keys are text.
@@ -137,7 +143,7 @@ class TypedAnswers(ModalScreen[ScreenResultType]):
         return None
 
     def settle(self) -> None:
-        """Let the answer key take effect: no other printable key has followed."""
+        """Let the answer key, if there is one, take effect: no other printable key has followed."""
         key = self.keys.answer
         action = self._action_of(key) if key is not None else None
         if key is None or action is None:
@@ -177,14 +183,17 @@ class TypedAnswers(ModalScreen[ScreenResultType]):
         elif event.is_printable:
             self._press(event)
         else:
-            if event.key in ("escape", "backspace"):
-                self.keys.take()
+            # Nobody pages in the middle of a text: a letter before this key was an answer, or came too early.
+            if event.key not in ("escape", "backspace"):
+                self.settle()
+            self.keys.take()
             return False
         return True
 
     def _press(self, key: Key) -> None:
         action = self._action_of(key)
-        if action in self.IMMEDIATE and not self.keys.held:
+        if action in self.IMMEDIATE and not self.keys.may_begin_text:
+            self.keys.take()
             self._act(action)
             return
         counts = self.guard.armed or action in self.UNGUARDED
