@@ -203,13 +203,13 @@ def test_a_user_who_is_typing_is_not_interrupted_by_a_dialog(machine: UserMachin
             if "▲ edit needs you:" in app.screen.text:
                 break
         assert "f no, because" not in app.screen.text
-        assert app.draft.startswith("I wase")
+        app.wait_for(lambda screen: app.draft.startswith("I wase"))
 
         app.wait_for_question("edit")
         assert text_of(machine) == BEFORE
         app.press("y")
         app.wait_for_words("Answered.")
-        assert app.draft.rstrip("e") == "I was"
+        app.wait_for(lambda screen: app.draft.rstrip("e") == "I was")
         bodies_of(server)
         app.press("ctrl+q")
         assert app.wait_for_end() == 0
