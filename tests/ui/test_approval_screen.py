@@ -524,7 +524,7 @@ async def test_paging_does_not_delay_an_answer() -> None:
 
 
 @pytest.mark.parametrize("paging", ["pagedown", "space"])
-async def test_a_yes_before_everything_was_shown_is_no_text_once_the_user_pages(paging: str) -> None:
+async def test_paging_drops_a_yes_that_came_before_everything_was_shown(paging: str) -> None:
     async with asking(LONG) as asked:
         await asked.press("y")
         asked.clock.now += SETTLE_SECONDS

@@ -61,6 +61,7 @@ class CommandProvider(Provider):
         if not isinstance(chat, ChatScreen):
             return
         commands = chat.input.commands
+        settings = commands.settings
         in_order = {command.id: command for command in COMMANDS if command.palette}
         last = in_order.pop(_LAST)
         first = [in_order.pop(name) for name in _FIRST]
@@ -71,10 +72,10 @@ class CommandProvider(Provider):
         yield from entries[:-1]
         for mode in PermissionMode:
             words = mode.value.replace("_", " ")
-            yield PaletteEntry(f"mode: {words}", _MODE_HELP[mode], lambda chosen=mode: commands.choose_mode(chosen))
-        for name in commands.theme_names:
+            yield PaletteEntry(f"mode: {words}", _MODE_HELP[mode], lambda chosen=mode: settings.choose_mode(chosen))
+        for name in settings.theme_names:
             yield PaletteEntry(
-                f"theme: {name}", "Change the colours", lambda chosen=name: commands.choose_theme(chosen)
+                f"theme: {name}", "Change the colours", lambda chosen=name: settings.choose_theme(chosen)
             )
         yield entries[-1]
 

@@ -22,9 +22,10 @@ from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.actions.session_actions import ReplayRequested
+from tui_agent.ui.chat.actions.setting_actions import ThemeRequested
 from tui_agent.ui.chat.chat_options import ChatOptions, HistoryTail
 from tui_agent.ui.chat.chat_screen import ChatScreen
-from tui_agent.ui.chat.command_actions import ReplayRequested, ThemeRequested
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.transcript.conversation import Conversation
 

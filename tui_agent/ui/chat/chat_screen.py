@@ -24,9 +24,10 @@ from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.composer.queue_strip import QueueStrip
 from tui_agent.ui.panel.call_list import CallList
 
+from .actions.action_context import ActionContext
+from .actions.command_actions import CommandActions
 from .chat_body import WIDE, ChatBody, ScrollTarget
 from .chat_options import ChatOptions, HistoryTail
-from .command_actions import CommandActions
 from .input_routing import EntryMessage, InputRouter, Interrupt
 from .screen_state import ScreenState
 from .status_bars import StatusBars
@@ -66,15 +67,10 @@ class ChatScreen(AnyScreen):
         """Dialogs of approval requests."""
         self.entry = PromptArea(self.state.waiting, self.state.status, self.approvals.line, id="entry")
         """Queue, menus and composer."""
-        commands = CommandActions(
-            self,
-            bridge,
-            options,
-            state=lambda: self.state,
-            composer=self.entry.composer,
-            show_pending_agent=self.show_pending_agent,
+        context = ActionContext(self, bridge, options, lambda: self.state, self.entry.composer, self.show_pending_agent)
+        self.input = InputRouter(
+            bridge, self.entry, lambda: self.state, CommandActions(context), self.show_pending_agent
         )
-        self.input = InputRouter(bridge, self.entry, lambda: self.state, commands, self.show_pending_agent)
         """Destinations of what the user types."""
         self._past: ScreenState | None = None
         self._workers: dict[str, Worker[None]] = {}
@@ -230,7 +226,7 @@ class ChatScreen(AnyScreen):
 
     @on(CallList.RevertRequested)
     def _revert_requested(self, event: CallList.RevertRequested) -> None:
-        self.input.commands.rewind(event.view)
+        self.input.commands.session.rewind(event.view)
 
     # --- keys ---------------------------------------------------------------------------------------------------------
 
@@ -304,4 +300,4 @@ class ChatScreen(AnyScreen):
 
     def action_help(self) -> None:
         """Open the help page."""
-        self.input.commands.show_help()
+        self.input.commands.pages.show_help()

@@ -22,7 +22,7 @@ from tui_agent.ui.composer.prompt_parser import (
     parse_targeted_message,
 )
 
-from .command_actions import CommandActions
+from .actions.command_actions import CommandActions
 from .screen_state import ScreenState
 
 Interrupt: TypeAlias = Literal["cancel", "stop", "now"]

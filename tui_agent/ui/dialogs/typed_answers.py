@@ -183,7 +183,7 @@ class TypedAnswers(ModalScreen[ScreenResultType]):
         elif event.is_printable:
             self._press(event)
         else:
-            # Nobody pages in the middle of a text: a letter before this key was an answer, or came too early.
+            # A user does not page in the middle of a text: a letter before this key was an answer, or came too early.
             if event.key not in ("escape", "backspace"):
                 self.settle()
             self.keys.take()

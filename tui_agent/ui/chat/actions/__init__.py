@@ -1,0 +1,1 @@
+"""Actions of `/` commands and of entries in the command palette, by subject."""

@@ -1,0 +1,47 @@
+"""Parts of the chat that command actions use, and the ways in which they report."""
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from textual.content import Content
+
+from tui_agent.ui.base.app_type import AnyScreen
+from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.chat_options import ChatOptions
+from tui_agent.ui.chat.screen_state import ScreenState
+from tui_agent.ui.composer.composer import Composer
+from tui_agent.ui.dialogs.text_page import TextPage
+
+Handlers: TypeAlias = Mapping[str, Callable[[str], bool | None]]
+"""Actions by id of their command; each takes the argument, and returns False if that is missing or unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionContext:
+    """Parts of the chat that an action reads and changes."""
+
+    screen: AnyScreen
+    """Shows pages and messages, and runs work beside the screen."""
+    bridge: AgentBridge
+    """The connection to the agent."""
+    options: ChatOptions
+    """Theme names and clock."""
+    state: Callable[[], ScreenState]
+    """Returns the present state of the screen."""
+    composer: Composer
+    """Receives messages that an action returns to the user."""
+    show_pending_agent: Callable[[], object]
+    """Called after a change that has to wait until the agent is loaded."""
+
+    def say(self, text: str, *, wrong: bool = False) -> None:
+        """Show a short message for a few seconds; `wrong` marks a refusal."""
+        self.screen.notify(text, severity="warning" if wrong else "information", markup=False)
+
+    def show_page(self, title: str, text_at: Callable[[int], Content]) -> None:
+        """Open a page of text; `text_at` returns it for a width in columns."""
+        self.screen.app.push_screen(TextPage(title, text_at))
+
+    def start(self, name: str, work: Coroutine[object, object, None]) -> None:
+        """Start work beside the screen."""
+        self.screen.run_worker(work, name=name, group=name, exit_on_error=False)

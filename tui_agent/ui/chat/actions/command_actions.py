@@ -1,0 +1,45 @@
+"""Runs `/` commands and entries of the command palette."""
+
+from tui_agent.ui.base.commands import Command
+from tui_agent.ui.composer.prompt_parser import UnknownSlash
+
+from .action_context import ActionContext, Handlers
+from .page_actions import PageActions
+from .run_actions import RunActions
+from .session_actions import SessionActions
+from .setting_actions import SettingActions
+
+
+class CommandActions:
+    """Runs commands by their id. A command without an action here runs the Textual action of its key."""
+
+    def __init__(self, context: ActionContext) -> None:
+        self.settings = SettingActions(context)
+        """Mode, theme and model."""
+        self.session = SessionActions(context)
+        """Name, files and past of the session."""
+        self.pages = PageActions(context)
+        """Pages and facts."""
+        self.say = context.say
+        """Shows a short message for a few seconds."""
+        self._context = context
+        self._handlers: Handlers = {
+            **self.settings.handlers,
+            **self.session.handlers,
+            **self.pages.handlers,
+            **RunActions(context).handlers,
+        }
+
+    def perform(self, command: Command, argument: str = "") -> bool:
+        """Run one command; return False if its argument is missing or unknown."""
+        if (handler := self._handlers.get(command.id)) is not None:
+            return handler(argument) is not False
+        screen = self._context.screen
+        run = screen.app.run_action if command.where == "everywhere" else screen.run_action
+        screen.call_later(run, command.action_name)
+        return True
+
+    def explain(self, unknown: UnknownSlash) -> None:
+        """Say that a command does not exist, and suggest the closest one."""
+        near = f" Did you mean /{unknown.nearest}?" if unknown.nearest else " /help lists them all."
+        self.say(f"There is no command /{unknown.name}.{near}", wrong=True)

@@ -1,0 +1,60 @@
+"""Actions on the run, the context window and processes."""
+
+import re
+
+from tui_agent.ui.bridge.agent_bridge import NOT_READY
+
+from .action_context import ActionContext, Handlers
+
+_KILL = re.compile(r"kill(?:[ \t]+([0-9]{1,9}))?")
+UNDO = "undo"
+"""Argument of `/compact` that undoes the last compaction."""
+
+
+class RunActions:
+    """End or compact what runs."""
+
+    def __init__(self, context: ActionContext) -> None:
+        self._context = context
+        self.handlers: Handlers = {
+            "chat.stop": self._stop,
+            "chat.compact": self._compact,
+            "chat.jobs": self._jobs,
+        }
+        """Actions by id of their command."""
+
+    def _stop(self, _: str) -> None:
+        if self._context.bridge.status.running:
+            self._context.bridge.stop()
+            self._context.say("The run ends after this step.")
+        else:
+            self._context.say("Nothing is running.")
+
+    def _compact(self, focus: str) -> bool:
+        if focus == UNDO:
+            refused = self._context.bridge.undo_compaction()
+            if refused:
+                self._context.say(refused, wrong=True)
+            return True
+        begun = self._context.bridge.compact(focus)
+        if not begun:
+            busy = "The agent is working. Compact the conversation when it is done."
+            self._context.say(NOT_READY if self._context.bridge.status.pending else busy, wrong=True)
+        return begun
+
+    def _jobs(self, argument: str) -> bool:
+        wanted = _KILL.fullmatch(argument)
+        if argument and wanted is None:
+            self._context.say(
+                "/jobs lists commands that a killed tui-agent left running; /jobs kill [PID] ends them.", wrong=True
+            )
+            return False
+        status = self._context.bridge.status
+        if not status.has_leftovers:
+            none = "No command of an earlier tui-agent is running."
+            self._context.say(NOT_READY if status.pending else none, wrong=status.pending)
+        elif wanted is None:
+            self._context.start("jobs", self._context.bridge.report_leftovers())
+        else:
+            self._context.start("jobs", self._context.bridge.end_leftovers(int(wanted[1]) if wanted[1] else None))
+        return status.has_leftovers or not status.pending

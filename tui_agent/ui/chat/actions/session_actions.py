@@ -1,0 +1,86 @@
+"""Actions on the session: its name, its files, and what it went through."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+
+from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.ui.bridge.agent_bridge import NOT_READY
+from tui_agent.ui.state.call_view_state import CallViewState
+
+from .action_context import ActionContext, Handlers
+
+if TYPE_CHECKING:
+    from tui_agent.ui.bridge.engine_types import RewindOutcome
+
+
+@dataclass
+class ReplayRequested(Message):
+    """The user wants to watch a recording."""
+
+    path: str
+
+
+class SessionActions:
+    """Rename, export, replay or rewind a session."""
+
+    def __init__(self, context: ActionContext) -> None:
+        self._context = context
+        self.handlers: Handlers = {
+            "chat.rename": self._rename,
+            "chat.export": self._export,
+            "chat.replay": self._replay,
+            "chat.rewind": lambda _: self.rewind(),
+        }
+        """Actions by id of their command."""
+
+    def rewind(self, view: CallViewState | None = None) -> None:
+        """Show the points to go back to; with `view`, what undoing this call's changes would do."""
+        rewinding = self._context.bridge.rewinding
+        if rewinding is None:
+            nothing = "This session is not saved, so there is nothing to go back to."
+            self._context.say(NOT_READY if self._context.bridge.status.pending else nothing, wrong=True)
+            return
+        # Imports sessions and tools, which must not delay the first screen.
+        from tui_agent.ui.dialogs.rewind_screen import RewindScreen
+
+        call = (view.call_id, f"{view.name} {view.summary}".strip()) if view is not None else None
+        clock = self._context.options.surroundings.clock
+        screen = RewindScreen(rewinding, lambda: self._context.bridge.status.running, clock, call=call)
+        self._context.screen.app.push_screen(screen, self._report_rewind)
+
+    def _report_rewind(self, outcome: "RewindOutcome | None") -> None:
+        """Say what a rewind did, and put the message it removed into the empty composer."""
+        from tui_agent.ui.dialogs.rewind_rows import rewind_outcome_text
+
+        if outcome is None:
+            return
+        if outcome.draft and not self._context.composer.text:
+            self._context.composer.put_back(outcome.draft)
+            self._context.composer.focus()
+        if text := rewind_outcome_text(outcome):
+            self._context.say(text, wrong=bool(outcome.left or outcome.failed))
+
+    def _rename(self, title: str) -> bool:
+        if title:
+            self._context.bridge.rename(title)
+        else:
+            self._context.say("Type a name: /rename NAME", wrong=True)
+        return bool(title)
+
+    def _export(self, file: str) -> None:
+        self._context.start("export", self._write_export(file))
+
+    async def _write_export(self, file: str) -> None:
+        try:
+            self._context.say(f"The session was exported to {await self._context.bridge.export(file)}.")
+        except TuiAgentError as error:
+            self._context.say(str(error), wrong=True)
+
+    def _replay(self, path: str) -> bool:
+        if path:
+            self._context.screen.post_message(ReplayRequested(path))
+        else:
+            self._context.say("Type a file: /replay FILE. tui-agent --record FILE makes a recording.", wrong=True)
+        return bool(path)
