@@ -4,12 +4,17 @@ import os
 import sys
 from types import TracebackType
 
-from tui_agent.cli.shortage import FAILED, shortage_in
+from tui_agent.cli.shortage import FAILED, OUT_OF_MEMORY, shortage_in
 
 
 def report_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Report an uncaught error: one sentence if a shortage of descriptors, threads or memory caused it."""
-    if words := shortage_in(error):
+    try:
+        words = shortage_in(error)
+    except (MemoryError, SystemError):
+        # The report met the same shortage.
+        words = OUT_OF_MEMORY
+    if words:
         # Not by `sys.exit`: the interpreter's own shutdown could fail for the same shortage.
         os.write(2, f"tui-agent: {words}\n".encode())
         os._exit(FAILED)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.user_machine import PROGRAM, App, UserMachine
-from tui_agent.cli.shortage import NEEDED_MIB, shortage_in
+from tui_agent.cli.shortage import FAILED, NEEDED_MIB, OUT_OF_MEMORY, shortage_in
 
 pytestmark = pytest.mark.slow
 
@@ -118,6 +118,21 @@ def test_with_little_memory_it_ends_with_a_sentence(tmp_path: Path, arguments: t
         return  # The interpreter itself could not start, or one of its libraries ended the process.
     assert b"Traceback" not in done.stderr
     assert done.returncode in (0, 1)
+
+
+@pytest.mark.parametrize("error", ["MemoryError()", "SystemError('error return without exception set')"])
+def test_a_report_without_memory_is_a_sentence(error: str) -> None:
+    program = (
+        "import tui_agent.__main__ as program\n"
+        f"def shortage_in(error): raise {error}\n"
+        "program.shortage_in = shortage_in\n"
+        "raise ValueError\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+
+    assert done.stderr == f"tui-agent: {OUT_OF_MEMORY}\n".encode()
+    assert done.returncode == FAILED
 
 
 @pytest.mark.parametrize("arguments", [("--demo", "-p", "hello"), ("--demo",)], ids=" ".join)

@@ -13,6 +13,8 @@ FAILED = 1
 
 _DESCRIPTORS = "raise it, for example with `ulimit -n 256`"
 _MEMORY = "close other programs, or raise the limit (`ulimit -v`)"
+OUT_OF_MEMORY = f"not enough memory: {_MEMORY}"
+"""Message for a lack of memory."""
 NEEDED_MIB = 512
 """Lowest limit on addresses, in MiB, with which a run starts."""
 
@@ -64,7 +66,7 @@ def _message(error: BaseException) -> str | None:
     if number == errno.ENFILE:
         return "the system has too many open files: close other programs"
     if isinstance(error, MemoryError) or number == errno.ENOMEM or _is_unmapped(error, text):
-        return f"not enough memory: {_MEMORY}"
+        return OUT_OF_MEMORY
     if isinstance(error, FileNotFoundError) and "No usable temporary directory" in text:
         return "cannot create a temporary file: free some space, or set TMPDIR to a writable directory"
     if isinstance(error, RuntimeError) and "can't start new thread" in text:

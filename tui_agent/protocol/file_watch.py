@@ -99,8 +99,8 @@ async def watch_files(
 async def _wake_on_reports(files: WatchedFiles, hint: asyncio.Event) -> None:
     """Set `hint` whenever the system reports a change in a directory of the files; follow directories that are
     replaced."""
-    # The import takes 60 ms; in a thread it delays nothing.
-    watchfiles: Any = await asyncio.to_thread(importlib.import_module, "watchfiles")
+    # The imports take 60 ms; in a thread they delay nothing.
+    watchfiles: Any = await asyncio.to_thread(_load_watchfiles)
     settings = {"step": QUIET_MS, "rust_timeout": int(POLL_SECONDS * 1000), "yield_on_timeout": True}
     while True:
         watchable_directories = await asyncio.to_thread(files.watchable_directories)
@@ -116,6 +116,15 @@ async def _wake_on_reports(files: WatchedFiles, hint: asyncio.Event) -> None:
             except FileNotFoundError:
                 pass  # A directory was removed between the check and the watch.
         await asyncio.sleep(POLL_SECONDS)
+
+
+def _load_watchfiles() -> Any:
+    """Import watchfiles, and the parts of anyio that a watch would otherwise import on the event loop."""
+    anyio: Any = importlib.import_module("anyio")
+    for name in ("Event", "create_task_group", "get_cancelled_exc_class", "to_thread"):
+        getattr(anyio, name)
+    importlib.import_module("anyio._backends._asyncio")
+    return importlib.import_module("watchfiles")
 
 
 def _mark(path: str) -> Mark | None:
