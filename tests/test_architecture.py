@@ -306,7 +306,7 @@ def test_errors_are_caught_broadly_only_around_tools_hooks_listeners_services_an
 
 READS_WITHOUT_BLOCKING = {
     "tui_agent.protocol.async_file.open_for_reading": {"protocol.regular_file", "tools.pinned_directory"},
-    "tui_agent.protocol.regular_file.read_regular_file_async": {"cli.live_settings", "ui.app.themes"},
+    "tui_agent.protocol.regular_file.read_regular_file_async": {"cli.configuration.live_settings", "ui.app.themes"},
     "tui_agent.tools.pinned_directory.open_file": {"tools.file_change", "tools.grep_tool", "tools.read_tool"},
 }
 """Functions that read a file through `aiofiles`, and the modules that import them."""
@@ -336,7 +336,7 @@ def test_files_of_tools_and_settings_are_read_through_aiofiles() -> None:
 
 @pytest.mark.slow
 def test_aiofiles_is_loaded_with_the_first_file() -> None:
-    script = "import sys, tui_agent.tools, tui_agent.cli.live_settings; print('aiofiles' in sys.modules)"
+    script = "import sys, tui_agent.tools, tui_agent.cli.configuration.live_settings; print('aiofiles' in sys.modules)"
 
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 

@@ -4,7 +4,7 @@ import os
 import sys
 from types import TracebackType
 
-from tui_agent.cli.shortage import FAILED, OUT_OF_MEMORY, shortage_in
+from tui_agent.cli.process.shortage import FAILED, OUT_OF_MEMORY, shortage_in
 
 
 def report_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -24,7 +24,7 @@ def report_uncaught(kind: type[BaseException], error: BaseException, trace: Trac
 # A hook rather than a handler: without memory, the interpreter may lose an exception where a handler would catch it.
 sys.excepthook = report_uncaught
 
-from tui_agent.cli.process_setup import deny_memory_access, log_uncaught_errors, open_missing_streams  # noqa: E402
+from tui_agent.cli.process.process_setup import deny_memory_access, log_uncaught_errors, open_missing_streams  # noqa: E402
 
 
 def main() -> None:

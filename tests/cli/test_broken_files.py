@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_live_settings import DENY_MAKE, decision, engine_in, options_for, write
+from tests.cli.configuration.test_live_settings import DENY_MAKE, decision, engine_in, options_for, write
 from tests.support.broken_files import GOOD, NO_SETTINGS, NO_TEXT, NO_TOML, NOT_A_FILE
 from tui_agent.cli.command_line import run_program
-from tui_agent.cli.effective_settings import load_effective_settings
-from tui_agent.cli.live_settings import LiveSettings
-from tui_agent.cli.permission_rules import RuleStore
-from tui_agent.cli.project_trust import TrustStore, folder_trust, trust_for, trust_request_for
+from tui_agent.cli.configuration.effective_settings import load_effective_settings
+from tui_agent.cli.configuration.live_settings import LiveSettings
+from tui_agent.cli.configuration.permission_rules import RuleStore
+from tui_agent.cli.configuration.project_trust import TrustStore, folder_trust, trust_for, trust_request_for
 from tui_agent.context import load_instructions
 from tui_agent.permissions import Rule
 from tui_agent.protocol.errors import ConfigurationError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_agent.cli.effective_settings import Credentials
+from tui_agent.cli.configuration.effective_settings import Credentials
 from tui_agent.protocol.errors import ConfigurationError
 
 CANARY = "sk-ant-canary-1234"

@@ -4,7 +4,7 @@ import logging
 import pytest
 
 from tests.support.virtual_clock import VirtualClockLoop, run_virtual
-from tui_agent.cli.log_file import log_loop_stalls
+from tui_agent.cli.process.log_file import log_loop_stalls
 
 
 async def watched(*stalls: float) -> int:
@@ -19,7 +19,7 @@ async def watched(*stalls: float) -> int:
 
 
 def test_stalls_of_the_loop_are_logged_and_short_pauses_are_not(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG, "tui_agent.cli.log_file")
+    caplog.set_level(logging.DEBUG, "tui_agent.cli.process.log_file")
 
     assert run_virtual(watched(0.3, 0.1, 2.0)) == 0
 
@@ -30,7 +30,7 @@ def test_stalls_of_the_loop_are_logged_and_short_pauses_are_not(caplog: pytest.L
 
 
 def test_without_a_debug_log_stalls_are_not_checked(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.ERROR, "tui_agent.cli.log_file")
+    caplog.set_level(logging.ERROR, "tui_agent.cli.process.log_file")
 
     assert run_virtual(watched(0.3)) == 0
 

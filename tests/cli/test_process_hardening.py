@@ -24,7 +24,7 @@ RUN_A_COMMAND = """
 import asyncio, sys
 from pathlib import Path
 from tests.tools.calls import call
-from tui_agent.cli.process_setup import deny_memory_access
+from tui_agent.cli.process.process_setup import deny_memory_access
 from tui_agent.tools import Workspace, default_tools
 
 root = Path(sys.argv[1])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.agent import AgentLoop, AgentLoopConfig
-from tui_agent.cli.permission_rules import RuleImpact
+from tui_agent.cli.configuration.permission_rules import RuleImpact
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, user_message
 from tui_agent.providers import ScriptedProvider

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.permission_rules import RuleStore, with_rule
-from tui_agent.cli.project_trust import TrustStore, trust_request_for
+from tui_agent.cli.configuration.permission_rules import RuleStore, with_rule
+from tui_agent.cli.configuration.project_trust import TrustStore, trust_request_for
 from tui_agent.permissions import Rule
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import Locations, load_settings

@@ -34,16 +34,16 @@ from tui_agent.tools.content_store import ContentStore
 
 from .build_provider import ProviderBuilder
 from .built_in_tools import build_sandbox, built_in_tools
-from .controlling_terminal import say_error
-from .effective_settings import prepare_settings, wrong_theme_setting
+from .configuration.effective_settings import prepare_settings, wrong_theme_setting
+from .configuration.permission_rules import build_policy, parse_rules
+from .configuration.project_trust import FolderTrust, folder_trust
 from .hook_commands import command_hooks
 from .launch_options import LaunchOptions
 from .leftover_commands import LeftoverCommands, adopt_orphans
-from .log_file import log_loop_stalls
-from .permission_rules import build_policy, parse_rules
-from .project_trust import FolderTrust, folder_trust
-from .resume import open_session, resolve_continue, restore_grants, usage_of
-from .session_facts import session_facts
+from .process.controlling_terminal import say_error
+from .process.log_file import log_loop_stalls
+from .sessions.resume import open_session, resolve_continue, restore_grants, usage_of
+from .sessions.session_facts import session_facts
 
 if TYPE_CHECKING:
     # Imported at run time only by a program that records.

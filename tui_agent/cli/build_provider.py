@@ -9,7 +9,7 @@ from tui_agent.protocol.provider import ModelProvider
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
 from tui_agent.settings import LoadedSettings, RuleSetting, Settings
 
-from .effective_settings import Credentials
+from .configuration.effective_settings import Credentials
 from .launch_options import LaunchOptions
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode, Verdict
 from tui_agent.settings import Locations
 
-from .controlling_terminal import say_error
 from .launch_options import PICK_SESSION, LaunchOptions, OneOf, StrategyName
-from .shortage import FAILED, memory_problem, shortage_in
+from .process.controlling_terminal import say_error
+from .process.shortage import FAILED, memory_problem, shortage_in
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
@@ -111,11 +111,11 @@ def launch(**values: Any) -> int:
         say_error(f"tui-agent: {problem}")
         return FAILED
     if values["theme"]:
-        from .effective_settings import refuse_unknown_theme
+        from .configuration.effective_settings import refuse_unknown_theme
 
         refuse_unknown_theme(values["theme"], Locations.of_user(os.environ))
     if values["replay"] is not None:
-        from .recordings import run_replay
+        from .sessions.recordings import run_replay
 
         return run_replay(values["replay"], values["theme"])
     if options.print_mode:

@@ -11,13 +11,13 @@ from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
 
 from .build_engine import open_engine
-from .effective_settings import prepare_settings
+from .configuration.effective_settings import prepare_settings
+from .configuration.live_settings import with_live_settings
+from .configuration.permission_rules import RuleImpact
 from .launch_options import LaunchOptions
-from .live_settings import with_live_settings
-from .log_file import log_to_file
-from .permission_rules import RuleImpact
-from .recordings import open_recording_writer, recording_header, warn_of_broken_recording
-from .session_commands import SessionCommands
+from .process.log_file import log_to_file
+from .sessions.recordings import open_recording_writer, recording_header, warn_of_broken_recording
+from .sessions.session_commands import SessionCommands
 from .workspace_files import WorkspaceFiles
 
 if TYPE_CHECKING:

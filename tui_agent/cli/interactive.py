@@ -14,15 +14,15 @@ from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.chat_options import HistoryTail
 from tui_agent.ui.text.sanitiser import one_line
 
-from .controlling_terminal import need_terminal, say_error
-from .effective_settings import Credentials, prepare_settings
+from .configuration.effective_settings import Credentials, prepare_settings
+from .configuration.project_trust import TrustStore, trust_request_for
 from .launch_options import DEMO_LABEL, LaunchOptions
-from .log_file import LOG_NAME, log_to_file
-from .project_trust import TrustStore, trust_request_for
-from .prompt_store import PromptStore
-from .recordings import open_recording, open_recording_writer, recording_header
-from .shortage import is_group
-from .shutdown import exit_on_signals, run_and_exit, run_dialog
+from .process.controlling_terminal import need_terminal, say_error
+from .process.log_file import LOG_NAME, log_to_file
+from .process.shortage import is_group
+from .process.shutdown import exit_on_signals, run_and_exit, run_dialog
+from .sessions.prompt_store import PromptStore
+from .sessions.recordings import open_recording, open_recording_writer, recording_header
 
 if TYPE_CHECKING:
     # Imported at run time only by a program that records.
@@ -51,7 +51,7 @@ def run_interactive(options: LaunchOptions) -> int:
 
 def _resume(options: LaunchOptions, locations: Locations, settings: Settings) -> int:
     # Imported here so that the first screen of a new session does not wait for it.
-    from .resume import read_glimpse, resolve_session_choice, resolve_session_in_use
+    from .sessions.resume import read_glimpse, resolve_session_choice, resolve_session_in_use
 
     chosen = resolve_session_choice(options, locations, settings.ui.theme)
     if chosen is None:
@@ -74,7 +74,7 @@ def _check_options(options: LaunchOptions, locations: Locations, loaded: LoadedS
     if not options.demo:
         Credentials.require(os.environ, loaded.settings.base_url)
     if options.rules:
-        from .permission_rules import parse_rules
+        from .configuration.permission_rules import parse_rules
 
         parse_rules(loaded.rules)
     if options.session_id is not None:

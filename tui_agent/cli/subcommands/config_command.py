@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 from pydantic_core import to_jsonable_python
 
-from tui_agent.cli.controlling_terminal import say, say_json
-from tui_agent.cli.effective_settings import wrong_theme_setting
-from tui_agent.cli.permission_rules import parse_rules
-from tui_agent.cli.project_trust import folder_trust, trust_for, trust_request_for
+from tui_agent.cli.configuration.effective_settings import wrong_theme_setting
+from tui_agent.cli.configuration.permission_rules import parse_rules
+from tui_agent.cli.configuration.project_trust import folder_trust, trust_for, trust_request_for
+from tui_agent.cli.process.controlling_terminal import say, say_json
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import LoadedSettings, Locations, key_names, load_settings, value_of
 

@@ -12,10 +12,10 @@ from typing import Literal
 import click
 
 from tui_agent import __version__
-from tui_agent.cli.controlling_terminal import say
-from tui_agent.cli.effective_settings import Credentials
-from tui_agent.cli.project_trust import folder_trust, trust_for
-from tui_agent.cli.shortage import memory_problem
+from tui_agent.cli.configuration.effective_settings import Credentials
+from tui_agent.cli.configuration.project_trust import folder_trust, trust_for
+from tui_agent.cli.process.controlling_terminal import say
+from tui_agent.cli.process.shortage import memory_problem
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import LoadedSettings, Locations, Settings, load_settings
 from tui_agent.tools import sandbox_problem

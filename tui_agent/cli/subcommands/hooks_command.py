@@ -11,9 +11,9 @@ import click
 
 from tui_agent.agent.agent_tool import AGENT_SPEC
 from tui_agent.cli.built_in_tools import built_in_tools
-from tui_agent.cli.controlling_terminal import say
 from tui_agent.cli.hook_commands import command_hooks
 from tui_agent.cli.launch_options import OneOf
+from tui_agent.cli.process.controlling_terminal import say
 from tui_agent.execution.hook_dispatch import ask_after_tool, ask_before_tool, observe_end
 from tui_agent.execution.process_hook import ProcessHookEvent
 from tui_agent.protocol.bus import EventBus

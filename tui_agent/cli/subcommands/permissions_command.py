@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from tui_agent.cli.built_in_tools import build_sandbox, sandbox_note, tool_finder
-from tui_agent.cli.controlling_terminal import say, say_json_line
-from tui_agent.cli.permission_rules import RULE_TOOL_NAMES, parse_rules
-from tui_agent.cli.project_trust import folder_trust, trust_for
+from tui_agent.cli.configuration.permission_rules import RULE_TOOL_NAMES, parse_rules
+from tui_agent.cli.configuration.project_trust import folder_trust, trust_for
+from tui_agent.cli.process.controlling_terminal import say, say_json_line
 from tui_agent.permissions.explain import PermissionDefaults, check_record, explain_record
 from tui_agent.settings import Locations, load_settings
 

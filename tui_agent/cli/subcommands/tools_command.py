@@ -6,7 +6,7 @@ import click
 
 from tui_agent.agent.agent_tool import AGENT_SPEC
 from tui_agent.cli.built_in_tools import built_in_tools
-from tui_agent.cli.controlling_terminal import say, say_json
+from tui_agent.cli.process.controlling_terminal import say, say_json
 
 
 @click.group()

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
+from tui_agent.cli.build_engine import ONLY_AT_START, Engine, apply_settings
+from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed, Warned
@@ -13,9 +15,7 @@ from tui_agent.protocol.file_watch import WatchedFiles, watch_files
 from tui_agent.protocol.regular_file import read_regular_file_async
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, RuleSetting, Settings, value_of
 
-from .build_engine import ONLY_AT_START, Engine, apply_settings
 from .effective_settings import load_effective_settings
-from .launch_options import LaunchOptions
 from .permission_rules import parse_rules
 
 T = TypeVar("T")

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import LoadedSettings, Locations, is_web_address, load_settings
 
-from .launch_options import LaunchOptions
 from .project_trust import trust_for
 
 

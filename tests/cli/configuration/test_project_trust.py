@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.project_trust import TrustStore, folder_trust, trust_for, trust_request_for
+from tui_agent.cli.configuration.project_trust import TrustStore, folder_trust, trust_for, trust_request_for
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import PROJECT_FILE, Locations, ProjectTrust, load_settings
 

@@ -11,9 +11,9 @@ import pytest
 
 from tui_agent.cli.build_engine import Engine, open_engine
 from tui_agent.cli.built_in_tools import built_in_tools
+from tui_agent.cli.configuration.live_settings import LiveSettings, with_live_settings
+from tui_agent.cli.configuration.project_trust import TrustStore, trust_request_for
 from tui_agent.cli.launch_options import LaunchOptions
-from tui_agent.cli.live_settings import LiveSettings, with_live_settings
-from tui_agent.cli.project_trust import TrustStore, trust_request_for
 from tui_agent.execution import Batched
 from tui_agent.permissions import PermissionMode
 from tui_agent.protocol.events import Noticed, Warned

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_live_settings import options_for
+from tests.cli.configuration.test_live_settings import options_for
 from tui_agent.cli.build_engine import open_engine
 from tui_agent.cli.launch_options import LaunchOptions
-from tui_agent.cli.session_commands import SessionCommands
+from tui_agent.cli.sessions.session_commands import SessionCommands
 from tui_agent.protocol.errors import ConfigurationError, SessionError
 
 pytestmark = pytest.mark.slow

@@ -11,6 +11,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Array, InlineTable, Table
 
+from tui_agent.cli.built_in_tools import sandbox_note, tool_finder
 from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import AssistantMessage, ToolCall
@@ -21,7 +22,6 @@ from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations, RuleSett
 from tui_agent.tools import BUILT_IN_TOOLS, Sandbox
 from tui_agent.tools.atomic_write import write_atomically
 
-from .built_in_tools import sandbox_note, tool_finder
 from .project_trust import TrustStore
 
 if TYPE_CHECKING:

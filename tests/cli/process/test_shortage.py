@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.user_machine import PROGRAM, App, UserMachine
-from tui_agent.cli.shortage import FAILED, NEEDED_MIB, OUT_OF_MEMORY, shortage_in
+from tui_agent.cli.process.shortage import FAILED, NEEDED_MIB, OUT_OF_MEMORY, shortage_in
 
 pytestmark = pytest.mark.slow
 
@@ -78,7 +78,9 @@ def test_a_run_with_few_descriptors_ends_with_a_sentence(tmp_path: Path, limit: 
 
     assert b"Traceback" not in done.stderr
     assert b"ignored" not in done.stderr
-    assert done.returncode == (1 if done.stderr else 0)
+    # A look at the settings may meet the shortage; it keeps them and warns.
+    errors = [line for line in done.stderr.splitlines() if not line.startswith(b"tui-agent: warning: ")]
+    assert done.returncode == (1 if errors else 0)
     if limit <= 8:
         assert done.stderr.startswith(b"tui-agent: ")
         assert done.stderr.count(b"\n") == 1

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent import __version__
+from tui_agent.cli.launch_options import PICK_SESSION, LaunchOptions
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.errors import ConfigurationError, SessionOpenError
@@ -19,8 +20,6 @@ from tui_agent.session.journal_reader import read_tail
 from tui_agent.session.store import SessionStore
 from tui_agent.session.stored_session import StoredSession
 from tui_agent.settings import Locations
-
-from .launch_options import PICK_SESSION, LaunchOptions
 
 if TYPE_CHECKING:
     # Print mode imports this module without the screen, and the first screen of a session without the engine.
@@ -41,9 +40,8 @@ def resolve_session_choice(options: LaunchOptions, locations: Locations, theme: 
         ConfigurationError: this directory has no session to continue.
         SessionError: no session has this id.
     """
+    from tui_agent.cli.process.shutdown import run_dialog
     from tui_agent.ui.app.session_picker import SessionPicker
-
-    from .shutdown import run_dialog
 
     options = resolve_continue(options, locations)
     store = SessionStore(locations.sessions_dir)
@@ -88,9 +86,8 @@ def resolve_session_in_use(
     error: SessionOpenError, options: LaunchOptions, locations: Locations, theme: str
 ) -> LaunchOptions | None:
     """Return options for a session that another program has open: a copy of it, or no saving; None to quit."""
+    from tui_agent.cli.process.shutdown import run_dialog
     from tui_agent.ui.app.session_picker import SessionInUse
-
-    from .shutdown import run_dialog
 
     answer = run_dialog(SessionInUse(error.session_id, theme=theme))
     if answer is None:

@@ -4,13 +4,12 @@ import asyncio
 import os
 from pathlib import Path
 
+from tui_agent.cli.build_engine import Engine
+from tui_agent.cli.launch_options import LaunchOptions
+from tui_agent.cli.subcommands.doctor import examine, findings_text
 from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
-
-from .build_engine import Engine
-from .launch_options import LaunchOptions
-from .subcommands.doctor import examine, findings_text
 
 _FORMATS: dict[str, ExportFormat] = {".md": "md", ".html": "html", ".jsonl": "jsonl"}
 _FILE_MODE = 0o600

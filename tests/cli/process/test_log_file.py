@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.log_file import LOG_NAME, PrivateFileHandler, log_to_file
+from tui_agent.cli.process.log_file import LOG_NAME, PrivateFileHandler, log_to_file
 from tui_agent.settings import Locations
 
 HEARD = logging.getLogger("test_log_file")

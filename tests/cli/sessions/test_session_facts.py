@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_live_settings import options_for
+from tests.cli.configuration.test_live_settings import options_for
 from tests.support.messages_server import CallPart, ScriptedMessagesServer, ScriptedReply, TextPart
 from tests.support.programs import path_without
-from tui_agent.cli import session_facts as module
 from tui_agent.cli.build_engine import open_engine
 from tui_agent.cli.built_in_tools import built_in_tools
-from tui_agent.cli.session_facts import CHANGES_SHOWN, FACTS_LENGTH, NAME_LENGTH, NAMES_SHOWN, session_facts
+from tui_agent.cli.sessions import session_facts as module
+from tui_agent.cli.sessions.session_facts import CHANGES_SHOWN, FACTS_LENGTH, NAME_LENGTH, NAMES_SHOWN, session_facts
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.tools.search import tree_listing
 
