@@ -11,7 +11,7 @@ from tui_agent.protocol.events import (
     SteeringQueued,
     SteeringRequeued,
 )
-from tui_agent.protocol.messages import UserMessage, user_message
+from tui_agent.protocol.messages import TextBlock, UserMessage, user_message
 
 
 class QueueAgainstLists(RuleBasedStateMachine):
@@ -146,3 +146,61 @@ def test_messages_of_an_earlier_session_are_queued_again() -> None:
     queue.restore(waiting)
 
     assert queue.waiting == waiting
+
+
+def test_a_message_moved_in_front_of_a_taken_one_is_delivered_first() -> None:
+    queue = SteeringQueue(lambda _: None)
+    first = queue.put(user_message("first"))
+    queue.take_steers()
+    second = queue.put(user_message("second"))
+
+    assert queue.move(second.id, -1)
+    assert [message.text for message in queue.taken] == ["second", "first"]
+    assert queue.waiting == (second, first)
+
+
+def test_a_message_that_is_edited_is_not_taken_and_returns_to_its_place() -> None:
+    queue = SteeringQueue(lambda _: None)
+    first, second = queue.put(user_message("first")), queue.put(user_message("second"))
+    queue.take_steers()
+
+    assert queue.hold(first.id) == first
+    assert queue.hold(first.id) is None
+    assert (queue.taken, queue.held, queue.take_steers()) == ((second,), (first,), ())
+
+    edited = queue.release(first.id, (TextBlock(text="changed"),))
+    assert edited is not None
+    assert edited.id == first.id
+    assert [message.text for message in queue.waiting] == ["changed", "second"]
+    assert queue.release(first.id) is None
+
+
+def test_a_follow_up_on_its_way_keeps_its_place() -> None:
+    queue = SteeringQueue(lambda _: None)
+    first, second = (queue.put(user_message(text, "follow_up")) for text in ("first", "second"))
+    queue.take_follow_up()
+
+    assert not queue.move(second.id, -1)
+    assert not queue.move(first.id, 1)
+    assert queue.taken == (first,)
+
+
+def test_a_notice_never_becomes_a_follow_up_of_the_user() -> None:
+    queue = SteeringQueue(lambda _: None)
+    notice = queue.put(user_message("the command has ended", "notice"))
+
+    assert queue.change_kind(notice.id) is None
+    assert queue.waiting == (notice,)
+
+
+def test_messages_move_to_the_queue_of_the_parent_and_an_edited_one_stays_out_of_it() -> None:
+    child, parent = SteeringQueue(lambda _: None), SteeringQueue(lambda _: None)
+    child.put(user_message("waits"))
+    held = child.put(user_message("edited"))
+    child.hold(held.id)
+
+    child.move_to(parent)
+
+    assert child.all == ()
+    assert [message.text for message in parent.waiting] == ["waits"]
+    assert [message.id for message in parent.held] == [held.id]

@@ -6,6 +6,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from tests.ui.story import Story
+from tui_agent.agent.steering_queue import SteeringQueue
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.messages import JsonObject, UserKind, UserMessage, user_message
@@ -30,7 +31,7 @@ class FakeAgent:
 
     def __init__(self, *, running: bool = False, mode: PermissionMode = PermissionMode.ASK) -> None:
         self.running = running
-        self.waiting_messages: list[UserMessage] = []
+        self.queue = SteeringQueue(lambda _: None)
         self.pending_calls: list[ApprovalRequest] = []
         self.provider: ModelProvider = ScriptedProvider()
         self.policy = FakePolicyOf(mode)
@@ -62,11 +63,13 @@ class FakeAgent:
         self.asked.append(("cancel_call", call_id, reason))
         return False
 
-    def drop_message(self, message_id: str, /) -> UserMessage | None:
-        found = next((message for message in self.waiting_messages if message.id == message_id), None)
-        if found is not None:
-            self.waiting_messages.remove(found)
-        return found
+    @property
+    def waiting_messages(self) -> list[UserMessage]:
+        return list(self.queue.waiting)
+
+    @property
+    def message_queues(self) -> tuple[SteeringQueue, ...]:
+        return (self.queue,)
 
     def stop(self) -> None:
         self.asked.append("stop")
@@ -85,9 +88,7 @@ class FakeAgent:
         return request_id == "known"
 
     def _wait(self, kind: UserKind, text: str) -> UserMessage:
-        message = user_message(text, kind)
-        self.waiting_messages.append(message)
-        return message
+        return self.queue.put(user_message(text, kind))
 
 
 def bridge_to(agent: Any, bus: EventBus | None = None, past: Sequence[Envelope] = (), **services: Any) -> AgentBridge:
@@ -115,7 +116,7 @@ def still_app(
     agent = FakeAgent(running=running, mode=story.mode)
     for message in waiting.all if remembers else ():
         known = user_message(message.text, message.kind)
-        agent.waiting_messages.append(known.model_copy(update={"id": message.message_id}))
+        agent.queue.put(known.model_copy(update={"id": message.message_id}))
     return TuiAgentApp(
         bridge_to(agent, past=story.envelopes),
         theme=theme,

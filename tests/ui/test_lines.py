@@ -205,10 +205,12 @@ async def test_the_queue_tells_when_each_message_lands() -> None:
     rule, first, second = await queue_of(story)
 
     assert rule.startswith("─ queue ─")
+    assert len(rule) == 120
     assert "1 steer  “one”" in first
     assert "lands after the running calls" in first
     assert "a turn of its own after this one" in second
-    assert second.rstrip().endswith("↑ edit · ctrl+x drop")
+    assert "↑ edit · ctrl+x drop" in rule
+    assert all(row.rstrip().endswith("▴ ▾ ⇄ ✕") for row in (first, second))
 
 
 async def test_messages_for_an_idle_agent_wait_for_the_user() -> None:
@@ -239,7 +241,7 @@ async def test_too_many_messages_are_counted() -> None:
     rows = await queue_of(story)
 
     assert len(rows) == 6
-    assert rows[-1].strip() == "… and 3 more"
+    assert rows[-1].strip() == "↓ 3 more"
 
 
 @pytest.mark.parametrize("width", [10, 30, 60, 90])

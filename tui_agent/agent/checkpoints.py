@@ -26,7 +26,7 @@ def take_snapshot(agent: AgentState) -> AgentLoopSnapshot:
         created_at=agent.created_at,
         saved_at=now_ms(),
         pending_tool_calls=tuple(request for request in agent.pending_calls if request.agent == own),
-        waiting_messages=agent.queue.waiting,
+        waiting_messages=agent.queue.all,
         usage=agent.usage,
         cost=agent.cost,
     )

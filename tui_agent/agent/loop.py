@@ -46,6 +46,7 @@ from .loop_config import AgentLoopConfig, expect_provider
 from .run import AgentRun
 from .run_input import Trigger, UserInput, as_messages, as_user_message
 from .snapshot import AgentLoopSnapshot
+from .steering_queue import SteeringQueue
 from .sub_agents import SubAgents
 
 
@@ -73,6 +74,7 @@ class AgentLoop:
         if agent.history.length:
             agent.publish_context_usage()
         agent.queue.restore(config.waiting)
+        agent.queue.on_steer = self._run.notify_steering
         self._editor.remember_compactions(config.compactions)
 
     # --- state --------------------------------------------------------------------------------------------------------
@@ -131,6 +133,11 @@ class AgentLoop:
     def waiting_messages(self) -> tuple[UserMessage, ...]:
         """Steering messages and follow-ups that are not delivered yet, in order of delivery."""
         return self._agent.queue.waiting
+
+    @property
+    def message_queues(self) -> tuple[SteeringQueue, ...]:
+        """The queues of this agent, first, and of its running sub-agents at any depth."""
+        return (self._agent.queue, *self._sub_agents.message_queues)
 
     @property
     def pending_calls(self) -> tuple[ApprovalRequest, ...]:
@@ -253,9 +260,7 @@ class AgentLoop:
         Raises:
             ConfigurationError: it is empty, or neither text nor a UserMessage.
         """
-        queued = self._queue(message, "steer")
-        self._run.notify_steering()
-        return queued
+        return self._queue(message, "steer")
 
     def follow_up(self, message: str | UserMessage) -> UserMessage:
         """Queue a message for a turn of its own, at the time the run would end. Return it as queued.
@@ -449,7 +454,7 @@ class AgentLoop:
 
     def running_child(self, child: "AgentLoop") -> AbstractContextManager[None]:
         """Keep `child` among `children` while the context is open; then destroy it, and queue its unread messages."""
-        return self._sub_agents.keep(child, self.steer)
+        return self._sub_agents.keep(child)
 
     # --- inside -------------------------------------------------------------------------------------------------------
 

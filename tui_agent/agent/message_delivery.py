@@ -35,13 +35,17 @@ class MessageDelivery:
     async def deliver(self, boundary: str) -> bool:
         """Append the queued messages that were taken; False if there were none or all were rejected."""
         queue, delivered = self._agent.queue, False
-        for message in queue.taken:
+        while queue.taken:
+            message = queue.taken[0]
             allowed = await self.apply_input_filters(
                 message, "follow_up" if message.kind == "follow_up" else "steering"
             )
+            # The user may have edited, moved or dropped it while the filters ran.
+            if queue.taken[:1] != (message,):
+                continue
             if isinstance(allowed, str):
                 queue.drop(message.id, allowed)
-            elif message in queue.taken:
+            else:
                 queue.commit(message, boundary)
                 self._agent.add_message(allowed)
                 delivered = True

@@ -1,16 +1,17 @@
 """The sub-agents of an agent while they run: their configuration, and how commands reach them."""
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
 from tui_agent.protocol.envelope import Origin
-from tui_agent.protocol.messages import Usage, UserMessage, new_id
+from tui_agent.protocol.messages import Usage, UserMessage
 
 from .agent_state import AgentState
 from .current_run import CurrentRun
 from .loop_config import AgentLoopConfig
+from .steering_queue import SteeringQueue
 
 
 class SubAgent(Protocol):
@@ -22,8 +23,8 @@ class SubAgent(Protocol):
         ...
 
     @property
-    def waiting_messages(self) -> tuple[UserMessage, ...]:
-        """Its queued messages."""
+    def message_queues(self) -> tuple[SteeringQueue, ...]:
+        """Its queue, first, and those of its sub-agents."""
         ...
 
     def steer(self, message: str | UserMessage) -> UserMessage:
@@ -98,23 +99,21 @@ class SubAgents(Generic[AgentT]):
             parent_wait_clock=agent.publisher.waits,
         )
 
-    @contextmanager
-    def keep(self, child: AgentT, take_over: Callable[[UserMessage], object]) -> Generator[None]:
-        """Keep `child` in `by_id` while the context is open; then pass its unread messages on, and destroy it.
+    @property
+    def message_queues(self) -> tuple[SteeringQueue, ...]:
+        """The queues of all sub-agents, at any depth."""
+        return tuple(queue for child in self for queue in child.message_queues)
 
-        Args:
-            child: the sub-agent.
-            take_over: gets its unread messages, each with a new id.
-        """
+    @contextmanager
+    def keep(self, child: AgentT) -> Generator[None]:
+        """Keep `child` in `by_id` while the context is open; then queue its unread messages here, and destroy it."""
         agent_id = child.origin.agent_id
         self.by_id[agent_id] = child
         try:
             yield
         finally:
             del self.by_id[agent_id]
-            for message in child.waiting_messages:
-                child.drop_message(message.id)
-                take_over(message.model_copy(update={"id": new_id("msg")}))
+            child.message_queues[0].move_to(self._agent.queue)
             child.destroy("done")
 
     def steer(self, name: str, message: str | UserMessage) -> UserMessage | None:

@@ -148,8 +148,12 @@ class InputRejected(FrozenModel):
     source: InputSource
 
 
+HELD_REASON = "the user edits it"
+"""Reason of `steering.dropped` for a message that is out of the queue until the user sends it again."""
+
+
 class SteeringQueued(FrozenModel):
-    """A message waits to be delivered."""
+    """A message waits to be delivered, or changed its place, kind or text while it waited."""
 
     type: Literal["steering.queued"] = "steering.queued"
     message_id: str
@@ -182,7 +186,7 @@ class SteeringRequeued(FrozenModel):
 
 
 class SteeringDropped(FrozenModel):
-    """The user recalled a queued message."""
+    """The user recalled a queued message, or is editing it (`HELD_REASON`)."""
 
     type: Literal["steering.dropped"] = "steering.dropped"
     message_id: str

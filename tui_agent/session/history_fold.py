@@ -44,6 +44,7 @@ from tui_agent.protocol.messages import (
     lost_message_notice,
 )
 from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.protocol.run_events import HELD_REASON
 from tui_agent.protocol.tool import ToolResult
 
 from .active_branch import active_events
@@ -96,23 +97,55 @@ def unanswered_calls(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) 
 
 
 def waiting_messages(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> tuple[UserMessage, ...]:
-    """Return the messages that were queued and never delivered, oldest first."""
-    queued: dict[str, UserMessage] = {}
-    done: set[str] = set()
+    """Return the messages that were queued and never delivered, in order of delivery.
+
+    A message that the user was editing when the session ended is among them, as it was before.
+    """
+    queue = _QueueFold()
     for envelope in envelopes:
-        if envelope.origin.agent_id != agent_id:
-            continue
+        if envelope.origin.agent_id == agent_id:
+            queue.apply(envelope)
+    return queue.waiting()
+
+
+class _QueueFold:
+    """The queue of one agent, by the events. A message that is gone keeps its place in case it is queued again."""
+
+    def __init__(self) -> None:
+        self._messages: dict[str, UserMessage] = {}
+        self._steers: list[str] = []
+        self._follow_ups: list[str] = []
+        self._gone: set[str] = set()
+
+    def apply(self, envelope: Envelope) -> None:
+        """Apply one event."""
         match envelope.event:
             case SteeringQueued() as event:
-                queued.setdefault(event.message_id, event.message or _queued_message(event, envelope.ts))
-                done.discard(event.message_id)
+                self._put(event.message or _queued_message(event, envelope.ts), event)
+            case SteeringDropped(reason=reason) if reason == HELD_REASON:
+                pass
             case SteeringDropped(message_id=message_id) | MessageEnded(message_id=message_id):
-                done.add(message_id)
+                self._gone.add(message_id)
             case SteeringRequeued(message_id=message_id):
-                done.discard(message_id)
+                self._gone.discard(message_id)
             case _:
                 pass
-    return tuple(message for message_id, message in queued.items() if message_id not in done)
+
+    def _put(self, message: UserMessage, event: SteeringQueued) -> None:
+        """Put a message at the place that the event names, among those that are not gone."""
+        self._gone.discard(event.message_id)
+        for queue in (self._steers, self._follow_ups):
+            if event.message_id in queue:
+                queue.remove(event.message_id)
+        self._messages[event.message_id] = message
+        queue = self._follow_ups if event.kind == "follow_up" else self._steers
+        here = [one for one in queue if one not in self._gone]
+        place = queue.index(here[event.position]) if event.position < len(here) else len(queue)
+        queue.insert(place, event.message_id)
+
+    def waiting(self) -> tuple[UserMessage, ...]:
+        """Return the messages that are not gone."""
+        return tuple(self._messages[one] for one in (*self._steers, *self._follow_ups) if one not in self._gone)
 
 
 def granted_rules(envelopes: Iterable[Envelope], cwd: Path) -> tuple[str, ...]:

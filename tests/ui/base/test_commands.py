@@ -19,8 +19,9 @@ from tui_agent.ui.base.commands import (
 
 HELD_TOGETHER = (("everywhere", "chat", "composer", "queue"), ("everywhere", "chat", "panel"))
 """Parts of the screen whose keys are active at the same time."""
-SHARED_ON_PURPOSE = {"escape", "pageup", "pagedown"}
-"""Keys that act on the innermost part: `escape` closes suggestions before it interrupts."""
+SHARED_ON_PURPOSE = {"escape", "pageup", "pagedown", "ctrl+z"}
+"""Keys that act on the innermost part: `escape` closes suggestions before it interrupts, `ctrl+z` restores a dropped
+message before it suspends."""
 
 
 def test_every_id_is_there_once() -> None:

@@ -157,8 +157,8 @@ def test_a_queued_message_is_recalled_with_its_text() -> None:
     bridge = AgentBridge(agent, EventBus())
     bridge.submit("one")
 
-    assert bridge.recall_message(agent.waiting_messages[0].id) == "one"
-    assert bridge.recall_message("unknown") is None
+    assert bridge.messages.drop(agent.waiting_messages[0].id) == "one"
+    assert bridge.messages.drop("unknown") is None
     assert agent.waiting_messages == []
 
 
@@ -278,7 +278,7 @@ async def test_commands_to_a_pending_agent_are_deferred_or_refused() -> None:
     assert bridge.status.mode is PermissionMode.ACCEPT_EDITS
     assert "still being read" in bridge.undo_compaction()
     assert bridge.context_breakdown() is None
-    assert bridge.recall_message(agent.steer("waits").id) is None
+    assert bridge.messages.drop(agent.steer("waits").id) is None
     bridge.send_now()
     bridge.leave()
     async with asyncio.TaskGroup() as group:

@@ -83,7 +83,7 @@ async def test_live_resumed_and_replayed_screens_have_equal_states(
     agent = FakeAgent()
     for message in live.chat.state.waiting.all:
         known = user_message(message.text, message.kind)
-        agent.waiting_messages.append(known.model_copy(update={"id": message.message_id}))
+        agent.queue.put(known.model_copy(update={"id": message.message_id}))
     bridge = AgentBridge()
     bridge.open(agent, EventBus(), past)
     resumed = app_on(bridge)

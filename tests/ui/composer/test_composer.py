@@ -14,6 +14,7 @@ from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.paste_folding_area import escape_hidden, render_escapes, unescape_hidden
 from tui_agent.ui.composer.prompt_area import PLACEHOLDER, PLACEHOLDER_BUSY, PromptArea
 from tui_agent.ui.composer.prompt_parser import Suggestion, suggestions
+from tui_agent.ui.composer.queue_strip import QueueRequest
 from tui_agent.ui.state.queued_messages import WaitingMessages
 from tui_agent.ui.state.session_status import SessionStatus
 
@@ -47,13 +48,9 @@ class Desk(App[None]):
     def _sent(self, event: Composer.Submitted) -> None:
         self.sent.append((event.kind, event.text))
 
-    @on(Composer.EditRequested)
-    def _edit(self) -> None:
-        self.wanted.append("edit")
-
-    @on(Composer.DropRequested)
-    def _drop(self) -> None:
-        self.wanted.append("drop")
+    @on(QueueRequest)
+    def _change_queue(self, request: QueueRequest) -> None:
+        self.wanted.append(request.action)
 
 
 async def test_enter_sends_and_empties() -> None:
@@ -159,11 +156,11 @@ async def test_an_empty_composer_asks_for_the_last_waiting_message() -> None:
         await pilot.press("up")
         await pilot.press("ctrl+x")
         await pilot.pause()
-        assert pilot.app.wanted == ["edit", "drop"]
+        assert pilot.app.wanted == ["earlier", "drop"]
 
         await pilot.press("a", "ctrl+x")
         await pilot.pause()
-        assert pilot.app.wanted == ["edit", "drop"]
+        assert pilot.app.wanted == ["earlier", "drop"]
 
 
 async def test_a_recalled_message_comes_before_the_draft() -> None:

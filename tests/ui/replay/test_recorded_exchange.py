@@ -17,6 +17,7 @@ from tui_agent.rewind.rewind_plan import FileStep, RewindOutcome, RewindPlan, Re
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.bridge_messages import AgentStatus, StatusPublished
 from tui_agent.ui.bridge.exchange import Query
+from tui_agent.ui.bridge.message_edits import MessageEdits
 from tui_agent.ui.bridge.services import GrantQueries, RewindQueries
 from tui_agent.ui.replay.recorded_exchange import RecordingExchange, ReplayExchange
 
@@ -73,8 +74,8 @@ async def test_no_method_reaches_an_agent_or_changes_the_status_in_a_replay() ->
     [
         (AgentBridge.context_breakdown, ContextBreakdown((("system", 5),), (), 1, 2, 3, ()), None),
         (AgentBridge.decide, False, True),
-        (AgentBridge.recall_message, None, None),
-        (AgentBridge.recall_message, "text", None),
+        (MessageEdits.drop, None, None),
+        (MessageEdits.drop, "text", None),
         (GrantQueries.file_of, "/a/file", None),
         (GrantQueries.answered, ("bash  ls", "bash  pwd"), ()),
         (RewindQueries.points, (RewindPoint(3, 4, "said", files=2),), ()),
@@ -100,7 +101,7 @@ def test_a_replay_returns_the_recorded_answer(method: Any, value: object, missin
 
 
 def test_an_answer_is_returned_once() -> None:
-    asked, sink = query_of(AgentBridge.recall_message), FakeRecordingSink()
+    asked, sink = query_of(MessageEdits.drop), FakeRecordingSink()
     RecordingExchange(sink).ask(asked, "m1", lambda: "text")
     replay = ReplayExchange(sink.notes)
 
@@ -124,7 +125,7 @@ def test_a_lasting_answer_is_recorded_when_it_changes_and_holds_until_the_next()
 
 async def test_a_replay_has_the_recorded_status_and_answers() -> None:
     sink, agent = FakeRecordingSink(), FakeAgent(running=True, mode=PermissionMode.ACCEPT_EDITS)
-    agent.waiting_messages.append(user_message("later", "follow_up"))
+    agent.queue.put(user_message("later", "follow_up"))
     recording = AgentBridge(agent, EventBus(), exchange=RecordingExchange(sink))
 
     def asked(bridge: AgentBridge) -> list[object]:
@@ -132,7 +133,7 @@ async def test_a_replay_has_the_recorded_status_and_answers() -> None:
         return [
             *(bridge.status, bridge.run_shell("ls", "!ls", shared=True)),
             *(bridge.steer_child("a", "b"), bridge.cancel_call("c1", "why"), bridge.decide("r1", decision)),
-            *(bridge.recall_message("m1"), bridge.compact("")),
+            *(bridge.messages.drop("m1"), bridge.compact("")),
         ]
 
     live = asked(recording)

@@ -269,6 +269,9 @@ class TuiAgentApp(BaseApp[None]):
         """Enable the palette over the chat only: a dialog has to be answered first."""
         if action == "command_palette":
             return self.screen is self.chat
+        if action == "suspend_process":
+            # The key brings a dropped message back first, as the line above the composer says.
+            return not self.chat.entry.composer.can_undo_drop
         return super().check_action(action, parameters)
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:

@@ -293,7 +293,8 @@ COMMANDS: tuple[Command, ...] = (
         "composer.follow_up_or_leave",
         ("tab",),
         "follow-up",
-        "With text, while the agent is working: send as a follow-up; empty: go to the next part of the screen",
+        "With text, while the agent is working: send as a follow-up; a queued message: steer or follow-up; "
+        "empty: go to the next part of the screen",
         "composer",
     ),
     Command(
@@ -307,7 +308,7 @@ COMMANDS: tuple[Command, ...] = (
         "composer.earlier",
         ("up",),
         "earlier",
-        "On the first line: recall the previous text; if empty: edit the last queued message",
+        "On the first line: recall the previous text; if empty: edit the queued messages, the newest first",
         "composer",
     ),
     Command("composer.later", ("down",), "later", "On the last line: recall the next text", "composer"),
@@ -371,11 +372,21 @@ COMMANDS: tuple[Command, ...] = (
         "composer.close_suggestions",
         ("escape",),
         "close",
-        "Hide the suggested commands",
+        "Hide the suggested commands; put a queued message back as it was",
         "composer",
     ),
     # queue
-    Command("queue.drop", ("ctrl+x",), "drop", "With an empty composer: drop the last queued message", "queue"),
+    Command(
+        "queue.drop",
+        ("ctrl+x",),
+        "drop",
+        "Drop the queued message that you edit; with an empty composer: the newest one",
+        "queue",
+    ),
+    # The app gives this key up while a dropped message can be restored; otherwise it suspends the program.
+    Command("queue.undo_drop", ("ctrl+z",), "undo", "After a drop: bring the queued message back", "queue"),
+    Command("queue.move_up", ("alt+up",), "earlier", "Deliver the queued message that you edit earlier", "queue"),
+    Command("queue.move_down", ("alt+down",), "later", "Deliver the queued message that you edit later", "queue"),
     # interrupt menu
     Command("interrupt.cancel", ("escape",), "cancel", "Cancel the run", "interrupt", "interrupt_with('cancel')"),
     Command(

@@ -22,6 +22,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 
 from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished
 from .exchange import Exchange, Query
+from .message_edits import MessageEdits
 from .services import (
     FileFinder,
     GrantFacts,
@@ -82,6 +83,8 @@ class AgentBridge:
         self._mode = mode
         self._restored: tuple[str, ...] = ()
         self._rewinds = RewindQueries(self.exchange)
+        self.messages = MessageEdits(self.exchange)
+        """Changes to queued messages."""
         self._leftovers: LeftoverCommands | None = None
         self._files: FileFinder | None = None
         self._commands: SessionCommands | None = None
@@ -133,6 +136,7 @@ class AgentBridge:
         self._bus = bus
         self._past = list(past)
         self._rewinds = RewindQueries(self.exchange, rewinding)
+        self.messages = MessageEdits(self.exchange, agent)
         self._leftovers = left_running
         self._files = files
         self._commands = commands
@@ -284,12 +288,6 @@ class AgentBridge:
     def cancel_call(self, call_id: str, reason: str) -> bool:
         """Cancel one call; the run continues, and the model reads the reason. False if the call has ended."""
         return self._agent is not None and self._agent.cancel_call(call_id, reason)
-
-    @Query("take_back", None, about=("message_id",))
-    def recall_message(self, message_id: str) -> str | None:
-        """Remove a message from the queue and return its text; None if it was delivered already."""
-        message = self._agent.drop_message(message_id) if self._agent is not None else None
-        return message.text if message is not None else None
 
     @Query("take_all_back", "")
     def recall_all_messages(self) -> str:

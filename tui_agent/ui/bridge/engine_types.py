@@ -6,6 +6,7 @@ checkers or when a page is opened.
 
 from tui_agent.agent import AgentLoop, ContextBreakdown
 from tui_agent.agent.report_text import report_text
+from tui_agent.agent.steering_queue import SteeringQueue
 from tui_agent.rewind.rewind_plan import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope, StepKind
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "RewindPlan",
     "RewindPoint",
     "Scope",
+    "SteeringQueue",
     "StepKind",
     "report_text",
 ]

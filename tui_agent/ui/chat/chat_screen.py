@@ -21,7 +21,7 @@ from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.bridge_messages import AgentEvents, HistoryEvents, StatusPublished
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_area import PromptArea
-from tui_agent.ui.composer.queue_strip import QueueStrip
+from tui_agent.ui.composer.queue_strip import QueueRequest, QueueStrip
 from tui_agent.ui.panel.call_list import CallList
 
 from .actions.action_context import ActionContext
@@ -207,7 +207,7 @@ class ChatScreen(AnyScreen):
     @on(Composer.Submitted)
     @on(Composer.MentionTyped)
     @on(Composer.PromptsWanted)
-    @on(PromptArea.RecallRequested)
+    @on(QueueRequest)
     def _entered(self, event: EntryMessage) -> None:
         self.input.receive(event)
         if isinstance(event, Composer.Submitted) and not self.entry.composer.text:

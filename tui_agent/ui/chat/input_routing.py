@@ -21,17 +21,17 @@ from tui_agent.ui.composer.prompt_parser import (
     parse_slash_call,
     parse_targeted_message,
 )
+from tui_agent.ui.composer.queue_strip import QueueRequest
 
 from .actions.command_actions import CommandActions
+from .queue_routing import QueueRouter
 from .screen_state import ScreenState
 
 Interrupt: TypeAlias = Literal["cancel", "stop", "now"]
 """Cancel the run, end it after this step, or cancel it and send the queued messages."""
 DRAFT_DELAY = 0.5
 """Seconds without a change after which the draft is kept."""
-EntryMessage: TypeAlias = (
-    Composer.Submitted | Composer.MentionTyped | Composer.PromptsWanted | PromptArea.RecallRequested
-)
+EntryMessage: TypeAlias = Composer.Submitted | Composer.MentionTyped | Composer.PromptsWanted | QueueRequest
 """A request of the composer or the queue."""
 
 
@@ -57,6 +57,8 @@ class InputRouter:
         """
         self.commands = commands
         """Runs `/` commands."""
+        self.queue = QueueRouter(bridge, entry, lambda: state().waiting, commands.say)
+        """Changes the queue."""
         self._bridge = bridge
         self._entry = entry
         self._state = state
@@ -75,8 +77,8 @@ class InputRouter:
                 )
             case Composer.PromptsWanted(text):
                 self._search(self._offer_prompts(text))
-            case PromptArea.RecallRequested(message_id, edit):
-                self._recall(message_id, edit=edit)
+            case QueueRequest():
+                self.queue.receive(event)
 
     def _submit(self, event: Composer.Submitted) -> None:
         """Send one input to where its first characters direct it."""
@@ -84,12 +86,14 @@ class InputRouter:
             self._keep(prompts.add(event.text))
         match parse_shell_call(event.text) or parse_slash_call(event.text):
             case ShellCall() as call:
+                self.queue.release(event)
                 self._run_shell(call)
             case SlashCall(command, argument):
+                self.queue.release(event)
                 if not self.commands.perform(command, argument):
                     self._entry.composer.put_back(event.text)
             case UnknownSlash() as unknown:
-                self._entry.composer.put_back(event.text)
+                self._return(event)
                 self.commands.explain(unknown)
             case None:
                 self._send(event)
@@ -97,12 +101,27 @@ class InputRouter:
 
     def _send(self, event: Composer.Submitted) -> None:
         targeted = parse_targeted_message(event.text)
-        if targeted is not None and self._send_to_target(targeted, event.text):
-            return
-        if event.kind == "follow_up":
-            self._bridge.follow_up(event.text)
+        reason = None if targeted is None else self._send_to_target(targeted)
+        if reason:
+            self._return(event, reason)
+        elif reason == "":
+            # It has another recipient now.
+            self.queue.forget(event)
+        elif not self.queue.put_back(event):
+            if event.kind == "follow_up":
+                self._bridge.follow_up(event.text)
+            else:
+                self._bridge.submit(event.text)
+
+    def _return(self, event: Composer.Submitted, reason: str = "") -> None:
+        """Put a text that was not sent back into the composer, with the reason; an edit continues."""
+        composer = self._entry.composer
+        if event.edited:
+            composer.begin_edit(event.edited, event.text, keeps_draft=True)
         else:
-            self._bridge.submit(event.text)
+            composer.put_back(event.text)
+        if reason:
+            self._entry.refusal.show(reason, composer.text)
 
     def _run_shell(self, call: ShellCall) -> None:
         if not call.command:
@@ -112,25 +131,24 @@ class InputRouter:
             busy = "The agent is working. Your command is kept; send it when the agent is done."
             self.commands.say(NOT_READY if self._bridge.status.pending else busy, wrong=True)
 
-    def _send_to_target(self, message: TargetedMessage, text: str) -> bool:
-        """Send a message to one call or sub-agent; return False if it is a message for the agent.
+    def _send_to_target(self, message: TargetedMessage) -> str | None:
+        """Send a message to one call or sub-agent.
 
-        A message to an unknown call or sub-agent goes back into the composer: the agent must not receive it instead.
+        Returns:
+            None if it is a message for the agent; empty if it was sent; else the reason why it was not: the agent must
+            not receive what is for another.
         """
         if message.number is not None:
             call = self._state().ledger.numbered(message.number)
             if call is None:
-                self._entry.refuse(text, f"Call {message.target} does not exist.")
-            elif not self._bridge.cancel_call(call.view.call_id, message.text):
-                self._entry.refuse(text, f"Call {message.target} is not running.")
-        elif not self._bridge.steer_child(message.target, message.text):
-            if self._bridge.status.pending:
-                self._entry.refuse(text, NOT_READY)
-            elif self._bridge.is_in_workspace(message.target):
-                return False
-            else:
-                self._entry.refuse(text, self._unknown_target(message.target))
-        return True
+                return f"Call {message.target} does not exist."
+            is_cancelled = self._bridge.cancel_call(call.view.call_id, message.text)
+            return "" if is_cancelled else f"Call {message.target} is not running."
+        if self._bridge.steer_child(message.target, message.text):
+            return ""
+        if self._bridge.status.pending:
+            return NOT_READY
+        return None if self._bridge.is_in_workspace(message.target) else self._unknown_target(message.target)
 
     def _unknown_target(self, name: str) -> str:
         names = self._bridge.sub_agent_names()
@@ -184,16 +202,6 @@ class InputRouter:
 
     # --- queued messages ----------------------------------------------------------------------------------------------
 
-    def _recall(self, message_id: str, *, edit: bool) -> None:
-        """Take a message out of the queue; with `edit`, its text goes back into the composer."""
-        text = self._bridge.recall_message(message_id)
-        if text is None:
-            gone = "This message was already delivered."
-            self.commands.say(NOT_READY if self._bridge.status.pending else gone, wrong=True)
-        elif edit:
-            self._entry.composer.put_back(text)
-            self._entry.composer.focus()
-
     def send_now(self) -> None:
         """Send the draft and the queued messages without waiting for what runs."""
         self._entry.composer.action_submit()
@@ -235,6 +243,8 @@ class InputRouter:
         """Empty the composer, else cancel what runs; return False if there is neither."""
         if self._entry.composer.searching:
             self._entry.composer.action_close_suggestions()
+        elif self._entry.composer.editing:
+            self.queue.leave()
         elif self._entry.composer.text:
             self._entry.composer.clear()
         elif self._bridge.status.running:

@@ -13,8 +13,9 @@ from textual.widgets import TextArea
 
 from tui_agent.ui.base.commands import bindings_for
 
-from .paste_folding_area import PasteFoldingArea
+from .paste_folding_area import PasteFoldingArea, unescape_hidden
 from .prompt_parser import Suggestion, matches_in_order, mention_before, suggestions
+from .queue_strip import QueueRequest
 
 SubmitKind = Literal["submit", "follow_up"]
 """Send now, steering a run if there is one, or as a turn of its own."""
@@ -126,14 +127,8 @@ class Composer(PasteFoldingArea):
 
         text: str
         kind: SubmitKind
-
-    @dataclass
-    class EditRequested(Message):
-        """The user takes the last queued message back to edit it."""
-
-    @dataclass
-    class DropRequested(Message):
-        """The user drops the last queued message."""
+        edited: str = ""
+        """Id of the queued message that the text replaces."""
 
     @dataclass
     class Suggested(Message):
@@ -171,8 +166,16 @@ class Composer(PasteFoldingArea):
         """Number of queued messages."""
         self.yielded_keys: frozenset[str] = frozenset()
         """Keys that belong to the interrupt menu while it is open."""
+        self.editing = ""
+        """Id of the queued message that is being edited; empty if the text is a new one."""
+        self.dropped = 0
+        """Number of dropped messages that the undo key brings back before it does anything else."""
         self.last_key: Key | None = None
         """The last key pressed here, so that the screen does not type it a second time."""
+        self._edited_from = ""
+        """The text of the queued message when the edit began."""
+        self._draft_aside = ""
+        """The text that makes room for an edit."""
         self._history = PromptHistory()
         self._draft_left = ""
         """The text, with labels and escapes, before the user began to browse the history."""
@@ -181,6 +184,11 @@ class Composer(PasteFoldingArea):
         self._chosen = 0
         self._mention: str | None = None
         self._draft_before_search: str | None = None
+
+    @property
+    def can_undo_drop(self) -> bool:
+        """True while the undo key restores a dropped message: the user is here, and has typed nothing since."""
+        return self.has_focus and self.dropped > 0
 
     @property
     def searching(self) -> bool:
@@ -192,9 +200,11 @@ class Composer(PasteFoldingArea):
         self._history.begin_with(texts)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enable closing while suggestions are shown; otherwise the key belongs to the screen."""
+        """Enable closing and undoing while there is something to close or undo; the keys have other meanings, too."""
         if action == "close_suggestions":
-            return bool(self._suggested) or self.searching
+            return bool(self._suggested) or self.searching or bool(self.editing)
+        if action == "undo_drop":
+            return self.can_undo_drop
         return super().check_action(action, parameters)
 
     async def on_key(self, event: Key) -> None:
@@ -231,13 +241,15 @@ class Composer(PasteFoldingArea):
             self._send(self.draft, "follow_up")
 
     def action_follow_up_or_leave(self) -> None:
-        """Complete a command or mention; send a follow-up while the agent is working; leave an empty composer."""
+        """Complete a command or mention; change the kind of a queued message; send a follow-up; leave the composer."""
         if self.searching:
             self._take_prompt()
         elif self._suggested and self._suggested[self._chosen].kind == "command":
             self.show(f"{self._suggested[self._chosen].text} ")
         elif self._suggested:
             self._complete_mention(self._suggested[self._chosen])
+        elif self.editing:
+            self.post_message(QueueRequest("kind"))
         elif not self.text.strip():
             self.screen.focus_next()
         elif self.busy:
@@ -251,25 +263,36 @@ class Composer(PasteFoldingArea):
         self._insert("\n", start, end)
 
     def action_earlier(self) -> None:
-        """Move to the row or suggestion above; on the first row recall the previous text or the last queued message."""
+        """Move to the row or suggestion above; on the first row walk through queued messages, then earlier texts."""
         if self._suggested:
             self._choose(self._chosen - 1)
         elif self._row() > 0:
             self.action_cursor_up()
-        elif not self.text and self.waiting:
-            self.post_message(self.EditRequested())
+        elif self.editing and not self._is_edit_unchanged:
+            self.action_cursor_line_start()
+        elif self.editing or (not self.text and self.waiting):
+            self.post_message(QueueRequest("earlier"))
         else:
-            if not self._history.browsing:
-                self._draft_left = self.text
-            if (text := self._history.earlier(self.text)) is not None:
-                self.show(text)
+            self.recall_earlier()
+
+    def recall_earlier(self) -> None:
+        """Recall the text that was sent before the one shown."""
+        if not self._history.browsing:
+            self._draft_left = self.text
+        if (text := self._history.earlier(self.text)) is not None:
+            self.show(text)
 
     def action_later(self) -> None:
-        """Move to the row or suggestion below; on the last row recall the next text."""
+        """Move to the row or suggestion below; on the last row walk through queued messages or later texts."""
         if self._suggested:
             self._choose(self._chosen + 1)
         elif self._row() < self.wrapped_document.height - 1:
             self.action_cursor_down()
+        elif self.editing:
+            if self._is_edit_unchanged:
+                self.post_message(QueueRequest("later"))
+            else:
+                self.action_cursor_line_end()
         elif (text := self._history.later()) is not None:
             if self._history.browsing:
                 self.show(text)
@@ -277,14 +300,60 @@ class Composer(PasteFoldingArea):
                 self._show_as_is(self._draft_left)
 
     def action_drop(self) -> None:
-        """Drop the last queued message; with text, cut the selection."""
-        if self.text:
+        """Drop the message that is being edited, or the newest queued one; with other text, cut the selection."""
+        if self.text and (not self.editing or not self.selection.is_empty):
             self.action_cut()
-        elif self.waiting:
-            self.post_message(self.DropRequested())
+        elif self.editing or self.waiting:
+            self.post_message(QueueRequest("drop"))
+
+    def action_undo_drop(self) -> None:
+        """Queue the message that was dropped last."""
+        self.post_message(QueueRequest("undo"))
+
+    def action_move_up(self) -> None:
+        """Deliver the message that is being edited earlier; without one, edit the newest."""
+        if self.editing or (not self.text and self.waiting):
+            self.post_message(QueueRequest("up"))
+
+    def action_move_down(self) -> None:
+        """Deliver the message that is being edited later."""
+        if self.editing:
+            self.post_message(QueueRequest("down"))
+
+    # --- editing a queued message -------------------------------------------------------------------------------------
+
+    @property
+    def _is_edit_unchanged(self) -> bool:
+        """True if leaving the edit loses nothing; an emptied message is put back as it was."""
+        return not self.text.strip() or self.draft == self._edited_from
+
+    def begin_edit(self, message_id: str, text: str, *, keeps_draft: bool) -> None:
+        """Show a queued message for an edit.
+
+        Args:
+            message_id: its id.
+            text: its text.
+            keeps_draft: True if the text shown so far returns after the edit; else it was typed for the edit.
+        """
+        typed = self.text
+        self._draft_aside = typed if keeps_draft else ""
+        self.editing, self._edited_from = message_id, text
+        self.show(text)
+        if typed and not keeps_draft:
+            self._insert(unescape_hidden(typed), self.document.end, self.document.end)
+
+    def end_edit(self) -> None:
+        """End the edit, and show the draft from before."""
+        if self.editing:
+            self.editing, draft = "", self._draft_aside
+            self._draft_aside = ""
+            self._show_as_is(draft)
 
     def action_close_suggestions(self) -> None:
-        """Hide the suggestions."""
+        """Hide the suggestions, else end the search or the edit of a queued message."""
+        if self.editing and not self._suggested and not self.searching:
+            self.post_message(QueueRequest("leave"))
+            return
         self._mention = None
         if (draft := self._draft_before_search) is not None:
             self._draft_before_search = None
@@ -327,8 +396,12 @@ class Composer(PasteFoldingArea):
     def _send(self, text: str, kind: SubmitKind) -> None:
         if text.strip():
             self._history.add(text)
-            self.clear()
-            self.post_message(self.Submitted(text.strip("\n"), kind))
+            edited = self.editing
+            if edited:
+                self.end_edit()
+            else:
+                self.clear()
+            self.post_message(self.Submitted(text.strip("\n"), kind, edited))
 
     def _suggest(self) -> None:
         """Update the suggestions, once for each text."""

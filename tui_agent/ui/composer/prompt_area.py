@@ -16,7 +16,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
-from tui_agent.ui.base.commands import command, commands_for
+from tui_agent.ui.base.commands import command, commands_for, hint
 from tui_agent.ui.state.queued_messages import WaitingMessages
 from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.amounts import count_text
@@ -135,8 +135,12 @@ class RefusalLine(Widget):
     def text_changed(self, draft: str) -> None:
         """Hide the line if the text is another one."""
         if self.display and draft != self._draft:
-            self.reason = ""
-            self.display = False
+            self.hide()
+
+    def hide(self) -> None:
+        """Hide the line."""
+        self.reason = ""
+        self.display = False
 
     def render(self) -> Content:
         """Return the reason."""
@@ -228,14 +232,6 @@ class PromptArea(Vertical):
     }
     """
 
-    @dataclass
-    class RecallRequested(Message):
-        """The user takes a queued message back."""
-
-        message_id: str
-        edit: bool
-        """True if its text goes back into the composer; False if the message is dropped."""
-
     def __init__(self, queue: WaitingMessages, status: SessionStatus, notice: Widget, *, id: str | None = None) -> None:  # noqa: A002
         """Create the widgets.
 
@@ -318,6 +314,20 @@ class PromptArea(Vertical):
         if not self.composer.text:
             self.refusal.show(text, "", is_offer=True)
 
+    def offer_undo(self, text: str) -> None:
+        """Show that a message was dropped and can be restored, until the user types."""
+        self.composer.dropped += 1
+        self.refusal.show(text, self.composer.text, is_offer=True)
+
+    def undone(self) -> None:
+        """Hide the offer to restore a message, unless another one can be restored."""
+        self.composer.dropped = max(0, self.composer.dropped - 1)
+        if self.composer.dropped:
+            more = f"{count_text(self.composer.dropped, 'more dropped message')}. "
+            self.refusal.show(f"{more}{hint('queue.undo_drop', 'brings it back')}.", self.composer.text, is_offer=True)
+        else:
+            self.refusal.hide()
+
     # --- interrupt menu -----------------------------------------------------------------------------------------------
 
     def open_menu(self, running: int) -> None:
@@ -342,18 +352,9 @@ class PromptArea(Vertical):
     @on(TextArea.Changed)
     def _text_changed(self) -> None:
         self.refusal.text_changed(self.composer.text)
+        if not self.refusal.display:
+            self.composer.dropped = 0
 
     @on(QueueStrip.Changed)
     def _queue_changed(self, event: QueueStrip.Changed) -> None:
         self.composer.waiting = event.count
-
-    @on(Composer.EditRequested)
-    @on(Composer.DropRequested)
-    def _recall_last(self, event: Composer.EditRequested | Composer.DropRequested) -> None:
-        if (last := self.queue.last) is not None:
-            edit = isinstance(event, Composer.EditRequested)
-            self.post_message(self.RecallRequested(last.message_id, edit))
-
-    @on(QueueStrip.EditRequested)
-    def _recall_one(self, event: QueueStrip.EditRequested) -> None:
-        self.post_message(self.RecallRequested(event.message_id, edit=True))

@@ -1,23 +1,41 @@
 """The queued messages, one line each, with the time of their delivery."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from rich.cells import cell_len
 from textual.content import Content
-from textual.events import Click
+from textual.events import Click, MouseScrollDown, MouseScrollUp
 from textual.message import Message
 
 from tui_agent.protocol.events import Status
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
-from tui_agent.ui.base.commands import hint
+from tui_agent.ui.base.commands import command, hint
 from tui_agent.ui.state.queued_messages import WaitingMessage, WaitingMessages
 from tui_agent.ui.state.session_status import SessionStatus
+from tui_agent.ui.text.joined_parts import joined_parts
 from tui_agent.ui.text.sanitiser import clip, one_line
 
+QueueAction: TypeAlias = Literal["edit", "earlier", "later", "leave", "drop", "undo", "up", "down", "kind"]
+"""Edit a message, the one before or after it, or end the edit; drop, restore, move it, or change its kind."""
 MAX_ROWS = 4
-"""Messages that are shown; others are only counted."""
+"""Messages that are shown at a time."""
 _LONGEST = 400
 """Cells of a message that are considered."""
+_NARROW = 40
+"""Cells up to which the rule shows no keys."""
+_BUTTONS: tuple[tuple[str, QueueAction], ...] = (("▴", "up"), ("▾", "down"), ("⇄", "kind"), ("✕", "drop"))
+_BUTTON_CELLS = 2 * len(_BUTTONS)
+
+
+@dataclass
+class QueueRequest(Message):
+    """The user changes the queue."""
+
+    action: QueueAction
+    message_id: str = ""
+    """The message; empty: the one that is being edited, else the newest."""
 
 
 class QueueStrip(CoalescedRefresh):
@@ -37,31 +55,22 @@ class QueueStrip(CoalescedRefresh):
 
         count: int
 
-    @dataclass
-    class EditRequested(Message):
-        """The user clicked a queued message to edit it."""
-
-        message_id: str
-
     def __init__(self, queue: WaitingMessages, status: SessionStatus, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._queue = queue
         self._status = status
         self._drawn: tuple[object, ...] = ()
-
-    @property
-    def last(self) -> WaitingMessage | None:
-        """The message sent last, or None."""
-        return self._queue.all[-1] if self._queue.all else None
+        self._first = 0
 
     @property
     def messages(self) -> tuple[WaitingMessage, ...]:
-        """Every queued message, in the order of delivery."""
+        """Every message that can be delivered, in this order."""
         return self._queue.all
 
-    def find(self, message_id: str) -> WaitingMessage | None:
-        """Return the queued message with this id, or None."""
-        return next((message for message in self._queue.all if message.message_id == message_id), None)
+    @property
+    def rows(self) -> tuple[WaitingMessage, ...]:
+        """Every message, those that the user edits included."""
+        return self._queue.rows
 
     def show(self, queue: WaitingMessages, status: SessionStatus) -> None:
         """Show another queue and status."""
@@ -70,62 +79,120 @@ class QueueStrip(CoalescedRefresh):
 
     def settle(self) -> None:
         """Draw the queue if it or the status has changed, and post the number of messages."""
-        messages, before = self._queue.all, self._drawn
-        self._drawn = (*messages, self._status.status)
+        rows, before = self.rows, self._drawn
+        self._drawn = (*rows, self._status.status)
         if self._drawn == before:
             return
-        self.display = bool(messages)
+        held = next((place for place, message in enumerate(rows) if message.held), None)
+        self._scroll(self._first if held is None else max(min(self._first, held), held - MAX_ROWS + 1))
+        self.display = bool(rows)
         self.refresh(layout=len(self._drawn) != len(before))
-        self.post_message(self.Changed(len(messages)))
+        self.post_message(self.Changed(len(self.messages)))
 
     def render(self) -> Content:
-        """Return the rule and the lines; with room for one line only, the newest message and their number."""
-        width = self.size.width
-        waiting = self._queue.all
-        if self.size.height == 1 and waiting:
-            return _row(len(waiting), waiting[-1], _landing(waiting[-1], self._status.status), width, with_keys=True)
-        rows = [_rule(width)]
-        for number, message in enumerate(waiting[:MAX_ROWS], 1):
-            newest = message is waiting[-1]
-            rows.append(_row(number, message, _landing(message, self._status.status), width, with_keys=newest))
-        if len(waiting) > MAX_ROWS:
-            rows.append(Content(f"   … and {len(waiting) - MAX_ROWS} more"))
-        return Content("\n").join(rows)
+        """Return the rule and the lines; with room for one line only, the edited or newest message."""
+        width, rows, status = self.size.width, self.rows, self._status.status
+        if self.size.height == 1 and rows:
+            place = self._only_row()
+            return _row(place + 1, rows[place], status, width, with_buttons=False)
+        lines = [_rule(width, rows)]
+        shown = enumerate(rows[self._first : self._first + MAX_ROWS], self._first + 1)
+        lines += [_row(number, message, status, width, with_buttons=_has_buttons(width)) for number, message in shown]
+        if len(rows) > MAX_ROWS:
+            above, below = self._first, len(rows) - MAX_ROWS - self._first
+            more = [f"↑ {above} more"] * bool(above) + [f"↓ {below} more"] * bool(below)
+            lines.append(Content(f"   {' · '.join(more)}"))
+        return Content("\n").join(lines)
 
     def on_click(self, event: Click) -> None:
-        """Request the clicked message for editing."""
-        row = event.y - 1 if self.size.height > 1 else len(self._queue.all) - 1
-        if 0 <= row < min(MAX_ROWS, len(self._queue.all)):
-            self.post_message(self.EditRequested(self._queue.all[row].message_id))
+        """Edit the clicked message, or do what the clicked button says."""
+        is_single = self.size.height == 1
+        place = self._only_row() if is_single else self._first + event.y - 1
+        if not (0 <= place < len(self.rows)) or not (is_single or 1 <= event.y <= MAX_ROWS):
+            return
+        button = (event.x - (self.size.width - _BUTTON_CELLS)) // 2 if _has_buttons(self.size.width) else -1
+        is_button = button >= 0 and not is_single
+        self.post_message(QueueRequest(_BUTTONS[button][1] if is_button else "edit", self.rows[place].message_id))
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        """Show later messages."""
+        self._scroll_by(1, event)
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        """Show earlier messages."""
+        self._scroll_by(-1, event)
+
+    def _only_row(self) -> int:
+        """Return the index of the row for a window with room for one."""
+        held = next((place for place, message in enumerate(self.rows) if message.held), None)
+        return len(self.rows) - 1 if held is None else held
+
+    def _scroll_by(self, rows: int, event: MouseScrollDown | MouseScrollUp) -> None:
+        if len(self.rows) > MAX_ROWS:
+            event.stop()
+            self._scroll(self._first + rows)
+            self.refresh()
+
+    def _scroll(self, first: int) -> None:
+        self._first = max(0, min(first, len(self.rows) - MAX_ROWS))
 
 
-def _rule(width: int) -> Content:
-    return Content.assemble(("─ ", "$border-blurred"), "queue", (" " + "─" * max(0, width - 8), "$border-blurred"))
+def _has_buttons(width: int) -> bool:
+    return width >= 60
+
+
+def _rule(width: int, rows: Sequence[WaitingMessage]) -> Content:
+    """Return the rule with the keys that change the queue; those that do not fit are left out."""
+    held = next((message for message in rows if message.held), None)
+    if held is None:
+        keys = [hint("composer.earlier", "edit"), hint("queue.drop")]
+    else:
+        other = "steer" if held.follows_up else "follow-up"
+        kind = [] if held.sub_agent else [hint("composer.follow_up_or_leave", other)]
+        move = f"{command('queue.move_up').key_text} {hint('queue.move_down', 'move')}"
+        undo = hint("composer.close_suggestions", "leave as it was")
+        keys = [hint("composer.submit", "put back"), undo, *kind, hint("queue.drop"), move]
+    start = Content.assemble(("─ ", "$border-blurred"), "queue ")
+    if width > _NARROW:
+        start += Content.styled("── ", "$border-blurred")
+        start += joined_parts([Content(key) for key in keys], width - start.cell_length - 2) + Content(" ")
+    return (start + Content.styled("─" * max(0, width - start.cell_length), "$border-blurred"))[:width]
+
+
+def _kind(message: WaitingMessage) -> str:
+    """Return the kind of a message in words, with the name of its sub-agent."""
+    if message.sub_agent:
+        return f"steer @{message.sub_agent.rpartition('-')[0] or message.sub_agent}"
+    return "follow-up" if message.follows_up else "steer"
 
 
 def _landing(message: WaitingMessage, status: Status) -> str:
     """Return the time of a message's delivery in words."""
+    if message.held:
+        return "being edited"
     if status == "idle":
         return "waits for you to send it"
     if message.follows_up:
         return "a turn of its own after this one"
+    if message.sub_agent:
+        return "lands after its step"
     if status == "waiting_approval":
         # A question that a message withdraws is gone by now; this one is answered first.
         return "waits for your answer"
     return "lands after the running calls" if status == "running_tools" else "lands after this step"
 
 
-def _row(number: int, message: WaitingMessage, landing: str, width: int, *, with_keys: bool) -> Content:
-    """Return one line: number, kind, text, delivery, and keys for the newest message; the keys are dropped first."""
-    kind = "follow-up" if message.follows_up else "steer"
-    head = Content.assemble(f" {number} ", (kind, "$accent"), "  ")
-    keys = f"   {hint('composer.earlier', 'edit')} · {hint('queue.drop')} "
-    room = width - head.cell_length
-    text = one_line(message.text, _LONGEST)
-    offers = (f"{landing}{keys if with_keys else ' ' * len(keys)}", f"{landing} ", "")
-    # Drop the keys before cutting the text, but cut a long text before dropping the delivery.
-    least = (cell_len(text) + 5, min(cell_len(text) + 5, room // 2), 0)
+def _row(number: int, message: WaitingMessage, status: Status, width: int, *, with_buttons: bool) -> Content:
+    """Return one line: number, kind, text, delivery and buttons; the delivery is dropped first."""
+    sign = "›" if message.held else " "
+    head = Content.assemble(f"{sign}{number} ", (one_line(_kind(message), max(1, width // 3)), "$accent"), "  ")
+    buttons = "".join(f"{sign} " for sign, _ in _BUTTONS) if with_buttons else ""
+    room = width - head.cell_length - len(buttons)
+    text, landing = one_line(message.text, _LONGEST), _landing(message, status)
+    offers = (f"{landing}  ", "")
+    # Cut a long text before dropping the delivery.
+    least = (min(cell_len(text) + 5, room // 2), 0)
     tail = next(offer for offer, needed in zip(offers, least, strict=True) if len(offer) + needed <= room or not offer)
-    quoted = Content.styled(f"“{clip(text, max(1, room - len(tail) - 5))}”", "$text")
+    quoted = Content.styled(f"“{clip(text, max(1, room - len(tail) - 5))}”", "$text-muted" if message.held else "$text")
     gap = max(1, room - quoted.cell_length - len(tail))
-    return Content("").join([head, quoted, Content(" " * gap), Content(tail)])
+    return Content("").join([head, quoted, Content(" " * gap), Content(tail), Content(buttons)])
