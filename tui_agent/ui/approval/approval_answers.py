@@ -11,10 +11,11 @@ from tui_agent.ui.text.styled_lines import Line, Run, wrapped
 
 from .rule_offer import RuleOffer
 
-AnswerStep = Literal["asking", "confirming", "explaining", "editing"]
-"""The dialog's content: the request, the rule to store, a line for the reason, or the input editor."""
+AnswerStep = Literal["asking", "confirming", "typing", "explaining", "adding", "editing"]
+"""The dialog's content: the request, the rule to store or its editor, a line for a reason or a remark, or the editor of
+the input."""
 
-MAX_ANSWER_ROWS = 2
+MAX_ANSWER_ROWS = 3
 """Rows for the answers; if they need more, the last answers lose their texts."""
 
 _ANSWERS = (
@@ -28,6 +29,7 @@ _ANSWERS = (
     "not_now",
     "list_all",
     "skip",
+    "approve_with_note",
 )
 """The answers, most used first."""
 _GAP = "  "
@@ -41,6 +43,7 @@ def offered_answers(request: ApprovalRequest, offer: RuleOffer, total: int) -> t
         "approve_once": approves,
         "approve_session": approves and bool(offer),
         "approve_always": approves and bool(offer) and bool(offer.scopes),
+        "approve_with_note": approves,
         "edit_input": approves,
         "deny": denies,
         "deny_with_reason": denies,
@@ -55,6 +58,10 @@ def answer_choices(step: AnswerStep, offer: RuleOffer, offered: Iterable[str], t
     back = (command("approval.not_now").key_text, "back")
     if step == "explaining":
         return [("enter", "no, for this reason"), back]
+    if step == "adding":
+        return [("enter", "yes, with this remark"), back]
+    if step == "typing":
+        return [_choice("run_edited", "use this rule"), back]
     if step == "editing":
         return [_choice("run_edited"), back]
     if step == "confirming" and not offer.lasting:

@@ -34,8 +34,10 @@ ListRequested = Literal["list"]
 """Result in place of a decision: show every waiting request."""
 
 _STEP_KEYS = {
-    "confirming": ("approve_session", "approve_always", "for_user", "narrower", "wider", "not_now"),
+    "confirming": ("approve_session", "approve_always", "for_user", "narrower", "wider", "edit_input", "not_now"),
+    "typing": ("run_edited", "not_now"),
     "explaining": ("not_now",),
+    "adding": ("not_now",),
     "editing": ("run_edited", "not_now"),
 }
 _READING = ("line_up", "line_down", "page_up", "page_down", "scroll_top", "scroll_end")
@@ -144,13 +146,23 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | ListRequested | Non
         """Show a rule that allows more."""
         self.dialog.change_rule(+1)
 
-    def action_edit_input(self) -> None:
-        """Open the input in the editor."""
+    def action_approve_with_note(self) -> None:
+        """Ask for a remark, which the agent reads with the result."""
         if self._may_approve():
+            self.dialog.go_to("adding")
+
+    def action_edit_input(self) -> None:
+        """Open the input in the editor, or the rule that is shown."""
+        if self.dialog.step == "confirming":
+            self.dialog.go_to("typing")
+        elif self._may_approve():
             self.dialog.edit(self._edit.text)
 
     def action_run_edited(self) -> None:
-        """Allow the call with the edited input, or show why it is not valid."""
+        """Allow the call with the edited input, or choose the typed rule; show why if that is not possible."""
+        if self.dialog.step == "typing":
+            self._choose_typed_rule()
+            return
         try:
             changed = self._edit.read(self.dialog.editor.text)
         except ValueError as error:
@@ -158,6 +170,14 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | ListRequested | Non
             return
         same = changed == self._request.args
         self.dismiss(ApprovalDecision(decision="approve", input=None if same else changed))
+
+    def _choose_typed_rule(self) -> None:
+        rule = self.dialog.typed_rule
+        if refusal := self._offer.refusal(rule):
+            self.dialog.show_error(refusal)
+        else:
+            self._offer.type(rule)
+            self.dialog.go_to("confirming")
 
     def action_deny(self) -> None:
         """Deny the call."""
@@ -170,8 +190,9 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | ListRequested | Non
             self.dialog.go_to("explaining")
 
     @on(Input.Submitted)
-    def _deny_with_reason(self, event: Input.Submitted) -> None:
-        self.dismiss(ApprovalDecision(decision="deny", note=event.value.strip()))
+    def _answer_with_note(self, event: Input.Submitted) -> None:
+        decision = "approve" if self.dialog.step == "adding" else "deny"
+        self.dismiss(ApprovalDecision(decision=decision, note=event.value.strip()))
 
     def action_skip(self) -> None:
         """Skip the call."""
@@ -189,7 +210,7 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | ListRequested | Non
         if self.dialog.step == "asking":
             self.dismiss(None)
         else:
-            self.dialog.go_to("asking")
+            self.dialog.go_to("confirming" if self.dialog.step == "typing" else "asking")
 
     def action_why(self) -> None:
         """Show or hide every rule that was checked."""
