@@ -629,6 +629,31 @@ async def test_several_questions_are_answered_at_once() -> None:
         assert tool.ran == ["a", "b"]
 
 
+async def test_a_group_of_questions_is_allowed_for_the_session_and_so_are_later_calls() -> None:
+    tool = StageTool("act", read_only=False)
+    steps = [reply(*(call("act", what=word) for word in "abc")), reply(call("act", what="d")), reply("done")]
+    async with stage(steps, [tool]) as on:
+        on.chat.bridge.submit("go")
+        dialog = await dialog_of(on)
+        await on.until(lambda: dialog.dialog.total == 3 and dialog.was_drawn)
+        on.clock.now += 1
+        await on.pilot.press("a")
+        await on.until(lambda: isinstance(on.app.screen, ApprovalListScreen))
+        page = on.app.screen
+        assert isinstance(page, ApprovalListScreen)
+        await on.until(lambda: page.guard.was_drawn and page._body.read_to_end)
+        on.clock.now += 1
+        await on.pilot.press("s")
+        await on.until(lambda: page.guard.was_drawn and page._rule.read_to_end)
+        on.clock.now += 2
+        await on.pilot.press("s")
+        await on.settled()
+
+        assert tool.ran == ["a", "b", "c", "d"]
+        assert on.policy.granted == ["act"]
+        assert not on.app._notifications
+
+
 async def test_quit_by_name_quits() -> None:
     async with stage() as on:
         await on.say("/quit")

@@ -51,9 +51,10 @@ def _refusal_of_command(rule: Rule) -> str:
 def _refusal_of_pattern(pattern: CommandPattern) -> str:
     if pattern.is_everything:
         return "This would allow every command; name one, as in `make test:*`."
-    if len(pattern.pieces) > 1:
+    first, *others = pattern.pieces
+    if others:
         return "A * would match any text there. Only `:*` at the end is possible: any arguments may follow."
-    words = pattern.pieces[0].split(BORDER)
+    words = first.split(BORDER)
     name = words[0].rsplit("/", 1)[-1]
     if "=" in words[0]:
         return "A rule cannot begin with a variable; name the command first."

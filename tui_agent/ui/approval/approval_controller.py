@@ -21,7 +21,7 @@ from tui_agent.ui.dialogs.typed_answers import TextTarget, Typed
 from tui_agent.ui.state.pending_approvals import PendingApprovals
 
 from .approval_dialog import FootRows
-from .approval_list_screen import Answer, ApprovalListScreen
+from .approval_list_screen import Answer, ApprovalListScreen, GroupGrant
 from .approval_screen import ApprovalScreen, ListRequested
 from .attention_line import AttentionLine
 
@@ -138,7 +138,9 @@ class ApprovalController:
             return
         request, self._dialog, self._drawn = self._drawn, None, None
         if decision == "list":
-            self._list = ApprovalListScreen(self._pending.all, clock=self._clock, target=self._target)
+            self._list = ApprovalListScreen(
+                self._pending.all, facts=self._bridge.grants, clock=self._clock, target=self._target
+            )
             self._screen.app.push_screen(self._list, partial(self._several_answered, self._list))
             return
         if request is not None and request.request_id in self._pending:
@@ -151,10 +153,14 @@ class ApprovalController:
     def _several_answered(self, page: ApprovalListScreen, answer: Answer | None) -> None:
         if page is self._list:
             self._list = None
-        verdict, ids = answer or ("deny", ())
-        for request_id in ids:
-            if request_id in self._pending:
-                self._settle(request_id, ApprovalDecision(decision=verdict))
+        if isinstance(answer, GroupGrant):
+            verdict, ids, scope = "approve", answer.request_ids, "session"
+        else:
+            (verdict, ids), scope = answer or ("deny", ()), "once"
+        for request_id in filter(self._pending.__contains__, ids):
+            self._settle(request_id, ApprovalDecision(decision=verdict, scope=scope))
+            # One request carries the rule.
+            scope = "once"
         self._screen.call_after_refresh(self.look)
 
     def _count(self) -> None:

@@ -84,12 +84,18 @@ class RuleOffer:
             return wrapped([(visible(refusal), "error")], width)
         return self._past_rows(text, width) if with_past else [Line((("This rule can be stored.", "muted"),))]
 
-    def rows(self, width: int) -> list[Line]:
-        """Return the rule, its lifetime and file, how to remove it, and the requests it would have answered."""
+    def rows(self, width: int, *, fixed: bool = False) -> list[Line]:
+        """Return the rule, its lifetime and file, how to remove it, and the requests it would have answered.
+
+        Args:
+            width: cells of a row.
+            fixed: True to leave out the keys that change the rule.
+        """
         rows = wrapped([(f"{'From now on' if self.lasting else 'For this session'} also allowed:", "warning")], width)
         for rule in self.rule.splitlines():
             rows.extend(exact_rows(rule, width))
-        rows.extend(self._choice_rows(width))
+        if not fixed:
+            rows.extend(self._choice_rows(width))
         if self.lasting:
             rows.append(Line())
             rows.extend(self._file_rows(width))
