@@ -19,7 +19,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, Gr
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.approval_dialog import PAST_SECONDS
 from tui_agent.ui.approval.approval_rows import ApprovalRows
-from tui_agent.ui.approval.approval_screen import ApprovalScreen, ListRequested
+from tui_agent.ui.approval.approval_screen import ApprovalScreen, PageRequested
 from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS, AnswerKeys
 from tui_agent.ui.dialogs.typed_answers import EARLY_SECONDS, SETTLE_SECONDS, TextTarget, Typed
 from tui_agent.ui.text.rows_view import RowsView
@@ -79,7 +79,7 @@ class Asked:
 
     def __init__(self, pilot: Pilot[None], screen: ApprovalScreen, clock: Clock) -> None:
         self.pilot, self.screen, self.clock = pilot, screen, clock
-        self.answers: list[ApprovalDecision | ListRequested | None] = []
+        self.answers: list[ApprovalDecision | PageRequested | None] = []
         self.typed: list[str] = []
 
     async def press(self, *keys: str) -> None:

@@ -25,6 +25,7 @@ _ANSWERS = (
     "approve_session",
     "approve_always",
     "edit_input",
+    "choose_parts",
     "why",
     "not_now",
     "list_all",
@@ -36,8 +37,17 @@ _GAP = "  "
 """Cells between two answers."""
 
 
-def offered_answers(request: ApprovalRequest, offer: RuleOffer, total: int) -> tuple[str, ...]:
-    """Return the actions that answer one of `total` requests, most used first."""
+def offered_answers(
+    request: ApprovalRequest, offer: RuleOffer, total: int, *, has_parts: bool = False
+) -> tuple[str, ...]:
+    """Return the actions that answer a request, most used first.
+
+    Args:
+        request: the request.
+        offer: the rule that an answer may store.
+        total: number of waiting requests.
+        has_parts: True if the user can choose parts of the change.
+    """
     approves, denies = "approve" in request.options, "deny" in request.options
     offered = {
         "approve_once": approves,
@@ -45,6 +55,7 @@ def offered_answers(request: ApprovalRequest, offer: RuleOffer, total: int) -> t
         "approve_always": approves and bool(offer) and bool(offer.scopes),
         "approve_with_note": approves,
         "edit_input": approves,
+        "choose_parts": approves and has_parts,
         "deny": denies,
         "deny_with_reason": denies,
         "skip": "skip" in request.options,

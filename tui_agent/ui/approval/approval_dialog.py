@@ -5,6 +5,7 @@ In a small window empty rows go first, so that everything to be read fits on one
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TypeAlias
 
 from textual import on
@@ -25,6 +26,7 @@ from tui_agent.ui.text.styled_lines import NARROWEST, Line, Run, clipped, wrappe
 
 from .approval_answers import MAX_ANSWER_ROWS, AnswerStep, answer_choices, answer_rows, offered_answers
 from .approval_rows import ApprovalRows, request_title, why_rows
+from .change_parts import ChangeParts, change_parts
 from .rule_offer import RuleOffer
 
 WIDE = 110
@@ -140,7 +142,12 @@ class ApprovalDialog(Vertical):
     @property
     def offered(self) -> tuple[str, ...]:
         """The actions that answer this request, in the order of the table of commands."""
-        return offered_answers(self.request, self.offer, self.total)
+        return offered_answers(self.request, self.offer, self.total, has_parts=self.parts is not None)
+
+    @cached_property
+    def parts(self) -> ChangeParts | None:
+        """The parts of the change; None if the user cannot choose some."""
+        return change_parts(self.request)
 
     # --- changes ------------------------------------------------------------------------------------------------------
 

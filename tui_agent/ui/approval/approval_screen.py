@@ -30,8 +30,8 @@ from tui_agent.ui.text.sanitiser import visible
 from .approval_dialog import ROOMY, TALL, WIDE, ApprovalDialog, FootRows
 from .rule_offer import RuleOffer
 
-ListRequested = Literal["list"]
-"""Result in place of a decision: show every waiting request."""
+PageRequested = Literal["list", "parts"]
+"""Result in place of a decision: show every waiting request, or the parts of this change."""
 
 _STEP_KEYS = {
     "confirming": ("approve_session", "approve_always", "for_user", "narrower", "wider", "edit_input", "not_now"),
@@ -43,8 +43,8 @@ _STEP_KEYS = {
 _READING = ("line_up", "line_down", "page_up", "page_down", "scroll_top", "scroll_end")
 
 
-class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | ListRequested | None]):
-    """One request. Returns the decision, None for "not now", or `"list"` for the list of all requests."""
+class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | None]):
+    """One request. Returns the decision, None for "not now", or the page that the user opens."""
 
     CSS_PATH = "approval.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
@@ -203,6 +203,11 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | ListRequested | Non
         """Show every waiting request."""
         if self.guard.accepts():
             self.dismiss("list")
+
+    def action_choose_parts(self) -> None:
+        """Show the parts of the change, to accept some of them."""
+        if self.guard.accepts():
+            self.dismiss("parts")
 
     def action_not_now(self) -> None:
         """Go one step back; from the request itself, close without an answer."""

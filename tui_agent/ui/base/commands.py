@@ -21,6 +21,7 @@ Where: TypeAlias = Literal[
     "search",
     "approval",
     "questions",
+    "parts",
     "detail",
     "rewind",
     "picker",
@@ -476,6 +477,13 @@ COMMANDS: tuple[Command, ...] = (
     Command("approval.deny", ("n",), "no", "Deny this call", "approval"),
     Command("approval.deny_with_reason", ("f",), "no, because", "Deny this call and tell the agent why", "approval"),
     Command("approval.skip", ("k",), "skip", "Skip this call; the run continues", "approval"),
+    Command(
+        "approval.choose_parts",
+        ("h",),
+        "parts",
+        "Accept some parts of a change and leave out the others; the agent reads which",
+        "approval",
+    ),
     Command("approval.list_all", ("a",), "all", "List all waiting questions, to answer several at once", "approval"),
     Command("approval.for_user", ("u",), "every project", "When a rule is shown: allow in every project", "approval"),
     Command("approval.narrower", ("left",), "narrower", "When a rule is shown: a narrower one", "approval"),
@@ -513,6 +521,19 @@ COMMANDS: tuple[Command, ...] = (
     Command("questions.cursor_down", ("down", "j"), "down", "Next question", "questions"),
     Command("questions.page_up", ("pageup",), "page up", "One page up", "questions"),
     Command("questions.page_down", ("pagedown",), "more", "One page down", "questions"),
+    # parts of one change
+    Command(
+        "parts.toggle", ("space",), "accept or leave out", "Accept this part of the change or leave it out", "parts"
+    ),
+    Command("parts.toggle_all", ("a",), "all", "Accept all parts, or none", "parts"),
+    Command("parts.approve", ("y",), "yes to these", "Allow the accepted parts; without any, deny the call", "parts"),
+    Command("parts.close", ("escape",), "back", "Return to the whole change", "parts"),
+    Command("parts.cursor_up", ("up", "k"), "up", "Previous part", "parts"),
+    Command("parts.cursor_down", ("down", "j"), "down", "Next part", "parts"),
+    Command("parts.page_up", ("pageup",), "page up", "One page up", "parts"),
+    Command("parts.page_down", ("pagedown",), "more", "One page down", "parts"),
+    Command("parts.scroll_top", ("home",), "top", "To the top", "parts"),
+    Command("parts.scroll_end", ("end",), "end", "To the end", "parts"),
     # call detail
     Command("detail.close", ("escape", "q"), "close", "Return to the conversation", "detail"),
     Command("detail.line_up", ("up", "k"), "up", "One line up", "detail"),
