@@ -166,7 +166,7 @@ class ApprovalDialog(Vertical):
         self.step, self._reminded, self._error = step, False, ""
         self._reason.display = step in _PLACEHOLDERS
         if step in _PLACEHOLDERS and self._reason.placeholder != _PLACEHOLDERS[step]:
-            # A reason for a no is no remark to a yes.
+            # A reason for a no makes no sense beside a yes.
             self._reason.value, self._reason.placeholder = "", _PLACEHOLDERS[step]
         self.editor.display = step in _EDITORS
         self._rule.display = step in ("confirming", "typing")
