@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from textual import on
 from textual.events import Paste
 from textual.geometry import Region
 from textual.pilot import Pilot
@@ -332,6 +333,75 @@ async def test_a_command_is_changed_before_it_is_allowed() -> None:
         await asked.press(*" -v", "y", "n", "ctrl+s")
 
         changed = {"command": COMMAND + " -vyn", "timeout": 5}
+        assert asked.answers == [ApprovalDecision(decision="approve", input=changed)]
+
+
+FILE_TEXT = "import os\n\n\ndef price():\n\treturn 'a'  # ä\n"
+FILE = REQUEST.model_copy(
+    update={
+        "tool": "write",
+        "args": {"path": "src/price.py", "content": FILE_TEXT},
+        "preview": Preview(kind="diff", text="--- /dev/null\n+++ b/src/price.py\n@@ -0,0 +1 @@\n+import os\n"),
+    }
+)
+
+
+async def test_the_content_of_a_file_is_edited_as_text_with_colours() -> None:
+    async with asking(FILE) as asked:
+        await asked.press("e")
+        editor = asked.screen.dialog.editor
+        assert editor.text == FILE_TEXT
+        assert "You edit the content of src/price.py" in asked.text()
+        coloured = {str(span.style) for row in range(5) for span in editor.get_line(row).spans}
+        assert len(coloured) >= 3, "keywords, names, strings and comments differ"
+
+        await asked.press("#", "ctrl+s")
+
+        changed = {"path": "src/price.py", "content": "#" + FILE_TEXT}
+        assert asked.answers == [ApprovalDecision(decision="approve", input=changed)]
+
+
+async def test_colours_follow_each_change_of_the_text() -> None:
+    async with asking(FILE) as asked:
+        await asked.press("e")
+        editor = asked.screen.dialog.editor
+        before = editor.get_line(0).spans
+        await asked.press("#")
+        assert editor.get_line(0).spans != before
+        editor.undo()
+        assert editor.get_line(0).spans == before
+
+
+async def test_an_unchanged_file_is_a_plain_yes() -> None:
+    async with asking(FILE) as asked:
+        await asked.press("e", "ctrl+s")
+
+        assert asked.answers == [ApprovalDecision(decision="approve")]
+
+
+async def test_another_editor_gets_the_text_and_its_result_is_shown_before_it_counts() -> None:
+    wanted: list[ApprovalScreen.EditorRequested] = []
+
+    class EditorApp(HostApp):
+        @on(ApprovalScreen.EditorRequested)
+        def note(self, event: ApprovalScreen.EditorRequested) -> None:
+            wanted.append(event)
+
+    async with asking(FILE, app=EditorApp()) as asked:
+        await asked.press("e", "ctrl+g")
+        (request,) = wanted
+        assert (request.text, request.file_name) == (FILE_TEXT, "text.py")
+
+        request.done(FILE_TEXT, "No editor is set.")
+        await asked.pilot.pause()
+        assert "No editor is set." in asked.text()
+
+        request.done("x = 1\u202e\n", "")
+        await asked.pilot.pause()
+        assert asked.screen.dialog.editor.text == "x = 1\\u202e\n"
+        assert asked.answers == []
+        await asked.press("ctrl+s")
+        changed = {"path": "src/price.py", "content": "x = 1\\u202e\n"}
         assert asked.answers == [ApprovalDecision(decision="approve", input=changed)]
 
 

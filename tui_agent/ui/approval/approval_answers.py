@@ -74,7 +74,7 @@ def answer_choices(step: AnswerStep, offer: RuleOffer, offered: Iterable[str], t
     if step == "typing":
         return [_choice("run_edited", "use this rule"), back]
     if step == "editing":
-        return [_choice("run_edited"), back]
+        return [_choice("run_edited"), _choice("edit_outside"), back]
     if step == "confirming" and not offer.lasting:
         return [_choice("approve_session", "yes, with this rule"), back]
     if step == "confirming":

@@ -27,6 +27,7 @@ from tui_agent.ui.text.styled_lines import NARROWEST, Line, Run, clipped, wrappe
 from .approval_answers import MAX_ANSWER_ROWS, AnswerStep, answer_choices, answer_rows, offered_answers
 from .approval_rows import ApprovalRows, request_title, why_rows
 from .change_parts import ChangeParts, change_parts
+from .input_edit import InputEdit
 from .rule_offer import RuleOffer
 
 WIDE = 110
@@ -98,6 +99,7 @@ class ApprovalDialog(Vertical):
         self._reminded = False
         self._compact = False
         self._fits = False
+        self._edited_subject = ""
         self._with_past = True
         self._past_timer: Timer | None = None
         self._head = RowsView(self._head_rows, id="approval-head")
@@ -175,19 +177,26 @@ class ApprovalDialog(Vertical):
         if step == "confirming":
             self._rule.show(self.offer.rows, anew=True)
         if step == "typing":
-            self._load(self.offer.rule)
+            self.editor.edit_code(self.offer.rule, "")
+            self.editor.move_cursor(self.editor.document.end)
             self._show_typed_rule()
         self.lay_out()
         self.restart_guard()
 
-    def edit(self, text: str) -> None:
-        """Open the editor with a text, the cursor at its end."""
+    def edit(self, edit: InputEdit) -> None:
+        """Open the editor with the input: a command with the cursor at its end, a file at its beginning."""
+        self._edited_subject = edit.subject
         self.go_to("editing")
-        self._load(text)
+        self.editor.edit_code(edit.text, edit.language)
+        if "\n" not in edit.text:
+            self.editor.move_cursor(self.editor.document.end)
 
-    def _load(self, text: str) -> None:
-        self.editor.load_text(text)
-        self.editor.move_cursor(self.editor.document.end)
+    def replace_edited(self, text: str, failure: str) -> None:
+        """Take the text of another editor, or show why there is none."""
+        if self.step == "editing" and failure:
+            self.show_error(failure)
+        elif self.step == "editing":
+            self.editor.load_escaped(text)
 
     @property
     def typed_rule(self) -> str:
@@ -401,7 +410,7 @@ class ApprovalDialog(Vertical):
             note = "Type one rule on each line; it is shown again before it is stored."
             return [Line(clipped([(note, "muted")], width))]
         if self.step == "editing":
-            note = "The edited call is checked again; the agent learns what you changed."
+            note = f"You edit {self._edited_subject}. The call is checked again; the agent learns what you changed."
             return [Line(clipped([(note, "muted")], width))]
         return []
 

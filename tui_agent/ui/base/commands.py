@@ -495,6 +495,9 @@ COMMANDS: tuple[Command, ...] = (
         "After editing: allow the call, or use the rule",
         "approval",
     ),
+    Command(
+        "approval.edit_outside", ("ctrl+g",), "editor", "While editing: open the text in $VISUAL or $EDITOR", "approval"
+    ),
     Command("approval.why", ("w",), "why", "Show every rule that was checked", "approval"),
     Command("approval.not_now", ("escape",), "not now", "Decide later; ctrl+y opens it again", "approval"),
     Command("approval.line_up", ("up",), "up", "One line up", "approval"),
