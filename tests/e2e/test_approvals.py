@@ -168,7 +168,7 @@ def test_going_back_from_s_stores_no_rule(machine: UserMachine) -> None:
 def test_esc_postpones_and_ctrl_y_asks_again(machine: UserMachine) -> None:
     with asked(machine, changing(says("Changed at last."))) as (app, server):
         app.press("escape")
-        app.wait_for_row(r"▲ edit needs you: .*ctrl\+y answer")
+        app.wait_for_row(r"▲ Edit list\.txt\? .*ctrl\+y answer")
         app.wait_for_row(r"▲ #2 edit")
         app.type("y n s")
         app.wait_for_draft("y n s")
@@ -200,7 +200,7 @@ def test_a_user_who_is_typing_is_not_interrupted_by_a_dialog(machine: UserMachin
         for letter in 300 * "e":
             app.type(letter)
             app.read(0.05)
-            if "▲ edit needs you:" in app.screen.text:
+            if "ctrl+y answer" in app.screen.text:
                 break
         assert "f no, because" not in app.screen.text
         app.wait_for(lambda screen: app.draft.startswith("I wase"))
@@ -220,7 +220,7 @@ def test_a_user_who_is_typing_is_not_interrupted_by_a_dialog(machine: UserMachin
 def test_keys_before_the_dialog_is_drawn_have_no_effect(machine: UserMachine) -> None:
     with asked(machine, changing(says("Answered."))) as (app, server):
         app.press("escape")
-        app.wait_for_row(r"▲ edit needs you:")
+        app.wait_for_row(r"▲ Edit list\.txt\? .*ctrl\+y answer")
         # In one write, so that the letters arrive before the dialog on any machine.
         app.write("\x19yyyyyyyy")
         app.wait_for_draft("yyyyyyyy")
@@ -257,7 +257,7 @@ def test_a_paste_never_answers_and_the_draft_is_untouched(machine: UserMachine) 
         app.wait_for_question("edit")
         app.paste("s\ns\ny\n")
         app.wait_for("what I was writingys")
-        app.wait_for_row(r"▲ edit needs you:")
+        app.wait_for_row(r"▲ Edit list\.txt\? .*ctrl\+y answer")
         assert text_of(machine) == BEFORE
         app.write("\x19")
         app.wait_for_question("edit")
@@ -348,7 +348,7 @@ def test_a_command_with_effects_needs_approval_and_a_reading_one_does_not(machin
 def test_a_paste_never_answers_a_request(machine: UserMachine, pasted: str) -> None:
     with asked(machine, changing(says("Not changed."))) as (app, server):
         app.paste(pasted)
-        app.wait_for_row(r"▲ edit needs you:")
+        app.wait_for_row(r"▲ Edit list\.txt\? .*ctrl\+y answer")
         assert text_of(machine) == BEFORE
         app.write("\x19")
         app.wait_for_question("edit")

@@ -77,10 +77,10 @@ def test_a_mode_that_allows_it_resolves_the_open_request(machine: UserMachine) -
         app.say("change it")
         app.wait_for_question("edit")
         app.press("escape")
-        app.wait_for("▲ edit needs you:")
+        app.wait_for_row(r"▲ Edit list\.txt\? .*ctrl\+y answer")
         choose(app, "accept edits")
         app.wait_for_words("That was it.")
-        app.wait_until_gone("▲ edit needs you:")
+        app.wait_until_gone("ctrl+y answer")
         bodies_of(server)
         app.quit()
 

@@ -1,5 +1,6 @@
 """The approval dialog: its keys, its guard against accidental answers, and what it must show first."""
 
+import asyncio
 import re
 import threading
 from collections.abc import AsyncIterator, Sequence
@@ -7,16 +8,19 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from textual import on
 from textual.events import Paste
 from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from tests.ui.row_kit import DIFF, HostApp, Teller, apply_to, user
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, GrantScope
 from tui_agent.protocol.tool import Preview
+from tui_agent.ui.approval.approval_dialog import PAST_SECONDS
 from tui_agent.ui.approval.approval_rows import ApprovalRows
-from tui_agent.ui.approval.approval_screen import ApprovalScreen, ListRequested
+from tui_agent.ui.approval.approval_screen import ApprovalScreen, PageRequested
 from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS, AnswerKeys
 from tui_agent.ui.dialogs.typed_answers import EARLY_SECONDS, SETTLE_SECONDS, TextTarget, Typed
 from tui_agent.ui.text.rows_view import RowsView
@@ -56,6 +60,10 @@ class FakeFacts:
     def answered(self, rule: str, but_call: str) -> list[str]:
         return ["bash  git commit -m y"] if "*" in rule else []
 
+    def refusal(self, rule: str, tool: str, arguments: JsonObject) -> str:
+        assert (tool, arguments) == ("bash", REQUEST.args)
+        return "" if rule.startswith("bash(git commit") and rule.endswith(")") else f"No: {rule}"
+
 
 class Clock:
     """A clock that the test advances."""
@@ -72,7 +80,7 @@ class Asked:
 
     def __init__(self, pilot: Pilot[None], screen: ApprovalScreen, clock: Clock) -> None:
         self.pilot, self.screen, self.clock = pilot, screen, clock
-        self.answers: list[ApprovalDecision | ListRequested | None] = []
+        self.answers: list[ApprovalDecision | PageRequested | None] = []
         self.typed: list[str] = []
 
     async def press(self, *keys: str) -> None:
@@ -83,6 +91,12 @@ class Asked:
         await self.pilot.pause()
         while self.screen.is_attached and not self.screen.was_drawn:
             await self.pilot.pause()
+
+    async def press_in_turn(self, *keys: str) -> None:
+        """Press keys, each after the quiet moment of what the last one showed."""
+        for key in keys:
+            self.clock.now += QUIET_SECONDS
+            await self.press(key)
 
     async def type(self, text: str, gap: float = 0.1) -> None:
         """Press keys so fast that each follows before an answer takes effect."""
@@ -164,7 +178,7 @@ async def test_nothing_else_answers(key: str) -> None:
         assert asked.pilot.app.screen is asked.screen
 
 
-@pytest.mark.parametrize("key", ["a", "u", "Y", "x", "7", "é"])
+@pytest.mark.parametrize("key", ["a", "u", "N", "x", "7", "é"])
 async def test_any_other_letter_goes_to_the_composer_and_the_question_waits(key: str) -> None:
     async with asking() as asked:
         await asked.press(key)
@@ -225,6 +239,66 @@ async def test_a_narrower_rule_can_be_chosen() -> None:
         assert asked.answers == [narrow]
 
 
+async def test_a_rule_can_be_typed_and_is_shown_again_before_it_is_stored() -> None:
+    async with asking() as asked:
+        await asked.press_in_turn("s", "e")
+        assert asked.screen.dialog.editor.text == "bash(git commit:*)"
+        await asked.press(*["backspace"] * 3)
+        assert "No: bash(git commit" in asked.text(), "the reason is shown while the user types"
+
+        await asked.press("ctrl+s")
+        assert asked.screen.dialog.step == "typing", "a refused rule is not taken"
+
+        await asked.press("space", "minus", "a", ":", "*", ")")
+        async with asyncio.timeout(60):
+            while "1 more question" not in asked.text():
+                await asked.pilot.pause(PAST_SECONDS / 10)
+        assert "bash git commit -m y" in asked.text()
+
+        await asked.press("ctrl+s", "s")
+        assert asked.answers == [], "the typed rule is another question"
+        assert "bash(git commit -a:*)" in asked.text()
+        assert "yours" in asked.text()
+
+        asked.clock.now += QUIET_SECONDS
+        await asked.press("s")
+        assert asked.answers == [ApprovalDecision(decision="approve", scope="session", rule="bash(git commit -a:*)")]
+
+
+async def test_a_typed_rule_can_be_given_up_and_a_proposed_one_chosen_instead() -> None:
+    async with asking() as asked:
+        await asked.press_in_turn("p", "e", "x", "escape")
+        assert asked.screen.dialog.step == "confirming"
+        assert "bash(git commit:*)" in asked.text()
+
+        asked.clock.now += QUIET_SECONDS
+        await asked.press("e", *["backspace"] * 3, "space", "minus", "q", ")", "ctrl+s", "left")
+        assert "bash(git commit:*)" in asked.text()
+        assert "2 of 2" in asked.text()
+        asked.clock.now += QUIET_SECONDS
+        await asked.press("u")
+
+        assert asked.answers == [ApprovalDecision(decision="approve", scope="user")]
+
+
+async def test_a_proposed_rule_that_is_typed_is_the_proposed_one() -> None:
+    async with asking() as asked:
+        await asked.press_in_turn("s", "e")
+        asked.screen.dialog.editor.load_text("  bash(git commit -am x)\n\n")
+        await asked.press("ctrl+s")
+
+        assert "1 of 2" in asked.text()
+
+
+@pytest.mark.parametrize("size", [(20, 6), (40, 10), (60, 16), (120, 40)])
+async def test_a_rule_can_be_typed_in_any_window(size: tuple[int, int]) -> None:
+    async with asking(size=size) as asked:
+        await asked.press_in_turn("s", "e", "x")
+
+        assert asked.screen.dialog.editor.region.height >= 1
+        assert "x" in asked.screen.dialog.editor.text
+
+
 async def test_a_rule_counts_only_once_all_of_it_was_seen() -> None:
     long = "bash(echo " + " ".join(f"word-{number}" for number in range(400)) + ")"
     async with asking(REQUEST.model_copy(update={"session_rule": long, "rules": (long,)})) as asked:
@@ -259,6 +333,75 @@ async def test_a_command_is_changed_before_it_is_allowed() -> None:
         await asked.press(*" -v", "y", "n", "ctrl+s")
 
         changed = {"command": COMMAND + " -vyn", "timeout": 5}
+        assert asked.answers == [ApprovalDecision(decision="approve", input=changed)]
+
+
+FILE_TEXT = "import os\n\n\ndef price():\n\treturn 'a'  # ä\n"
+FILE = REQUEST.model_copy(
+    update={
+        "tool": "write",
+        "args": {"path": "src/price.py", "content": FILE_TEXT},
+        "preview": Preview(kind="diff", text="--- /dev/null\n+++ b/src/price.py\n@@ -0,0 +1 @@\n+import os\n"),
+    }
+)
+
+
+async def test_the_content_of_a_file_is_edited_as_text_with_colours() -> None:
+    async with asking(FILE) as asked:
+        await asked.press("e")
+        editor = asked.screen.dialog.editor
+        assert editor.text == FILE_TEXT
+        assert "You edit the content of src/price.py" in asked.text()
+        coloured = {str(span.style) for row in range(5) for span in editor.get_line(row).spans}
+        assert len(coloured) >= 3, "keywords, names, strings and comments differ"
+
+        await asked.press("#", "ctrl+s")
+
+        changed = {"path": "src/price.py", "content": "#" + FILE_TEXT}
+        assert asked.answers == [ApprovalDecision(decision="approve", input=changed)]
+
+
+async def test_colours_follow_each_change_of_the_text() -> None:
+    async with asking(FILE) as asked:
+        await asked.press("e")
+        editor = asked.screen.dialog.editor
+        before = editor.get_line(0).spans
+        await asked.press("#")
+        assert editor.get_line(0).spans != before
+        editor.undo()
+        assert editor.get_line(0).spans == before
+
+
+async def test_an_unchanged_file_is_a_plain_yes() -> None:
+    async with asking(FILE) as asked:
+        await asked.press("e", "ctrl+s")
+
+        assert asked.answers == [ApprovalDecision(decision="approve")]
+
+
+async def test_another_editor_gets_the_text_and_its_result_is_shown_before_it_counts() -> None:
+    wanted: list[ApprovalScreen.EditorRequested] = []
+
+    class EditorApp(HostApp):
+        @on(ApprovalScreen.EditorRequested)
+        def note(self, event: ApprovalScreen.EditorRequested) -> None:
+            wanted.append(event)
+
+    async with asking(FILE, app=EditorApp()) as asked:
+        await asked.press("e", "ctrl+g")
+        (request,) = wanted
+        assert (request.text, request.file_name) == (FILE_TEXT, "text.py")
+
+        request.done(FILE_TEXT, "No editor is set.")
+        await asked.pilot.pause()
+        assert "No editor is set." in asked.text()
+
+        request.done("x = 1\u202e\n", "")
+        await asked.pilot.pause()
+        assert asked.screen.dialog.editor.text == "x = 1\\u202e\n"
+        assert asked.answers == []
+        await asked.press("ctrl+s")
+        changed = {"path": "src/price.py", "content": "x = 1\\u202e\n"}
         assert asked.answers == [ApprovalDecision(decision="approve", input=changed)]
 
 
@@ -373,6 +516,38 @@ async def test_a_reason_is_typed_and_goes_to_the_agent() -> None:
         await asked.press(*"yes, use rg", "enter")
 
         assert asked.answers == [ApprovalDecision(decision="deny", note="yes, use rg")]
+
+
+async def test_a_yes_may_carry_a_remark_for_the_agent() -> None:
+    async with asking() as asked:
+        await asked.press("Y")
+        assert asked.screen.query_one(Input).has_focus
+        assert "reads it with the result" in asked.text()
+
+        await asked.press(*"no, then push", "enter")
+
+        assert asked.answers == [ApprovalDecision(decision="approve", note="no, then push")]
+
+
+async def test_a_remark_can_be_given_up_and_is_no_reason_for_a_no() -> None:
+    async with asking() as asked:
+        await asked.press("Y", *"and push", "escape")
+        asked.clock.now += QUIET_SECONDS
+        assert asked.answers == []
+
+        await asked.press("f")
+
+        assert asked.screen.query_one(Input).value == ""
+        await asked.press("enter")
+        assert asked.answers == [ApprovalDecision(decision="deny")]
+
+
+async def test_a_yes_with_a_remark_needs_the_end_of_the_input() -> None:
+    async with asking(LONG) as asked:
+        await asked.press("Y")
+
+        assert not asked.screen.query_one(Input).display
+        assert "before a yes counts" in asked.text()
 
 
 async def test_a_reason_may_be_pasted_and_given_up() -> None:

@@ -9,13 +9,19 @@ import pytest
 from textual.command import CommandList
 from textual.events import Key, Paste
 
+from tests.ui.approval.test_change_parts import NEW, OLD
 from tests.ui.stage import Stage, StageTool, stage
 from tui_agent.agent import AgentTool
 from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.messages import ToolResultMessage
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.providers.scripted_provider import Wait, call, fail, reply
+from tui_agent.tools.edit_tool import EditTool
+from tui_agent.tools.read_tool import ReadTool
+from tui_agent.tools.workspace import Workspace
 from tui_agent.ui.approval.approval_list_screen import ApprovalListScreen
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
+from tui_agent.ui.approval.change_parts_screen import ChangePartsScreen
 from tui_agent.ui.dialogs.text_page import TextPage
 from tui_agent.ui.panel.call_list import CONFIRM_SECONDS
 
@@ -627,6 +633,61 @@ async def test_several_questions_are_answered_at_once() -> None:
         await on.settled()
 
         assert tool.ran == ["a", "b"]
+
+
+async def test_a_group_of_questions_is_allowed_for_the_session_and_so_are_later_calls() -> None:
+    tool = StageTool("act", read_only=False)
+    steps = [reply(*(call("act", what=word) for word in "abc")), reply(call("act", what="d")), reply("done")]
+    async with stage(steps, [tool]) as on:
+        on.chat.bridge.submit("go")
+        dialog = await dialog_of(on)
+        await on.until(lambda: dialog.dialog.total == 3 and dialog.was_drawn)
+        on.clock.now += 1
+        await on.pilot.press("a")
+        await on.until(lambda: isinstance(on.app.screen, ApprovalListScreen))
+        page = on.app.screen
+        assert isinstance(page, ApprovalListScreen)
+        await on.until(lambda: page.guard.was_drawn and page._body.read_to_end)
+        on.clock.now += 1
+        await on.pilot.press("s")
+        await on.until(lambda: page.guard.was_drawn and page._rule.read_to_end)
+        on.clock.now += 2
+        await on.pilot.press("s")
+        await on.settled()
+
+        assert tool.ran == ["a", "b", "c", "d"]
+        assert on.policy.granted == ["act"]
+        assert not on.app._notifications
+
+
+async def test_parts_of_a_change_are_accepted_and_the_rest_is_reported(tmp_path: Path) -> None:
+    file = tmp_path / "x.py"
+    file.write_text(OLD, "utf-8")
+    workspace = Workspace(tmp_path, spool_dir=tmp_path)
+    steps = [
+        reply(call("read", path="x.py")),
+        reply(call("edit", path="x.py", old_string=OLD, new_string=NEW)),
+        reply("done"),
+    ]
+    async with stage(steps, [ReadTool(workspace), EditTool(workspace)]) as on:
+        on.chat.bridge.submit("go")
+        dialog = await dialog_of(on)
+        await on.until(lambda: dialog.was_drawn)
+        on.clock.now += 1
+        await on.pilot.press("h")
+        await on.until(lambda: isinstance(on.app.screen, ChangePartsScreen))
+        page = on.app.screen
+        assert isinstance(page, ChangePartsScreen)
+        await on.until(lambda: page.guard.was_drawn and page._body.read_to_end)
+        await on.pilot.press("down", "space", "y")
+        await on.settled()
+
+        assert file.read_text("utf-8") == NEW.replace("line 14\n", "line 14\nline 15\n")
+        (result,) = [str(message) for message in on.loop.history.messages() if isinstance(message, ToolResultMessage)][
+            1:
+        ]
+        assert "The user said: I left out 1 of the 3 parts of this change" in result
+        assert "-line 15" in result
 
 
 async def test_quit_by_name_quits() -> None:

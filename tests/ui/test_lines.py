@@ -13,6 +13,7 @@ from textual.widget import Widget
 from tests.ui.story import Story, working
 from tui_agent.protocol.events import ContextUsage, PermissionModeChanged, StepRetry
 from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
+from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.chat.chat_body import Welcome
@@ -257,14 +258,17 @@ async def test_a_long_message_is_cut_and_nothing_runs_over(width: int) -> None:
 
 
 def request(summary: str = "git push", reason: str = "no rule") -> ApprovalRequest:
-    return ApprovalRequest(call_id="c1", digest="d", tool="bash", args={}, summary=summary, reason=reason)
+    preview = Preview(kind="command", text=summary)
+    return ApprovalRequest(
+        call_id="c1", digest="d", tool="bash", args={}, summary=summary, reason=reason, preview=preview
+    )
 
 
 async def test_a_question_is_announced_with_its_key_and_how_many_wait() -> None:
     line = AttentionLine()
     (text,) = await drawn(line, 80, lambda: line.announce(request(), 3))
 
-    assert text.startswith(" ▲ bash needs you: git push · 2 more")
+    assert text.startswith(" ▲ Run this command? git push · 2 more")
     assert text.endswith("ctrl+y answer ")
 
 
@@ -272,7 +276,18 @@ async def test_without_a_summary_the_reason_is_shown() -> None:
     line = AttentionLine()
     (text,) = await drawn(line, 80, lambda: line.announce(request(summary=""), 1))
 
-    assert "bash needs you: no rule" in text
+    assert "▲ Run this command? no rule" in text
+
+
+async def test_an_edit_is_announced_as_its_dialog_asks() -> None:
+    edit = ApprovalRequest(
+        call_id="c1", digest="d", tool="edit", args={"path": "src/price.py"}, summary="src/price.py (+1 −1)",
+        preview=Preview(kind="diff", text="--- a/src/price.py\n+++ b/src/price.py\n"),
+    )  # fmt: skip
+    line = AttentionLine()
+    (text,) = await drawn(line, 80, lambda: line.announce(edit, 1))
+
+    assert text.startswith(" ▲ Edit src/price.py? (+1 −1)  ")
 
 
 async def test_without_a_question_there_is_no_line() -> None:

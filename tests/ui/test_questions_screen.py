@@ -11,8 +11,11 @@ from tests.ui.row_kit import HostApp
 from tests.ui.stage import Clock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
-from tui_agent.ui.approval.approval_list_screen import Answer, ApprovalListScreen
+from tui_agent.ui.approval.approval_list_screen import Answer, ApprovalListScreen, GroupGrant
+from tui_agent.ui.bridge.exchange import Exchange
+from tui_agent.ui.bridge.services import GrantQueries
 from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS
+from tui_agent.ui.dialogs.typed_answers import EARLY_SECONDS
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +54,7 @@ class Page:
 async def page(*requests: ApprovalRequest, size: tuple[int, int] = (80, 24)) -> AsyncIterator[Page]:
     clock = Clock()
     async with HostApp().run_test(size=size) as pilot:
-        screen = ApprovalListScreen(requests, clock=clock)
+        screen = ApprovalListScreen(requests, facts=GrantQueries(Exchange()), clock=clock)
         found = Page(pilot, screen, clock)
         await pilot.app.push_screen(screen, found.answers.append)
         while not screen.guard.was_drawn:
@@ -100,6 +103,76 @@ async def test_all_are_selected_and_denied() -> None:
         await shown.press("a", "n")
 
         assert shown.answers == [("deny", ("q1", "q3", "q2"))]
+
+
+async def test_a_group_is_selected_and_denied_at_once() -> None:
+    async with page(*THREE) as shown:
+        await shown.press("down", "g")
+        assert "2 selected" in shown.text()
+        await shown.press("g")
+        assert "0 selected" in shown.text()
+
+        await shown.press("g", "n")
+        assert shown.answers == [("deny", ("q1", "q3"))]
+
+
+async def test_a_group_is_allowed_for_the_session_by_its_rule_which_is_shown_first() -> None:
+    async with page(*THREE) as shown:
+        await shown.press("s")
+        text = shown.text()
+        for words in ("For this session also allowed:", "bash(make:*)", "It allows 2 questions of this page:"):
+            assert words in text
+        await shown.press("s")
+        assert shown.answers == [], "the rule is another question"
+
+        shown.clock.now += QUIET_SECONDS + EARLY_SECONDS
+        await shown.press("s")
+        assert shown.answers == [GroupGrant(("q1", "q3"))]
+
+
+async def test_from_the_rule_of_a_group_one_can_go_back() -> None:
+    async with page(*THREE) as shown:
+        await shown.press("s", "escape")
+        assert shown.answers == []
+        assert "make 2" in shown.text()
+
+        shown.clock.now += QUIET_SECONDS
+        await shown.press("a", "y")
+        assert shown.answers == [("approve", ("q1", "q3", "q2"))]
+
+
+async def test_a_group_without_a_rule_cannot_be_allowed_for_the_session() -> None:
+    async with page(*THREE) as shown:
+        await shown.press("down", "down")
+        assert "group, this session" not in shown.text()
+        await shown.press("s")
+
+        assert shown.answers == [None], "the letter is text"
+
+
+async def test_a_rule_is_withdrawn_if_a_question_of_its_group_is_settled_elsewhere() -> None:
+    async with page(*THREE) as shown:
+        await shown.press("s")
+        shown.screen.keep_only({"q2", "q3"})
+        await shown.pilot.pause()
+        assert "For this session" not in shown.text()
+        assert "make 3" in shown.text()
+        shown.clock.now += QUIET_SECONDS
+        await shown.press("s")
+
+        assert shown.answers == []
+        assert "It allows 1 question of this page" in shown.text()
+
+
+async def test_the_rule_of_a_group_covers_a_long_input_too() -> None:
+    long = request(4, "bash(make:*)", command="echo " + "a b " * 5_000)
+    async with page(THREE[0], long) as shown:
+        await shown.press("s")
+        assert "It allows 2 questions" in shown.text()
+        shown.clock.now += QUIET_SECONDS
+        await shown.press("s")
+
+        assert shown.answers == [GroupGrant(("q1",))], "the rule answers the one that was not shown"
 
 
 async def test_yes_counts_only_once_everything_was_seen() -> None:
@@ -169,6 +242,16 @@ async def test_what_is_settled_elsewhere_goes_and_the_last_one_closes_it() -> No
         shown.screen.keep_only(set())
         await shown.pilot.pause()
         assert shown.answers == [None]
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)])
+async def test_every_key_of_the_page_is_shown(size: tuple[int, int]) -> None:
+    async with page(*THREE, size=size) as shown:
+        text = shown.text()
+
+    for words in ("space select", "a all", "g group", "y yes to these", "n no to these", "s group, this session"):
+        assert words in text
+    assert "esc back" in text
 
 
 async def test_one_can_go_back() -> None:

@@ -101,7 +101,13 @@ class ApprovalGate:
             verdict = "approve" if judgement.decision == "allow" else "deny"
             question.answer(ApprovalDecision(decision=verdict, note=judgement.reason), "policy")
 
-    async def ask(self, request: ApprovalRequest, publisher: Publisher, judge: Judge | None = None) -> ApprovalAnswer:
+    async def ask(
+        self,
+        request: ApprovalRequest,
+        publisher: Publisher,
+        judge: Judge | None = None,
+        may_store: Callable[[str], bool] = lambda _: False,
+    ) -> ApprovalAnswer:
         """Ask one question and wait for its answer.
 
         The order is that of S4-71: pending < `approval.requested` < `on_request` < answer < no longer pending <
@@ -111,6 +117,7 @@ class ApprovalGate:
             request: the question.
             publisher: publishes its events.
             judge: judges the call again, for `reconsider`.
+            may_store: returns True if a rule that the request does not offer may be stored.
         """
         question = _Question(request, judge)
         self._waiting[request.request_id] = question
@@ -129,7 +136,7 @@ class ApprovalGate:
                 scope=decision.scope,
                 by=answer.by,
                 note=decision.note,
-                rule=_rule_of(request, decision),
+                rule=rule_to_store(request, decision, may_store),
             )
             publisher.publish(resolved)
         return answer
@@ -174,13 +181,14 @@ class ApprovalGate:
             question.answer(ApprovalDecision(decision="deny", note=note), "nobody")
 
 
-def _rule_of(request: ApprovalRequest, decision: ApprovalDecision) -> str | None:
+def rule_to_store(request: ApprovalRequest, decision: ApprovalDecision, may_store: Callable[[str], bool]) -> str | None:
     """Return the rule that an answer stores; for an edited call it is known only after a new judgement."""
+    rule = decision.rule
     if decision.scope == "once" or decision.input is not None:
         return None
-    if decision.rule is not None:
-        return decision.rule if decision.rule in request.rules else None
-    return request.session_rule
+    if rule is None:
+        return request.session_rule
+    return rule if rule in request.rules or may_store(rule) else None
 
 
 class _Question:

@@ -1,9 +1,11 @@
 """Rules to offer with an approval: the narrowest that would allow such a call again."""
 
 import shlex
+from collections.abc import Sequence
 
 from .shell_reader import read_script
-from .shell_syntax import Sequence, SimpleCommand, Statement, names
+from .shell_syntax import Sequence as CommandSequence
+from .shell_syntax import SimpleCommand, Statement, names
 from .wrapper_table import INTERPRETERS, SHELLS, wrappers
 from .writer_table import WRITERS
 
@@ -35,6 +37,9 @@ _WHOLE = names(
     "golangci-lint shellcheck hadolint yamllint"
 )
 """Commands that any arguments may follow."""
+_RUN = ("run", "run-script")
+_KNOWN = _PREFIXES.keys() | _SCRIPTED | _WHOLE
+"""Commands for which a table says which words any arguments may follow."""
 
 
 def rule_for_command(tool: str, text: str) -> str | None:
@@ -42,13 +47,11 @@ def rule_for_command(tool: str, text: str) -> str | None:
     words = _storable_words(text)
     if words is None:
         return None
-    if words[0] in _WHOLE:
-        return f"{tool}({words[0]}:*)"
-    if len(words) > 1 and words[1] in _PREFIXES.get(words[0], ()):
-        return f"{tool}({words[0]} {words[1]}:*)"
-    if len(words) > 2 and words[0] in _SCRIPTED and words[1] in ("run", "run-script"):
-        return f"{tool}({words[0]} {words[1]} {words[2]}:*)" if _is_plain(words[2]) else None
-    return _exactly(tool, words)
+    if words[0] in _SCRIPTED and len(words) > 2 and words[1] in _RUN and not _is_plain(words[2]):
+        return None
+    known = words[0] in _KNOWN
+    lengths = [length for length in (1, 2, 3) if length <= len(words) and may_be_prefix(words[:length])]
+    return _prefix(tool, words[: lengths[0]]) if known and lengths else _exactly(tool, words)
 
 
 def rules_for_command(tool: str, text: str) -> tuple[str, ...]:
@@ -61,8 +64,8 @@ def rules_for_command(tool: str, text: str) -> tuple[str, ...]:
     if words is None or proposed is None:
         return ()
     found = [_exactly(tool, words), proposed]
-    if _may_be_widened(words):
-        found.append(f"{tool}({words[0]} {words[1]}:*)")
+    if words[0] not in _KNOWN and len(words) > 2 and may_be_prefix(words[:2]):
+        found.append(_prefix(tool, words[:2]))
     return tuple(dict.fromkeys(rule for rule in found if rule is not None))
 
 
@@ -97,13 +100,23 @@ def _exactly(tool: str, words: list[str]) -> str | None:
     return f"{tool}({' '.join(shlex.quote(word) for word in words)})"
 
 
-def _may_be_widened(words: list[str]) -> bool:
-    """True if the second word looks like a subcommand and no table demands a particular one."""
-    known = _PREFIXES.keys() | _SCRIPTED | _WHOLE
-    plain = len(words) > 2 and _is_plain(words[1]) and words[1][0].isalpha() and "." not in words[1]
-    return (
-        plain and words[0] not in known and _is_plain(words[0]) and words[0] not in wrappers().keys() | WRITERS.keys()
-    )
+def _prefix(tool: str, words: Sequence[str]) -> str:
+    return f"{tool}({' '.join(words)}:*)"
+
+
+def may_be_prefix(words: Sequence[str]) -> bool:
+    """True if a rule may allow these words with any arguments: proposed rules and typed ones pass the same check."""
+    name = words[0]
+    if not may_be_stored(words):
+        return False
+    if name in _WHOLE:
+        return True
+    if name in _KNOWN:
+        is_action = len(words) > 1 and words[1] in _PREFIXES.get(name, ())
+        return is_action or (name in _SCRIPTED and len(words) > 2 and words[1] in _RUN and _is_plain(words[2]))
+    # The second word must look like a subcommand.
+    plain = len(words) > 1 and _is_plain(words[1]) and words[1][0].isalpha() and "." not in words[1]
+    return plain and _is_plain(name) and name not in wrappers().keys() | WRITERS.keys()
 
 
 def _storable_words(text: str) -> list[str] | None:
@@ -112,10 +125,11 @@ def _storable_words(text: str) -> list[str] | None:
     if command is None or not command.words or not all(word.is_fixed for word in command.words):
         return None
     words = [word.value for word in command.words]
-    return words if _may_be_stored(words) else None
+    return words if may_be_stored(words) else None
 
 
-def _may_be_stored(words: list[str]) -> bool:
+def may_be_stored(words: Sequence[str]) -> bool:
+    """True if a rule for a command with these first words may be stored."""
     name = words[0].rsplit("/", 1)[-1]
     runs = any(" ".join(words[:count]) in wrappers() for count in (2, 3))
     return name not in _NEVER and not runs and "\\" not in "".join(words)
@@ -126,6 +140,6 @@ def _is_plain(word: str) -> bool:
 
 
 def _only_command(statement: Statement) -> SimpleCommand | None:
-    while isinstance(statement, Sequence) and len(statement.parts) == 1:
+    while isinstance(statement, CommandSequence) and len(statement.parts) == 1:
         statement = statement.parts[0]
     return statement if isinstance(statement, SimpleCommand) else None

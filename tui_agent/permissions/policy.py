@@ -17,6 +17,7 @@ from .path_facts import PathLookup
 from .path_judge import PathJudge
 from .rule import Rule, RuleLike
 from .rule_set import RuleResolution, RuleSet
+from .typed_rules import refusal_of_line
 
 MAX_GRANTS_AT_ONCE = 8
 """Maximum number of rules that one approval may store."""
@@ -153,8 +154,33 @@ class PermissionPolicy:
         texts = ["\n".join(rules) for rules in found if self.passes_with(rules, tool, arguments)]
         return tuple(texts if proposed in texts else [*texts[:1], proposed, *texts[1:]])
 
+    def grant_refusal(self, rule: str, tool: Tool, arguments: JsonObject) -> str:
+        """Return why a rule that the user typed may not be stored for a call, in words; empty if it may.
+
+        Such a rule is never wider than `grant_choices` could be, allows the call, and has no line it does not need.
+        """
+        choices = self.grant_choices(tool, arguments)
+        offered = [line for choice in choices for line in choice.splitlines()]
+        lines = [line.strip() for line in rule.splitlines() if line.strip()]
+        if not offered:
+            return "No rule is narrow enough to be stored for this call."
+        if not lines:
+            return "Type a rule, or press escape."
+        if len(lines) > MAX_GRANTS_AT_ONCE:
+            return f"At most {MAX_GRANTS_AT_ONCE} rules can be stored at once."
+        subject = subject_of(tool, arguments)
+        for line in lines:
+            if refusal := refusal_of_line(line, tool.name, subject, offered):
+                return refusal
+        if not self.passes_with(lines, tool, arguments):
+            return "This would not allow the call that waits."
+        for place, line in enumerate(lines):
+            if self.passes_with([*lines[:place], *lines[place + 1 :]], tool, arguments):
+                return f"The call does not need `{line}`."
+        return ""
+
     def grant(self, rule: str, scope: GrantScope) -> str | None:
-        """Store a rule that `grant_rule` or `grant_choices` proposed. It answers an `ask`, never a `deny`.
+        """Store a rule that was proposed, or that `grant_refusal` accepted. It answers an `ask`, never a `deny`.
 
         Returns:
             The file with the rule, or None if it is only in memory.

@@ -4,7 +4,7 @@ A policy decides; an approval gate waits for the user. All types here are plain 
 """
 
 from enum import StrEnum
-from typing import Literal, Protocol, Self
+from typing import Literal, Protocol, Self, runtime_checkable
 
 from pydantic import Field, model_validator
 
@@ -108,7 +108,8 @@ class ApprovalDecision(FrozenModel):
     override_result: ToolResult | None = None
     """A result to use instead of running the tool (S4-73)."""
     rule: str | None = None
-    """Rule to store, one of the request's `rules`; None for its `session_rule`."""
+    """Rule to store: one of the request's `rules`, or one that the policy accepts (`TypedRuleChecker`); None for its
+    `session_rule`."""
 
     @model_validator(mode="after")
     def _reject_ignored_fields(self) -> Self:
@@ -164,4 +165,13 @@ class PermissionChecker(Protocol):
         Raises:
             ConfigurationError: the rule is not valid, or its scope cannot be stored.
         """
+        ...
+
+
+@runtime_checkable
+class TypedRuleChecker(Protocol):
+    """A permission policy that also accepts rules which it did not propose."""
+
+    def grant_refusal(self, rule: str, tool: Tool, arguments: JsonObject) -> str:
+        """Return why a rule may not be stored for this call, in words for the user; empty if it may."""
         ...

@@ -426,6 +426,28 @@ async def test_a_rule_that_was_not_offered_is_not_stored() -> None:
     assert [event.code for event in stand.events(Warned)] == ["grant_failed"]
 
 
+class Checking(FakePolicy):
+    """Policy that accepts one rule which it does not propose."""
+
+    def grant_refusal(self, rule: str, tool: Any, arguments: JsonObject) -> str:
+        if rule == "act(broken)":
+            raise ValueError("a faulty policy")
+        return "" if rule == "act(typed)" else "too wide"
+
+
+@pytest.mark.parametrize("rule", ["act(typed)", "*", "act(broken)"])
+async def test_a_typed_rule_is_stored_only_if_the_policy_accepts_it(rule: str) -> None:
+    policy = Checking({"act": "ask"})
+    stand = asking(policy=policy, gate=approving(scope="session", rule=rule))
+
+    assert await outcome_of(stand) is None
+
+    stored = rule == "act(typed)"
+    assert policy.granted == [(rule, "session")] * stored
+    assert stand.events(ApprovalResolved)[0].rule == (rule if stored else None)
+    assert [event.code for event in stand.events(Warned)] == ["grant_failed"] * (not stored)
+
+
 async def test_the_rule_of_an_edited_call_covers_the_edited_arguments() -> None:
     class ByArguments(FakePolicy):
         def grant_rule(self, tool: Any, arguments: JsonObject) -> str | None:

@@ -36,6 +36,15 @@ def test_the_text_goes_to_the_editor_and_comes_back(tmp_path: Path) -> None:
     assert edit_text((script(tmp_path, 'echo "and more" >> "$1"'),), "first\n") == "first\nand more"
 
 
+def test_the_text_of_a_file_keeps_its_last_line_end_and_its_name(tmp_path: Path) -> None:
+    editor = (script(tmp_path, 'echo "$(basename "$1")" >> "$1"'),)
+
+    assert edit_text(editor, "first\n", "text.py") == "first\ntext.py\n"
+    assert edit_text(editor, "first", "text.py") == "firsttext.py"
+    with pytest.raises(TuiAgentError, match="Your text was kept"):
+        edit_text((script(tmp_path, "exit 3"),), "first", "text.py")
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [("exit 3", "ended with exit code 3"), ('rm "$1"', "No such file"), ('printf "\\377" > "$1"', "could not edit")],

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
-from tui_agent.ui.approval.approval_screen import InputEdit
+from tui_agent.ui.approval.input_edit import InputEdit
 from tui_agent.ui.text.sanitiser import sanitise
 
 texts = st.text(st.sampled_from('ab "\\\t\n\x1b\x9b\u202e\u200b日\ud800{}[]'), max_size=40)
@@ -43,3 +43,37 @@ def test_unchanged_it_is_what_it_was_and_nothing_in_it_hides(args: JsonObject) -
 
     assert found.read(found.text) == args
     assert sanitise(found.text) == found.text
+
+
+def change(args: JsonObject) -> InputEdit:
+    preview = Preview(kind="diff", text="--- a/x\n+++ b/x\n")
+    return InputEdit(ApprovalRequest(call_id="c1", digest="d", tool="t", args=args, preview=preview))
+
+
+@pytest.mark.parametrize(
+    ("args", "name", "subject"),
+    [
+        ({"path": "src/x.py", "content": "a\n\tb\n"}, "content", "the content of src/x.py"),
+        ({"path": "src/x.py", "old_string": "a", "new_string": "a\n\tb\n"}, "new_string", "the new text in src/x.py"),
+    ],
+)
+def test_the_new_text_of_a_file_is_edited_as_it_is(args: JsonObject, name: str, subject: str) -> None:
+    found = change(args)
+
+    assert (found.text, found.is_json, found.subject) == ("a\n\tb\n", False, subject)
+    assert (found.language, found.file_name) == ("python", "text.py")
+    assert found.read("") == {**args, name: ""}
+
+
+@pytest.mark.parametrize("text", ["a\r\nb", "a\u202eb", "a\u200bb", "a\u00a0b", "\x1b[1m", "\ud800"])
+def test_a_text_that_an_editor_would_change_or_hide_is_json(text: str) -> None:
+    found = change({"path": "x.py", "content": text})
+
+    assert found.is_json
+    assert found.subject == "the input as JSON"
+    assert found.read(found.text) == {"path": "x.py", "content": text}
+
+
+@pytest.mark.parametrize("path", ["..", "x", "a/.bashrc", "x.p y", "x." + "y" * 40, "x.\x00", 5, None])
+def test_the_file_for_another_editor_has_a_plain_name(path: object) -> None:
+    assert change({"path": path, "content": "a"}).file_name == "text.txt"

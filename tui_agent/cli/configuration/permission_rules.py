@@ -14,7 +14,7 @@ from tomlkit.items import Array, InlineTable, Table
 from tui_agent.cli.built_in_tools import sandbox_note, tool_finder
 from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.messages import AssistantMessage, ToolCall
+from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall
 from tui_agent.protocol.permissions import GrantScope
 from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 from tui_agent.protocol.tool import Tool
@@ -187,6 +187,13 @@ class RuleImpact:
             for call in calls[-MAX_CALLS_CHECKED:]
             if self._is_answered(lines, call, self._find(call.name))
         ]
+
+    def refusal(self, rule: str, tool: str, arguments: JsonObject) -> str:
+        """Return why a typed rule may not be stored for a call, in words; empty if it may."""
+        found = self._find(tool)
+        if found is None:
+            return f"A rule for {tool} can only be taken as proposed."
+        return self._policy.grant_refusal(rule, found, arguments)
 
     def _is_answered(self, lines: Sequence[str], call: ToolCall, tool: Tool | None) -> bool:
         if tool is None or call.malformed is not None:

@@ -1,8 +1,9 @@
 """Stages 8 and 9: ask the user, bind the answer to what was shown, and judge again after every wait."""
 
 import asyncio
+from functools import partial
 
-from tui_agent.execution.approval_gate import AnsweredBy, ApprovalAnswer
+from tui_agent.execution.approval_gate import AnsweredBy, ApprovalAnswer, rule_to_store
 from tui_agent.execution.digest import call_digest
 from tui_agent.execution.execution_services import ExecutionServices
 from tui_agent.execution.json_coercion import NOT_JSON_TEXT, is_json_value, with_json_details
@@ -11,7 +12,13 @@ from tui_agent.execution.untrusted_calls import Crash, asked, call_or_default, c
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.events import Noticed, ToolBlockedOn, Warned
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionChecker, PermissionDecision
+from tui_agent.protocol.permissions import (
+    ApprovalDecision,
+    ApprovalRequest,
+    PermissionChecker,
+    PermissionDecision,
+    TypedRuleChecker,
+)
 from tui_agent.protocol.tool import PathSubject, Preview, PreviewError
 
 from .admission import guard_input, judge_now, judgement, prepared_call
@@ -119,7 +126,9 @@ async def _ask(services: ExecutionServices, state: CallState) -> Outcome | None:
 async def _wait_for_answer(services: ExecutionServices, state: CallState, request: ApprovalRequest) -> ApprovalAnswer:
     began = now()
     try:
-        return await services.gate.ask(request, services.publisher, lambda: _judged(services, state))
+        return await services.gate.ask(
+            request, services.publisher, lambda: _judged(services, state), partial(_may_store, services, state)
+        )
     finally:
         state.approval.asked += ((began, now()),)
         state.admission.stale = True
@@ -254,9 +263,11 @@ async def _grant(
     """Store the rule that the user chose, and judge the other waiting questions by it."""
     assert services.policy is not None
     context: JsonObject = {"call_id": state.received.call.id}
-    rule = _rule_for(services.policy, state) if edited else request.session_rule
-    if not edited and decision.rule is not None:
-        rule = decision.rule if decision.rule in request.rules else None
+    if edited:
+        rule = _rule_for(services.policy, state)
+    else:
+        chosen = decision.model_copy(update={"input": None})
+        rule = rule_to_store(request, chosen, partial(_may_store, services, state))
     stored_in: object = Crash(ConfigurationError("no rule is narrow enough to be stored for this call"))
     if rule is not None and decision.scope == "session":
         stored_in = try_call(services.policy.grant, rule, decision.scope)
@@ -277,6 +288,15 @@ async def _grant(
 def _rule_for(policy: PermissionChecker, state: CallState) -> str | None:
     prepared = prepared_call(state)
     return call_or_default(policy.grant_rule, prepared.tool, prepared.arguments, otherwise=None, kind=str)
+
+
+def _may_store(services: ExecutionServices, state: CallState, rule: str) -> bool:
+    """Return True if the policy accepts a rule that it did not propose."""
+    policy, prepared = services.policy, prepared_call(state)
+    if not isinstance(policy, TypedRuleChecker):
+        return False
+    refusal = call_or_default(policy.grant_refusal, rule, prepared.tool, prepared.arguments, otherwise=None, kind=str)
+    return refusal == ""
 
 
 def _choices_for(policy: PermissionChecker, state: CallState) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Editing the draft in the user's own editor."""
+"""Editing the draft, or the input of a call, in the user's own editor."""
 
 import os
 import shlex
@@ -11,7 +11,6 @@ from tui_agent.protocol.errors import TuiAgentError
 
 VARIABLES = ("VISUAL", "EDITOR")
 """Environment variables that name the editor; the first one that is set counts."""
-_KEPT = "Your draft was kept."
 
 
 def editor_command(environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -26,23 +25,31 @@ def editor_command(environment: Mapping[str, str]) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(environment[name]))
     except ValueError as error:
-        raise TuiAgentError(f"{name} is not a command: {error}. {_KEPT}") from error
+        raise TuiAgentError(f"{name} is not a command: {error}. Nothing was changed.") from error
 
 
-def edit_text(command: tuple[str, ...], text: str) -> str:
+def edit_text(command: tuple[str, ...], text: str, file_name: str | None = None) -> str:
     """Let the user edit a text in an editor, which gets the terminal, and return the new text. Blocks.
+
+    Args:
+        command: the editor with its arguments.
+        text: the text.
+        file_name: name of the file in which the editor finds it, and which keeps its last line end; None for a draft.
 
     Raises:
         TuiAgentError: the editor could not be started or failed, or its file cannot be read.
     """
+    what = "draft" if file_name is None else "text"
     try:
         with tempfile.TemporaryDirectory(prefix="tui-agent-") as folder:
-            path = Path(folder, "draft.md")
-            path.write_text(text, "utf-8", "surrogateescape")
+            path = Path(folder, file_name or "draft.md")
+            path.write_text(text, "utf-8", "surrogateescape", newline="")
             code = subprocess.run([*command, os.fspath(path)], check=False).returncode
             if code != 0:
-                raise TuiAgentError(f"{command[0]} ended with exit code {code}. {_KEPT}")
-            return path.read_text("utf-8").removesuffix("\n")
+                raise TuiAgentError(f"{command[0]} ended with exit code {code}. Your {what} was kept.")
+            edited = path.read_text("utf-8")
+            # Editors end the last line; a file that ended so before still does.
+            return edited if file_name is not None and text.endswith("\n") else edited.removesuffix("\n")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise TuiAgentError(f"{command[0]} could not edit the draft: {reason}. {_KEPT}") from error
+        raise TuiAgentError(f"{command[0]} could not edit the {what}: {reason}. Your {what} was kept.") from error

@@ -18,6 +18,7 @@ from textual.screen import Screen
 
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
@@ -210,8 +211,24 @@ class TuiAgentApp(BaseApp[None]):
     def _editor_requested(self, event: Composer.EditorRequested) -> None:
         self.run_worker(self._edit_draft(event.text), group="editor", exclusive=True)
 
+    @on(ApprovalScreen.EditorRequested)
+    def _input_editor_requested(self, event: ApprovalScreen.EditorRequested) -> None:
+        self.run_worker(self._edit_input(event), group="editor", exclusive=True)
+
+    async def _edit_input(self, event: ApprovalScreen.EditorRequested) -> None:
+        event.done(*await self._edit_outside(event.text, event.file_name))
+
     async def _edit_draft(self, text: str) -> None:
         """Open the draft in the user's editor; if that fails, the draft stays, and the line above it says why."""
+        edited, failure = await self._edit_outside(text)
+        entry = self.chat.entry
+        if failure:
+            entry.refusal.show(failure, entry.composer.text)
+        elif edited != text:
+            entry.composer.replace_draft(edited)
+
+    async def _edit_outside(self, text: str, file_name: str | None = None) -> tuple[str, str]:
+        """Open a text in the user's editor; return the new text, and why it is the old one if that failed."""
         from .draft_editor import edit_text, editor_command
 
         edited, failure = text, ""
@@ -220,18 +237,14 @@ class TuiAgentApp(BaseApp[None]):
             with self.lend_terminal():
                 # An error that left this block would leave the terminal to the shell.
                 try:
-                    edited = await asyncio.to_thread(edit_text, command, text)
+                    edited = await asyncio.to_thread(edit_text, command, text, file_name)
                 except TuiAgentError as error:
                     failure = str(error)
         except TuiAgentError as error:
             failure = str(error)
         except SuspendNotSupported:
             failure = "An editor needs a terminal of its own, which this program does not have."
-        entry = self.chat.entry
-        if failure:
-            entry.refusal.show(failure, entry.composer.text)
-        elif edited != text:
-            entry.composer.replace_draft(edited)
+        return edited, failure
 
     # --- themes -------------------------------------------------------------------------------------------------------
 

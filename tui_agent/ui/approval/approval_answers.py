@@ -11,10 +11,11 @@ from tui_agent.ui.text.styled_lines import Line, Run, wrapped
 
 from .rule_offer import RuleOffer
 
-AnswerStep = Literal["asking", "confirming", "explaining", "editing"]
-"""The dialog's content: the request, the rule to store, a line for the reason, or the input editor."""
+AnswerStep = Literal["asking", "confirming", "typing", "explaining", "adding", "editing"]
+"""The dialog's content: the request, the rule to store or its editor, a line for a reason or a remark, or the editor of
+the input."""
 
-MAX_ANSWER_ROWS = 2
+MAX_ANSWER_ROWS = 3
 """Rows for the answers; if they need more, the last answers lose their texts."""
 
 _ANSWERS = (
@@ -24,24 +25,37 @@ _ANSWERS = (
     "approve_session",
     "approve_always",
     "edit_input",
+    "choose_parts",
     "why",
     "not_now",
     "list_all",
     "skip",
+    "approve_with_note",
 )
 """The answers, most used first."""
 _GAP = "  "
 """Cells between two answers."""
 
 
-def offered_answers(request: ApprovalRequest, offer: RuleOffer, total: int) -> tuple[str, ...]:
-    """Return the actions that answer one of `total` requests, most used first."""
+def offered_answers(
+    request: ApprovalRequest, offer: RuleOffer, total: int, *, has_parts: bool = False
+) -> tuple[str, ...]:
+    """Return the actions that answer a request, most used first.
+
+    Args:
+        request: the request.
+        offer: the rule that an answer may store.
+        total: number of waiting requests.
+        has_parts: True if the user can choose parts of the change.
+    """
     approves, denies = "approve" in request.options, "deny" in request.options
     offered = {
         "approve_once": approves,
         "approve_session": approves and bool(offer),
         "approve_always": approves and bool(offer) and bool(offer.scopes),
+        "approve_with_note": approves,
         "edit_input": approves,
+        "choose_parts": approves and has_parts,
         "deny": denies,
         "deny_with_reason": denies,
         "skip": "skip" in request.options,
@@ -55,8 +69,12 @@ def answer_choices(step: AnswerStep, offer: RuleOffer, offered: Iterable[str], t
     back = (command("approval.not_now").key_text, "back")
     if step == "explaining":
         return [("enter", "no, for this reason"), back]
+    if step == "adding":
+        return [("enter", "yes, with this remark"), back]
+    if step == "typing":
+        return [_choice("run_edited", "use this rule"), back]
     if step == "editing":
-        return [_choice("run_edited"), back]
+        return [_choice("run_edited"), _choice("edit_outside"), back]
     if step == "confirming" and not offer.lasting:
         return [_choice("approve_session", "yes, with this rule"), back]
     if step == "confirming":

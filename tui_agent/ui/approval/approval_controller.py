@@ -21,9 +21,10 @@ from tui_agent.ui.dialogs.typed_answers import TextTarget, Typed
 from tui_agent.ui.state.pending_approvals import PendingApprovals
 
 from .approval_dialog import FootRows
-from .approval_list_screen import Answer, ApprovalListScreen
-from .approval_screen import ApprovalScreen, ListRequested
+from .approval_list_screen import Answer, ApprovalListScreen, GroupGrant
+from .approval_screen import ApprovalScreen, PageRequested
 from .attention_line import AttentionLine
+from .change_parts_screen import ChangePartsScreen
 
 QUIET_SECONDS = 0.5
 """Seconds without typing before a dialog opens by itself."""
@@ -60,7 +61,7 @@ class ApprovalController:
         self._foot = foot
         self._dialog: ApprovalScreen | None = None
         self._drawn: ApprovalRequest | None = None
-        self._list: ApprovalListScreen | None = None
+        self._page: ApprovalListScreen | ChangePartsScreen | None = None
         self._typed_at = float("-inf")
         self._folded = False
         self._entry = entry
@@ -74,13 +75,13 @@ class ApprovalController:
 
     def note_keypress(self) -> None:
         """Note a key press or paste, which delays the next dialog; input to an open dialog is an answer instead."""
-        if self._dialog is None and self._list is None:
+        if self._dialog is None and self._page is None:
             self._typed_at = self._clock()
 
     def changed(self) -> None:
         """Close the dialog if its request was resolved, else update its count."""
-        if self._list is not None:
-            self._list.keep_only({request.request_id for request in self._pending.all})
+        if self._page is not None:
+            self._page.keep_only({request.request_id for request in self._pending.all})
         if self._dialog is None or self._drawn is None:
             return
         if self._drawn.request_id in self._pending:
@@ -102,7 +103,7 @@ class ApprovalController:
         if not len(self._pending):
             self._folded = False
         request = None if self._folded else self._pending.next_to_open
-        if request is not None and self._dialog is None and self._list is None:
+        if request is not None and self._dialog is None and self._page is None:
             rest = self._typed_at + QUIET_SECONDS - self._clock()
             if rest > 0:
                 self._schedule_check(rest)
@@ -112,7 +113,7 @@ class ApprovalController:
 
     def open_next(self) -> None:
         """Open the oldest request at the user's wish."""
-        if self._dialog is None and self._list is None and (request := self._pending.first) is not None:
+        if self._dialog is None and self._page is None and (request := self._pending.first) is not None:
             self._folded = False
             self._open(request)
             self._announce()
@@ -131,15 +132,17 @@ class ApprovalController:
         self._drawn = request
         self._screen.app.push_screen(self._dialog, partial(self._answered, self._dialog))
 
-    def _answered(self, dialog: ApprovalScreen, decision: ApprovalDecision | ListRequested | None) -> None:
+    def _answered(self, dialog: ApprovalScreen, decision: ApprovalDecision | PageRequested | None) -> None:
         if dialog is not self._dialog:
             # It was closed from here, and another one may be open already.
             self._screen.call_after_refresh(self.look)
             return
         request, self._dialog, self._drawn = self._drawn, None, None
         if decision == "list":
-            self._list = ApprovalListScreen(self._pending.all, clock=self._clock, target=self._target)
-            self._screen.app.push_screen(self._list, partial(self._several_answered, self._list))
+            self._open_list()
+            return
+        if decision == "parts":
+            self._open_parts(dialog)
             return
         if request is not None and request.request_id in self._pending:
             if decision is None:
@@ -148,13 +151,38 @@ class ApprovalController:
                 self._settle(request.request_id, decision)
         self._screen.call_after_refresh(self.look)
 
+    def _open_list(self) -> None:
+        page = ApprovalListScreen(self._pending.all, facts=self._bridge.grants, clock=self._clock, target=self._target)
+        self._page = page
+        self._screen.app.push_screen(page, partial(self._several_answered, page))
+
+    def _open_parts(self, dialog: ApprovalScreen) -> None:
+        parts, request = dialog.dialog.parts, dialog.dialog.request
+        if parts is None or request.request_id not in self._pending:
+            self._screen.call_after_refresh(self.look)
+            return
+        page = ChangePartsScreen(request, parts, clock=self._clock, target=self._target)
+        self._page = page
+        self._screen.app.push_screen(page, partial(self._parts_chosen, page))
+
+    def _parts_chosen(self, page: ChangePartsScreen, decision: ApprovalDecision | None) -> None:
+        if page is self._page:
+            self._page = None
+        if decision is not None and page.request.request_id in self._pending:
+            self._settle(page.request.request_id, decision)
+        self._screen.call_after_refresh(self.look)
+
     def _several_answered(self, page: ApprovalListScreen, answer: Answer | None) -> None:
-        if page is self._list:
-            self._list = None
-        verdict, ids = answer or ("deny", ())
-        for request_id in ids:
-            if request_id in self._pending:
-                self._settle(request_id, ApprovalDecision(decision=verdict))
+        if page is self._page:
+            self._page = None
+        if isinstance(answer, GroupGrant):
+            verdict, ids, scope = "approve", answer.request_ids, "session"
+        else:
+            (verdict, ids), scope = answer or ("deny", ()), "once"
+        for request_id in filter(self._pending.__contains__, ids):
+            self._settle(request_id, ApprovalDecision(decision=verdict, scope=scope))
+            # One request carries the rule.
+            scope = "once"
         self._screen.call_after_refresh(self.look)
 
     def _count(self) -> None:
@@ -178,7 +206,7 @@ class ApprovalController:
 
     def _fold(self, typed: Sequence[Typed]) -> None:
         """Keep all requests closed while the user types a message."""
-        self._dialog, self._drawn, self._list = None, None, None
+        self._dialog, self._drawn, self._page = None, None, None
         self._folded = True
         self._typed_at = self._clock()
         self._entry().type_text(typed)

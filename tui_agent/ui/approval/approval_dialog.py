@@ -5,12 +5,14 @@ In a small window empty rows go first, so that everything to be read fits on one
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.timer import Timer
 from textual.widgets import TextArea
 
 from tui_agent.protocol.permissions import ApprovalRequest
@@ -24,6 +26,8 @@ from tui_agent.ui.text.styled_lines import NARROWEST, Line, Run, clipped, wrappe
 
 from .approval_answers import MAX_ANSWER_ROWS, AnswerStep, answer_choices, answer_rows, offered_answers
 from .approval_rows import ApprovalRows, request_title, why_rows
+from .change_parts import ChangeParts, change_parts
+from .input_edit import InputEdit
 from .rule_offer import RuleOffer
 
 WIDE = 110
@@ -32,12 +36,22 @@ SHARE = 0.62
 """Share of a wide window; `approval.tcss` has the same."""
 ROOMY = 14
 """Rows from which the dialog has a frame."""
+FOR_THREE_ROWS = 18
+"""Rows of a window in which the answers may have three."""
 TALL = 24
 """Rows from which the dialog leaves the title bar free."""
 FootRows: TypeAlias = Callable[[], tuple[int, int]]
 """Returns the rows of composer and status line with the queue above them, and without it."""
 MIN_EDITOR = 8
 """Rows of the input editor."""
+LEAST_OF_EDITOR = 3
+"""Rows of an editor in any window; `approval.tcss` has the same."""
+_EDITORS: tuple[AnswerStep, ...] = ("typing", "editing")
+"""Steps with the editor."""
+PAST_SECONDS = 0.3
+"""Seconds without typing after which earlier calls are compared with a typed rule."""
+_PLACEHOLDERS: dict[AnswerStep, str] = {"explaining": "why not", "adding": "yes, and …"}
+"""Steps with a line of text, and what it is for."""
 
 
 class ApprovalDialog(Vertical):
@@ -85,6 +99,9 @@ class ApprovalDialog(Vertical):
         self._reminded = False
         self._compact = False
         self._fits = False
+        self._edited_subject = ""
+        self._with_past = True
+        self._past_timer: Timer | None = None
         self._head = RowsView(self._head_rows, id="approval-head")
         self._why = RowsView(self._why_rows, id="approval-why")
         self._rule = RowsView(end_counts=True, id="approval-rule")
@@ -106,7 +123,7 @@ class ApprovalDialog(Vertical):
         for view in (self._head, self.body, self._why, self._rule, self._state, self._keys):
             view.can_focus = False
         self._reason.display = self.editor.display = self._rule.display = False
-        yield from (self._head, self.body, self._rule, self.editor, self._why, self._state, self._reason, self._keys)
+        yield from (self._head, self.body, self.editor, self._rule, self._why, self._state, self._reason, self._keys)
 
     def on_mount(self) -> None:
         """Lay out again once the line that announced the request has gone."""
@@ -120,12 +137,19 @@ class ApprovalDialog(Vertical):
     @property
     def field(self) -> LineInput | InputEditor | None:
         """The text field of this step."""
-        return {"explaining": self._reason, "editing": self.editor}.get(self.step)
+        return {"explaining": self._reason, "adding": self._reason}.get(self.step) or (
+            self.editor if self.step in _EDITORS else None
+        )
 
     @property
     def offered(self) -> tuple[str, ...]:
         """The actions that answer this request, in the order of the table of commands."""
-        return offered_answers(self.request, self.offer, self.total)
+        return offered_answers(self.request, self.offer, self.total, has_parts=self.parts is not None)
+
+    @cached_property
+    def parts(self) -> ChangeParts | None:
+        """The parts of the change; None if the user cannot choose some."""
+        return change_parts(self.request)
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
@@ -142,21 +166,52 @@ class ApprovalDialog(Vertical):
     def go_to(self, step: AnswerStep) -> None:
         """Show another step."""
         self.step, self._reminded, self._error = step, False, ""
-        self._reason.display = step == "explaining"
-        self.editor.display = step == "editing"
-        self._rule.display = step == "confirming"
-        self.body.display = step in ("asking", "explaining")
+        self._reason.display = step in _PLACEHOLDERS
+        if step in _PLACEHOLDERS and self._reason.placeholder != _PLACEHOLDERS[step]:
+            # A reason for a no makes no sense beside a yes.
+            self._reason.value, self._reason.placeholder = "", _PLACEHOLDERS[step]
+        self.editor.display = step in _EDITORS
+        self._rule.display = step in ("confirming", "typing")
+        self.body.display = step in ("asking", *_PLACEHOLDERS)
         self.screen.set_focus(self.field)
         if step == "confirming":
             self._rule.show(self.offer.rows, anew=True)
+        if step == "typing":
+            self.editor.edit_code(self.offer.rule, "")
+            self.editor.move_cursor(self.editor.document.end)
+            self._show_typed_rule()
         self.lay_out()
         self.restart_guard()
 
-    def edit(self, text: str) -> None:
-        """Open the editor with a text, the cursor at its end."""
+    def edit(self, edit: InputEdit) -> None:
+        """Open the editor with the input: a command with the cursor at its end, a file at its beginning."""
+        self._edited_subject = edit.subject
         self.go_to("editing")
-        self.editor.load_text(text)
-        self.editor.move_cursor(self.editor.document.end)
+        self.editor.edit_code(edit.text, edit.language)
+        if "\n" not in edit.text:
+            self.editor.move_cursor(self.editor.document.end)
+
+    def replace_edited(self, text: str, failure: str) -> None:
+        """Take the text of another editor, or show why there is none."""
+        if self.step == "editing" and failure:
+            self.show_error(failure)
+        elif self.step == "editing":
+            self.editor.load_escaped(text)
+
+    @property
+    def typed_rule(self) -> str:
+        """The rule in the editor, one on each line."""
+        return "\n".join(line.strip() for line in self.editor.text.split("\n") if line.strip())
+
+    def _show_typed_rule(self, *, with_past: bool = True) -> None:
+        """Show what the text in the editor means as a rule."""
+        if self.step == "typing":
+            self._with_past = with_past
+            self._rule.show(self._typed_rows, anew=True)
+            self.lay_out()
+
+    def _typed_rows(self, width: int) -> Sequence[Line]:
+        return self.offer.typed_rows(self.typed_rule, width, with_past=self._with_past)
 
     def show_error(self, text: str) -> None:
         """Show why the edited input is refused."""
@@ -195,7 +250,13 @@ class ApprovalDialog(Vertical):
     @on(TextArea.Changed)
     def _edited(self) -> None:
         self._error = ""
-        self.lay_out()
+        if self.step != "typing":
+            self.lay_out()
+            return
+        self._show_typed_rule(with_past=False)
+        if self._past_timer is not None:
+            self._past_timer.stop()
+        self._past_timer = self.set_timer(PAST_SECONDS, self._show_typed_rule)
 
     @on(RowsView.Moved, "#approval-body")
     @on(RowsView.Moved, "#approval-rule")
@@ -234,6 +295,7 @@ class ApprovalDialog(Vertical):
             view.styles.height = rows
             view.display = rows > 0
             view.show(build)
+        self.editor.styles.height = self._typed_height() if self.step == "typing" else "1fr"
         self.styles.height = min(used, available)
         self.styles.margin = (0, 0, foot, 0)
 
@@ -246,6 +308,8 @@ class ApprovalDialog(Vertical):
         room = max(NARROWEST, inner - 1)
         if self.step == "confirming":
             main = len(self.offer.rows(room))
+        elif self.step == "typing":
+            main = self._typed_height() + len(self._typed_rows(room))
         elif self.step == "editing":
             main = max(MIN_EDITOR, self.editor.wrapped_document.height)
         elif self._rows.is_long:
@@ -259,6 +323,10 @@ class ApprovalDialog(Vertical):
         self._compact = was_compact
         state = len(self._state_text(inner))
         return frame + head + gaps + max(1, main) + state + int(self._reason.display) + len(self._key_rows(inner))
+
+    def _typed_height(self) -> int:
+        """Return the rows of the editor of a rule."""
+        return max(LEAST_OF_EDITOR, min(MIN_EDITOR, self.editor.wrapped_document.height + 1))
 
     def _lay_out_in_thread(self, width: int) -> None:
         """Lay out a long input in a thread, so that keys are not delayed; then show it, unread."""
@@ -286,7 +354,7 @@ class ApprovalDialog(Vertical):
 
     def _why_rows(self, width: int) -> Sequence[Line]:
         """Return the dangers of the request and the reason for it."""
-        if not self._is_roomy or self.step in ("confirming", "editing"):
+        if not self._is_roomy or self.step in ("confirming", *_EDITORS):
             return []
         # The list of all rules begins with the reason.
         rows = why_rows(self.request, width, with_reason=not self._traced)
@@ -333,18 +401,26 @@ class ApprovalDialog(Vertical):
         """Return the instructions of the step, or the error in the edited input."""
         if self._error:
             return wrapped([(visible(self._error), "error")], width)
+        if self.step == "adding":
+            note = "Type what the agent should know; it reads it with the result of the call."
+            return [Line(clipped([(note, "muted")], width))]
         if self.step == "explaining":
             return [Line(clipped([("Type the reason; the agent reads it and continues.", "muted")], width))]
+        if self.step == "typing":
+            note = "Type one rule on each line; it is shown again before it is stored."
+            return [Line(clipped([(note, "muted")], width))]
         if self.step == "editing":
-            note = "The edited call is checked again; the agent learns what you changed."
+            note = f"You edit {self._edited_subject}. The call is checked again; the agent learns what you changed."
             return [Line(clipped([(note, "muted")], width))]
         return []
 
     def _key_rows(self, width: int) -> Sequence[Line]:
         """Return the answers, dim while they do not count."""
-        counts = self.guard.armed or self.step in ("explaining", "editing")
+        counts = self.guard.armed or self.field is not None
         choices = answer_choices(self.step, self.offer, self.offered, self.total)
-        return answer_rows(choices, width, MAX_ANSWER_ROWS if self._is_roomy else 1, counts=counts)
+        height = self.screen.size.height
+        most = 1 if height < ROOMY else MAX_ANSWER_ROWS if height >= FOR_THREE_ROWS else MAX_ANSWER_ROWS - 1
+        return answer_rows(choices, width, most, counts=counts)
 
     @property
     def _position_text(self) -> str:

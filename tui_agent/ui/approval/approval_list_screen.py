@@ -4,6 +4,7 @@ Each is shown with its whole input; a yes counts only after the user saw the end
 """
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
 from textual import on
@@ -14,7 +15,8 @@ from textual.content import Content
 
 from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest
 from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.dialogs.answer_keys import AnswerKeys, key_runs
+from tui_agent.ui.bridge.services import GrantFacts
+from tui_agent.ui.dialogs.answer_keys import AnswerKeys, key_rows
 from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.rows_view import Paging, RowsView
@@ -22,8 +24,18 @@ from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import Line, Run, clipped, wrapped
 
 from .approval_rows import TITLE_NAME, ApprovalRows, unread_row
+from .rule_offer import RuleOffer
 
-Answer: TypeAlias = tuple[Literal["approve", "deny"], tuple[str, ...]]
+
+@dataclass(frozen=True, slots=True)
+class GroupGrant:
+    """The answer that allows a group, and calls like it for this session, by the group's rule."""
+
+    request_ids: tuple[str, ...]
+    """The requests that this page showed; the first one carries the rule."""
+
+
+Answer: TypeAlias = tuple[Literal["approve", "deny"], tuple[str, ...]] | GroupGrant
 """Answer, and ids of the requests it applies to."""
 
 _MARGIN = 4
@@ -35,17 +47,34 @@ class ApprovalListScreen(Paging, TypedAnswers[Answer | None]):
     CSS_PATH = "approval.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("questions")]
     WHERE = "questions"
-    IMMEDIATE = frozenset(("select", "select_all", "cursor_up", "cursor_down"))
+    IMMEDIATE = frozenset(("select", "select_all", "select_group", "cursor_up", "cursor_down"))
 
     def __init__(
-        self, requests: Sequence[ApprovalRequest], *, clock: Callable[[], float], target: TextTarget = NOWHERE
+        self,
+        requests: Sequence[ApprovalRequest],
+        *,
+        facts: GrantFacts,
+        clock: Callable[[], float],
+        target: TextTarget = NOWHERE,
     ) -> None:
+        """Create the page.
+
+        Args:
+            requests: the requests that wait.
+            facts: facts about the rules that an answer may store.
+            clock: monotonic seconds.
+            target: the composer, which receives text.
+        """
+        self._facts = facts
+        self._offer: RuleOffer | None = None
+        """The rule that is shown before it is stored; None while the requests are."""
         self._groups = _by_rule(requests)
         self._rows = {request.request_id: ApprovalRows(request) for request in requests}
         self._selected: set[str] = set()
         self._cursor = 0
         self._starts: list[int] = []
         self._body = RowsView(self._body_rows, id="questions-body")
+        self._rule = RowsView(id="questions-rule")
         self._state = RowsView(self._state_rows, id="questions-state")
         # The user opened this page, so an answer needs no pause before it.
         self._keys = AnswerKeys(self._key_rows, clock, first_pause=0.0, id="questions-keys")
@@ -55,14 +84,21 @@ class ApprovalListScreen(Paging, TypedAnswers[Answer | None]):
         """Yield the requests, the selection and the answers."""
         with Vertical(id="questions-page") as page:
             page.border_title = Content(f" ▲ {count_text(len(self._rows), 'question')} for you ")
-            for view in (self._body, self._state, self._keys):
+            for view in (self._body, self._rule, self._state, self._keys):
                 view.can_focus = False
                 yield view
+            self._rule.display = False
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Enable the grant for a group with a rule; while the rule is shown, only that and the way back."""
+        if self._offer is not None:
+            return action in ("approve_session", "close", "page_up", "page_down")
+        return action != "approve_session" or bool(self._group and self._group[0].session_rule)
 
     @property
     def paged(self) -> RowsView:
         """The rows that the paging keys move."""
-        return self._body
+        return self._body if self._offer is None else self._rule
 
     @property
     def requests(self) -> tuple[ApprovalRequest, ...]:
@@ -74,7 +110,10 @@ class ApprovalListScreen(Paging, TypedAnswers[Answer | None]):
         left = [request for request in self.requests if request.request_id in open_ids]
         if len(left) == len(self.requests):
             return
+        group = {request.request_id for request in self._group}
         self._groups = _by_rule(left)
+        if self._offer is not None and not group <= {request.request_id for request in left}:
+            self._show_requests()
         self._selected &= {request.request_id for request in left}
         self._cursor = min(self._cursor, max(0, len(left) - 1))
         if left:
@@ -108,6 +147,21 @@ class ApprovalListScreen(Paging, TypedAnswers[Answer | None]):
         self._selected = set() if self._selected == everything else everything
         self._show()
 
+    def action_select_group(self) -> None:
+        """Select the requests of the group at the cursor, or none of them if all are selected."""
+        group = {request.request_id for request in self._group}
+        self._selected = self._selected - group if group <= self._selected else self._selected | group
+        self._show()
+
+    def action_approve_session(self) -> None:
+        """Show the rule of the group at the cursor; the second time, allow the group with it."""
+        if not self.guard.accepts() or not self.paged.read_to_end:
+            return
+        if self._offer is None:
+            self._show_rule()
+        else:
+            self.dismiss(GroupGrant(self._shown_of_group))
+
     def action_cursor_up(self) -> None:
         """Move to the request above."""
         self._move(-1)
@@ -117,15 +171,58 @@ class ApprovalListScreen(Paging, TypedAnswers[Answer | None]):
         self._move(+1)
 
     def action_close(self) -> None:
-        """Go back without an answer."""
-        self.dismiss(None)
+        """Go back from the rule to the requests, and from these without an answer."""
+        if self._offer is None:
+            self.dismiss(None)
+        else:
+            self._show_requests()
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 
+    @on(RowsView.Moved, "#questions-rule")
     @on(RowsView.Moved, "#questions-body")
     def _moved(self) -> None:
         self._state.show(self._state_rows)
+        if self._keys.row_width:
+            self._keys.styles.height = len(self._key_rows(self._keys.row_width))
         self._keys.show_now()
+
+    @property
+    def _group(self) -> Sequence[ApprovalRequest]:
+        """The requests of the group at the cursor."""
+        at_cursor = self.requests[self._cursor]
+        return next(group for _, group in self._groups if at_cursor in group)
+
+    @property
+    def _shown_of_group(self) -> tuple[str, ...]:
+        """Ids of the requests of the group whose input is on this page; the rule answers the others."""
+        shown = [request.request_id for request in self._group if not self._rows[request.request_id].is_long]
+        return tuple(shown or [self._group[0].request_id])
+
+    def _show_rule(self) -> None:
+        self._offer = RuleOffer(self._group[0], self._facts)
+        self._rule.show(self._rule_rows, anew=True)
+        self._switch()
+
+    def _show_requests(self) -> None:
+        self._offer = None
+        self._switch()
+
+    def _switch(self) -> None:
+        """Show the rule or the requests; either is a question of its own."""
+        self._rule.display, self._body.display = self._offer is not None, self._offer is None
+        self.guard.withdrawn()
+        self.call_after_refresh(self.guard.drawn)
+        self._moved()
+
+    def _rule_rows(self, width: int) -> Sequence[Line]:
+        if self._offer is None:
+            return ()
+        count = len(self._group)
+        rows = [Line(), *wrapped([(f"It allows {count_text(count, 'question')} of this page:", "muted")], width)]
+        about = (visible(request.summary or request.tool) for request in self._group)
+        rows.extend(Line((("  ", ""), (one_line(text, width - 2), ""))) for text in about)
+        return [*self._offer.rows(width, fixed=True), *rows]
 
     @property
     def _chosen(self) -> tuple[str, ...]:
@@ -178,19 +275,28 @@ class ApprovalListScreen(Paging, TypedAnswers[Answer | None]):
         return Line(clipped(runs, width))
 
     def _state_rows(self, width: int) -> Sequence[Line]:
-        left = self._body.rows_below
-        if left and not self._body.read_to_end:
+        left = self.paged.rows_below
+        if left and not self.paged.read_to_end:
             return [unread_row(left, command("questions.page_down").key_text, width)]
+        if self._offer is not None:
+            return [Line(clipped([("The rule is stored for this session only.", "muted")], width))]
         return [Line(clipped([(f"{len(self._selected)} selected", "muted")], width))]
 
     def _key_rows(self, width: int) -> Sequence[Line]:
+        if self._offer is not None:
+            grants = self.guard.armed and self._rule.read_to_end
+            keys = [command(f"questions.{name}").key_text for name in ("approve_session", "close")]
+            return key_rows([(keys[0], "yes, with this rule", grants), (keys[1], "back", True)], width)
         approves = self.guard.armed and bool(self._approvable) and self._body.read_to_end
+        grants = self.guard.armed and self._body.read_to_end
         denies = self.guard.armed and bool(self._chosen)
         answers: list[tuple[str, str, bool]] = []
-        for name in ("select", "select_all", "approve", "deny", "close"):
+        counts = {"approve": approves, "deny": denies, "approve_session": grants}
+        for name in ("select", "select_all", "select_group", "approve", "deny", "approve_session", "close"):
             entry = command(f"questions.{name}")
-            answers.append((entry.key_text, entry.text, {"approve": approves, "deny": denies}.get(name, True)))
-        return [Line(clipped(key_runs(answers), width))]
+            if self.check_action(name, ()):
+                answers.append((entry.key_text, entry.text, counts.get(name, True)))
+        return key_rows(answers, width)
 
 
 def _by_rule(requests: Sequence[ApprovalRequest]) -> list[tuple[str, list[ApprovalRequest]]]:

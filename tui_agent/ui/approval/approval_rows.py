@@ -57,6 +57,18 @@ def request_title(request: ApprovalRequest) -> str:
     return _question(request) if request.agent == "main" else f"{_question(request)} · sub-agent {agent}"
 
 
+def request_in_short(request: ApprovalRequest) -> str:
+    """Return the question and what it is about, for one line, such as `Run this command? make test`."""
+    title, path = request_title(request), request.args.get("path")
+    about = request.summary or request.reason
+    if request.tool == "agent":
+        return title
+    if request.preview is not None and request.preview.kind == "diff" and isinstance(path, str):
+        # The title names the file already.
+        about = about.removeprefix(path).strip()
+    return f"{title} {about}".strip()
+
+
 def _question(request: ApprovalRequest) -> str:
     preview, path, task = request.preview, request.args.get("path"), request.args.get("task")
     if preview is not None and preview.kind == "command":

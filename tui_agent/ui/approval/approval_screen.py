@@ -4,10 +4,9 @@ Nothing is preselected. A key counts only after the request was drawn and a quie
 printable key follows it; a yes only after the user reached the end of the input. Any other text goes to the composer.
 """
 
-import json
-import re
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Literal
 
@@ -15,34 +14,46 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.events import Resize
+from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input
 
-from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, GrantScope
 from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.base.initial_breakpoints import apply_initial_breakpoints
 from tui_agent.ui.bridge.services import GrantFacts
 from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
 from tui_agent.ui.text.rows_view import Paging, RowsView
-from tui_agent.ui.text.sanitiser import visible
 
 from .approval_dialog import ROOMY, TALL, WIDE, ApprovalDialog, FootRows
+from .input_edit import InputEdit
 from .rule_offer import RuleOffer
 
-ListRequested = Literal["list"]
-"""Result in place of a decision: show every waiting request."""
+PageRequested = Literal["list", "parts"]
+"""Result in place of a decision: show every waiting request, or the parts of this change."""
 
 _STEP_KEYS = {
-    "confirming": ("approve_session", "approve_always", "for_user", "narrower", "wider", "not_now"),
+    "confirming": ("approve_session", "approve_always", "for_user", "narrower", "wider", "edit_input", "not_now"),
+    "typing": ("run_edited", "not_now"),
     "explaining": ("not_now",),
-    "editing": ("run_edited", "not_now"),
+    "adding": ("not_now",),
+    "editing": ("run_edited", "edit_outside", "not_now"),
 }
 _READING = ("line_up", "line_down", "page_up", "page_down", "scroll_top", "scroll_end")
 
 
-class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | ListRequested | None]):
-    """One request. Returns the decision, None for "not now", or `"list"` for the list of all requests."""
+class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | None]):
+    """One request. Returns the decision, None for "not now", or the page that the user opens."""
+
+    @dataclass
+    class EditorRequested(Message):
+        """The user wants to edit a text in the own editor."""
+
+        text: str
+        file_name: str
+        """Name of the file to edit."""
+        done: Callable[[str, str], None]
+        """Takes the edited text, and why there is none if that failed."""
 
     CSS_PATH = "approval.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
@@ -81,7 +92,7 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | ListRequested | Non
         super().__init__(self.dialog.guard, clock, target)
 
     @cached_property
-    def _edit(self) -> "InputEdit":
+    def _edit(self) -> InputEdit:
         return InputEdit(self._request)
 
     def compose(self) -> ComposeResult:
@@ -144,13 +155,23 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | ListRequested | Non
         """Show a rule that allows more."""
         self.dialog.change_rule(+1)
 
-    def action_edit_input(self) -> None:
-        """Open the input in the editor."""
+    def action_approve_with_note(self) -> None:
+        """Ask for a remark, which the agent reads with the result."""
         if self._may_approve():
-            self.dialog.edit(self._edit.text)
+            self.dialog.go_to("adding")
+
+    def action_edit_input(self) -> None:
+        """Open the input in the editor, or the rule that is shown."""
+        if self.dialog.step == "confirming":
+            self.dialog.go_to("typing")
+        elif self._may_approve():
+            self.dialog.edit(self._edit)
 
     def action_run_edited(self) -> None:
-        """Allow the call with the edited input, or show why it is not valid."""
+        """Allow the call with the edited input, or choose the typed rule; show why if that is not possible."""
+        if self.dialog.step == "typing":
+            self._choose_typed_rule()
+            return
         try:
             changed = self._edit.read(self.dialog.editor.text)
         except ValueError as error:
@@ -158,6 +179,20 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | ListRequested | Non
             return
         same = changed == self._request.args
         self.dismiss(ApprovalDecision(decision="approve", input=None if same else changed))
+
+    def action_edit_outside(self) -> None:
+        """Open the edited text in the user's own editor."""
+        self.post_message(
+            self.EditorRequested(self.dialog.editor.text, self._edit.file_name, self.dialog.replace_edited)
+        )
+
+    def _choose_typed_rule(self) -> None:
+        rule = self.dialog.typed_rule
+        if refusal := self._offer.refusal(rule):
+            self.dialog.show_error(refusal)
+        else:
+            self._offer.type(rule)
+            self.dialog.go_to("confirming")
 
     def action_deny(self) -> None:
         """Deny the call."""
@@ -170,8 +205,9 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | ListRequested | Non
             self.dialog.go_to("explaining")
 
     @on(Input.Submitted)
-    def _deny_with_reason(self, event: Input.Submitted) -> None:
-        self.dismiss(ApprovalDecision(decision="deny", note=event.value.strip()))
+    def _answer_with_note(self, event: Input.Submitted) -> None:
+        decision = "approve" if self.dialog.step == "adding" else "deny"
+        self.dismiss(ApprovalDecision(decision=decision, note=event.value.strip()))
 
     def action_skip(self) -> None:
         """Skip the call."""
@@ -183,13 +219,18 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | ListRequested | Non
         if self.guard.accepts():
             self.dismiss("list")
 
+    def action_choose_parts(self) -> None:
+        """Show the parts of the change, to accept some of them."""
+        if self.guard.accepts():
+            self.dismiss("parts")
+
     def action_not_now(self) -> None:
         """Go one step back; from the request itself, close without an answer."""
         # Not guarded: leaving answers nothing, so it may never be too early.
         if self.dialog.step == "asking":
             self.dismiss(None)
         else:
-            self.dialog.go_to("asking")
+            self.dialog.go_to("confirming" if self.dialog.step == "typing" else "asking")
 
     def action_why(self) -> None:
         """Show or hide every rule that was checked."""
@@ -209,50 +250,3 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | ListRequested | Non
         if is_possible and self._may_approve():
             rule = None if self._offer.rule == self._request.session_rule else self._offer.rule
             self.dismiss(ApprovalDecision(decision="approve", scope=scope, rule=rule))
-
-
-class InputEdit:
-    """A call's input as text for the editor: a command as it is if all of it is visible, anything else as JSON."""
-
-    def __init__(self, request: ApprovalRequest) -> None:
-        self._args = request.args
-        self._name = _command_name(request)
-        self.is_json = self._name is None
-        """True if the text is JSON."""
-        whole = json.dumps(request.args, ensure_ascii=False, indent=2, default=str)
-        self.text = str(request.args[self._name]) if self._name is not None else _UNSAFE.sub(_escaped, whole)
-        """The text to be edited."""
-
-    def read(self, text: str) -> JsonObject:
-        """Return the input that an edited text describes.
-
-        Raises:
-            ValueError: the text is not valid; the error's text is for the user.
-        """
-        if self._name is not None:
-            if not text.strip():
-                raise ValueError("nothing is left to run")
-            return {**self._args, self._name: text}
-        try:
-            found: object = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"this is not valid JSON: {error}") from error
-        if not is_object(found):
-            raise ValueError("the input must be a JSON object: { … }")
-        return found
-
-
-_UNSAFE = re.compile(r"[^\n\x20-\x7e]")
-
-
-def _command_name(request: ApprovalRequest) -> str | None:
-    """Return the name of the argument that the preview shows as a command; None if part of it is invisible."""
-    preview = request.preview
-    if preview is None or preview.kind != "command" or visible(preview.text) != preview.text:
-        return None
-    return next((name for name, value in request.args.items() if value == preview.text), None)
-
-
-def _escaped(match: re.Match[str]) -> str:
-    """Return a visible character as it is, an invisible one as JSON escapes it."""
-    return match[0] if visible(match[0]) == match[0] else json.dumps(match[0])[1:-1]

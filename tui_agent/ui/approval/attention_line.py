@@ -10,6 +10,8 @@ from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.text.sanitiser import one_line
 
+from .approval_rows import request_in_short
+
 
 class AttentionLine(Widget):
     """Announces a request that did not open or was postponed; a click opens it."""
@@ -46,7 +48,7 @@ class AttentionLine(Widget):
         width = self.size.width
         key = f"{hint('chat.next_approval')} "
         more = f" · {self._count - 1} more" if self._count > 1 else ""
-        question = f"▲ {self._request.tool} needs you: {self._request.summary or self._request.reason}"
+        question = f"▲ {request_in_short(self._request)}"
         left = Content.assemble(" ", one_line(question, max(1, width - len(key) - len(more) - 2)), more)
         gap = max(1, width - left.cell_length - len(key))
         return Content("").join([left, Content(" " * gap), Content(key)])

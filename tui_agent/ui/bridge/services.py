@@ -26,6 +26,10 @@ class GrantFacts(Protocol):
         """Return the calls of this session, except one, that the rule would have allowed without a question."""
         ...
 
+    def refusal(self, rule: str, tool: str, arguments: JsonObject, /) -> str:
+        """Return why a typed rule may not be stored for a call, in words; empty if it may."""
+        ...
+
 
 class RewindService(Protocol):
     """Plans and carries out rewinds. Its coroutines raise `TuiAgentError` if they fail."""
@@ -123,6 +127,12 @@ class GrantQueries:
     def answered(self, rule: str, but_call: str, /) -> tuple[str, ...]:
         """Return the calls that the rule would have allowed."""
         return tuple(self._facts.answered(rule, but_call)) if self._facts is not None else ()
+
+    @Query("rule_refusal", "", about=("tool", "rule"), lasting=True)
+    def refusal(self, rule: str, tool: str, arguments: JsonObject, /) -> str:
+        """Return why a typed rule may not be stored."""
+        missing = "Rules can only be taken as proposed here."
+        return self._facts.refusal(rule, tool, arguments) if self._facts is not None else missing
 
 
 _NO_PLAN: JsonObject = {"to_seq": 0, "text": "", "steps": ()}

@@ -12,10 +12,11 @@ from textual.events import Key, Paste
 from textual.timer import Timer
 
 from tui_agent.ui.text.rows_view import Build, RowsView
-from tui_agent.ui.text.styled_lines import Run
+from tui_agent.ui.text.styled_lines import Line, Run, wrapped
 
 QUIET_SECONDS = 0.3
 """Seconds without a key press before an answer counts."""
+_NO_BREAK = "\u00a0"
 _ROUNDING = 1e-6
 """Tolerance for differences between times."""
 
@@ -147,6 +148,22 @@ class AnswerKeys(RowsView):
         self.show_now()
         if not self.guard.armed:
             self._timer = self.set_timer(QUIET_SECONDS, self._check_quiet)
+
+
+MAX_KEY_ROWS = 2
+"""Rows of answers on a page; any further ones are left out."""
+
+
+def key_rows(answers: Iterable[tuple[str, str, bool]], width: int) -> list[Line]:
+    """Return answers in as few rows as hold them, at most `MAX_KEY_ROWS`; no answer is split.
+
+    Args:
+        answers: key, text, and True if the answer counts now; any other is dim.
+        width: cells of a row.
+    """
+    runs = [(text.replace(" ", _NO_BREAK).replace(_NO_BREAK * 3, " " * 3), style) for text, style in key_runs(answers)]
+    rows = wrapped(runs, width)[:MAX_KEY_ROWS]
+    return [Line(tuple((text.replace(_NO_BREAK, " "), style) for text, style in row.runs)) for row in rows]
 
 
 def key_runs(answers: Iterable[tuple[str, str, bool]]) -> list[Run]:

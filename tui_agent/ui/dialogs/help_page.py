@@ -16,6 +16,7 @@ _TITLES: dict[Where, str] = {
     "search": "While searching",
     "approval": "When a call needs your answer",
     "questions": "When several calls need your answer",
+    "parts": "When you choose parts of a change",
     "detail": "On a page about a call",
     "rewind": "While rewinding",
     "player": "In a recording",

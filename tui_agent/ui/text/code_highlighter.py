@@ -43,6 +43,14 @@ def colour_lines(language: str, lines: Sequence[str]) -> list[tuple[Run, ...]]:
     return coloured
 
 
+def language_of(file_name: str) -> str:
+    """Return the language of a file by its name, for `colour_lines`; empty if it is unknown."""
+    from pygments.lexers import find_lexer_class_for_filename
+
+    lexer = find_lexer_class_for_filename(file_name) if file_name else None
+    return lexer.aliases[0] if lexer is not None and lexer.aliases else ""
+
+
 def piece_length(lines: Sequence[str]) -> int | None:
     """Return the number of lines of the first piece; None while it may still grow."""
     size = 0

@@ -1,0 +1,129 @@
+"""The page of the parts of a change: some are accepted, and a yes needs the end of the page."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from textual.events import Paste
+from textual.pilot import Pilot
+
+from tests.ui.approval.test_change_parts import NEW, OLD
+from tests.ui.row_kit import HostApp
+from tests.ui.stage import Clock
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.protocol.tool import Preview
+from tui_agent.tools.unified_diff import diff_of
+from tui_agent.ui.approval.change_parts import change_parts
+from tui_agent.ui.approval.change_parts_screen import ChangePartsScreen
+
+pytestmark = pytest.mark.slow
+
+REQUEST = ApprovalRequest(
+    request_id="q1", call_id="c1", digest="d", tool="write", args={"path": "src/x.py", "content": NEW},
+    preview=Preview(kind="diff", text=diff_of(OLD, NEW, "a/x", "b/x").text, path="/w/src/x.py"),
+)  # fmt: skip
+PARTS = change_parts(REQUEST)
+
+
+class Page:
+    """The page on a screen, with its results."""
+
+    def __init__(self, pilot: Pilot[None], screen: ChangePartsScreen) -> None:
+        self.pilot, self.screen = pilot, screen
+        self.answers: list[ApprovalDecision | None] = []
+
+    async def press(self, *keys: str) -> None:
+        for key in keys:
+            await self.pilot.press(key)
+            self.screen.settle()
+        await self.pilot.pause()
+
+    def text(self) -> str:
+        rows = self.pilot.app.screen._compositor.render_strips(self.pilot.app.size)
+        return "\n".join("".join(segment.text for segment in row) for row in rows)
+
+
+@asynccontextmanager
+async def page(size: tuple[int, int] = (80, 40)) -> AsyncIterator[Page]:
+    assert PARTS is not None
+    async with HostApp().run_test(size=size) as pilot:
+        screen = ChangePartsScreen(REQUEST, PARTS, clock=Clock())
+        found = Page(pilot, screen)
+        await pilot.app.push_screen(screen, found.answers.append)
+        while not screen.guard.was_drawn:
+            await pilot.pause()
+        yield found
+
+
+async def test_every_part_is_shown_with_its_lines_and_all_are_accepted() -> None:
+    async with page() as shown:
+        text = shown.text()
+
+    for words in ("Edit src/x.py?", "› [x] part 1 of 3  +1 −1", "line two", "[x] part 3 of 3", "y yes to all 3"):
+        assert words in text
+
+
+async def test_some_parts_are_accepted() -> None:
+    assert PARTS is not None
+    async with page() as shown:
+        await shown.press("down", "space")
+        assert "[ ] part 2 of 3  +0 −1  left out" in shown.text()
+        assert "y yes to 2 of 3" in shown.text()
+        await shown.press("y")
+
+        assert shown.answers == [PARTS.decision({0, 2})]
+
+
+async def test_without_any_part_the_answer_is_no() -> None:
+    async with page() as shown:
+        await shown.press("a")
+        assert "y no to all" in shown.text()
+        await shown.press("y")
+
+        note = "I accept none of the 3 parts of this change."
+        assert shown.answers == [ApprovalDecision(decision="deny", note=note)]
+
+
+@pytest.mark.parametrize("size", [(80, 12), (40, 10), (20, 6)])
+async def test_a_yes_needs_the_end_of_the_page(size: tuple[int, int]) -> None:
+    async with page(size) as shown:
+        await shown.press("y")
+        assert shown.answers == []
+
+        await shown.press("end")
+        await shown.press("y")
+        assert shown.answers == [ApprovalDecision(decision="approve")]
+
+
+async def test_the_cursor_reaches_every_part() -> None:
+    async with page((60, 12)) as shown:
+        await shown.press(*["down"] * 12)
+        assert "› [x] part 3 of 3" in shown.text()
+        await shown.press(*["up"] * 5)
+        assert "› [x] part 1 of 3" in shown.text()
+
+
+async def test_one_can_go_back_and_a_request_that_is_answered_elsewhere_closes_the_page() -> None:
+    async with page() as shown:
+        await shown.press("escape")
+        assert shown.answers == [None]
+
+    async with page() as shown:
+        shown.screen.keep_only({"q1", "q2"})
+        assert shown.screen.is_current
+        shown.screen.keep_only({"q2"})
+        await shown.pilot.pause()
+        assert shown.answers == [None]
+
+
+@pytest.mark.parametrize("text", ["yes", "no", "xy"])
+async def test_text_and_pastes_answer_nothing(text: str) -> None:
+    async with page() as shown:
+        await shown.pilot.press(*text)
+        shown.screen.settle()
+        assert shown.answers == [None]
+
+    async with page() as shown:
+        shown.pilot.app.post_message(Paste("y"))
+        await shown.pilot.pause()
+        assert shown.answers == [None]

@@ -1,0 +1,192 @@
+"""A page of the parts of one change, to accept some of them and leave out the others."""
+
+from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.ui.base.commands import bindings_for, command
+from tui_agent.ui.dialogs.answer_keys import AnswerKeys, key_rows
+from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
+from tui_agent.ui.text.diff_layout import layout_diff
+from tui_agent.ui.text.diff_parser import DiffLine, diff_counts, read_diff
+from tui_agent.ui.text.rows_view import Paging, RowsView
+from tui_agent.ui.text.sanitiser import visible
+from tui_agent.ui.text.styled_lines import Line, Run, clipped
+
+from .approval_rows import request_title, unread_row
+from .change_parts import ChangePart, ChangeParts
+
+_MARGIN = 4
+
+
+class ChangePartsScreen(Paging, TypedAnswers[ApprovalDecision | None]):
+    """The page. Returns the decision, or None if the user goes back to the whole change."""
+
+    CSS_PATH = "approval.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("parts")]
+    WHERE = "parts"
+    IMMEDIATE = frozenset(("toggle", "toggle_all"))
+
+    def __init__(
+        self,
+        request: ApprovalRequest,
+        parts: ChangeParts,
+        *,
+        clock: Callable[[], float],
+        target: TextTarget = NOWHERE,
+    ) -> None:
+        """Create the page with every part accepted.
+
+        Args:
+            request: the request.
+            parts: its parts.
+            clock: monotonic seconds.
+            target: the composer, which receives text.
+        """
+        self.request = request
+        """The request."""
+        self._parts = parts
+        self._accepted = set(range(len(parts.parts)))
+        self._cursor = 0
+        self._starts: list[int] = []
+        self._body = RowsView(self._body_rows, end_counts=True, id="parts-body")
+        self._state = RowsView(self._state_rows, id="parts-state")
+        # The user opened this page, so an answer needs no pause before it.
+        self._keys = AnswerKeys(self._key_rows, clock, first_pause=0.0, id="parts-keys")
+        super().__init__(self._keys.guard, clock, target)
+
+    def compose(self) -> ComposeResult:
+        """Yield the parts, their number and the answers."""
+        with Vertical(id="parts-page") as page:
+            page.border_title = Content(f" ▲ {request_title(self.request)} ")
+            for view in (self._body, self._state, self._keys):
+                view.can_focus = False
+                yield view
+
+    @property
+    def paged(self) -> RowsView:
+        """The rows that the paging keys move."""
+        return self._body
+
+    def keep_only(self, open_ids: Collection[str]) -> None:
+        """Go back if the request was answered elsewhere."""
+        if self.request.request_id in open_ids:
+            return
+        if self.keys.held:
+            self.leave_to_type()
+        else:
+            self.dismiss(None)
+
+    # --- keys ---------------------------------------------------------------------------------------------------------
+
+    def action_approve(self) -> None:
+        """Allow the accepted parts; without any, deny the call."""
+        if self.guard.accepts() and self._body.read_to_end:
+            self.dismiss(self._parts.decision(self._accepted))
+
+    def action_toggle(self) -> None:
+        """Accept the part at the cursor or leave it out."""
+        self._accepted ^= {self._cursor}
+        self._show()
+
+    def action_toggle_all(self) -> None:
+        """Accept all parts; if all are accepted, none."""
+        everything = set(range(len(self._parts.parts)))
+        self._accepted = set() if self._accepted == everything else everything
+        self._show()
+
+    def action_cursor_up(self) -> None:
+        """Move to the part above."""
+        self._move(-1)
+
+    def action_cursor_down(self) -> None:
+        """Move to the part below."""
+        self._move(+1)
+
+    def action_close(self) -> None:
+        """Go back to the whole change without an answer."""
+        self.dismiss(None)
+
+    # --- rows ---------------------------------------------------------------------------------------------------------
+
+    @on(RowsView.Moved, "#parts-body")
+    def _moved(self) -> None:
+        self._state.show(self._state_rows)
+        if self._keys.row_width:
+            self._keys.styles.height = len(self._key_rows(self._keys.row_width))
+        self._keys.show_now()
+
+    def _move(self, by: int) -> None:
+        self._cursor = min(max(0, self._cursor + by), len(self._parts.parts) - 1)
+        self._show()
+        start = self._starts[self._cursor] if self._cursor < len(self._starts) else 0
+        top = self._body.scroll_offset.y
+        if start < top:
+            self._body.scroll_relative(y=start - top, animate=False)
+        elif start >= top + self._body.row_count - 1:
+            self._body.read_on(start - top)
+
+    def _show(self) -> None:
+        self._body.show(self._body_rows)
+        self._moved()
+
+    def _body_rows(self, width: int) -> Sequence[Line]:
+        rows: list[Line] = []
+        starts: list[int] = []
+        for index, part in enumerate(self._parts.parts):
+            if rows:
+                rows.append(Line())
+            starts.append(len(rows))
+            rows.append(self._title_row(index, part, width))
+            rows.extend(row.prefixed((" " * _MARGIN, "")) for row in _diff_rows(part, width - _MARGIN))
+        self._starts = starts
+        return rows
+
+    def _title_row(self, index: int, part: ChangePart, width: int) -> Line:
+        added, removed = diff_counts(_diff(part))
+        box = "[x]" if index in self._accepted else "[ ]"
+        runs: list[Run] = [
+            ("› " if index == self._cursor else "  ", "key"),
+            (f"{box} ", "success" if "x" in box else "muted"),
+            (f"part {index + 1} of {len(self._parts.parts)}", "strong"),
+            (f"  +{added}", "success"),
+            (f" −{removed}", "error"),
+            ("" if index in self._accepted else "  left out", "warning"),
+        ]
+        return Line(clipped(runs, width))
+
+    def _state_rows(self, width: int) -> Sequence[Line]:
+        left = self._body.rows_below
+        if left and not self._body.read_to_end:
+            return [unread_row(left, command("parts.page_down").key_text, width)]
+        return [Line(clipped([("The agent reads which parts you left out.", "muted")], width))]
+
+    def _key_rows(self, width: int) -> Sequence[Line]:
+        count, chosen = len(self._parts.parts), len(self._accepted)
+        yes = f"yes to {chosen} of {count}" if 0 < chosen < count else f"yes to all {count}" if chosen else "no to all"
+        counts = self.guard.armed and self._body.read_to_end
+        texts = {"approve": yes}
+        answers: list[tuple[str, str, bool]] = []
+        for name in ("toggle", "toggle_all", "approve", "close"):
+            entry = command(f"parts.{name}")
+            answers.append((entry.key_text, texts.get(name, entry.text), counts or name != "approve"))
+        return key_rows(answers, width)
+
+
+@lru_cache(maxsize=256)
+def _diff(part: ChangePart) -> tuple[DiffLine, ...]:
+    """Return the lines of a part, with every character visible."""
+    lines = read_diff(f"--- a\n+++ b\n{part.text}\n", visible)
+    return tuple(line for line in lines if line.kind not in ("file", "hunk"))
+
+
+@lru_cache(maxsize=256)
+def _diff_rows(part: ChangePart, width: int) -> tuple[Line, ...]:
+    return tuple(layout_diff(_diff(part), width))
