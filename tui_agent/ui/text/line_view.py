@@ -1,7 +1,7 @@
 """Base of all views of styled rows: draws only visible rows, and supports selection."""
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, cast
 
 from rich.segment import Segment
@@ -15,6 +15,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from .styled_lines import Line, copied_text, styled_over, width_of_runs
+from .terminal_colours import Palette, output_style
+from .terminal_output import SGR
 
 STYLES = (
     *("strong", "emphasis", "struck", "code", "link", "address", "heading-1", "heading-2", "heading-3", "quote"),
@@ -26,6 +28,8 @@ STYLES = (
 )
 """Style names in `styled_lines`; each is a component class `line--NAME`."""
 
+MAX_STYLES = 4_096
+"""Most style names whose colours are kept: output may have any number of colours."""
 SELECTED = "selected"
 """Style that the screen itself defines."""
 
@@ -94,6 +98,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id, classes=classes)
         self._styles: dict[str, Style] = {}
         self._strips: LRUCache[int, tuple[Line, Strip]] = LRUCache(1024)
+        self._palette: Palette | None = None
 
     @property
     def row_width(self) -> int:
@@ -138,18 +143,33 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         super().notify_style_update()
         self._styles.clear()
         self._strips.clear()
+        self._palette = None
 
     def style_named(self, name: str) -> Style:
         """Return the colours of a style name."""
         found = self._styles.get(name)
         if found is None:
             words = name.split()
-            components = [f"line--{word}" for word in words if word != SELECTED]
+            components = [f"line--{word}" for word in words if word != SELECTED and not word.startswith(SGR)]
             found = self.get_visual_style(*components).rich_style if components else self.rich_style
+            if SGR in name:
+                found += self._output_style(words, components)
             if SELECTED in words:
                 found += self.screen.get_component_rich_style("screen--selection", partial=True)
+            if len(self._styles) >= MAX_STYLES:
+                self._styles.clear()
             self._styles[name] = found
         return found
+
+    def _output_style(self, words: Sequence[str], components: Sequence[str]) -> Style:
+        """Return the colours of a program's output over those of its components."""
+        app, visual = self.app, self.get_visual_style(*components)
+        if app.current_theme.ansi:
+            return output_style(words, None, visual.foreground, visual.background)
+        if self._palette is None:
+            self._palette = Palette.of_theme(app.theme_variables)
+        ground = self.background_colors[1] + visual.background
+        return output_style(words, self._palette, ground + visual.foreground, ground)
 
     def set_rows(self, total: int) -> None:
         """Set the number of rows without a layout: nothing around the view moves."""

@@ -3,7 +3,7 @@
 Pure: a part draws the state of its calls, which the ledger changes.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from tui_agent.protocol.cancellation import ASKED_AGAIN
 from tui_agent.protocol.events import ToolStatus
-from tui_agent.ui.panel.call_rows import sign_of, tail_rows, wait_text
+from tui_agent.ui.panel.call_rows import sign_of, tail_lines, wait_text
 from tui_agent.ui.state.call_ledger import LedgerCall
 from tui_agent.ui.state.call_records import FileChange
 from tui_agent.ui.state.call_view_state import CallViewState
@@ -19,8 +19,9 @@ from tui_agent.ui.state.tool_kinds import tool_kind
 from tui_agent.ui.text.amounts import count_text, seconds_text
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
-from tui_agent.ui.text.sanitiser import clip, one_line, sanitise, settle
+from tui_agent.ui.text.sanitiser import clip, one_line, sanitise
 from tui_agent.ui.text.styled_lines import Line, Run, clipped, prefixed_lines, wrapped
+from tui_agent.ui.text.terminal_output import OutputReader, without_sequences
 
 from .transcript_model import Part
 from .transcript_parts import BODY, HEAD
@@ -38,6 +39,8 @@ MAX_FILES = 40
 LEAST_READS, MOST_READS = 2, 20
 """Least adjacent reads that are one row, and most calls of one part."""
 
+_SKIPPED_LINES = 40
+"""Lines before the shown end of an output that are read for the colours they leave behind."""
 _NAMES_IN_A_ROW = 20
 _LONGEST = 400
 
@@ -180,7 +183,7 @@ def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bo
     view = call.view
     rows = _head_rows(call, context, width, is_open=is_open)
     if view.phase == "running" and (context.shows_output or is_open):
-        rows.extend(_body_row(runs[-1][0], width) for runs in tail_rows(view, width))
+        rows.extend(_output_row(runs, width) for runs in tail_lines(view, "muted"))
     if is_open:
         rows.extend(_facts(view, width))
     files = _files_of(view)
@@ -359,14 +362,35 @@ def _path_of(file: FileChange, root: str, width: int) -> str:
 
 def _output_rows(view: CallViewState, width: int) -> list[Line]:
     """Return the first and last rows of an unfolded call's result."""
-    lines = sanitise(settle(view.outcome.result or view.live.text)).strip("\n").split("\n")
+    return output_ends(view.outcome.result or view.live.text, width, HEAD_ROWS, TAIL_ROWS)
+
+
+def output_ends(text: str, width: int, head: int, tail: int) -> list[Line]:
+    """Return the first and the last rows of a program's output, each line in one row, and between them a count."""
+    lines = text.strip("\n\r").split("\n")
     if lines == [""]:
         return []
-    rows = [_body_row(line, width) for line in lines[:HEAD_ROWS]]
-    if (hidden := len(lines) - HEAD_ROWS - TAIL_ROWS) > 0:
-        rows.append(_body_row(f"… {count_text(hidden, 'more line')} …", width))
-    rows.extend(_body_row(line, width) for line in lines[max(HEAD_ROWS, len(lines) - TAIL_ROWS) :])
-    return rows
+    most = 8 * width + _LONGEST
+    reader = OutputReader("muted")
+
+    def rows(shown: Sequence[str]) -> Iterator[Line]:
+        for line in shown:
+            # A line that redraws itself shows its end; of others the beginning fits the row.
+            piece = line[-most:] if "\r" in line else line[:most]
+            yield from (_output_row(runs, width) for runs in reader.lines(piece))
+            if piece is not line:
+                reader.skip(line)
+
+    if len(lines) <= head + tail:
+        return list(rows(lines))
+    first = list(rows(lines[:head]))
+    hidden = lines[head : len(lines) - tail]
+    reader.skip("\n".join(hidden[-_SKIPPED_LINES:]))
+    return [*first, _body_row(f"… {count_text(len(hidden), 'more line')} …", width), *rows(lines[len(lines) - tail :])]
+
+
+def _output_row(runs: Sequence[Run], width: int) -> Line:
+    return Line(clipped(((f"{BODY}  ", ""), *runs), width), indent=len(BODY) + 2)
 
 
 def _body_row(text: str, width: int) -> Line:
@@ -379,5 +403,5 @@ def _first_line(text: str) -> str:
 
 def _searched(view: CallViewState) -> str:
     """Return the text of a call for the search."""
-    parts = (view.name, view.summary, outcome_of(view)[0], view.outcome.result, view.diff)
+    parts = (view.name, view.summary, outcome_of(view)[0], without_sequences(view.outcome.result), view.diff)
     return "\n".join(filter(None, parts))

@@ -7,6 +7,7 @@ from tui_agent.protocol.events import TodoItem, ToolStatus
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.sanitiser import ends_of, one_line, sanitise, with_controls
 from tui_agent.ui.text.styled_lines import Line, Run, clipped, prefixed_lines, wrapped
+from tui_agent.ui.text.terminal_output import OutputReader, without_sequences
 
 from .transcript_model import CARET, Part
 
@@ -144,7 +145,7 @@ class CommandPart(Part):
     @property
     def text(self) -> str:
         """Command and output."""
-        return f"{self._command}\n{self._output}"
+        return f"{self._command}\n{without_sequences(self._output)}"
 
     @property
     def call_ids(self) -> tuple[str, ...]:
@@ -182,14 +183,20 @@ class CommandPart(Part):
             row.prefixed((BODY, ""))
             for row in wrapped([(sanitise(ends_of(self._command, MAX_COMMAND_CHARACTERS)), "strong")], room)
         ]
-        output = self._output.strip("\n")
-        last = output.rsplit("\n", MAX_OUTPUT_ROWS)[-MAX_OUTPUT_ROWS:] if output else []
-        lines = sanitise("\n".join(line[: width * 8] for line in last)).split("\n") if last else []
+        output = self._output.strip("\n\r")
+        before, *last = output.rsplit("\n", MAX_OUTPUT_ROWS) if output else [""]
+        if output and len(last) < MAX_OUTPUT_ROWS:
+            before, last = "", [before, *last]
+        reader = OutputReader("muted")
+        reader.skip(before)
+        # A line that redraws itself shows its end; of others the beginning fits the row.
+        cut = [line[-width * 8 :] if "\r" in line else line[: width * 8] for line in last]
+        lines = [runs for line in cut for runs in reader.lines(line)]
         hidden = self._lines_gone + output.count("\n") + 1 - MAX_OUTPUT_ROWS
         if hidden > 0:
             above = f"… {count_text(hidden, 'more line')} above; enter opens all of it"
             rows.append(Line(clipped(((f"{BODY}{above}", "muted"),), width)))
-        rows.extend(Line(clipped(((f"{BODY}{line}", "muted"),), width)) for line in lines[-MAX_OUTPUT_ROWS:])
+        rows.extend(Line(clipped(((BODY, ""), *runs), width), indent=len(BODY)) for runs in lines[-MAX_OUTPUT_ROWS:])
         if self._end:
             rows.append(Line(clipped(((f"{BODY}{self._end}", "warning"),), width)))
         return rows
