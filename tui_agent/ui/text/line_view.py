@@ -6,6 +6,7 @@ from typing import ClassVar, cast
 
 from rich.segment import Segment
 from rich.style import Style
+from textual import getters
 from textual.cache import LRUCache
 from textual.geometry import Region, Size
 from textual.reactive import Reactive
@@ -13,6 +14,8 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
+
+from tui_agent.ui.base.app_type import any_app
 
 from .styled_lines import Line, copied_text, styled_over, width_of_runs
 from .terminal_colours import Palette, output_style
@@ -37,6 +40,7 @@ SELECTED = "selected"
 class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     """Rows of `Line`s. A subclass provides the rows, this class their colours."""
 
+    app = getters.app(any_app)
     ALLOW_SELECT = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"line--{name}" for name in STYLES}
     DEFAULT_CSS = """
@@ -163,13 +167,15 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _output_style(self, words: Sequence[str], components: Sequence[str]) -> Style:
         """Return the colours of a program's output over those of its components."""
-        app, visual = self.app, self.get_visual_style(*components)
-        if app.current_theme.ansi:
-            return output_style(words, None, visual.foreground, visual.background)
+        visual, (_, ground) = self.get_visual_style(*components), self.background_colors
+        if visual.background is not None:
+            ground += visual.background
+        text = ground + visual.foreground if visual.foreground is not None else ground.get_contrast_text()
+        if self.app.current_theme.ansi:
+            return output_style(words, None, text, ground)
         if self._palette is None:
-            self._palette = Palette.of_theme(app.theme_variables)
-        ground = self.background_colors[1] + visual.background
-        return output_style(words, self._palette, ground + visual.foreground, ground)
+            self._palette = Palette.of_theme(self.app.theme_variables)
+        return output_style(words, self._palette, text, ground)
 
     def set_rows(self, total: int) -> None:
         """Set the number of rows without a layout: nothing around the view moves."""

@@ -154,7 +154,7 @@ def _selected_in_groups(rendition: Rendition, parameters: str) -> Rendition:
         number = _number(head)
         if number in (38, 48) and rest:
             values = [_number(part) for part in rest]
-            # A colour space may stand before red, green and blue.
+            # A colour space may precede red, green and blue.
             colour, _ = _colour([2, *values[-3:]] if values[0] == 2 and len(values) > 4 else values)
             rendition = _coloured(rendition, number, colour)
         else:
@@ -163,12 +163,12 @@ def _selected_in_groups(rendition: Rendition, parameters: str) -> Rendition:
 
 
 def _number(text: str) -> int:
-    """Return a parameter; an empty one is 0, one that is too long is no known one."""
+    """Return a parameter; an empty one is 0, one that is too long is -1."""
     return (int(text) if len(text) < 4 else -1) if text else 0
 
 
 def _colour(values: Sequence[int]) -> tuple[str | None, int]:
-    """Return an extended colour and the number of values that name it; None if it is no colour."""
+    """Return an extended colour and the number of values that name it; None if it is not a colour."""
     if values[:1] == [5] and len(values) > 1:
         return (str(values[1]) if 0 <= values[1] < 256 else None), 2
     if values[:1] == [2] and len(values) > 3:
