@@ -258,7 +258,7 @@ class Conversation(TranscriptView):
     def action_open_part(self) -> None:
         """Open or close the keyboard's part, or show its calls in the panel."""
         part = self._current
-        if part is None or part not in self.transcript.parts:
+        if part is None or not self.transcript.has(part):
             self.action_previous_part()
         elif part.toggle():
             self.transcript.refresh(part)
@@ -281,7 +281,7 @@ class Conversation(TranscriptView):
         self._select_part(backwards=True)
 
     def _select_part(self, *, backwards: bool) -> None:
-        at = self._current if self._current in self.transcript.parts else None
+        at = self._current if self.transcript.has(self._current) else None
         part = next((part for part in self.transcript.from_part(at, backwards=backwards) if part.active), None)
         if part is not None:
             self._current = part

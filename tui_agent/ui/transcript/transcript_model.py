@@ -116,7 +116,11 @@ class Transcript:
         self.width = 0
         """Cells of a row; 0 until it is known."""
         self._heights = HeightIndex()
+        self._places: dict[Part, int] = {}
+        """Index of each part; those from `_placed` on are out of date."""
+        self._placed = 0
         self._recently_used: OrderedDict[Part, int] = OrderedDict()
+        self._cached_rows = 0
         self._dirty: int | None = 0
 
     @property
@@ -137,6 +141,9 @@ class Transcript:
         """Add a part at the end, or after another one."""
         place = len(self.parts) if after is None else self._index_of(after) + 1
         self.parts.insert(place, part)
+        self._places[part] = place
+        if place <= self._placed:
+            self._placed = place + 1
         self._heights.insert(place, self._height(part))
         self._mark(place, 0)
 
@@ -145,8 +152,10 @@ class Transcript:
         place = self._index_of(part)
         self._mark(place, 0)
         del self.parts[place]
+        del self._places[part]
+        self._placed = min(self._placed, place)
         self._heights.remove(place)
-        self._recently_used.pop(part, None)
+        self._cached_rows -= self._recently_used.pop(part, 0)
 
     def refresh(self, part: Part) -> None:
         """Register a change of a part, from its `dirty_row` on."""
@@ -223,12 +232,21 @@ class Transcript:
             place = -1 if part is None else self._index_of(part)
             yield from self.parts[place + 1 :]
 
+    def has(self, part: Part | None) -> bool:
+        """Return True if a part is one of this transcript."""
+        return part in self._places
+
     def _index_of(self, part: Part) -> int:
-        """Return the index of a part, searched from the end, where most changes are."""
-        for place in range(len(self.parts) - 1, -1, -1):
-            if self.parts[place] is part:
-                return place
-        raise ValueError("not a part of this transcript")
+        """Return the index of a part. After a change in the middle, the next call counts the parts below once."""
+        place = self._places.get(part)
+        if place is None:
+            raise ValueError("not a part of this transcript")
+        if place < self._placed and self.parts[place] is part:
+            return place
+        for number in range(self._placed, len(self.parts)):
+            self._places[self.parts[number]] = number
+        self._placed = len(self.parts)
+        return self._places[part]
 
     def _height(self, part: Part) -> int:
         return part.height(self.width) if self.width else 0
@@ -240,17 +258,20 @@ class Transcript:
 
     def _mark_used(self, part: Part) -> None:
         """Mark a part as recently used."""
-        self._recently_used.pop(part, None)
-        self._recently_used[part] = part.cached_rows
+        rows = part.cached_rows
+        self._cached_rows += rows - self._recently_used.pop(part, 0)
+        self._recently_used[part] = rows
 
     def _evict(self, looked_at: int) -> None:
         """Drop rows of the least recently used parts, except the last `looked_at` ones."""
-        kept = sum(self._recently_used.values())
-        for part in list(self._recently_used)[: len(self._recently_used) - looked_at]:
-            if kept <= MAX_CACHED_ROWS:
+        for _ in range(len(self._recently_used) - looked_at):
+            if self._cached_rows <= MAX_CACHED_ROWS:
                 return
-            if not part.pinned:
-                kept -= self._recently_used.pop(part)
+            part = next(iter(self._recently_used))
+            if part.pinned:
+                self._recently_used.move_to_end(part)
+            else:
+                self._cached_rows -= self._recently_used.pop(part)
                 part.forget()
 
 

@@ -52,7 +52,7 @@ class TranscriptSearch:
     def step(self, *, backwards: bool = False) -> Part | None:
         """Go to the next match, around the end if necessary; return its part, or None if there is no match."""
         within = self._ordinal + (-1 if backwards else 1)
-        if self._part is not None and self._part in self._transcript.parts and 0 <= within < self._matches(self._part):
+        if self._part is not None and self._transcript.has(self._part) and 0 <= within < self._matches(self._part):
             self._ordinal = within
             return self._part
         for part in self._around(backwards):
@@ -113,7 +113,7 @@ class TranscriptSearch:
 
     def _around(self, backwards: bool) -> Iterator[Part]:
         """Return all parts, from the one after (or before) the current match on."""
-        at = self._part if self._part in self._transcript.parts else None
+        at = self._part if self._transcript.has(self._part) else None
         return chain(
             self._transcript.from_part(at, backwards=backwards), self._transcript.from_part(None, backwards=backwards)
         )
