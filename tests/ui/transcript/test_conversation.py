@@ -295,7 +295,7 @@ async def test_keys_scroll_where_the_keyboard_is() -> None:
         conversation = await tell(pilot, *many(20))
         conversation.focus()
         places = []
-        for key in ("up", "up", "down", "pageup", "pagedown", "home", "end"):
+        for key in ("ctrl+up", "ctrl+up", "ctrl+down", "pageup", "pagedown", "home", "end"):
             await pilot.press(key)
             await pilot.pause()
             places.append(conversation.max_scroll_y - conversation.scroll_offset.y)

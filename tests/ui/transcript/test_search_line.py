@@ -146,7 +146,7 @@ async def test_the_conversation_is_driven_by_keys_that_type_nothing() -> None:
     async with still_app(long_story()).run_test(size=(120, 40)) as pilot:
         app = await begun(pilot)
         app.chat.body.conversation.focus()
-        await pilot.press("home", "down", "down", "up")
+        await pilot.press("home", "ctrl+down", "ctrl+down", "ctrl+up")
         await drawn(pilot)
 
         assert app.chat.entry.composer.text == ""

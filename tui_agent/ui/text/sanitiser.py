@@ -72,6 +72,11 @@ def clean_pieces(pieces: Sequence[str]) -> list[str]:
     return [shown[start:end] for start, end in pairwise(ends)]
 
 
+def without_controls(text: str) -> str:
+    """Return text for the clipboard: sanitised, but tabs stay, as code needs them."""
+    return text if _NOT_PLAIN.search(text) is None else _with_tabs(text)
+
+
 def with_controls(text: str) -> str:
     """Return text for `sanitise` with control characters as escapes, so that nothing the user sent is dropped."""
     return _CONTROL.sub(lambda match: match[0] if match[0] == "\r" else escape_of(match[0]), text)

@@ -6,21 +6,45 @@ no rows either. So ten thousand messages cost as much as ten.
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from tui_agent.ui.text.height_index import HeightIndex
-from tui_agent.ui.text.styled_lines import NARROWEST, Line, Run
+from tui_agent.ui.text.sanitiser import ends_of, sanitise, without_controls
+from tui_agent.ui.text.styled_lines import NARROWEST, Line, Run, wrapped
 
 CARET: Run = ("▍", "caret")
 """Sign of text that is about to arrive."""
+MAX_PAGE_CHARACTERS = 400_000
+"""Most characters of a part shown on a page; of a longer one both ends."""
 MAX_CACHED_ROWS = 4_000
 """Most rows of laid-out parts kept in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of a part that can be copied by itself, such as a code block or the output of a call."""
+
+    name: str
+    text: str
+    first: int
+    """Its first row within the part."""
+    last: int
+    """The row after its last one."""
+    rows: Callable[[int], Sequence[Line]] | None = field(default=None, compare=False)
+    """Builds its rows for a page; None: they are its text."""
+
+
+def shifted(piece: Piece, rows: int) -> Piece:
+    """Return a piece some rows further down."""
+    return replace(piece, first=piece.first + rows, last=piece.last + rows)
 
 
 class Part(ABC):
     """A part of the conversation with its own rows."""
 
+    name = "note"
+    """Name of its kind for the user."""
     pinned = False
     """True if its rows stay in memory, because it is still streaming."""
     opened = True
@@ -46,6 +70,29 @@ class Part(ABC):
     def call_ids(self) -> tuple[str, ...]:
         """Ids of its calls."""
         return ()
+
+    @property
+    def title(self) -> str:
+        """Its name for the user."""
+        return self.name
+
+    @property
+    def copyable(self) -> bool:
+        """True if the user may want to copy it."""
+        return bool(self.text)
+
+    @property
+    def copied(self) -> str:
+        """Text for the clipboard: as it was written, but without characters that control a terminal."""
+        return without_controls(self.text)
+
+    def pieces(self, width: int) -> Sequence[Piece]:
+        """Return the pieces of it that can be copied by themselves, with their rows for a width."""
+        return ()
+
+    def page_rows(self, width: int) -> Sequence[Line]:
+        """Return all of it as rows for a page."""
+        return wrapped([(sanitise(ends_of(self.text, MAX_PAGE_CHARACTERS)).rstrip("\n"), "")], width)
 
     @property
     def cached_rows(self) -> int:
