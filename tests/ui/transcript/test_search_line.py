@@ -42,13 +42,17 @@ async def test_it_searches_with_each_letter_and_steps_through_the_matches() -> N
         await drawn(pilot)
 
         assert line_of(app).startswith(" / straw 1")
-        assert "11 found" in line_of(app)
+        assert "11 of 11" in line_of(app)
         last = app.chat.body.conversation._found_row
         await pilot.press("up")
         before = app.chat.body.conversation._found_row
         await pilot.press("enter", "f2", "f3", "f3")
         assert (before or 0) < (last or 0)
         assert app.chat.body.conversation._found_row == last
+        assert "11 of 11" in line_of(app)
+        await pilot.press("f2", "f2", "f2")
+        await drawn(pilot)
+        assert "8 of 11" in line_of(app)
         assert "f3 next · f2 previous" in line_of(app)
 
 

@@ -262,7 +262,7 @@ class ChatBody(Vertical):
     @on(Conversation.SearchCounted)
     def _search_counted(self, event: Conversation.SearchCounted) -> None:
         if self.search.is_open:
-            self.search.show_matches(event.count)
+            self.search.show_matches(event.found)
 
     @on(SearchLine.Stepped)
     def _search_stepped(self, event: SearchLine.Stepped) -> None:

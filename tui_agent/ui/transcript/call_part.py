@@ -36,6 +36,8 @@ MAX_DIFF_CHARACTERS = 20_000
 """Most characters of a diff that are parsed for its rows."""
 HEAD_ROWS, TAIL_ROWS = 8, 16
 """Most rows shown of a result in an unfolded call, from its beginning and from its end."""
+MAX_FOUND_ROWS = 40
+"""Most rows between them that are shown because a search has found them."""
 MAX_FILES = 40
 """Most files listed; others are counted."""
 LEAST_READS, MOST_READS = 2, 20
@@ -134,7 +136,7 @@ class CallPart(Part):
 
     def layout(self, width: int) -> list[Line]:
         """Return the row of the call and what belongs to it."""
-        return flattened(call_rows(self._call, self._context, width, is_open=self.opened))
+        return flattened(call_rows(self._call, self._context, width, is_open=self.opened, sought=self.sought))
 
 
 class ReadsPart(Part):
@@ -202,7 +204,17 @@ class ReadsPart(Part):
         """Return the finished reads in one row, and a row for each other call."""
         if self.opened:
             single = len(self._calls) == 1
-            groups = (call_rows(call, self._context, width, is_open=single) for call in self._calls)
+            found = self.sought.casefold()
+            groups = (
+                call_rows(
+                    call,
+                    self._context,
+                    width,
+                    is_open=single or bool(found and found in call.view.outcome.result.casefold()),
+                    sought=found,
+                )
+                for call in self._calls
+            )
             return [row for each in groups for row in flattened(each)]
         rows: list[Line] = []
         for is_quiet, group in groupby(self._calls, key=lambda call: _is_quiet_read(call.view)):
@@ -219,7 +231,7 @@ CallRows: TypeAlias = Sequence[tuple[str, Sequence[Line]]]
 """Rows of a call in order, each group with the name of its piece."""
 
 
-def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bool) -> CallRows:
+def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bool, sought: str = "") -> CallRows:
     """Return the rows of one call.
 
     Args:
@@ -227,6 +239,7 @@ def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bo
         context: context of the conversation.
         width: cells of a row.
         is_open: True to show its whole input, the ends of its output and all its files.
+        sought: text of a search; lines of the output that have it are shown as well.
     """
     view = call.view
     groups: list[tuple[str, Sequence[Line]]] = [("", _head_rows(call, context, width, is_open=is_open))]
@@ -240,7 +253,7 @@ def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bo
     elif files:
         groups.append(("diff", _names_row(view, context.root, width)))
     if is_open and not files:
-        groups.append(("output", _output_rows(view, width)))
+        groups.append(("output", _output_rows(view, width, sought)))
     return groups
 
 
@@ -460,13 +473,16 @@ def _path_of(file: FileChange, root: str, width: int) -> str:
     return one_line(path, max(12, width - len(BODY) - 24))
 
 
-def _output_rows(view: CallViewState, width: int) -> list[Line]:
-    """Return the first and last rows of an unfolded call's result."""
-    return output_ends(view.outcome.result or view.live.text, width, HEAD_ROWS, TAIL_ROWS)
+def _output_rows(view: CallViewState, width: int, sought: str) -> list[Line]:
+    """Return the first and last rows of an unfolded call's result, and those that a search has found."""
+    return output_ends(view.outcome.result or view.live.text, width, HEAD_ROWS, TAIL_ROWS, sought)
 
 
-def output_ends(text: str, width: int, head: int, tail: int) -> list[Line]:
-    """Return the first and the last rows of a program's output, each line in one row, and between them a count."""
+def output_ends(text: str, width: int, head: int, tail: int, sought: str = "") -> list[Line]:
+    """Return the first and the last rows of a program's output, each line in one row, and between them a count.
+
+    Lines between them that have the text `sought` are shown as well, at most `MAX_FOUND_ROWS`.
+    """
     lines = text.strip("\n\r").split("\n")
     if lines == [""]:
         return []
@@ -483,10 +499,17 @@ def output_ends(text: str, width: int, head: int, tail: int) -> list[Line]:
 
     if len(lines) <= head + tail:
         return list(rows(lines))
-    first = list(rows(lines[:head]))
-    hidden = lines[head : len(lines) - tail]
-    reader.skip("\n".join(hidden[-_SKIPPED_LINES:]))
-    return [*first, _body_row(f"… {count_text(len(hidden), 'more line')} …", width), *rows(lines[len(lines) - tail :])]
+    result = list(rows(lines[:head]))
+    end = len(lines) - tail
+    found = [place for place in range(head, end) if sought and sought.casefold() in lines[place].casefold()]
+    place = head
+    for stop in (*found[:MAX_FOUND_ROWS], end):
+        if stop > place:
+            reader.skip("\n".join(lines[max(place, stop - _SKIPPED_LINES) : stop]))
+            result.append(_body_row(f"… {count_text(stop - place, 'more line')} …", width))
+        result.extend(rows(lines[stop : stop + 1]) if stop < end else ())
+        place = stop + 1
+    return [*result, *rows(lines[end:])]
 
 
 def _output_row(runs: Sequence[Run], width: int) -> Line:

@@ -20,7 +20,7 @@ from tui_agent.ui.text.styled_lines import Line
 from .part_cursor import PartCursor
 from .steered_transcript import SteeredTranscript
 from .transcript_fold import TranscriptFold
-from .transcript_search import TranscriptSearch
+from .transcript_search import Found, TranscriptSearch
 
 FLUSH_SECONDS = 1 / 15
 """Least seconds between two flushes."""
@@ -37,9 +37,9 @@ class Conversation(SteeredTranscript):
 
     @dataclass
     class SearchCounted(Message):
-        """More matches of a search were counted."""
+        """More matches of a search were counted, or another one is the current one."""
 
-        count: int
+        found: Found
 
     @dataclass
     class SearchClosed(Message):
@@ -140,13 +140,19 @@ class Conversation(SteeredTranscript):
 
     # --- search -------------------------------------------------------------------------------------------------------
 
-    def search(self, query: str) -> int:
+    @property
+    def found(self) -> Found:
+        """Result of the search so far."""
+        search = self._search
+        return Found(search.position, search.count, search.is_counted) if search is not None else Found()
+
+    def search(self, query: str) -> Found:
         """Mark all matches, go to the one nearest to the end, and return their number. An empty query ends it."""
         self._search, self._found_row = (TranscriptSearch(self.transcript, query) if query else None), None
         self._seeks = not self.previous_match()
         self.refresh()
         self._flush_soon()
-        return self._search.count if self._search is not None else 0
+        return self.found
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Allow the keys of a search only while matches are marked."""
@@ -172,7 +178,7 @@ class Conversation(SteeredTranscript):
             return False
         if self._seeks:
             self._seeks = not self.previous_match()
-        self.post_message(self.SearchCounted(self._search.count))
+        self.post_message(self.SearchCounted(self.found))
         return True
 
     def next_match(self) -> bool:
@@ -189,8 +195,12 @@ class Conversation(SteeredTranscript):
             return False
         if not part.opened:
             part.toggle()
+        if part.sought != self._search.query:
+            part.sought = self._search.query
+            part.changed()
         row = self._search.row()
         self.transcript.refresh(part)
         self._found_row = self.transcript.start(part) + row
         self.show_row(self._found_row)
+        self.post_message(self.SearchCounted(self.found))
         return True

@@ -49,6 +49,8 @@ class Part(ABC):
     """True if its rows stay in memory, because it is still streaming."""
     opened = True
     """True if all of it is shown."""
+    sought: str = ""
+    """Text of a search that its rows must show, also where they leave something out."""
     mark: Run | None = None
     """Sign of the speaker in the margin of its first row."""
 
