@@ -1,9 +1,12 @@
 """Stacked heights: results equal those of adding them up."""
 
+from bisect import bisect_right
+from itertools import accumulate
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.ui.text.height_index import HeightIndex
+from tui_agent.ui.text.height_index import SPAN, HeightIndex
 
 heights = st.lists(st.integers(0, 5), max_size=12)
 changes = st.lists(
@@ -44,6 +47,31 @@ def test_an_index_is_a_list_of_heights_with_sums(start: list[int], steps: list[t
         sum(expected[:place]) for place in range(len(expected) + 1)
     ]
     assert [index.height(place) for place in range(len(expected))] == expected
+
+
+@given(st.integers(0, 5 * SPAN), st.lists(st.tuples(st.integers(0, 5 * SPAN), st.integers(0, 3)), max_size=12))
+def test_many_heights_are_a_list_with_sums_too(count: int, steps: list[tuple[int, int]]) -> None:
+    index, expected = HeightIndex(place % 3 for place in range(count)), [place % 3 for place in range(count)]
+    for place, height in steps:
+        inside = min(place, len(expected))
+        for _ in range(SPAN // 2):
+            index.insert(inside, height)
+        expected[inside:inside] = [height] * (SPAN // 2)
+        index.set(inside, height + 1)
+        expected[inside] = height + 1
+        index.remove(min(place // 2, inside))
+        del expected[min(place // 2, inside)]
+        if height == 3:
+            index.cut(2 * place)
+            del expected[2 * place :]
+
+    ends = list(accumulate(expected))
+
+    assert (len(index), index.total) == (len(expected), sum(expected))
+    assert [index.start(place) for place in range(len(expected) + 1)] == [0, *ends]
+    assert [index.find(row) for row in range(0, sum(expected) + 2, 7)] == [
+        bisect_right(ends, row) for row in range(0, sum(expected) + 2, 7)
+    ]
 
 
 @given(heights)

@@ -283,3 +283,35 @@ def test_no_row_is_wider_than_the_window() -> None:
             for opened in (True, False):
                 assert max(width_of_runs(line.runs) for line in part.layout(width)) <= width, opened
                 part.toggle()
+
+
+def test_lines_that_a_search_has_found_are_shown_where_an_output_is_cut() -> None:
+    lines = "\n".join(f"line {number}" + (" needle" if number in (40, 60) else "") for number in range(100))
+    talk = Talk(*done("c1", "bash", "make", text=lines))
+    talk.toggle()
+    part = talk.transcript.parts[-1]
+    part.sought = "NEEDLE"
+    part.changed()
+    talk.transcript.refresh(part)
+
+    rows = talk.rows()
+
+    assert [row for row in rows if "needle" in row or "more line" in row] == [
+        f"… {40 - HEAD_ROWS} more lines …",
+        "line 40 needle",
+        "… 19 more lines …",
+        "line 60 needle",
+        f"… {100 - TAIL_ROWS - 61} more lines …",
+    ]
+
+
+def test_output_keeps_its_colours_and_a_progress_bar_its_last_state() -> None:
+    talk = Talk(*done("c1", "bash", "make", text="\x1b[31mred\x1b[0m\n 10%\r 50%\r\x1b[32m100%\x1b[0m\n"))
+    talk.toggle()
+    talk.rows()
+
+    runs = [run for row in range(talk.transcript.total) for run in talk.transcript.line(row).runs]
+
+    assert ("red", "muted sgr-f1") in runs
+    assert ("100%", "muted sgr-f2") in runs
+    assert not any("10%" in text or "50%" in text for text, _ in runs)

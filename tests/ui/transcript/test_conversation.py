@@ -30,6 +30,7 @@ from tui_agent.ui.app.themes import read_theme, shipped_themes
 from tui_agent.ui.transcript import transcript_search
 from tui_agent.ui.transcript.conversation import Conversation
 from tui_agent.ui.transcript.transcript_model import Transcript
+from tui_agent.ui.transcript.transcript_search import Found
 
 SIZE = (60, 12)
 
@@ -147,7 +148,7 @@ async def test_a_search_of_a_long_conversation_continues_until_a_match(
     async with HostApp().run_test(size=SIZE) as pilot:
         conversation = await tell(pilot, *many(50))
 
-        assert conversation.search("message 7") == 0
+        assert conversation.search("message 7").count == 0
         for _ in range(200):
             conversation.flush()
         await pilot.pause()
@@ -295,7 +296,7 @@ async def test_keys_scroll_where_the_keyboard_is() -> None:
         conversation = await tell(pilot, *many(20))
         conversation.focus()
         places = []
-        for key in ("up", "up", "down", "pageup", "pagedown", "home", "end"):
+        for key in ("ctrl+up", "ctrl+up", "ctrl+down", "pageup", "pagedown", "home", "end"):
             await pilot.press(key)
             await pilot.pause()
             places.append(conversation.max_scroll_y - conversation.scroll_offset.y)
@@ -327,7 +328,7 @@ async def test_search_steps_through_matches_and_opens_closed_parts() -> None:
             pilot, answer("A.", thinking="one\n\na Needle"), *many(20), user("needle here", "u77")
         )
 
-        assert conversation.search("needle") == 2
+        assert conversation.search("needle") == Found(2, 2)
         await pilot.pause()
         assert " ❯ needle here" in seen(conversation)
 
@@ -338,9 +339,9 @@ async def test_search_steps_through_matches_and_opens_closed_parts() -> None:
         await pilot.pause()
         assert " ❯ needle here" in seen(conversation)
 
-        assert conversation.search("") == 0
+        assert conversation.search("") == Found()
         assert not conversation.next_match()
-        assert conversation.search("no such thing") == 0
+        assert conversation.search("no such thing") == Found()
 
 
 @pytest.mark.slow

@@ -42,13 +42,17 @@ async def test_it_searches_with_each_letter_and_steps_through_the_matches() -> N
         await drawn(pilot)
 
         assert line_of(app).startswith(" / straw 1")
-        assert "11 found" in line_of(app)
+        assert "11 of 11" in line_of(app)
         last = app.chat.body.conversation._found_row
         await pilot.press("up")
         before = app.chat.body.conversation._found_row
         await pilot.press("enter", "f2", "f3", "f3")
         assert (before or 0) < (last or 0)
         assert app.chat.body.conversation._found_row == last
+        assert "11 of 11" in line_of(app)
+        await pilot.press("f2", "f2", "f2")
+        await drawn(pilot)
+        assert "8 of 11" in line_of(app)
         assert "f3 next · f2 previous" in line_of(app)
 
 
@@ -146,7 +150,7 @@ async def test_the_conversation_is_driven_by_keys_that_type_nothing() -> None:
     async with still_app(long_story()).run_test(size=(120, 40)) as pilot:
         app = await begun(pilot)
         app.chat.body.conversation.focus()
-        await pilot.press("home", "down", "down", "up")
+        await pilot.press("home", "ctrl+down", "ctrl+down", "ctrl+up")
         await drawn(pilot)
 
         assert app.chat.entry.composer.text == ""

@@ -149,3 +149,37 @@ def test_matches_are_marked() -> None:
     assert search.marked(plain_line("a needle"), here=True).runs == (("a ", ""), ("needle", "found-here"))
     line = plain_line("nothing")
     assert search.marked(line, here=False) is line
+
+
+def test_the_place_of_a_match_is_known_once_everything_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcript_search, "SLICE", 1)
+    transcript = Transcript()
+    transcript.set_width(60)
+    for number in range(4):
+        transcript.add(TextPart("a needle, a needle" if number % 2 else "nothing"))
+    search = TranscriptSearch(transcript, "needle")
+    assert search.step(backwards=True) is transcript.parts[3]
+    assert (search.position, search.count, search.is_counted) == (0, 2, False)
+
+    while search.count_on():
+        pass
+
+    assert (search.position, search.count, search.is_counted) == (4, 4, True)
+    search.step(backwards=True)
+    search.step(backwards=True)
+    assert search.position == 2
+    search.step()
+    assert search.position == 3
+
+
+def test_matches_in_new_parts_are_counted() -> None:
+    transcript = Transcript()
+    transcript.set_width(60)
+    transcript.add(TextPart("needle"))
+    search = TranscriptSearch(transcript, "needle")
+    transcript.add(TextPart("needle, needle"))
+
+    while search.count_on():
+        pass
+
+    assert search.count == 3

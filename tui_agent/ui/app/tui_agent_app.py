@@ -28,6 +28,7 @@ from tui_agent.ui.chat.actions.setting_actions import ThemeRequested
 from tui_agent.ui.chat.chat_options import ChatOptions, HistoryTail
 from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.composer.composer import Composer
+from tui_agent.ui.text.clipboard import copy_text
 from tui_agent.ui.transcript.conversation import Conversation
 
 from .base_app import BaseApp
@@ -302,7 +303,7 @@ class TuiAgentApp(BaseApp[None]):
             return
         selected = self.screen.get_selected_text() or self.chat.entry.composer.selected_text
         if selected:
-            self.copy_to_clipboard(selected)
+            copy_text(self, selected)
             self.screen.clear_selection()
             self.chat.entry.composer.forget_selection()
         elif not self.chat.input.clear_or_cancel():

@@ -196,6 +196,16 @@ COMMANDS: tuple[Command, ...] = (
         slash="search",
         priority=True,
     ),
+    Command(
+        "chat.copy",
+        (),
+        "copy",
+        "Copy the last answer; 2 the one before, code the last code block",
+        "chat",
+        palette=True,
+        slash="copy",
+        argument="[code] [N]",
+    ),
     Command("chat.help", ("f1",), "help", "Every key and command", "chat", palette=True, slash="help"),
     Command(
         "chat.rewind",
@@ -431,12 +441,23 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "conversation.open_page", ("ctrl+o",), "full screen", "Show all of this part in full screen", "conversation"
     ),
+    Command("conversation.part_up", ("up",), "part above", "Choose the message or call above", "conversation"),
+    Command("conversation.part_down", ("down",), "part below", "Choose the message or call below", "conversation"),
     Command(
-        "conversation.previous_part", ("shift+up",), "part above", "Previous part that can be opened", "conversation"
+        "conversation.next_piece",
+        ("right",),
+        "next piece",
+        "Choose a piece of it: a code block, or the input, output or diff of a call",
+        "conversation",
     ),
-    Command("conversation.next_part", ("shift+down",), "part below", "Next part that can be opened", "conversation"),
-    Command("conversation.line_up", ("up",), "up", "One line up", "conversation"),
-    Command("conversation.line_down", ("down",), "down", "One line down", "conversation"),
+    Command("conversation.previous_piece", ("left",), "previous piece", "Previous piece", "conversation"),
+    Command("conversation.copy", ("alt+c", "ctrl+insert"), "copy", "Copy the chosen part or piece", "conversation"),
+    Command(
+        "conversation.previous_part", ("shift+up",), "call above", "Previous part that can be opened", "conversation"
+    ),
+    Command("conversation.next_part", ("shift+down",), "call below", "Next part that can be opened", "conversation"),
+    Command("conversation.line_up", ("ctrl+up",), "up", "One line up", "conversation"),
+    Command("conversation.line_down", ("ctrl+down",), "down", "One line down", "conversation"),
     Command("conversation.page_up", ("pageup",), "page up", "One page up", "conversation"),
     Command("conversation.page_down", ("pagedown",), "page down", "One page down", "conversation"),
     Command("conversation.scroll_top", ("home",), "top", "To the first message", "conversation"),

@@ -12,13 +12,13 @@ from textual.widget import Widget
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.dialogs.text_page import TextPage
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.panel.call_list import CallList
 from tui_agent.ui.panel.tool_panel import PanelStrip
 from tui_agent.ui.state.call_view_state import CallViewState
-from tui_agent.ui.text.sanitiser import one_line, sanitise
+from tui_agent.ui.text.sanitiser import one_line
 from tui_agent.ui.transcript.conversation import Conversation
+from tui_agent.ui.transcript.part_page import PartPage
 from tui_agent.ui.transcript.search_line import SearchLine
 
 from .screen_state import ScreenState
@@ -217,7 +217,7 @@ class ChatBody(Vertical):
         if call is not None:
             self._open_call(call.view)
         else:
-            self.app.push_screen(TextPage("Message", lambda _: Content(sanitise(event.text))))
+            self.app.push_screen(PartPage(event.title, event.text, event.rows))
 
     @on(CallList.Opened)
     def _call_opened(self, event: CallList.Opened) -> None:
@@ -262,7 +262,7 @@ class ChatBody(Vertical):
     @on(Conversation.SearchCounted)
     def _search_counted(self, event: Conversation.SearchCounted) -> None:
         if self.search.is_open:
-            self.search.show_matches(event.count)
+            self.search.show_matches(event.found)
 
     @on(SearchLine.Stepped)
     def _search_stepped(self, event: SearchLine.Stepped) -> None:

@@ -15,6 +15,7 @@ from textual.screen import ModalScreen
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for, hint
 from tui_agent.ui.state.call_view_state import CallViewState
+from tui_agent.ui.text.clipboard import copy_text
 from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import one_line
 from tui_agent.ui.text.styled_lines import Line, Run, clipped, copied_text
@@ -108,8 +109,7 @@ class CallDetailScreen(Paging, ModalScreen[bool]):
         """Copy the current section."""
         if self._sections:
             rows = self._sections[self._current].rows
-            self.app.copy_to_clipboard(copied_text([(row, 0, None) for row in rows]))
-            self.notify(f"{self._sections[self._current].title} copied", markup=False)
+            copy_text(self.app, copied_text([(row, 0, None) for row in rows]))
 
     @property
     def paged(self) -> RowsView:

@@ -10,8 +10,9 @@ from tui_agent.ui.text.amounts import bytes_text, count_text, seconds_text
 from tui_agent.ui.text.argument_rows import argument_rows, argument_texts, beside, labelled_rows, verdict_rows
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
-from tui_agent.ui.text.sanitiser import ends_of, sanitise, settle, visible
+from tui_agent.ui.text.sanitiser import ends_of, sanitise, visible
 from tui_agent.ui.text.styled_lines import Line, folded, prefixed_lines, wrapped
+from tui_agent.ui.text.terminal_output import output_lines
 
 MAX_OUTPUT_LINES = 5_000
 """Most lines shown of an output, half from its head and half from its tail."""
@@ -114,13 +115,20 @@ def _output_rows(view: CallViewState, width: int, whole: str | None) -> list[Lin
 
 
 def _text_rows(text: str, width: int) -> list[Line]:
-    """Return the output line by line; of very many lines the first and the last."""
-    lines = sanitise(settle(ends_of(text, MAX_OUTPUT_CHARACTERS))).rstrip("\n").split("\n")
+    """Return the output line by line with its colours; of very many lines the first and the last."""
+    text = text.rstrip("\n\r")
+    if len(text) <= MAX_OUTPUT_CHARACTERS:
+        lines = output_lines(text)
+    else:
+        half = MAX_OUTPUT_CHARACTERS // 2
+        left = f"… {len(text) - 2 * half:,} more characters …"
+        # The end begins without the colours of the beginning, so that the note between them has none.
+        lines = [*output_lines(text[:half]), ((left, "muted"),), *output_lines(text[-half:])]
     half = MAX_OUTPUT_LINES // 2
     if len(lines) > MAX_OUTPUT_LINES:
-        left = len(lines) - 2 * half
-        lines = [*lines[:half], f"… {count_text(left, 'more line')} not shown …", *lines[-half:]]
-    return [row for line in lines for row in folded([(line, "")], width)]
+        hidden = f"… {count_text(len(lines) - 2 * half, 'more line')} not shown …"
+        lines = [*lines[:half], ((hidden, "muted"),), *lines[-half:]]
+    return [row for runs in lines for row in folded(runs, width)]
 
 
 def _change_rows(view: CallViewState, width: int) -> list[Line]:

@@ -10,8 +10,9 @@ from tui_agent.ui.state.call_ledger import LedgerCall
 from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.state.tool_kinds import tool_kind
 from tui_agent.ui.text.amounts import bytes_text, count_text, seconds_text, tokens_text
-from tui_agent.ui.text.sanitiser import ELLIPSIS, clip, one_line, sanitise, settle
-from tui_agent.ui.text.styled_lines import Run
+from tui_agent.ui.text.sanitiser import ELLIPSIS, clip, one_line, sanitise
+from tui_agent.ui.text.styled_lines import Run, text_of_runs
+from tui_agent.ui.text.terminal_output import OutputReader
 
 TAIL_ROWS = 3
 """Most rows of live output under a running call."""
@@ -116,16 +117,21 @@ def step_row(view: CallViewState, width: int) -> tuple[Run, ...]:
 
 def tail_rows(view: CallViewState, width: int) -> tuple[tuple[Run, ...], ...]:
     """Return the newest lines of a running call's output, at most `TAIL_ROWS`."""
+    indent = " " * (5 + 2 * min(view.origin.depth, 4))
+    texts = [text_of_runs(line) for line in tail_lines(view)]
+    return tuple(((indent, ""), (one_line(text, max(0, width - len(indent) - 1)), "tail")) for text in texts)
+
+
+def tail_lines(view: CallViewState, style: str = "") -> Sequence[Sequence[Run]]:
+    """Return the newest lines of a running call's output with their colours, over `style`; at most `TAIL_ROWS`."""
     if view.phase != "running":
         return ()
-    texts: Sequence[str] = ()
     if view.live.text:
-        text = sanitise(settle(view.live.text[-_TAIL_READ:]))
-        texts = [line for line in text.split("\n") if line.strip()][-TAIL_ROWS:]
-    elif view.live.progress:
-        texts = [view.live.progress]
-    indent = " " * (5 + 2 * min(view.origin.depth, 4))
-    return tuple(((indent, ""), (one_line(line, max(0, width - len(indent) - 1)), "tail")) for line in texts)
+        reader = OutputReader(style)
+        reader.skip(view.live.text[-2 * _TAIL_READ : -_TAIL_READ])
+        lines = reader.lines(view.live.text[-_TAIL_READ:])
+        return [line for line in lines if text_of_runs(line).strip()][-TAIL_ROWS:]
+    return [[(sanitise(view.live.progress), style)]] if view.live.progress else ()
 
 
 def sign_of(view: CallViewState, frame: int = 0) -> tuple[str, str]:

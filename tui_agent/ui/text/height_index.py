@@ -4,69 +4,155 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from itertools import accumulate
 
+SPAN = 256
+"""Heights of a full group; one with twice as many is split."""
+
 
 class HeightIndex:
-    """A list of heights. After a change, the next query by row adds up the heights below it once."""
+    """A list of heights in groups. A change costs as much as its group and the number of groups."""
+
+    __slots__ = ("_count", "_ends", "_firsts", "_groups", "_known", "_sums", "_tops")
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
-        self._heights = list(heights)
-        self._ends: list[int] = []
+        everything = list(heights)
+        self._count = len(everything)
+        self._groups = [everything[place : place + SPAN] for place in range(0, len(everything), SPAN)]
+        self._sums = [sum(group) for group in self._groups]
+        self._ends: list[list[int]] = [[] for _ in self._groups]
+        """Sums within each group up to each height, as far as they are known."""
+        self._firsts: list[int] = [0] * len(self._groups)
+        """Place of the first height of each group."""
+        self._tops: list[int] = [0] * len(self._groups)
+        """First row of each group."""
+        self._known = 0
+        """Number of groups whose place and row are known."""
 
     def __len__(self) -> int:
-        return len(self._heights)
+        return self._count
 
     @property
     def total(self) -> int:
         """Sum of all heights."""
         self._settle()
-        return self._ends[-1] if self._ends else 0
+        return self._tops[-1] + self._sums[-1] if self._groups else 0
 
     def append(self, height: int) -> None:
         """Append a height."""
-        self._heights.append(height)
+        if not self._groups or len(self._groups[-1]) >= SPAN:
+            self._add_group(len(self._groups), [])
+        self._groups[-1].append(height)
+        self._sums[-1] += height
+        self._count += 1
 
     def insert(self, place: int, height: int) -> None:
         """Insert a height before the one at `place`."""
-        self._heights.insert(place, height)
-        del self._ends[place:]
+        if place >= self._count:
+            self.append(height)
+            return
+        number, within = self._locate(place)
+        group = self._groups[number]
+        group.insert(within, height)
+        self._count += 1
+        self._changed(number, within, height)
+        if len(group) >= 2 * SPAN:
+            self._add_group(number + 1, group[SPAN:])
+            del group[SPAN:]
+            del self._ends[number][SPAN:]
+            self._sums[number] -= self._sums[number + 1]
 
     def remove(self, place: int) -> None:
         """Remove a height."""
-        del self._heights[place]
-        del self._ends[place:]
+        number, within = self._locate(place)
+        group = self._groups[number]
+        height = group.pop(within)
+        self._count -= 1
+        self._changed(number, within, -height)
+        if not group:
+            self._drop_groups(number, number + 1)
 
     def cut(self, length: int) -> None:
         """Keep the first `length` heights."""
-        del self._heights[length:]
-        del self._ends[length:]
+        if length >= self._count:
+            return
+        number, within = self._locate(length)
+        self._changed(number, within, -sum(self._groups[number][within:]))
+        del self._groups[number][within:]
+        self._drop_groups(number + (within > 0), len(self._groups))
+        self._count = length
 
     def height(self, place: int) -> int:
         """Return a height."""
-        return self._heights[place]
+        number, within = self._locate(place)
+        return self._groups[number][within]
 
     def set(self, place: int, height: int) -> bool:
         """Change a height; return False if it is the same."""
-        if self._heights[place] == height:
+        number, within = self._locate(place)
+        before = self._groups[number][within]
+        if before == height:
             return False
-        self._heights[place] = height
-        del self._ends[place:]
+        self._groups[number][within] = height
+        self._changed(number, within, height - before)
         return True
 
     def start(self, place: int) -> int:
         """Return the first row of a block; for the length as `place`, the row after all."""
-        self._settle()
-        return self._ends[place - 1] if place else 0
+        if place >= self._count:
+            return self.total
+        number, within = self._locate(place)
+        return self._tops[number] + (self._ends_of(number)[within - 1] if within else 0)
 
     def find(self, row: int) -> int:
         """Return the block at a row, never one without height; the length if the row is below all."""
+        if not self._groups:
+            return 0
         self._settle()
-        return bisect_right(self._ends, max(0, row))
+        row = max(0, row)
+        number = bisect_right(self._tops, row) - 1
+        return self._firsts[number] + bisect_right(self._ends_of(number), row - self._tops[number])
+
+    # --- groups -------------------------------------------------------------------------------------------------------
+
+    def _locate(self, place: int) -> tuple[int, int]:
+        """Return the group of a place, and the place within it."""
+        self._settle()
+        number = bisect_right(self._firsts, place) - 1
+        return number, place - self._firsts[number]
+
+    def _ends_of(self, number: int) -> list[int]:
+        """Return the sums within a group, completed."""
+        ends, group = self._ends[number], self._groups[number]
+        if (known := len(ends)) < len(group):
+            sums = accumulate(group[known:], initial=ends[-1] if known else 0)
+            next(sums)
+            ends.extend(sums)
+        return ends
+
+    def _changed(self, number: int, within: int, added: int) -> None:
+        """Forget what depends on a height."""
+        self._sums[number] += added
+        del self._ends[number][within:]
+        self._known = min(self._known, number + 1)
+
+    def _add_group(self, number: int, heights: list[int]) -> None:
+        self._groups.insert(number, heights)
+        self._sums.insert(number, sum(heights))
+        self._ends.insert(number, [])
+        self._firsts.insert(number, 0)
+        self._tops.insert(number, 0)
+        self._known = min(self._known, number)
+
+    def _drop_groups(self, first: int, last: int) -> None:
+        for column in (self._groups, self._sums, self._ends, self._firsts, self._tops):
+            del column[first:last]
+        self._known = min(self._known, first)
 
     def _settle(self) -> None:
-        """Complete the sums."""
-        known = len(self._ends)
-        if known < len(self._heights):
-            initial = self._ends[-1] if known else 0
-            sums = accumulate(self._heights[known:], initial=initial)
-            next(sums)
-            self._ends.extend(sums)
+        """Complete places and rows of the groups."""
+        for number in range(self._known, len(self._groups)):
+            if number:
+                self._firsts[number] = self._firsts[number - 1] + len(self._groups[number - 1])
+                self._tops[number] = self._tops[number - 1] + self._sums[number - 1]
+            else:
+                self._firsts[0] = self._tops[0] = 0
+        self._known = len(self._groups)

@@ -1,11 +1,12 @@
 """Base of all views of styled rows: draws only visible rows, and supports selection."""
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, cast
 
 from rich.segment import Segment
 from rich.style import Style
+from textual import getters
 from textual.cache import LRUCache
 from textual.geometry import Region, Size
 from textual.reactive import Reactive
@@ -14,7 +15,11 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
+from tui_agent.ui.base.app_type import any_app
+
 from .styled_lines import Line, copied_text, styled_over, width_of_runs
+from .terminal_colours import Palette, output_style
+from .terminal_output import SGR
 
 STYLES = (
     *("strong", "emphasis", "struck", "code", "link", "address", "heading-1", "heading-2", "heading-3", "quote"),
@@ -26,6 +31,8 @@ STYLES = (
 )
 """Style names in `styled_lines`; each is a component class `line--NAME`."""
 
+MAX_STYLES = 4_096
+"""Most style names whose colours are kept: output may have any number of colours."""
 SELECTED = "selected"
 """Style that the screen itself defines."""
 
@@ -33,6 +40,7 @@ SELECTED = "selected"
 class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     """Rows of `Line`s. A subclass provides the rows, this class their colours."""
 
+    app = getters.app(any_app)
     ALLOW_SELECT = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"line--{name}" for name in STYLES}
     DEFAULT_CSS = """
@@ -94,6 +102,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id, classes=classes)
         self._styles: dict[str, Style] = {}
         self._strips: LRUCache[int, tuple[Line, Strip]] = LRUCache(1024)
+        self._palette: Palette | None = None
 
     @property
     def row_width(self) -> int:
@@ -138,18 +147,35 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         super().notify_style_update()
         self._styles.clear()
         self._strips.clear()
+        self._palette = None
 
     def style_named(self, name: str) -> Style:
         """Return the colours of a style name."""
         found = self._styles.get(name)
         if found is None:
             words = name.split()
-            components = [f"line--{word}" for word in words if word != SELECTED]
+            components = [f"line--{word}" for word in words if word != SELECTED and not word.startswith(SGR)]
             found = self.get_visual_style(*components).rich_style if components else self.rich_style
+            if SGR in name:
+                found += self._output_style(words, components)
             if SELECTED in words:
                 found += self.screen.get_component_rich_style("screen--selection", partial=True)
+            if len(self._styles) >= MAX_STYLES:
+                self._styles.clear()
             self._styles[name] = found
         return found
+
+    def _output_style(self, words: Sequence[str], components: Sequence[str]) -> Style:
+        """Return the colours of a program's output over those of its components."""
+        visual, (_, ground) = self.get_visual_style(*components), self.background_colors
+        if visual.background is not None:
+            ground += visual.background
+        text = ground + visual.foreground if visual.foreground is not None else ground.get_contrast_text()
+        if self.app.current_theme.ansi:
+            return output_style(words, None, text, ground)
+        if self._palette is None:
+            self._palette = Palette.of_theme(self.app.theme_variables)
+        return output_style(words, self._palette, text, ground)
 
     def set_rows(self, total: int) -> None:
         """Set the number of rows without a layout: nothing around the view moves."""

@@ -6,8 +6,9 @@ visible escapes. `sanitise` is for reading, `visible` for decisions: there, two 
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import accumulate, pairwise
 
 from rich.cells import cell_len
 
@@ -45,11 +46,35 @@ def sanitise(text: str) -> str:
     """
     if _NOT_PLAIN.search(text) is None:
         return text
-    if _CONTROL.search(text) is not None:
-        text = _drop_controls(text)
-    if not text.isascii():
-        text = _show_unseen(text)
+    text = _with_tabs(text)
     return text.expandtabs(TAB) if "\t" in text else text
+
+
+def clean_pieces(pieces: Sequence[str]) -> list[str]:
+    """Return the pieces of a line so that together they are the sanitised line.
+
+    A piece has exactly the characters that its text becomes, except where characters of two pieces belong together:
+    then a piece may have some of its neighbour's.
+    """
+    cleaned: list[str] = []
+    column = 0
+    for piece in pieces:
+        text = piece if _NOT_PLAIN.search(piece) is None else _with_tabs(piece)
+        if "\t" in text:
+            text = f"{' ' * (column % TAB)}{text}".expandtabs(TAB)[column % TAB :]
+        column = len(text) - text.rfind("\n") - 1 if "\n" in text else column + len(text)
+        cleaned.append(text)
+    whole = "".join(pieces)
+    if whole.isascii() or (shown := sanitise(whole)) == "".join(cleaned):
+        return cleaned
+    ends = [0, *(min(end, len(shown)) for end in accumulate(map(len, cleaned)))]
+    ends[-1] = len(shown)
+    return [shown[start:end] for start, end in pairwise(ends)]
+
+
+def without_controls(text: str) -> str:
+    """Return text for the clipboard: sanitised, but tabs stay, as code needs them."""
+    return text if _NOT_PLAIN.search(text) is None else _with_tabs(text)
 
 
 def with_controls(text: str) -> str:
@@ -159,7 +184,13 @@ def settle(text: str) -> str:
     """Return output with each line as its last carriage return left it, as a terminal shows progress."""
     if "\r" not in text:
         return text
-    return "\n".join(_last_state(line) for line in text.split("\n"))
+    return "\n".join(settled_line(line) for line in text.split("\n"))
+
+
+def settled_line(line: str) -> str:
+    """Return what a terminal shows of a line with carriage returns: the characters written last."""
+    line = line.rstrip("\r")
+    return line[line.rfind("\r") + 1 :]
 
 
 def foreign_scripts(text: str) -> tuple[str, ...]:
@@ -172,11 +203,12 @@ def foreign_scripts(text: str) -> tuple[str, ...]:
 
 _NOT_PLAIN = re.compile(r"[^\n\x20-\x7e]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_SEQUENCE = re.compile(
+SEQUENCE = re.compile(
     r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x18\x1a\x1b\x9c\n\r]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC
     r"|(?:\x1b\[|\x9b)[\x30-\x3f]*[\x20-\x2f]*[\x40-\x7e]?"  # CSI
     r"|\x1b[\x20-\x2f]*[\x30-\x7e]?"
 )
+"""Control sequences of a terminal, ended or not."""
 _LINE_END = re.compile(r"[\x0b\x0c\x85]")
 _LOOK_ALIKES = frozenset("\u037e\u00b4\u02cb\u02d0\u01c0\u2010\u2011\u2024\u2044\u2215\u2223\u2212\u2236\u223c\ua789")
 """Characters that look like `;`, `'`, `` ` ``, `:`, `|`, `-`, `.`, `/`, `~`."""
@@ -190,9 +222,16 @@ _LIKE_AN_ESCAPE = re.compile(rf"x[0-9a-fA-F]{{2}}|u[0-9a-fA-F]{{4}}|U[0-9a-fA-F]
 _WORD = re.compile(r"\w+")
 
 
+def _with_tabs(text: str) -> str:
+    """Return a sanitised text whose tabs are still there."""
+    if _CONTROL.search(text) is not None:
+        text = _drop_controls(text)
+    return text if text.isascii() else _show_unseen(text)
+
+
 def _drop_controls(text: str) -> str:
     """Return the text without control sequences and without control characters except line feeds and tabs."""
-    text = _SEQUENCE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = SEQUENCE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     return _CONTROL.sub("", _LINE_END.sub("\n", text))
 
 
@@ -272,9 +311,3 @@ def _escape_follows(body: str, end: int, hidden: frozenset[str], loose: frozense
     if following not in "\t\n" and not " " <= following <= "~":
         return is_invisible(following) or following in hidden
     return _LIKE_AN_ESCAPE.match(body, end) is not None
-
-
-def _last_state(line: str) -> str:
-    """Return what a terminal shows of a line with carriage returns: the characters written last."""
-    states = line.rstrip("\r").split("\r")
-    return states[-1] if states else line

@@ -3,26 +3,29 @@
 Pure: a part draws the state of its calls, which the ledger changes.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TypeAlias
 
 from rich.cells import cell_len
 
 from tui_agent.protocol.cancellation import ASKED_AGAIN
 from tui_agent.protocol.events import ToolStatus
-from tui_agent.ui.panel.call_rows import sign_of, tail_rows, wait_text
+from tui_agent.ui.panel.call_rows import sign_of, tail_lines, wait_text
 from tui_agent.ui.state.call_ledger import LedgerCall
 from tui_agent.ui.state.call_records import FileChange
 from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.state.tool_kinds import tool_kind
 from tui_agent.ui.text.amounts import count_text, seconds_text
+from tui_agent.ui.text.argument_rows import argument_texts
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
-from tui_agent.ui.text.sanitiser import clip, one_line, sanitise, settle
+from tui_agent.ui.text.sanitiser import clip, one_line, sanitise, without_controls
 from tui_agent.ui.text.styled_lines import Line, Run, clipped, prefixed_lines, wrapped
+from tui_agent.ui.text.terminal_output import OutputReader, plain_output, without_sequences
 
-from .transcript_model import Part
+from .transcript_model import Part, Piece, shifted
 from .transcript_parts import BODY, HEAD
 
 BRIEF_DIFF_ROWS = 12
@@ -33,11 +36,15 @@ MAX_DIFF_CHARACTERS = 20_000
 """Most characters of a diff that are parsed for its rows."""
 HEAD_ROWS, TAIL_ROWS = 8, 16
 """Most rows shown of a result in an unfolded call, from its beginning and from its end."""
+MAX_FOUND_ROWS = 40
+"""Most rows between them that are shown because a search has found them."""
 MAX_FILES = 40
 """Most files listed; others are counted."""
 LEAST_READS, MOST_READS = 2, 20
 """Least adjacent reads that are one row, and most calls of one part."""
 
+_SKIPPED_LINES = 40
+"""Lines before the shown end of an output that are read for the colours they leave behind."""
 _NAMES_IN_A_ROW = 20
 _LONGEST = 400
 
@@ -92,6 +99,20 @@ class CallPart(Part):
         self._context = context
 
     @property
+    def title(self) -> str:
+        """Number and tool."""
+        return _title_of(self._call)
+
+    @property
+    def copied(self) -> str:
+        """Tool, input, result and changes as they are shown."""
+        return copied_call(self._call.view)
+
+    def pieces(self, width: int) -> Sequence[Piece]:
+        """Return input, output and changes."""
+        return [shifted(piece, self.gap) for piece in call_pieces(self._call, self._context, width, self.opened)]
+
+    @property
     def text(self) -> str:
         """Tool, input, result and changes."""
         return _searched(self._call.view)
@@ -115,7 +136,7 @@ class CallPart(Part):
 
     def layout(self, width: int) -> list[Line]:
         """Return the row of the call and what belongs to it."""
-        return call_rows(self._call, self._context, width, is_open=self.opened)
+        return flattened(call_rows(self._call, self._context, width, is_open=self.opened, sought=self.sought))
 
 
 class ReadsPart(Part):
@@ -127,6 +148,32 @@ class ReadsPart(Part):
         """True if each call has its row."""
         self._calls: list[LedgerCall] = []
         self._context = context
+
+    @property
+    def title(self) -> str:
+        """Number and tool of a single call, or the number of calls."""
+        return _title_of(self._calls[0]) if len(self._calls) == 1 else count_text(len(self._calls), "call")
+
+    @property
+    def copied(self) -> str:
+        """Tools, inputs and results as they are shown."""
+        return "\n\n".join(copied_call(call.view) for call in self._calls)
+
+    def pieces(self, width: int) -> Sequence[Piece]:
+        """Return input, output and changes of a single call, or the output of each."""
+        single = len(self._calls) == 1
+        if single:
+            found = call_pieces(self._calls[0], self._context, width, self.opened)
+            return [shifted(piece, self.gap) for piece in found]
+        pieces: list[Piece] = []
+        row = int(self.gap)
+        for call in self._calls:
+            rows = len(flattened(call_rows(call, self._context, width, is_open=False))) if self.opened else 0
+            if text := plain_output(call.view.outcome.result).strip("\n"):
+                last = row + rows if self.opened else self.height(width)
+                pieces.append(Piece(f"{_title_of(call)} output", text, row, last))
+            row += rows
+        return pieces
 
     @property
     def text(self) -> str:
@@ -157,18 +204,34 @@ class ReadsPart(Part):
         """Return the finished reads in one row, and a row for each other call."""
         if self.opened:
             single = len(self._calls) == 1
-            return [row for call in self._calls for row in call_rows(call, self._context, width, is_open=single)]
+            found = self.sought.casefold()
+            groups = (
+                call_rows(
+                    call,
+                    self._context,
+                    width,
+                    is_open=single or bool(found and found in call.view.outcome.result.casefold()),
+                    sought=found,
+                )
+                for call in self._calls
+            )
+            return [row for each in groups for row in flattened(each)]
         rows: list[Line] = []
         for is_quiet, group in groupby(self._calls, key=lambda call: _is_quiet_read(call.view)):
             calls = list(group)
             if is_quiet and len(calls) >= LEAST_READS:
                 rows.extend(_reads_rows([call.view for call in calls], width))
             else:
-                rows.extend(row for call in calls for row in call_rows(call, self._context, width, is_open=False))
+                for call in calls:
+                    rows.extend(flattened(call_rows(call, self._context, width, is_open=False)))
         return rows
 
 
-def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bool) -> list[Line]:
+CallRows: TypeAlias = Sequence[tuple[str, Sequence[Line]]]
+"""Rows of a call in order, each group with the name of its piece."""
+
+
+def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bool, sought: str = "") -> CallRows:
     """Return the rows of one call.
 
     Args:
@@ -176,24 +239,77 @@ def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bo
         context: context of the conversation.
         width: cells of a row.
         is_open: True to show its whole input, the ends of its output and all its files.
+        sought: text of a search; lines of the output that have it are shown as well.
     """
     view = call.view
-    rows = _head_rows(call, context, width, is_open=is_open)
+    groups: list[tuple[str, Sequence[Line]]] = [("", _head_rows(call, context, width, is_open=is_open))]
     if view.phase == "running" and (context.shows_output or is_open):
-        rows.extend(_body_row(runs[-1][0], width) for runs in tail_rows(view, width))
+        groups.append(("output", [_output_row(runs, width) for runs in tail_lines(view, "muted")]))
     if is_open:
-        rows.extend(_facts(view, width))
+        groups.append(("input", list(_facts(view, width))))
     files = _files_of(view)
     if files and (is_open or len(files) == 1):
-        most = OPEN_DIFF_ROWS if is_open else BRIEF_DIFF_ROWS
-        for file in files[:MAX_FILES]:
-            rows.extend(_file_rows(file, context.root, width, most, named=len(files) > 1))
-        if (left := max(view.changes.count, len(files)) - min(len(files), MAX_FILES)) > 0:
-            rows.append(_body_row(f"… {count_text(left, 'more file')}", width))
+        groups.append(("diff", _diff_rows(view, files, context.root, width, is_open=is_open)))
     elif files:
-        rows.extend(_names_row(view, context.root, width))
+        groups.append(("diff", _names_row(view, context.root, width)))
     if is_open and not files:
-        rows.extend(_output_rows(view, width))
+        groups.append(("output", _output_rows(view, width, sought)))
+    return groups
+
+
+def flattened(groups: CallRows) -> list[Line]:
+    """Return all rows of a call."""
+    return [row for _, rows in groups for row in rows]
+
+
+def call_pieces(call: LedgerCall, context: CallContext, width: int, is_open: bool) -> Sequence[Piece]:
+    """Return the pieces of a call: its input, its output and its changes."""
+    view = call.view
+    texts = {
+        "input": _input_text(view),
+        "output": plain_output(view.outcome.result or view.live.text).strip("\n"),
+        "diff": "\n".join(file.diff.rstrip("\n") for file in _files_of(view) if file.diff),
+    }
+    groups = call_rows(call, context, width, is_open=is_open)
+    pieces: list[Piece] = []
+    for name, text in texts.items():
+        row, shown = 0, range(len(groups[0][1]))
+        for group, rows in groups:
+            if group == name and rows:
+                shown = range(row, row + len(rows))
+            row += len(rows)
+        if text:
+            pieces.append(Piece(name, without_controls(text), shown.start, shown.stop))
+    return pieces
+
+
+def copied_call(view: CallViewState) -> str:
+    """Return tool, input, result and changes of a call as text."""
+    parts = (f"{view.name} {view.summary}".strip(), plain_output(view.outcome.result).strip("\n"), view.diff)
+    return without_controls("\n".join(filter(None, parts)))
+
+
+def _title_of(call: LedgerCall) -> str:
+    return f"#{call.number} {one_line(call.view.name, 16)}"
+
+
+def _input_text(view: CallViewState) -> str:
+    """Return the command of a call, or its arguments."""
+    arguments = view.arguments.effective
+    command = arguments.get("command")
+    if isinstance(command, str):
+        return command
+    return "\n".join(f"{name}: {text}" for name, text in argument_texts(arguments))
+
+
+def _diff_rows(view: CallViewState, files: Sequence[FileChange], root: str, width: int, *, is_open: bool) -> list[Line]:
+    """Return the diffs of changed files."""
+    most = OPEN_DIFF_ROWS if is_open else BRIEF_DIFF_ROWS
+    rows: list[Line] = []
+    for file in files[:MAX_FILES]:
+        rows.extend(_file_rows(file, root, width, most, named=len(files) > 1))
+    if (left := max(view.changes.count, len(files)) - min(len(files), MAX_FILES)) > 0:
+        rows.append(_body_row(f"… {count_text(left, 'more file')}", width))
     return rows
 
 
@@ -357,16 +473,47 @@ def _path_of(file: FileChange, root: str, width: int) -> str:
     return one_line(path, max(12, width - len(BODY) - 24))
 
 
-def _output_rows(view: CallViewState, width: int) -> list[Line]:
-    """Return the first and last rows of an unfolded call's result."""
-    lines = sanitise(settle(view.outcome.result or view.live.text)).strip("\n").split("\n")
+def _output_rows(view: CallViewState, width: int, sought: str) -> list[Line]:
+    """Return the first and last rows of an unfolded call's result, and those that a search has found."""
+    return output_ends(view.outcome.result or view.live.text, width, HEAD_ROWS, TAIL_ROWS, sought)
+
+
+def output_ends(text: str, width: int, head: int, tail: int, sought: str = "") -> list[Line]:
+    """Return the first and the last rows of a program's output, each line in one row, and between them a count.
+
+    Lines between them that have the text `sought` are shown as well, at most `MAX_FOUND_ROWS`.
+    """
+    lines = text.strip("\n\r").split("\n")
     if lines == [""]:
         return []
-    rows = [_body_row(line, width) for line in lines[:HEAD_ROWS]]
-    if (hidden := len(lines) - HEAD_ROWS - TAIL_ROWS) > 0:
-        rows.append(_body_row(f"… {count_text(hidden, 'more line')} …", width))
-    rows.extend(_body_row(line, width) for line in lines[max(HEAD_ROWS, len(lines) - TAIL_ROWS) :])
-    return rows
+    most = 8 * width + _LONGEST
+    reader = OutputReader("muted")
+
+    def rows(shown: Sequence[str]) -> Iterator[Line]:
+        for line in shown:
+            # A line that redraws itself shows its end; of others the beginning fits the row.
+            piece = line[-most:] if "\r" in line else line[:most]
+            yield from (_output_row(runs, width) for runs in reader.lines(piece))
+            if piece is not line:
+                reader.skip(line)
+
+    if len(lines) <= head + tail:
+        return list(rows(lines))
+    result = list(rows(lines[:head]))
+    end = len(lines) - tail
+    found = [place for place in range(head, end) if sought and sought.casefold() in lines[place].casefold()]
+    place = head
+    for stop in (*found[:MAX_FOUND_ROWS], end):
+        if stop > place:
+            reader.skip("\n".join(lines[max(place, stop - _SKIPPED_LINES) : stop]))
+            result.append(_body_row(f"… {count_text(stop - place, 'more line')} …", width))
+        result.extend(rows(lines[stop : stop + 1]) if stop < end else ())
+        place = stop + 1
+    return [*result, *rows(lines[end:])]
+
+
+def _output_row(runs: Sequence[Run], width: int) -> Line:
+    return Line(clipped(((f"{BODY}  ", ""), *runs), width), indent=len(BODY) + 2)
 
 
 def _body_row(text: str, width: int) -> Line:
@@ -379,5 +526,5 @@ def _first_line(text: str) -> str:
 
 def _searched(view: CallViewState) -> str:
     """Return the text of a call for the search."""
-    parts = (view.name, view.summary, outcome_of(view)[0], view.outcome.result, view.diff)
+    parts = (view.name, view.summary, outcome_of(view)[0], without_sequences(view.outcome.result), view.diff)
     return "\n".join(filter(None, parts))

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.binding import BindingType
-from textual.events import Click
 from textual.message import Message
 from textual.timer import Timer
 
@@ -18,10 +17,10 @@ from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.base.error_boundary import call_or_fallback
 from tui_agent.ui.text.styled_lines import Line
 
+from .part_cursor import PartCursor
+from .steered_transcript import SteeredTranscript
 from .transcript_fold import TranscriptFold
-from .transcript_model import Part
-from .transcript_search import TranscriptSearch
-from .transcript_view import TranscriptView
+from .transcript_search import Found, TranscriptSearch
 
 FLUSH_SECONDS = 1 / 15
 """Least seconds between two flushes."""
@@ -31,30 +30,16 @@ IDLE_SHARE = 4
 """Pause after a slow flush, as a multiple of its duration."""
 
 
-class Conversation(TranscriptView):
+class Conversation(SteeredTranscript):
     """All messages, notes and calls of the session."""
 
-    FOCUS_ON_CLICK = False
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("conversation")]
 
     @dataclass
-    class CallsSelected(Message):
-        """The user opens these calls in the panel."""
-
-        call_ids: tuple[str, ...]
-
-    @dataclass
-    class PageRequested(Message):
-        """The user opens a part in full screen."""
-
-        call_ids: tuple[str, ...]
-        text: str
-
-    @dataclass
     class SearchCounted(Message):
-        """More matches of a search were counted."""
+        """More matches of a search were counted, or another one is the current one."""
 
-        count: int
+        found: Found
 
     @dataclass
     class SearchClosed(Message):
@@ -67,7 +52,6 @@ class Conversation(TranscriptView):
         self._unflushed = False
         self._rest_until = self._bar_due = 0.0
         self._timer: Timer | None = None
-        self._current: Part | None = None
         self._search: TranscriptSearch | None = None
         self._found_row: int | None = None
         self._seeks = False
@@ -85,7 +69,8 @@ class Conversation(TranscriptView):
             self._follows = True
         if isinstance(event, SessionRewound | SessionSwitched):
             # Parts may be removed, so the keyboard's part is dropped.
-            self._current, self._search, self._found_row = None, None, None
+            self._search, self._found_row = None, None
+            self.cursor.select(None)
         self._flush_soon()
 
     def _flush_soon(self) -> None:
@@ -102,7 +87,7 @@ class Conversation(TranscriptView):
         """Show another transcript, or a longer one of this session; a reader above the end keeps the distance to it."""
         self.show_transcript(fold.transcript)
         fold.show_output(self._fold.calls.shows_output)
-        self._fold, self._current, self._found_row = fold, None, None
+        self._fold, self._found_row, self.cursor = fold, None, PartCursor(fold.transcript)
         self._search = TranscriptSearch(self.transcript, self._search.query) if self._search is not None else None
         self._flush_soon()
 
@@ -110,11 +95,6 @@ class Conversation(TranscriptView):
         """Show or hide the newest output of running calls."""
         if self._fold.show_output(shown):
             self._flush_soon()
-
-    @property
-    def selected_calls(self) -> tuple[str, ...]:
-        """Ids of the calls of the keyboard's part."""
-        return self._current.call_ids if self._current is not None else ()
 
     def flush(self) -> None:
         """Show all changes now."""
@@ -150,25 +130,29 @@ class Conversation(TranscriptView):
     # --- drawing ------------------------------------------------------------------------------------------------------
 
     def line_at(self, row: int) -> Line | None:
-        """Return a row to draw, with marks of matches and of the keyboard's part."""
+        """Return a row to draw, with marks of matches and of what the keyboard has chosen."""
         line = super().line_at(row)
         if line is None:
             return None
         if self._search is not None:
             line = self._search.marked(line, here=row == self._found_row)
-        if self._current is not None and self.has_focus and self.transcript.find(row) is self._current:
-            line = _pointed_at(line)
-        return line
+        return self.pointed_at(line, row)
 
     # --- search -------------------------------------------------------------------------------------------------------
 
-    def search(self, query: str) -> int:
+    @property
+    def found(self) -> Found:
+        """Result of the search so far."""
+        search = self._search
+        return Found(search.position, search.count, search.is_counted) if search is not None else Found()
+
+    def search(self, query: str) -> Found:
         """Mark all matches, go to the one nearest to the end, and return their number. An empty query ends it."""
         self._search, self._found_row = (TranscriptSearch(self.transcript, query) if query else None), None
         self._seeks = not self.previous_match()
         self.refresh()
         self._flush_soon()
-        return self._search.count if self._search is not None else 0
+        return self.found
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Allow the keys of a search only while matches are marked."""
@@ -194,7 +178,7 @@ class Conversation(TranscriptView):
             return False
         if self._seeks:
             self._seeks = not self.previous_match()
-        self.post_message(self.SearchCounted(self._search.count))
+        self.post_message(self.SearchCounted(self.found))
         return True
 
     def next_match(self) -> bool:
@@ -211,89 +195,12 @@ class Conversation(TranscriptView):
             return False
         if not part.opened:
             part.toggle()
+        if part.sought != self._search.query:
+            part.sought = self._search.query
+            part.changed()
         row = self._search.row()
         self.transcript.refresh(part)
         self._found_row = self.transcript.start(part) + row
         self.show_row(self._found_row)
+        self.post_message(self.SearchCounted(self.found))
         return True
-
-    # --- keys and mouse -----------------------------------------------------------------------------------------------
-
-    def on_click(self, event: Click) -> None:
-        """Open the clicked part; a click on the line with new messages scrolls to the end."""
-        if self.text_selection is not None:
-            return
-        if self.news and event.y == self.size.height - 1:
-            self.show_end()
-            return
-        part = self.transcript.find(event.y + self.scroll_offset.y)
-        if part is not None and part.active:
-            self._current = part
-            self.action_open_part()
-
-    def action_line_up(self) -> None:
-        """Scroll up one row."""
-        self.scroll_relative(y=-1, animate=False)
-
-    def action_line_down(self) -> None:
-        """Scroll down one row."""
-        self.scroll_relative(y=1, animate=False)
-
-    def action_page_up(self) -> None:
-        """Scroll up one page."""
-        self.scroll_page_up(animate=False)
-
-    def action_page_down(self) -> None:
-        """Scroll down one page."""
-        self.scroll_page_down(animate=False)
-
-    def action_scroll_top(self) -> None:
-        """Scroll to the first message."""
-        self.scroll_home(animate=False)
-
-    def action_scroll_end(self) -> None:
-        """Scroll to the newest message."""
-        self.show_end()
-
-    def action_open_part(self) -> None:
-        """Open or close the keyboard's part, or show its calls in the panel."""
-        part = self._current
-        if part is None or part not in self.transcript.parts:
-            self.action_previous_part()
-        elif part.toggle():
-            self.transcript.refresh(part)
-            self.show_changes()
-            self.show_scrollbar()
-        elif part.call_ids:
-            self.post_message(self.CallsSelected(part.call_ids))
-
-    def action_open_page(self) -> None:
-        """Open the keyboard's part in full screen."""
-        if self._current is not None:
-            self.post_message(self.PageRequested(self._current.call_ids, self._current.text))
-
-    def action_next_part(self) -> None:
-        """Move the keyboard to the next part that opens."""
-        self._select_part(backwards=False)
-
-    def action_previous_part(self) -> None:
-        """Move the keyboard to the previous part that opens."""
-        self._select_part(backwards=True)
-
-    def _select_part(self, *, backwards: bool) -> None:
-        at = self._current if self._current in self.transcript.parts else None
-        part = next((part for part in self.transcript.from_part(at, backwards=backwards) if part.active), None)
-        if part is not None:
-            self._current = part
-            row = self.transcript.start(part) + part.gap
-            if not self.scroll_offset.y <= row < self.scroll_offset.y + self.row_count:
-                self.show_row(row)
-            self.refresh()
-
-
-def _pointed_at(line: Line) -> Line:
-    """Return a row of the keyboard's part, with a mark in the first cell of its margin."""
-    if not line.runs or not line.runs[0][0].startswith(" "):
-        return line
-    (text, style), *others = line.runs
-    return Line((("▎", "cursor"), (text[1:], style), *others), line.joint, line.indent, line.fill)

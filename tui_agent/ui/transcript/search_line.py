@@ -16,6 +16,8 @@ from textual.widgets import Input
 from tui_agent.ui.base.commands import bindings_for, hint
 from tui_agent.ui.text.input_fields import LineInput
 
+from .transcript_search import Found
+
 
 class SearchCount(Widget):
     """Number of matches, and the keys that move between them."""
@@ -31,8 +33,8 @@ class SearchCount(Widget):
 
     query_text = reactive("", layout=True)
     """Query of the search."""
-    matches = reactive(0, layout=True)
-    """Number of matches."""
+    found = reactive(Found(), layout=True)
+    """Matches so far."""
     typing = reactive(True, layout=True)
     """True if keys are letters of the query; otherwise the conversation gets them."""
 
@@ -41,11 +43,16 @@ class SearchCount(Widget):
         close = hint("search.close")
         if not self.query_text:
             return Content(f"{close} ")
-        if not self.matches:
+        found = self.found
+        if not found.count and not found.is_counted:
+            return Content(f"searching · {close} ")
+        if not found.count:
             return Content.assemble(("not found", "$warning"), f" · {close} ")
         place = "search" if self.typing else "conversation"
         keys = f"{hint(f'{place}.next_match')} · {hint(f'{place}.previous_match')} · {close}"
-        return Content.assemble((f"{self.matches} found", "$text"), f" · {keys} ")
+        more = "" if found.is_counted else "+"
+        count = f"{found.position} of {found.count}" if found.position else f"{found.count}{more} found"
+        return Content.assemble((count, "$text"), f" · {keys} ")
 
 
 class SearchMarker(Widget):
@@ -119,11 +126,11 @@ class SearchLine(Horizontal):
         self.display = False
         with self.prevent(Input.Changed):
             self._input.value = ""
-        self.show_matches(0)
+        self.show_matches(Found())
 
-    def show_matches(self, count: int) -> None:
-        """Show the number of matches."""
-        self._count.query_text, self._count.matches = self._input.value, count
+    def show_matches(self, found: Found) -> None:
+        """Show the number of matches and the place of the current one among them."""
+        self._count.query_text, self._count.found = self._input.value, found
 
     @on(Input.Changed)
     def _changed(self, event: Input.Changed) -> None:

@@ -6,25 +6,51 @@ no rows either. So ten thousand messages cost as much as ten.
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from tui_agent.ui.text.height_index import HeightIndex
-from tui_agent.ui.text.styled_lines import NARROWEST, Line, Run
+from tui_agent.ui.text.sanitiser import ends_of, sanitise, without_controls
+from tui_agent.ui.text.styled_lines import NARROWEST, Line, Run, wrapped
 
 CARET: Run = ("▍", "caret")
 """Sign of text that is about to arrive."""
+MAX_PAGE_CHARACTERS = 400_000
+"""Most characters of a part shown on a page; of a longer one both ends."""
 MAX_CACHED_ROWS = 4_000
 """Most rows of laid-out parts kept in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of a part that can be copied by itself, such as a code block or the output of a call."""
+
+    name: str
+    text: str
+    first: int
+    """Its first row within the part."""
+    last: int
+    """The row after its last one."""
+    rows: Callable[[int], Sequence[Line]] | None = field(default=None, compare=False)
+    """Builds its rows for a page; None: they are its text."""
+
+
+def shifted(piece: Piece, rows: int) -> Piece:
+    """Return a piece some rows further down."""
+    return replace(piece, first=piece.first + rows, last=piece.last + rows)
 
 
 class Part(ABC):
     """A part of the conversation with its own rows."""
 
+    name = "note"
+    """Name of its kind for the user."""
     pinned = False
     """True if its rows stay in memory, because it is still streaming."""
     opened = True
     """True if all of it is shown."""
+    sought: str = ""
+    """Text of a search that its rows must show, also where they leave something out."""
     mark: Run | None = None
     """Sign of the speaker in the margin of its first row."""
 
@@ -46,6 +72,29 @@ class Part(ABC):
     def call_ids(self) -> tuple[str, ...]:
         """Ids of its calls."""
         return ()
+
+    @property
+    def title(self) -> str:
+        """Its name for the user."""
+        return self.name
+
+    @property
+    def copyable(self) -> bool:
+        """True if the user may want to copy it."""
+        return bool(self.text)
+
+    @property
+    def copied(self) -> str:
+        """Text for the clipboard: as it was written, but without characters that control a terminal."""
+        return without_controls(self.text)
+
+    def pieces(self, width: int) -> Sequence[Piece]:
+        """Return the pieces of it that can be copied by themselves, with their rows for a width."""
+        return ()
+
+    def page_rows(self, width: int) -> Sequence[Line]:
+        """Return all of it as rows for a page."""
+        return wrapped([(sanitise(ends_of(self.text, MAX_PAGE_CHARACTERS)).rstrip("\n"), "")], width)
 
     @property
     def cached_rows(self) -> int:
@@ -116,7 +165,11 @@ class Transcript:
         self.width = 0
         """Cells of a row; 0 until it is known."""
         self._heights = HeightIndex()
+        self._places: dict[Part, int] = {}
+        """Index of each part; those from `_placed` on are out of date."""
+        self._placed = 0
         self._recently_used: OrderedDict[Part, int] = OrderedDict()
+        self._cached_rows = 0
         self._dirty: int | None = 0
 
     @property
@@ -137,6 +190,9 @@ class Transcript:
         """Add a part at the end, or after another one."""
         place = len(self.parts) if after is None else self._index_of(after) + 1
         self.parts.insert(place, part)
+        self._places[part] = place
+        if place <= self._placed:
+            self._placed = place + 1
         self._heights.insert(place, self._height(part))
         self._mark(place, 0)
 
@@ -145,8 +201,10 @@ class Transcript:
         place = self._index_of(part)
         self._mark(place, 0)
         del self.parts[place]
+        del self._places[part]
+        self._placed = min(self._placed, place)
         self._heights.remove(place)
-        self._recently_used.pop(part, None)
+        self._cached_rows -= self._recently_used.pop(part, 0)
 
     def refresh(self, part: Part) -> None:
         """Register a change of a part, from its `dirty_row` on."""
@@ -223,12 +281,21 @@ class Transcript:
             place = -1 if part is None else self._index_of(part)
             yield from self.parts[place + 1 :]
 
+    def has(self, part: Part | None) -> bool:
+        """Return True if a part is one of this transcript."""
+        return part in self._places
+
     def _index_of(self, part: Part) -> int:
-        """Return the index of a part, searched from the end, where most changes are."""
-        for place in range(len(self.parts) - 1, -1, -1):
-            if self.parts[place] is part:
-                return place
-        raise ValueError("not a part of this transcript")
+        """Return the index of a part. After a change in the middle, the next call counts the parts below once."""
+        place = self._places.get(part)
+        if place is None:
+            raise ValueError("not a part of this transcript")
+        if place < self._placed and self.parts[place] is part:
+            return place
+        for number in range(self._placed, len(self.parts)):
+            self._places[self.parts[number]] = number
+        self._placed = len(self.parts)
+        return self._places[part]
 
     def _height(self, part: Part) -> int:
         return part.height(self.width) if self.width else 0
@@ -240,17 +307,20 @@ class Transcript:
 
     def _mark_used(self, part: Part) -> None:
         """Mark a part as recently used."""
-        self._recently_used.pop(part, None)
-        self._recently_used[part] = part.cached_rows
+        rows = part.cached_rows
+        self._cached_rows += rows - self._recently_used.pop(part, 0)
+        self._recently_used[part] = rows
 
     def _evict(self, looked_at: int) -> None:
         """Drop rows of the least recently used parts, except the last `looked_at` ones."""
-        kept = sum(self._recently_used.values())
-        for part in list(self._recently_used)[: len(self._recently_used) - looked_at]:
-            if kept <= MAX_CACHED_ROWS:
+        for _ in range(len(self._recently_used) - looked_at):
+            if self._cached_rows <= MAX_CACHED_ROWS:
                 return
-            if not part.pinned:
-                kept -= self._recently_used.pop(part)
+            part = next(iter(self._recently_used))
+            if part.pinned:
+                self._recently_used.move_to_end(part)
+            else:
+                self._cached_rows -= self._recently_used.pop(part)
                 part.forget()
 
 

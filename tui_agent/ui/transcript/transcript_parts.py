@@ -7,8 +7,9 @@ from tui_agent.protocol.events import TodoItem, ToolStatus
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.sanitiser import ends_of, one_line, sanitise, with_controls
 from tui_agent.ui.text.styled_lines import Line, Run, clipped, prefixed_lines, wrapped
+from tui_agent.ui.text.terminal_output import OutputReader, plain_output, without_sequences
 
-from .transcript_model import CARET, Part
+from .transcript_model import CARET, Part, Piece, shifted
 
 HEAD = " "
 """Margin of headings and of notes about the run as a whole."""
@@ -44,6 +45,11 @@ class WaitingPart(Part):
     def __init__(self) -> None:
         super().__init__(gap=True)
 
+    @property
+    def copyable(self) -> bool:
+        """False: it has no text."""
+        return False
+
     def layout(self, width: int) -> list[Line]:
         """Return one row."""
         return [Line(clipped((MODEL_MARK, CARET), width))]
@@ -51,6 +57,8 @@ class WaitingPart(Part):
 
 class TextPart(Part):
     """Plain text of the user: no Markdown, line ends as typed."""
+
+    name = "message"
 
     def __init__(
         self, text: str, style: str = "", *, margin: str = BODY, gap: bool = False, shows_controls: bool = False
@@ -65,6 +73,11 @@ class TextPart(Part):
     def text(self) -> str:
         """Raw text."""
         return self._text
+
+    @property
+    def copyable(self) -> bool:
+        """True for what the user wrote, not for a remark about it."""
+        return bool(self._text) and not self._style
 
     def replace(self, text: str) -> None:
         """Replace the text."""
@@ -122,6 +135,11 @@ class DividerPart(Part):
         """Its text."""
         return self._text
 
+    @property
+    def copyable(self) -> bool:
+        """False: it only divides."""
+        return False
+
     def layout(self, width: int) -> list[Line]:
         """Return one row."""
         shown = one_line(self._text, width - 6)
@@ -132,6 +150,8 @@ class DividerPart(Part):
 
 class CommandPart(Part):
     """A shell command of the user and its live output."""
+
+    name = "command"
 
     def __init__(self, command: str) -> None:
         super().__init__()
@@ -144,7 +164,20 @@ class CommandPart(Part):
     @property
     def text(self) -> str:
         """Command and output."""
-        return f"{self._command}\n{self._output}"
+        return f"{self._command}\n{without_sequences(self._output)}"
+
+    @property
+    def copied(self) -> str:
+        """Command and output as they are shown."""
+        return f"{self._command}\n{plain_output(self._output)}"
+
+    def pieces(self, width: int) -> Sequence[Piece]:
+        """Return command and output."""
+        rows = len(self._command_rows(width - len(BODY)))
+        last = self.height(width) - self.gap
+        output = plain_output(self._output).strip("\n")
+        made = (Piece("command", self._command, 0, rows), Piece("output", output, rows, last))
+        return [shifted(piece, self.gap) for piece in made if piece.text]
 
     @property
     def call_ids(self) -> tuple[str, ...]:
@@ -177,22 +210,28 @@ class CommandPart(Part):
 
     def layout(self, width: int) -> list[Line]:
         """Return the command, then the last rows of its output."""
-        room = width - len(BODY)
-        rows = [
-            row.prefixed((BODY, ""))
-            for row in wrapped([(sanitise(ends_of(self._command, MAX_COMMAND_CHARACTERS)), "strong")], room)
-        ]
-        output = self._output.strip("\n")
-        last = output.rsplit("\n", MAX_OUTPUT_ROWS)[-MAX_OUTPUT_ROWS:] if output else []
-        lines = sanitise("\n".join(line[: width * 8] for line in last)).split("\n") if last else []
+        rows = self._command_rows(width - len(BODY))
+        output = self._output.strip("\n\r")
+        before, *last = output.rsplit("\n", MAX_OUTPUT_ROWS) if output else [""]
+        if output and len(last) < MAX_OUTPUT_ROWS:
+            before, last = "", [before, *last]
+        reader = OutputReader("muted")
+        reader.skip(before)
+        # A line that redraws itself shows its end; of others the beginning fits the row.
+        cut = [line[-width * 8 :] if "\r" in line else line[: width * 8] for line in last]
+        lines = [runs for line in cut for runs in reader.lines(line)]
         hidden = self._lines_gone + output.count("\n") + 1 - MAX_OUTPUT_ROWS
         if hidden > 0:
             above = f"… {count_text(hidden, 'more line')} above; enter opens all of it"
             rows.append(Line(clipped(((f"{BODY}{above}", "muted"),), width)))
-        rows.extend(Line(clipped(((f"{BODY}{line}", "muted"),), width)) for line in lines[-MAX_OUTPUT_ROWS:])
+        rows.extend(Line(clipped(((BODY, ""), *runs), width), indent=len(BODY)) for runs in lines[-MAX_OUTPUT_ROWS:])
         if self._end:
             rows.append(Line(clipped(((f"{BODY}{self._end}", "warning"),), width)))
         return rows
+
+    def _command_rows(self, room: int) -> list[Line]:
+        shown = sanitise(ends_of(self._command, MAX_COMMAND_CHARACTERS))
+        return [row.prefixed((BODY, "")) for row in wrapped([(shown, "strong")], room)]
 
 
 class PlanContext(Protocol):
@@ -204,6 +243,8 @@ class PlanContext(Protocol):
 
 class TodoPart(Part):
     """The model's plan; only its progress while the right column shows the items."""
+
+    name = "plan"
 
     def __init__(self, items: Sequence[TodoItem], context: PlanContext | None = None) -> None:
         super().__init__(gap=True)

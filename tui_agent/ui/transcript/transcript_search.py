@@ -6,6 +6,7 @@ length can be searched.
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import chain, islice
 
 from tui_agent.ui.text.styled_lines import Line, styled_over
@@ -14,12 +15,27 @@ from .transcript_model import Part, Transcript
 
 MAX_MATCHES = 10_000
 """Most matches counted in one part."""
-SLICE = 2_000_000
+SLICE = 500_000
 """Characters searched in one slice; its last part is searched to the end."""
 LONGEST_LAID_OUT = 100_000
 """Most characters of a part that is laid out as a whole to find a match; in a longer one only rows nearby are."""
+_LEAST_OF_PART = 400
+"""Characters that a part counts at least: getting its text has a price, too."""
+_NONE = (0, 0)
 _NEARBY = 200
 """Rows above and below the expected row of a match."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Result of a search so far."""
+
+    position: int = 0
+    """Number of the current match, from 1; 0 while it is not known."""
+    count: int = 0
+    """Matches counted so far."""
+    is_counted: bool = True
+    """True if that is all of them."""
 
 
 class TranscriptSearch:
@@ -35,24 +51,41 @@ class TranscriptSearch:
         self._uncounted = dict.fromkeys(transcript.parts)
         self._counted: dict[Part, tuple[int, int]] = {}
         self.count = 0
-        """Matches counted so far, of those at the start of the search."""
+        """Matches counted so far."""
         self.count_on()
 
+    @property
+    def is_counted(self) -> bool:
+        """True if the whole conversation was counted."""
+        return not self._uncounted
+
+    @property
+    def position(self) -> int:
+        """Number of the current match, from 1 for the oldest; 0 while it is not known."""
+        if self._part is None or self._uncounted or not self._transcript.has(self._part):
+            return 0
+        before = self._transcript.from_part(self._part, backwards=True)
+        return sum(self._counted.get(part, _NONE)[1] for part in before) + self._ordinal + 1
+
     def count_on(self) -> bool:
-        """Count in the next slice of the text; return False if everything was counted already."""
+        """Count in the next slice of the text, new parts included; return False if everything was counted already."""
+        for part in reversed(self._transcript.parts):
+            if part in self._counted or part in self._uncounted:
+                break
+            self._uncounted[part] = None
         if not self._uncounted:
             return False
         looked_at = 0
         while self._uncounted and looked_at < SLICE:
             part, _ = self._uncounted.popitem()
-            self.count += self._matches(part)
-            looked_at += len(part.text)
+            self._matches(part)
+            looked_at += len(part.text) + _LEAST_OF_PART
         return True
 
     def step(self, *, backwards: bool = False) -> Part | None:
         """Go to the next match, around the end if necessary; return its part, or None if there is no match."""
         within = self._ordinal + (-1 if backwards else 1)
-        if self._part is not None and self._part in self._transcript.parts and 0 <= within < self._matches(self._part):
+        if self._part is not None and self._transcript.has(self._part) and 0 <= within < self._matches(self._part):
             self._ordinal = within
             return self._part
         for part in self._around(backwards):
@@ -95,8 +128,9 @@ class TranscriptSearch:
         text = part.text
         length, count = self._counted.get(part, (-1, 0))
         if length != len(text):
-            count = sum(1 for _ in islice(self._pattern.finditer(text), MAX_MATCHES))
+            before, count = count, sum(1 for _ in islice(self._pattern.finditer(text), MAX_MATCHES))
             self._counted[part] = len(text), count
+            self.count += count - before
         return count
 
     def _row_nearby(self, part: Part, width: int) -> int:
@@ -113,7 +147,7 @@ class TranscriptSearch:
 
     def _around(self, backwards: bool) -> Iterator[Part]:
         """Return all parts, from the one after (or before) the current match on."""
-        at = self._part if self._part in self._transcript.parts else None
+        at = self._part if self._transcript.has(self._part) else None
         return chain(
             self._transcript.from_part(at, backwards=backwards), self._transcript.from_part(None, backwards=backwards)
         )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual.events import Resize
 from textual.geometry import Region
@@ -10,6 +11,7 @@ from textual.strip import Strip
 
 from tui_agent.ui.base.error_boundary import call_or_fallback
 from tui_agent.ui.text.line_view import LineView
+from tui_agent.ui.text.sanitiser import clip
 from tui_agent.ui.text.styled_lines import Line
 
 from .transcript_model import Transcript
@@ -56,17 +58,22 @@ class TranscriptView(LineView):
     def render_line(self, y: int) -> Strip:
         """Return one row of the widget; the last one also shows how much is new below."""
         strip = call_or_fallback(lambda: super(TranscriptView, self).render_line(y), self._blank)
-        news = self.news
-        if news and y == self.size.height - 1:
+        text = self.chip if y == self.size.height - 1 else ""
+        if text:
             width = self.size.width
-            left = strip.crop(0, max(0, width - len(news) - 1))
-            chip = Strip([Segment(news[:width], self.style_named("chip"))])
+            left = strip.crop(0, max(0, width - cell_len(text) - 1))
+            chip = Strip([Segment(clip(text, width), self.style_named("chip"))])
             return Strip.join([left, chip, Strip.blank(1, self.rich_style)]).crop(0, width)
         return strip
 
     def report_fault(self, fault: Exception) -> None:
         """Report that a part could not be drawn."""
         self.post_message(self.DrawingFailed(self, fault))
+
+    @property
+    def chip(self) -> str:
+        """Text over the end of the last row; empty for none."""
+        return self.news
 
     @property
     def news(self) -> str:

@@ -4,6 +4,7 @@ from tui_agent.ui.base.commands import Command
 from tui_agent.ui.composer.prompt_parser import UnknownSlash
 
 from .action_context import ActionContext, Handlers
+from .conversation_actions import ConversationActions
 from .page_actions import PageActions
 from .run_actions import RunActions
 from .session_actions import SessionActions
@@ -28,6 +29,7 @@ class CommandActions:
             **self.session.handlers,
             **self.pages.handlers,
             **RunActions(context).handlers,
+            **ConversationActions(context).handlers,
         }
 
     def perform(self, command: Command, argument: str = "") -> bool:

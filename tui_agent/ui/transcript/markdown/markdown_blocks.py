@@ -118,6 +118,41 @@ def parse_markdown(source: str, number: int | None = None, hidden: Collection[in
     return list(_units(_tree(tokens), number, lines))
 
 
+def code_blocks(block: Block) -> Iterator[CodeBlock]:
+    """Yield the fenced code in a block, also in lists and quotes."""
+    if isinstance(block, CodeBlock) and block.fenced:
+        yield block
+    elif isinstance(block, Quote | Item):
+        for inner in block.blocks:
+            yield from code_blocks(inner)
+
+
+_FENCE = re.compile(
+    r"(?P<before>[ \t]*(?:(?:[-+*]|[0-9]{1,9}[.)])[ \t]+|>[ \t]?)*)(?P<sign>`{3,}|~{3,})(?P<info>[^\n]*)"
+)
+
+
+def fenced_texts(source: str) -> list[str]:
+    """Return the content of each code fence as it was written, with its tabs, but without the margin of its list."""
+    texts: list[str] = []
+    inside: list[str] | None = None
+    sign = margin = ""
+    for line in source.split("\n"):
+        fence = _FENCE.match(line)
+        if inside is None:
+            if fence is not None and not (fence["sign"][0] == "`" and "`" in fence["info"]):
+                inside, sign, margin = [], fence["sign"], " " * len(fence["before"])
+                quote = fence["before"] if ">" in fence["before"] else ""
+                margin = quote or margin
+        elif fence is not None and fence["sign"].startswith(sign) and not fence["info"].strip():
+            texts.append("\n".join(inside))
+            inside = None
+        else:
+            blanks = len(line) - len(line.lstrip(" "))
+            inside.append(line.removeprefix(margin) if ">" in margin else line[min(blanks, len(margin)) :])
+    return [*texts, "\n".join(inside)] if inside is not None else texts
+
+
 _DEEPEST = 60
 """Most levels of nesting; the parser leaves out deeper ones."""
 _HIDDEN = re.compile("\x01 ([0-9]+) \x02")

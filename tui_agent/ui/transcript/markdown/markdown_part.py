@@ -1,12 +1,15 @@
 """Markdown parts of the conversation: they grow while the model streams, and only new text costs work."""
 
-from tui_agent.ui.text.height_index import HeightIndex
-from tui_agent.ui.text.sanitiser import one_line
-from tui_agent.ui.text.styled_lines import Line, Run, clipped
-from tui_agent.ui.transcript.transcript_model import CARET, Part
+from collections.abc import Sequence
+from functools import partial
 
-from .markdown_blocks import Unit
-from .markdown_layout import estimated_height, layout_block
+from tui_agent.ui.text.height_index import HeightIndex
+from tui_agent.ui.text.sanitiser import ends_of, one_line, without_controls
+from tui_agent.ui.text.styled_lines import Line, Run, clipped
+from tui_agent.ui.transcript.transcript_model import CARET, MAX_PAGE_CHARACTERS, Part, Piece
+
+from .markdown_blocks import CodeBlock, Unit, code_blocks, fenced_texts
+from .markdown_layout import estimated_height, layout_block, layout_code
 from .markdown_stream import SLICE_COST, MarkdownStream
 
 MAX_CACHED_UNIT_ROWS = 2_000
@@ -20,6 +23,8 @@ _Rows = list[Line] | None
 
 class MarkdownPart(Part):
     """A text in units: each is laid out once for a width, and only when it is visible."""
+
+    name = "answer"
 
     def __init__(
         self, text: str = "", *, gap: bool = False, margin: str = "", live: bool = False, style: str | None = None
@@ -63,6 +68,29 @@ class MarkdownPart(Part):
     def cached_rows(self) -> int:
         """Number of rows it keeps in memory."""
         return sum(len(rows) for rows in self._unit_rows if rows is not None)
+
+    def pieces(self, width: int) -> Sequence[Piece]:
+        """Return its code blocks."""
+        self.settle(width, 0, 0)
+        blocks: list[tuple[CodeBlock, int, int]] = []
+        for place, unit in enumerate(self._units):
+            first, last = self._index.start(place), self._index.start(place + 1)
+            found = list(code_blocks(unit.block))
+            if unit.joined and place and found and isinstance(unit.block, CodeBlock) and blocks:
+                # A long block is read in several pieces.
+                before, start, _ = blocks.pop()
+                found, first = [CodeBlock(before.language, (*before.lines, *found[0].lines), fenced=True)], start
+            blocks.extend((block, first, last) for block in found)
+        raw = fenced_texts(self.text)
+        texts = raw if len(raw) == len(blocks) else ["\n".join(block.lines) for block, _, _ in blocks]
+        return [
+            Piece("code", without_controls(text), first, last, partial(layout_code, block))
+            for (block, first, last), text in zip(blocks, texts, strict=True)
+        ]
+
+    def page_rows(self, width: int) -> Sequence[Line]:
+        """Return all of it as rows for a page."""
+        return MarkdownPart(ends_of(self.text, MAX_PAGE_CHARACTERS), style=self._style).layout(width)
 
     def feed(self, text: str) -> None:
         """Add text; `flush` brings it to the screen."""
@@ -255,6 +283,8 @@ class _Thoughts(MarkdownPart):
 
 class ThinkingPart(Part):
     """The model's reasoning: one row until the user opens it."""
+
+    name = "thinking"
 
     def __init__(self, text: str = "", *, gap: bool = False, margin: str = "", live: bool = False) -> None:
         super().__init__(gap=gap)

@@ -1,0 +1,234 @@
+"""Parts of the conversation are chosen, copied and opened in full screen with keys."""
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.ui.row_kit import DIFF, FoldWithLedger, HostApp, Teller, answer, ended, queued, rows_of, user
+from tests.ui.still import drawn, pressing, still_app
+from tests.ui.story import Story, working
+from tests.ui.transcript.test_conversation import seen, tell
+from tui_agent.protocol.messages import TextBlock
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.transcript.markdown.markdown_blocks import fenced_texts
+from tui_agent.ui.transcript.part_cursor import PartCursor
+from tui_agent.ui.transcript.part_page import PartPage
+from tui_agent.ui.transcript.transcript_model import Transcript
+
+SIZE = (90, 24)
+TWO_BLOCKS = """Here:
+
+```make
+all:
+\techo one
+```
+
+1. and in a list
+
+   ```python
+   def price():
+       return 1
+   ```
+
+That is all."""
+
+
+def output_of(call_id: str, name: str, text: str, **details: object) -> object:
+    return ended(call_id, name, details=details or None).model_copy(update={"content": (TextBlock(text=text),)})
+
+
+def messages(pilot: Pilot[None]) -> list[str]:
+    """Return the short messages on the screen."""
+    return [notification.message for notification in pilot.app._notifications]
+
+
+async def test_arrows_choose_messages_and_calls_and_say_what_is_chosen() -> None:
+    async with HostApp().run_test(size=SIZE) as pilot:
+        events = [user("look\ncloser"), answer("I look."), queued("c1", "bash"), output_of("c1", "bash", "x")]
+        conversation = await tell(pilot, *events)
+        conversation.focus()
+        await pilot.pause()
+        assert seen(conversation)[-1].endswith("↑ chooses")
+
+        await pilot.press("up")
+        await pilot.pause()
+        assert any(row.startswith("▎✔ bash") for row in seen(conversation))
+        assert "#1 bash · " in seen(conversation)[-1]
+        assert "alt+c copy · ctrl+o full screen" in seen(conversation)[-1]
+
+        await pilot.press("up", "up")
+        await pilot.pause()
+        assert "message · 2 lines" in seen(conversation)[-1]
+
+        await pilot.press("alt+c")
+        await pilot.pause()
+        assert pilot.app.clipboard == "look\ncloser"
+        assert messages(pilot) == ["Copied 2 lines"]
+
+
+async def test_each_code_block_is_copied_as_it_was_written() -> None:
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, answer(TWO_BLOCKS))
+        conversation.focus()
+        await pilot.press("up", "right", "alt+c")
+        await pilot.pause()
+
+        assert pilot.app.clipboard == "all:\n\techo one"
+        assert "code 1 of 2 · 2 lines" in seen(conversation)[-1]
+        marked = [row for row in seen(conversation) if row.startswith("▎")]
+        assert [row.strip("▎ ") for row in marked] == ["all:", "echo one"]
+
+        await pilot.press("right", "alt+c")
+        await pilot.pause()
+        assert pilot.app.clipboard == "def price():\n    return 1"
+
+        await pilot.press("right", "alt+c")
+        await pilot.pause()
+        assert pilot.app.clipboard == TWO_BLOCKS
+
+        await pilot.press("left", "alt+c")
+        await pilot.pause()
+        assert pilot.app.clipboard == "def price():\n    return 1"
+
+
+async def test_input_output_and_diff_of_a_call_are_copied_by_themselves() -> None:
+    fold = FoldWithLedger(Transcript())
+    teller = Teller()
+    coloured = output_of("c1", "bash", "\x1b[31mred\x1b[0m\nplain\n")
+    edited = output_of("c2", "edit", "ok", diff=DIFF, path="src/price.py")
+    run = queued("c1", "bash").model_copy(update={"args_raw": {"command": "ls\nls -l"}})
+    for event in (run, coloured, queued("c2", "edit"), edited):
+        fold.apply(teller.tell(event))  # type: ignore[arg-type]
+    fold.flush()
+    rows_of(fold.transcript)
+    cursor = PartCursor(fold.transcript)
+
+    copied: dict[str, str] = {}
+    while cursor.step(backwards=True, opens=False):
+        while cursor.step_piece(backwards=False) and cursor.piece is not None:
+            copied[f"{cursor.part.title} {cursor.piece.name}"] = cursor.text  # type: ignore[union-attr]
+
+    assert copied == {
+        "#2 edit output": "ok",
+        "#2 edit diff": DIFF.rstrip("\n"),
+        "#1 bash input": "ls\nls -l",
+        "#1 bash output": "red\nplain",
+    }
+
+
+async def test_a_part_higher_than_the_window_is_scrolled_before_it_is_left() -> None:
+    text = "\n\n".join(f"point {number}" for number in range(40))
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, user("first"), answer(text))
+        conversation.focus()
+        await pilot.press("up")
+        await pilot.pause()
+        top = conversation.scroll_offset.y
+        await pilot.press("down", "down")
+        await pilot.pause()
+
+        assert conversation.scroll_offset.y == top + 2
+        assert "answer · 79 lines" in seen(conversation)[-1]
+
+
+async def test_a_part_opens_in_full_screen_and_is_copied_there() -> None:
+    async with still_app(working(), running=True).run_test(size=(100, 30)) as pilot:
+        app = pilot.app
+        assert isinstance(app, TuiAgentApp)
+        await pressing()(pilot)
+        app.chat.body.conversation.focus()
+        await pilot.press("home", *["up"] * 9, "ctrl+o")
+        await pilot.pause()
+        assert isinstance(app.screen, PartPage)
+
+        await pilot.press("c")
+        await pilot.pause()
+
+        assert app.clipboard == "fix the failing price test"
+        assert messages(pilot) == ["Copied 1 line"]
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.screen is app.chat
+
+
+async def test_what_the_mouse_selects_is_copied_with_a_message() -> None:
+    story = Story().run("explain").step(0).answer("It rounds.\n\nTwice.")
+    async with still_app(story, running=True).run_test(size=(100, 30)) as pilot:
+        app = pilot.app
+        assert isinstance(app, TuiAgentApp)
+        await pressing()(pilot)
+        rows = seen(app.chat.body.conversation)
+        first = next(y for y, row in enumerate(rows) if "It rounds." in row)
+        await pilot.mouse_down("#conversation", offset=(3, first))
+        await pilot.hover("#conversation", offset=(30, first + 2))
+        await pilot.mouse_up("#conversation", offset=(30, first + 2))
+        await pilot.press("ctrl+c")
+        await drawn(pilot)
+
+        assert app.clipboard == "It rounds.\n\nTwice."
+        assert messages(pilot) == ["Copied 3 lines"]
+
+
+@pytest.mark.parametrize(
+    ("command", "copied", "said"),
+    [
+        ("/copy", "Now it is **done**.", "Copied 1 line"),
+        ("/copy 2", "So:\n\n```py\na\nb\n```\n\nor\n\n```\nc\n```", "Copied 12 lines"),
+        ("/copy code", "c", "Copied 1 line"),
+        ("/copy code 2", "a\nb", "Copied 2 lines"),
+        ("/copy 9", "", "There are fewer than 9 answers."),
+        ("/copy all", "", "/copy copies the last answer, /copy 2 the one before, /copy code the last code block."),
+    ],
+)
+async def test_slash_copy_copies_an_answer_or_its_code(command: str, copied: str, said: str) -> None:
+    story = Story().run("explain").step(0).answer("So:\n\n```py\na\nb\n```\n\nor\n\n```\nc\n```")
+    story.user("go").step(1).answer("Now it is **done**.").end()
+    async with still_app(story).run_test(size=(100, 30)) as pilot:
+        app = pilot.app
+        assert isinstance(app, TuiAgentApp)
+        await pressing()(pilot)
+        app.chat.entry.composer.put_back(command)
+        await pilot.press("enter")
+        await drawn(pilot)
+
+        assert app.clipboard == copied
+        assert messages(pilot) == [said]
+
+
+async def test_there_is_nothing_to_copy_at_the_beginning() -> None:
+    async with still_app(Story()).run_test(size=(100, 30)) as pilot:
+        app = pilot.app
+        assert isinstance(app, TuiAgentApp)
+        await pressing()(pilot)
+        app.chat.entry.composer.put_back("/copy code")
+        await pilot.press("enter")
+        await drawn(pilot)
+
+        assert messages(pilot) == ["There is no code block yet."]
+
+
+async def test_letters_go_to_the_composer_while_a_part_is_chosen() -> None:
+    async with still_app(working(), running=True).run_test(size=(100, 30)) as pilot:
+        app = pilot.app
+        assert isinstance(app, TuiAgentApp)
+        await pressing()(pilot)
+        app.chat.body.conversation.focus()
+        await pilot.press("up", *"copy")
+        await drawn(pilot)
+
+        assert app.chat.entry.composer.text == "copy"
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ("```\na\n```", ["a"]),
+        ("~~~py\na\n```\n~~~", ["a\n```"]),
+        ("````\n```\nin\n```\n````", ["```\nin\n```"]),
+        ("- x\n\n  ```\n  a\n    b\n  ```", ["a\n  b"]),
+        ("> ```\n> a\n> ```", ["a"]),
+        ("```\nnever closed", ["never closed"]),
+        ("inline ```code``` only", []),
+    ],
+)
+def test_fences_keep_what_is_between_them(source: str, texts: list[str]) -> None:
+    assert fenced_texts(source) == texts

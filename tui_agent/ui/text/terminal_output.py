@@ -1,0 +1,202 @@
+"""Output of programs as styled lines: their colours stay, every other control of the terminal is dropped. Pure.
+
+The text of the lines is exactly `sanitise(settle(text))`; only sequences that select colours and attributes (SGR) add
+styles to it. A style word such as `sgr-f1` names the attribute; `terminal_colours` maps it to the theme.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TypeAlias
+
+from .sanitiser import SEQUENCE, clean_pieces, sanitise, settled_line
+from .styled_lines import Run
+
+SGR = "sgr-"
+"""Prefix of the style words of this module."""
+STATE_READ = 4_096
+"""Most characters before a text that is not shown which are read for the colours it leaves behind."""
+MAX_RUNS = 4_000
+"""Most runs of one line; its rest has the style of the last one."""
+_MAX_PARAMETERS = 64
+_COLOURS = re.compile(r"(?:\x1b\[|\x9b)([0-9:;]*)m")
+_ATTRIBUTES = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike", 21: "underline"}
+_ENDS = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("reverse",), 29: ("strike",)}
+
+Runs: TypeAlias = tuple[Run, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rendition:
+    """Colours and attributes in force."""
+
+    foreground: str = ""
+    """Number from 0 to 255, or `#rrggbb`; empty for the default colour."""
+    background: str = ""
+    attributes: tuple[str, ...] = ()
+
+    @property
+    def style(self) -> str:
+        """Its style words; empty for plain text."""
+        words = [f"{SGR}{name}" for name in self.attributes]
+        words += [f"{SGR}f{self.foreground}"] if self.foreground else []
+        words += [f"{SGR}b{self.background}"] if self.background else []
+        return " ".join(words)
+
+
+PLAIN = Rendition()
+
+
+class OutputReader:
+    """Reads lines of output in order; a line begins with the colours that the one before left behind."""
+
+    def __init__(self, style: str = "") -> None:
+        """Begin without colours; `style` is the style beneath them."""
+        self._style = style
+        self._rendition = PLAIN
+
+    def skip(self, text: str) -> None:
+        """Take over the colours at the end of a text that is not shown."""
+        for match in _COLOURS.finditer(text[-STATE_READ:]):
+            self._rendition = _selected(self._rendition, match[1])
+
+    def lines(self, text: str) -> Iterator[Runs]:
+        """Yield the lines of a text."""
+        for line in text.split("\n"):
+            yield from self._line(line)
+
+    def _line(self, line: str) -> list[Runs]:
+        if "\r" in line:
+            shown = settled_line(line)
+            self.skip(line[: len(line.rstrip("\r")) - len(shown)])
+            line = shown
+        if "\x1b" not in line and "\x9b" not in line:
+            return _cut([(sanitise(line), self._words)])
+        pieces: list[str] = []
+        styles: list[str] = []
+        place = 0
+        for match in SEQUENCE.finditer(line):
+            pieces.append(line[place : match.start()])
+            styles.append(self._words)
+            place = match.end()
+            if (colours := _COLOURS.fullmatch(match[0])) is not None:
+                self._rendition = _selected(self._rendition, colours[1])
+        pieces.append(line[place:])
+        styles.append(self._words)
+        if len(pieces) > MAX_RUNS:
+            pieces[MAX_RUNS - 1 :] = ["".join(pieces[MAX_RUNS - 1 :])]
+            styles = styles[:MAX_RUNS]
+        return _cut(list(zip(clean_pieces(pieces), styles, strict=True)))
+
+    @property
+    def _words(self) -> str:
+        return f"{self._style} {self._rendition.style}".strip()
+
+
+def output_lines(text: str, style: str = "") -> list[Runs]:
+    """Return the lines of a program's output as runs; `style` is the style beneath its colours."""
+    return list(OutputReader(style).lines(text))
+
+
+def plain_output(text: str) -> str:
+    """Return the text of a program's output as it is shown, without colours."""
+    return "\n".join("".join(piece for piece, _ in line) for line in output_lines(text))
+
+
+def without_sequences(text: str) -> str:
+    """Return a raw text without control sequences, for a search."""
+    return SEQUENCE.sub("", text) if "\x1b" in text else text
+
+
+def _cut(runs: Iterable[Run]) -> list[Runs]:
+    """Return runs of a line as lines; other line ends than a line feed have become line feeds in them."""
+    lines: list[list[Run]] = [[]]
+    for text, style in runs:
+        for number, piece in enumerate(text.split("\n")):
+            if number:
+                lines.append([])
+            if piece:
+                _append(lines[-1], piece, style)
+    return [tuple(line) for line in lines]
+
+
+def _append(runs: list[Run], text: str, style: str) -> None:
+    if runs and runs[-1][1] == style:
+        runs[-1] = (runs[-1][0] + text, style)
+    else:
+        runs.append((text, style))
+
+
+@lru_cache(maxsize=1024)
+def _selected(rendition: Rendition, parameters: str) -> Rendition:
+    """Return the rendition after a sequence with these parameters; unknown ones change nothing."""
+    if ":" in parameters:
+        return _selected_in_groups(rendition, parameters)
+    numbers = [_number(part) for part in parameters.split(";")[:_MAX_PARAMETERS]]
+    place = 0
+    while place < len(numbers):
+        number = numbers[place]
+        if number in (38, 48):
+            colour, used = _colour(numbers[place + 1 :])
+            rendition = _coloured(rendition, number, colour)
+            place += 1 + used
+        else:
+            rendition = _changed(rendition, number)
+            place += 1
+    return rendition
+
+
+def _selected_in_groups(rendition: Rendition, parameters: str) -> Rendition:
+    """Return the rendition after a sequence with sub-parameters, such as `38:2::255:0:0` or `4:3`."""
+    for group in parameters.split(";")[:_MAX_PARAMETERS]:
+        head, *rest = group.split(":")
+        number = _number(head)
+        if number in (38, 48) and rest:
+            values = [_number(part) for part in rest]
+            # A colour space may precede red, green and blue.
+            colour, _ = _colour([2, *values[-3:]] if values[0] == 2 and len(values) > 4 else values)
+            rendition = _coloured(rendition, number, colour)
+        else:
+            rendition = _changed(rendition, 24 if number == 4 and rest[:1] == ["0"] else number)
+    return rendition
+
+
+def _number(text: str) -> int:
+    """Return a parameter; an empty one is 0, one that is too long is -1."""
+    return (int(text) if len(text) < 4 else -1) if text else 0
+
+
+def _colour(values: Sequence[int]) -> tuple[str | None, int]:
+    """Return an extended colour and the number of values that name it; None if it is not a colour."""
+    if values[:1] == [5] and len(values) > 1:
+        return (str(values[1]) if 0 <= values[1] < 256 else None), 2
+    if values[:1] == [2] and len(values) > 3:
+        red, green, blue = values[1:4]
+        known = all(0 <= value < 256 for value in (red, green, blue))
+        return (f"#{red:02x}{green:02x}{blue:02x}" if known else None), 4
+    return None, len(values)
+
+
+def _coloured(rendition: Rendition, number: int, colour: str | None) -> Rendition:
+    if colour is None:
+        return rendition
+    return replace(rendition, foreground=colour) if number == 38 else replace(rendition, background=colour)
+
+
+def _changed(rendition: Rendition, number: int) -> Rendition:
+    """Return the rendition after one simple parameter. Hidden and blinking text stays as it is."""
+    if number == 0:
+        return PLAIN
+    if (attribute := _ATTRIBUTES.get(number)) is not None:
+        kept = (*(name for name in rendition.attributes if name != attribute), attribute)
+        return replace(rendition, attributes=kept)
+    if (ended := _ENDS.get(number)) is not None:
+        return replace(rendition, attributes=tuple(name for name in rendition.attributes if name not in ended))
+    if 30 <= number <= 37 or 90 <= number <= 97:
+        return replace(rendition, foreground=str(number - 30 if number < 40 else number - 82))
+    if 40 <= number <= 47 or 100 <= number <= 107:
+        return replace(rendition, background=str(number - 40 if number < 50 else number - 92))
+    if number == 39:
+        return replace(rendition, foreground="")
+    return replace(rendition, background="") if number == 49 else rendition
