@@ -18,6 +18,8 @@ _TITLES: dict[Where, str] = {
     "questions": "When several calls need your answer",
     "detail": "On a page about a call",
     "rewind": "While rewinding",
+    "sessions": "In the list of sessions",
+    "welcome": "On the first page",
     "player": "In a recording",
     "everywhere": "Everywhere",
 }
