@@ -26,7 +26,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ui": {"protocol", "ui"},
     "ui.bridge.engine_types": {"agent", "rewind.rewind_plan"},
     "ui.replay": {"protocol", "recording", "ui"},
-    "ui.app.session_picker": {"protocol", "session.store", "ui"},
+    "ui.app.session_shelf": {
+        "protocol",
+        "session.journal",
+        "session.preview",
+        "session.store",
+        "session.summary",
+        "ui",
+    },
     "headless": {"protocol", "agent", "session"},
     "library": {"protocol", "context", "execution", "permissions", "providers", "tools", "agent"},
     "cli": {"protocol", *SAME_FLOOR, "agent", "session", "rewind", "ui", "headless", "library"},
@@ -364,7 +371,7 @@ def test_records_stay_small() -> None:
 
 
 def test_two_files_of_the_screen_import_the_engine() -> None:
-    assert structure.ui_files_on_engine() == ["ui.app.session_picker", "ui.bridge.engine_types"]
+    assert structure.ui_files_on_engine() == ["ui.app.session_shelf", "ui.bridge.engine_types"]
 
 
 def test_the_screen_has_no_loose_module_and_at_most_twelve_folders() -> None:

@@ -31,6 +31,7 @@ from tui_agent.session.store import CONTENTS_NAME
 from tui_agent.settings import LoadedSettings, Locations, Settings
 from tui_agent.tools import Sandbox
 from tui_agent.tools.content_store import ContentStore
+from tui_agent.ui.base.terminal_environment import branch_of
 
 from .build_provider import ProviderBuilder
 from .built_in_tools import build_sandbox, built_in_tools
@@ -138,7 +139,8 @@ async def open_engine(
         start = await _open_session(options, locations, loaded, stack)
         # A journal must record that calls were resumed, or the next program would resume them once more.
         resume_pending_calls = resume_pending_calls and start.journal is not None
-        start.session.announce(start.bus, __version__, resume_pending_calls=resume_pending_calls)
+        branch = await asyncio.to_thread(branch_of, options.cwd)
+        start.session.announce(start.bus, __version__, branch=branch, resume_pending_calls=resume_pending_calls)
         leftover = await _warn_of_leftovers(start)
         folder = await _publish_notices(start)
         policy = _policy(start, rules, folder)

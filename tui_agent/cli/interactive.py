@@ -16,6 +16,7 @@ from tui_agent.ui.text.sanitiser import one_line
 
 from .configuration.effective_settings import Credentials, prepare_settings
 from .configuration.project_trust import TrustStore, trust_request_for
+from .app_sessions import AppSessions
 from .launch_options import DEMO_LABEL, LaunchOptions
 from .process.controlling_terminal import need_terminal, say_error
 from .process.log_file import LOG_NAME, log_to_file
@@ -116,20 +117,20 @@ async def _run(
 ) -> int:
     """Run the app with its engine and return the exit code; unsent messages are printed at the end."""
     async with open_recording_writer(options.record) as sink:
-        app, bridge = _build_app(options, locations, settings, glimpse, sink)
+        app, sessions = _build_app(options, locations, settings, glimpse, sink)
         try:
             with exit_on_signals(app):
-                error = await _run_with_engine(app, bridge, options, sink)
+                error = await _run_with_engine(app, sessions, sink)
         except BaseExceptionGroup as group:
             raise _first_error(group) from None
         finally:
-            for text in bridge.status.unsent:
+            for text in app.chat.bridge.status.unsent:
                 say_error(f"tui-agent: this message was not sent: {one_line(text, _MAX_UNSENT_WIDTH)}")
         if error is not None:
             raise error
         # The draft of a program that a signal ended, such as that of a closed terminal, is offered at the next start.
-        if not app.return_code and bridge.prompts is not None:
-            bridge.prompts.forget_draft()
+        if not app.return_code and (prompts := app.chat.bridge.prompts) is not None:
+            prompts.forget_draft()
         return app.return_code or 0
 
 
@@ -139,8 +140,8 @@ def _build_app(
     settings: Settings,
     glimpse: HistoryTail | None,
     sink: "RecordingWriter | None",
-) -> tuple[TuiAgentApp, AgentBridge]:
-    """Return the app and its bridge.
+) -> tuple[TuiAgentApp, AppSessions]:
+    """Return the app, and its sessions.
 
     Args:
         options: the command line.
@@ -157,6 +158,7 @@ def _build_app(
         exchange, note_input = RecordingExchange(sink), input_recorder(sink)
     prompts = PromptStore(locations.sessions_dir if options.keep_session else None, options.cwd)
     bridge = AgentBridge(mode=settings.permissions.mode, exchange=exchange, prompts=prompts)
+    sessions = AppSessions(options, locations, settings, bridge)
     terminal = TerminalEnvironment.of_environment(os.environ, reduced_motion=settings.ui.reduced_motion)
     app = TuiAgentApp(
         bridge,
@@ -171,10 +173,11 @@ def _build_app(
         log_file=locations.log_dir / LOG_NAME,
         note_input=note_input,
         open_player=_player_opener(locations, options.cwd, terminal),
+        sessions=sessions if sink is None else None,
     )
     if sink is not None:
         sink.begin(recording_header(options, settings), lambda text: app.notify(text, severity="warning"))
-    return app, bridge
+    return app, sessions
 
 
 def _player_opener(locations: Locations, folder: Path, terminal: TerminalEnvironment) -> OpenPlayer:
@@ -187,7 +190,7 @@ def _player_opener(locations: Locations, folder: Path, terminal: TerminalEnviron
 
 
 async def _run_with_engine(
-    app: TuiAgentApp, bridge: AgentBridge, options: LaunchOptions, sink: "RecordingWriter | None"
+    app: TuiAgentApp, sessions: AppSessions, sink: "RecordingWriter | None"
 ) -> TuiAgentError | None:
     """Show the screen, then build the engine behind it; return the error if that failed.
 
@@ -200,31 +203,32 @@ async def _run_with_engine(
         painted.cancel()
         if screen.done():
             return None
-        engine = tasks.create_task(_serve_engine(app, bridge, options, sink, screen))
+        engine = tasks.create_task(_serve_engines(app, sessions, sink, screen))
         await asyncio.wait((screen, engine), return_when=asyncio.FIRST_COMPLETED)
-        if bridge.status.pending and options.resume is not None:
+        if app.chat.bridge.status.pending and sessions.options.resume is not None:
             engine.cancel()  # A user who quits now does not wait until a long session is read.
         await asyncio.wait((engine,))
         return None if engine.cancelled() else engine.result()
 
 
-async def _serve_engine(
-    app: TuiAgentApp,
-    bridge: AgentBridge,
-    options: LaunchOptions,
-    sink: "RecordingWriter | None",
-    screen: asyncio.Task[None],
+async def _serve_engines(
+    app: TuiAgentApp, sessions: AppSessions, sink: "RecordingWriter | None", screen: asyncio.Task[None]
 ) -> TuiAgentError | None:
-    """Load the engine and serve the screen until it is gone; on an error close the screen and return the error."""
-    try:
-        serve = await asyncio.to_thread(_load_engine)
-        if not screen.done():
-            await serve(options, bridge, app.show_theme, lambda: asyncio.wait((screen,)), sink)
-    except TuiAgentError as error:
-        if sink is not None and bridge.status.pending:
-            sink.forget()
-        app.exit()
-        return error
+    """Load the engine and serve the screen until it is gone, one session after another.
+
+    On an error in the first session, close the screen and return the error.
+    """
+    serve = await asyncio.to_thread(_load_engine)
+    while not screen.done():
+        try:
+            await serve(sessions.options, sessions.bridge, app.show_theme, lambda: sessions.wait_for_end(screen), sink)
+        except TuiAgentError as error:
+            if not await sessions.go_back(app, str(error)):
+                if sink is not None and sessions.bridge.status.pending:
+                    sink.forget()
+                app.exit()
+                return error
+        await sessions.wait_for_next(screen)
     return None
 
 

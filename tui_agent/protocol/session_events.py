@@ -89,6 +89,8 @@ class SessionCreated(FrozenModel):
     """Path of the journal; None if the session is not saved."""
     cwd: str = ""
     version: str = ""
+    branch: str = ""
+    """Checked-out branch; empty outside a repository."""
 
 
 class SessionLoaded(FrozenModel):
@@ -100,6 +102,8 @@ class SessionLoaded(FrozenModel):
     cwd: str = ""
     version: str = ""
     events: int = 0
+    branch: str = ""
+    """Checked-out branch; empty outside a repository."""
 
 
 class SessionSwitched(FrozenModel):

@@ -103,6 +103,18 @@ class SessionStore:
         newest_first = sorted(known, key=lambda one: (one.last_message, one.updated, one.id), reverse=True)
         return tuple(newest_first)
 
+    def newest_paths(self) -> tuple[Path, ...]:
+        """Return the paths of all journals, the one written last first. Reads no journal.
+
+        Raises:
+            SessionError: `root` cannot be read.
+        """
+        found: list[tuple[int, str]] = []
+        for session_id in self._ids():
+            with suppress(OSError):
+                found.append((self._path(session_id).stat().st_mtime_ns, session_id))
+        return tuple(self._path(session_id) for _, session_id in sorted(found, reverse=True))
+
     def latest(self, cwd: Path) -> LatestSession:
         """Return the session of this directory with the latest message of the user that no other program has open."""
         here = os.path.realpath(cwd)

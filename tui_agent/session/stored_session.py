@@ -116,7 +116,7 @@ class StoredSession:
         """Return the origin of the session's events."""
         return Origin(session_id=self.id)
 
-    def announce(self, bus: EventBus, version: str, *, resume_pending_calls: bool = False) -> None:
+    def announce(self, bus: EventBus, version: str, *, branch: str = "", resume_pending_calls: bool = False) -> None:
         """Publish the first events: the session is new, or it was loaded, with its repairs and closing events.
 
         Call it once, after the recorder subscribed and before any other event.
@@ -124,14 +124,22 @@ class StoredSession:
         Args:
             bus: the bus of the session.
             version: version of the program.
+            branch: checked-out branch of the workspace; empty outside a repository.
             resume_pending_calls: True if an agent resumes the calls of `resumable_conversation` at once.
         """
         path = None if self.path is None else str(self.path)
         if not self.resumed:
-            bus.publish(SessionCreated(id=self.id, path=path, cwd=str(self.cwd), version=version))
+            bus.publish(SessionCreated(id=self.id, path=path, cwd=str(self.cwd), version=version, branch=branch))
             return
         bus.publish(
-            SessionLoaded(id=self.id, path=path, cwd=str(self.cwd), version=version, events=len(self.envelopes))
+            SessionLoaded(
+                id=self.id,
+                path=path,
+                cwd=str(self.cwd),
+                version=version,
+                events=len(self.envelopes),
+                branch=branch,
+            )
         )
         left = self.unfinished
         if resume_pending_calls and self.resumable_conversation is not None:

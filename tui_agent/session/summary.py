@@ -22,6 +22,8 @@ TAIL_SIZE = 65_536
 LONGEST_TITLE = 100
 FIRST_PROMPT = "run.started"
 RENAMED = "session.renamed"
+LOADED = "session.loaded"
+USAGE = "usage.updated"
 
 _SAID = b'"message.ended"'
 
@@ -52,6 +54,12 @@ class SessionSummary:
     """Size of the journal in bytes."""
     said: bool
     """True if the session has messages."""
+    branch: str = ""
+    """Branch at the last start; empty outside a repository, and for sessions of earlier versions."""
+    cost: float | None = None
+    """Estimated cost in dollars; None if the end of the journal does not state it."""
+    damaged: bool = False
+    """True if neither end of the journal has a readable event."""
 
 
 def summarise(path: Path) -> SessionSummary | None:
@@ -66,7 +74,7 @@ def summarise(path: Path) -> SessionSummary | None:
     except OSError:
         return None
     begun = next((record for record in head if record["type"] in ("session.created", "session.loaded")), None)
-    last = next((record for record in map(_record, reversed(tail)) if record is not None), None)
+    last = next((record for record in map(read_record, reversed(tail)) if record is not None), None)
     started = _time(head[0] if head else last, written)
     return SessionSummary(
         id=path.stem,
@@ -78,6 +86,9 @@ def summarise(path: Path) -> SessionSummary | None:
         updated=_time(last, written),
         size=status.st_size,
         said=any(record["type"].startswith(CONVERSATION) for record in (*head, *([last] if last else []))),
+        branch=_text(_last_with(tail, LOADED) or begun, "branch"),
+        cost=_cost(_last_with(tail, USAGE)),
+        damaged=bool(status.st_size) and not head and last is None,
     )
 
 
@@ -95,7 +106,7 @@ def says(summary: SessionSummary, text: str) -> bool:
 
 def _said(line: bytes) -> str:
     """Return the text of a complete message; empty for any other line."""
-    record = _record(line)
+    record = read_record(line)
     data = record.get("data") if record is not None and record["type"] == "message.ended" else None
     message = data.get("message") if is_object(data) else None
     content = message.get("content") if is_object(message) else None
@@ -106,7 +117,7 @@ def _said(line: bytes) -> str:
 def _head(file: BinaryIO) -> Iterator[JsonObject]:
     """Yield the first readable events, up to the first prompt."""
     for line in islice(iter(lambda: file.readline(LONGEST_LINE), b""), LINES_LOOKED_AT):
-        record = _record(line)
+        record = read_record(line)
         if record is not None:
             yield record
             if record["type"] == FIRST_PROMPT:
@@ -117,6 +128,20 @@ def _tail_lines(file: BinaryIO, size: int) -> list[bytes]:
     """Return the last lines; the first one may be incomplete."""
     file.seek(max(0, size - TAIL_SIZE))
     return file.read(TAIL_SIZE).split(b"\n")
+
+
+def _last_with(lines: list[bytes], event_type: str) -> JsonObject | None:
+    """Return the last event of a type among some lines; None if there is none."""
+    marker = event_type.encode()
+    records = (read_record(line) for line in reversed(lines) if marker in line)
+    return next((record for record in records if record is not None and record["type"] == event_type), None)
+
+
+def _cost(usage: JsonObject | None) -> float | None:
+    """Return the cost that a usage event states."""
+    data = usage.get("data") if usage is not None else None
+    cost = data.get("cost") if is_object(data) else None
+    return float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0 else None
 
 
 def _last_message(file: BinaryIO, size: int) -> JsonObject | None:
@@ -132,7 +157,7 @@ def _last_message(file: BinaryIO, size: int) -> JsonObject | None:
             continue
         end = _begin_of_line(file, begin + found)
         file.seek(end)
-        record = _record(file.readline())
+        record = read_record(file.readline())
         if record is not None and _is_of_user(record):
             return record
     return None
@@ -152,7 +177,7 @@ def _is_of_user(record: JsonObject) -> bool:
     return is_object(message) and message.get("role") == "user" and message.get("kind") != "notice"
 
 
-def _record(line: bytes) -> JsonObject | None:
+def read_record(line: bytes) -> JsonObject | None:
     """Parse a line as an object with a type; None if it is not one."""
     try:
         record: object = json.loads(line.decode("utf-8-sig"))
@@ -162,7 +187,7 @@ def _record(line: bytes) -> JsonObject | None:
 
 
 def _title(head: list[JsonObject], tail: list[bytes]) -> str:
-    named_in_tail = [record for line in tail if RENAMED.encode() in line and (record := _record(line)) is not None]
+    named_in_tail = [record for line in tail if RENAMED.encode() in line and (record := read_record(line)) is not None]
     renamings = [record for record in (*head, *named_in_tail) if record["type"] == RENAMED]
     prompt = next((record for record in head if record["type"] == FIRST_PROMPT), None)
     named = _text(renamings[-1], "title") if renamings else ""

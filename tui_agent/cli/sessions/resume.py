@@ -42,13 +42,14 @@ def resolve_session_choice(options: LaunchOptions, locations: Locations, theme: 
     """
     from tui_agent.cli.process.shutdown import run_dialog
     from tui_agent.ui.app.session_picker import SessionPicker
+    from tui_agent.ui.app.session_shelf import SessionShelf
 
     options = resolve_continue(options, locations)
     store = SessionStore(locations.sessions_dir)
     if options.resume != PICK_SESSION:
         session_id: str | None = find_session_to_resume(options, store)[0]
     else:
-        session_id = run_dialog(SessionPicker(store, theme=theme))
+        session_id = run_dialog(SessionPicker(SessionShelf(store, options.cwd), theme=theme))
     return None if session_id is None else replace(options, resume=session_id)
 
 

@@ -55,6 +55,18 @@ class SessionCommands:
         except OSError as error:
             raise SessionError(f"{path} could not be written: {error.strerror or error}.") from error
 
+    async def fork(self, at_seq: int | None, /) -> str:
+        """Copy the session up to an event, or all of it, and return the id of the copy.
+
+        Raises:
+            SessionError: the session is not saved, or the copy cannot be written.
+        """
+        if self._engine.flush_journal is None:
+            raise SessionError("This session is not saved, so it cannot be copied.")
+        await self._engine.flush_journal()
+        store = SessionStore(self._engine.locations.sessions_dir)
+        return (await asyncio.to_thread(store.fork, self._engine.bus.origin.session_id, at_seq)).id
+
     async def doctor(self) -> str:
         """Return the checks of `tui-agent doctor`, a line each."""
         return await asyncio.to_thread(lambda: findings_text(list(examine(self._options.cwd))))

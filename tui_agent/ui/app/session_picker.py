@@ -1,7 +1,6 @@
 """Dialogs about sessions before the app starts: the choice of one, and the case that another program has it open."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import ClassVar
 
 from textual import on
@@ -11,14 +10,13 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui_agent.session.store import SessionStore, SessionSummary
 from tui_agent.ui.base.commands import bindings_for
-from tui_agent.ui.text.sanitiser import one_line, sanitise
+from tui_agent.ui.text.sanitiser import sanitise
 
 from .question_app import QuestionApp
+from .session_screen import SessionScreen
+from .session_shelf import SessionShelf
 from .themes import DEFAULT_THEME
-
-TITLE_WIDTH = 60
 
 
 class _Choice(QuestionApp[str | None]):
@@ -65,13 +63,16 @@ class _Choice(QuestionApp[str | None]):
         self.exit(None)
 
 
-class SessionPicker(_Choice):
-    """Returns the id of the chosen session, or None if the user quits."""
+class SessionPicker(QuestionApp[str | None]):
+    """The list of sessions. Returns the id of the chosen one, or None if the user quits."""
 
-    def __init__(self, store: SessionStore, *, theme: str = DEFAULT_THEME) -> None:
-        sessions = [summary for summary in store.list() if summary.said]
-        heading = "Resume which session?" if sessions else "No sessions yet. Press escape to quit."
-        super().__init__(heading, [(summary.id, _row_text(summary)) for summary in sessions], theme)
+    def __init__(self, shelf: SessionShelf, *, theme: str = DEFAULT_THEME) -> None:
+        super().__init__(theme)
+        self._list = SessionScreen(shelf)
+
+    def on_mount(self) -> None:
+        """Show the list; the choice ends the app."""
+        self.push_screen(self._list, self.exit)
 
 
 class SessionInUse(_Choice):
@@ -84,10 +85,3 @@ class SessionInUse(_Choice):
         )
         heading = f"Session {session_id} is open in another tui-agent. Press escape to quit."
         super().__init__(heading, rows, theme)
-
-
-def _row_text(summary: SessionSummary) -> str:
-    """Return the time of the user's last message, the title and the directory of a session."""
-    last_message = datetime.fromtimestamp(summary.last_message / 1000)
-    title = one_line(summary.title or "(no title)", TITLE_WIDTH)
-    return f"{last_message:%Y-%m-%d %H:%M}  {title:<{TITLE_WIDTH}}  {one_line(summary.cwd, 40)}"

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -23,7 +23,7 @@ from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.chat.actions.session_actions import ReplayRequested
+from tui_agent.ui.chat.actions.session_actions import ReplayRequested, SessionRequested
 from tui_agent.ui.chat.actions.setting_actions import ThemeRequested
 from tui_agent.ui.chat.chat_options import ChatOptions, HistoryTail
 from tui_agent.ui.chat.chat_screen import ChatScreen
@@ -33,6 +33,7 @@ from tui_agent.ui.transcript.conversation import Conversation
 
 from .base_app import BaseApp
 from .live_themes import LiveThemes
+from .session_switch import OpenedSession, SessionService, SessionSwitcher
 from .terminal_driver import register_alt_enter, with_current_size, with_normalised_name
 from .themes import DEFAULT_THEME, ThemeCatalogue, shipped_themes
 
@@ -80,6 +81,8 @@ class TuiAgentApp(BaseApp[None]):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("everywhere")]
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_command_provider}
     ENABLE_COMMAND_PALETTE = True
+    _quit_asked = float("-inf")
+    _player: Screen[None] | None = None
 
     def __init__(
         self,
@@ -97,6 +100,7 @@ class TuiAgentApp(BaseApp[None]):
         log_file: Path | None = None,
         note_input: Callable[[Event], object] | None = None,
         open_player: OpenPlayer | None = None,
+        sessions: SessionService | None = None,
     ) -> None:
         """Create the app; nothing runs yet.
 
@@ -114,11 +118,11 @@ class TuiAgentApp(BaseApp[None]):
             log_file: log file. A widget that fails is reported and logged there; None: it ends the app.
             note_input: receives each terminal event, for a recording.
             open_player: opens recordings; None: recordings cannot be played.
+            sessions: finds and opens other sessions; None: the app shows only this one.
         """
         self._surroundings = surroundings or TerminalEnvironment.of_environment(os.environ)
         super().__init__()
-        catalogue = ThemeCatalogue((shipped_themes(), *themes_dirs))
-        self.themes = LiveThemes(self, catalogue, theme, lambda: self.refresh_css(animate=False))
+        self.themes = LiveThemes(self, ThemeCatalogue((shipped_themes(), *themes_dirs)), theme, self._restyle)
         """The themes to choose from."""
         self._faults = ErrorBoundary(self._notify_fault, log_file)
         options = ChatOptions(
@@ -133,13 +137,12 @@ class TuiAgentApp(BaseApp[None]):
             faults=self._faults,
         )
         self.chat = ChatScreen(bridge, options)
-        """The main screen."""
+        """The main screen; another one after a switch to another session."""
+        self._switcher = SessionSwitcher(self, sessions, lambda: self.chat, self._replace_chat)
         self.painted = asyncio.Event()
         """Set once the first screen is painted."""
-        self._quit_asked = float("-inf")
         self._note_input = note_input
         self._open_player = open_player
-        self._player: Screen[None] | None = None
         self._adapt_to_terminal()
 
     def _adapt_to_terminal(self) -> None:
@@ -182,6 +185,23 @@ class TuiAgentApp(BaseApp[None]):
         if self._note_input is not None and self._player is None and not event.is_forwarded:
             self._note_input(event)
         await super().on_event(event)
+
+    @on(SessionRequested)
+    def _session_requested(self, event: SessionRequested) -> None:
+        self._switcher.receive(event)
+
+    def show_session(self, opened: OpenedSession, note: str) -> None:
+        """Show a prepared session in place of the present one, with a note above the composer."""
+        self._switcher.show(opened, note)
+
+    async def _replace_chat(self, chat: ChatScreen) -> None:
+        app: Any = self
+        old: Any = self.chat
+        # Textual cannot replace the default screen, which was not pushed with a callback as all others were.
+        if not old._result_callbacks:
+            old._push_result_callback(old, None)
+        self.chat = chat
+        await app.switch_screen(chat)
 
     # --- recordings ---------------------------------------------------------------------------------------------------
 
@@ -256,6 +276,9 @@ class TuiAgentApp(BaseApp[None]):
     @on(ThemeRequested)
     def _theme_requested(self, event: ThemeRequested) -> None:
         self.show_theme(event.name)
+
+    def _restyle(self) -> None:
+        self.refresh_css(animate=False)
 
     async def _watch_themes(self) -> None:
         await self.themes.watch()

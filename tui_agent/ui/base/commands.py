@@ -25,6 +25,9 @@ Where: TypeAlias = Literal[
     "detail",
     "rewind",
     "picker",
+    "sessions",
+    "welcome",
+    "confirm",
     "trust",
     "player",
 ]
@@ -291,6 +294,43 @@ COMMANDS: tuple[Command, ...] = (
         argument="[NAME]",
     ),
     Command("chat.rename", (), "rename", "Give this session a name", "chat", slash="rename", argument="NAME"),
+    Command(
+        "chat.resume",
+        (),
+        "resume",
+        "Switch to another session: choose it from a list, or name it by its id or words of its title",
+        "chat",
+        palette=True,
+        slash="resume",
+        argument="[ID | WORDS]",
+    ),
+    Command(
+        "chat.clear",
+        (),
+        "new session",
+        "Begin a new session with an empty conversation; the present one stays saved",
+        "chat",
+        palette=True,
+        slash="clear",
+    ),
+    Command(
+        "chat.fork",
+        (),
+        "fork",
+        "Continue in a copy of this session; N leaves out your last N messages",
+        "chat",
+        palette=True,
+        slash="fork",
+        argument="[N]",
+    ),
+    Command(
+        "chat.demo",
+        (),
+        "demo",
+        "Begin a new session with the offline model: a guided tour without key and network",
+        "chat",
+        slash="demo",
+    ),
     # composer
     Command("composer.submit", ("enter",), "send", "Send; while the agent is working, steer it", "composer"),
     Command(
@@ -598,8 +638,38 @@ COMMANDS: tuple[Command, ...] = (
     Command("rewind.page_down", ("pagedown",), "more", "One page down", "rewind"),
     Command("rewind.scroll_top", ("home", "g"), "top", "To the top", "rewind"),
     Command("rewind.scroll_end", ("end", "G"), "end", "To the end", "rewind"),
-    # choosing a session
-    Command("picker.leave", ("escape", "q"), "quit", "Quit without choosing a session", "picker"),
+    # the first page
+    Command("welcome.cursor_up", ("up",), "up", "Previous offer", "welcome"),
+    Command("welcome.cursor_down", ("down",), "down", "Next offer", "welcome"),
+    Command(
+        "welcome.choose", ("enter",), "choose", "Resume the session, or put the prompt into the composer", "welcome"
+    ),
+    Command("welcome.leave", ("escape",), "back", "Back to the composer", "welcome"),
+    # sessions
+    Command("sessions.choose", ("enter",), "resume", "Resume the selected session", "sessions", priority=True),
+    Command("sessions.cursor_up", ("up",), "up", "Previous session", "sessions", priority=True),
+    Command("sessions.cursor_down", ("down",), "down", "Next session", "sessions", priority=True),
+    Command("sessions.page_up", ("pageup",), "page up", "One page up", "sessions", priority=True),
+    Command("sessions.page_down", ("pagedown",), "page down", "One page down", "sessions", priority=True),
+    Command(
+        "sessions.toggle_all", ("tab",), "all folders", "Sessions of this folder, or of all", "sessions", priority=True
+    ),
+    Command("sessions.rename", ("ctrl+r",), "rename", "Rename the selected session", "sessions", priority=True),
+    Command("sessions.fork", ("ctrl+f",), "copy", "Resume a copy of the selected session", "sessions", priority=True),
+    Command(
+        "sessions.delete",
+        ("ctrl+x",),
+        "delete",
+        "Delete the selected session with all its files; asks first",
+        "sessions",
+        priority=True,
+    ),
+    Command("sessions.back", ("escape",), "back", "Clear the search; then go back", "sessions", priority=True),
+    # questions with two answers
+    Command("confirm.yes", ("y",), "yes", "Yes", "confirm"),
+    Command("confirm.no", ("n", "escape"), "no", "No", "confirm"),
+    # a session that is open elsewhere
+    Command("picker.leave", ("escape", "q"), "quit", "Quit without choosing", "picker"),
     # trusting a folder
     Command("trust.refuse", ("n", "escape", "enter"), "no", "Apply none of this folder's settings", "trust"),
     Command("trust.tighten", ("t",), "yes, without allow rules", "Apply its settings, except allow rules", "trust"),

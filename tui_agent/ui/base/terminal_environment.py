@@ -48,10 +48,10 @@ class WorkingDirectory:
         text = str(directory)
         if directory == home or home in directory.parents:
             text = str(Path("~") / directory.relative_to(home))
-        return cls(text, _branch_of(directory))
+        return cls(text, branch_of(directory))
 
 
-def _branch_of(directory: Path) -> str:
+def branch_of(directory: Path) -> str:
     """Return the name of the branch or the start of the commit's hash; empty if neither can be read."""
     for folder in (directory, *directory.parents):
         pointer = folder / ".git"

@@ -259,6 +259,15 @@ class AgentBridge:
         """
         return await self._session_commands.export(file)
 
+    @Query("fork", "", about=("at_seq",))
+    async def fork(self, at_seq: int | None) -> str:
+        """Copy the session up to an event, or all of it, and return the id of the copy.
+
+        Raises:
+            TuiAgentError: this is not possible.
+        """
+        return await self._session_commands.fork(at_seq)
+
     @Query("doctor", "")
     async def doctor(self) -> str:
         """Return the checks of the installation, a line each.
@@ -362,6 +371,19 @@ class AgentBridge:
         """End the run because the program ends; a call that waits for approval waits again after a resume."""
         if self._agent is not None:
             self._agent.abort(PROGRAM_QUIT)
+
+    def detach(self) -> None:
+        """Leave the agent because the screen shows another session; what it has not begun stays queued in its own."""
+        unsent = self._unsent
+        self._work.clear()
+        for text in unsent:
+            self.requeue("steer", text)
+        self.leave()
+
+    @property
+    def session_id(self) -> str:
+        """Id of the session; empty while it is still being read."""
+        return self._bus.origin.session_id if self._agent is not None else ""
 
     # --- permissions --------------------------------------------------------------------------------------------------
 

@@ -78,6 +78,10 @@ class SessionCommands(Protocol):
         """Write the session to a new file, and return the file's path; an empty name stands for the default."""
         ...
 
+    async def fork(self, at_seq: int | None, /) -> str:
+        """Copy the session up to an event, or all of it, and return the id of the copy."""
+        ...
+
     async def doctor(self) -> str:
         """Return the checks of the installation, a line each."""
         ...

@@ -19,6 +19,8 @@ _TITLES: dict[Where, str] = {
     "parts": "When you choose parts of a change",
     "detail": "On a page about a call",
     "rewind": "While rewinding",
+    "sessions": "In the list of sessions",
+    "welcome": "On the first page",
     "player": "In a recording",
     "everywhere": "Everywhere",
 }

@@ -1,7 +1,8 @@
 """Actions on the session: its name, its files, and what it went through."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 from textual.message import Message
 
@@ -22,8 +23,18 @@ class ReplayRequested(Message):
     path: str
 
 
+@dataclass
+class SessionRequested(Message):
+    """The user wants another session on the screen."""
+
+    kind: Literal["resume", "clear", "fork", "demo"]
+    """`resume`: a saved one; `clear`: a new one; `fork`: a copy of this one; `demo`: one with the offline model."""
+    argument: str = ""
+    """For `resume` an id or words, empty for the list of sessions; for `fork` a number of messages."""
+
+
 class SessionActions:
-    """Rename, export, replay or rewind a session."""
+    """Rename, export, replay, rewind or leave a session."""
 
     def __init__(self, context: ActionContext) -> None:
         self._context = context
@@ -32,6 +43,10 @@ class SessionActions:
             "chat.export": self._export,
             "chat.replay": self._replay,
             "chat.rewind": lambda _: self.rewind(),
+            "chat.resume": partial(self._switch, "resume"),
+            "chat.clear": partial(self._switch, "clear"),
+            "chat.fork": partial(self._switch, "fork"),
+            "chat.demo": partial(self._switch, "demo"),
         }
         """Actions by id of their command."""
 
@@ -68,6 +83,9 @@ class SessionActions:
         else:
             self._context.say("Type a name: /rename NAME", wrong=True)
         return bool(title)
+
+    def _switch(self, kind: Literal["resume", "clear", "fork", "demo"], argument: str) -> None:
+        self._context.screen.post_message(SessionRequested(kind, argument))
 
     def _export(self, file: str) -> None:
         self._context.start("export", self._write_export(file))

@@ -1,0 +1,116 @@
+"""The sessions of the list: which are shown, in which order, and which is selected."""
+
+from collections.abc import Iterable, Sequence
+
+from tui_agent.ui.text.amounts import count_text
+
+from .session_shelf import SessionEntry
+
+
+class SessionList:
+    """All sessions read so far, and those that match folder and search."""
+
+    def __init__(self) -> None:
+        self.all_folders = False
+        """True to show the sessions of all folders."""
+        self.shown: Sequence[SessionEntry] = ()
+        """Sessions that match, the one with the latest message of the user first."""
+        self.place = 0
+        """Index of the selected one."""
+        self._entries: dict[str, SessionEntry] = {}
+        self._words: tuple[str, ...] = ()
+        self._empty = 0
+        self._unreadable = 0
+        self._was_moved = False
+
+    @property
+    def chosen(self) -> SessionEntry | None:
+        """The selected session; None if none matches."""
+        return self.shown[self.place] if self.place < len(self.shown) else None
+
+    # --- changes ------------------------------------------------------------------------------------------------------
+
+    def add(self, entries: Iterable[SessionEntry | None]) -> None:
+        """Add sessions; None for one that cannot be read."""
+        for entry in entries:
+            if entry is None:
+                self._unreadable += 1
+            elif entry.is_listed:
+                self._entries[entry.summary.id] = entry
+            else:
+                self._empty += 1
+        self._select()
+
+    def finish(self) -> None:
+        """All sessions are read: if none is of this folder, show those of all folders."""
+        if self._entries and not any(entry.is_here for entry in self._entries.values()):
+            self.all_folders = True
+            self._select()
+
+    def replace(self, entry: SessionEntry) -> None:
+        """Show a session as it is now."""
+        self._entries[entry.summary.id] = entry
+        self._select()
+
+    def remove(self, entry: SessionEntry) -> None:
+        """Remove a session."""
+        self._entries.pop(entry.summary.id, None)
+        self._was_moved = False if not self.place else self._was_moved
+        self._select()
+
+    def search(self, text: str) -> None:
+        """Show only sessions that have all of these words in title, id, branch or folder."""
+        self._words = tuple(text.casefold().split())
+        self._was_moved = False
+        self._select()
+
+    def toggle_all(self) -> None:
+        """Show the sessions of all folders, or of this one only."""
+        self.all_folders = not self.all_folders
+        self._select()
+
+    def move(self, by: int) -> None:
+        """Select the session some rows below."""
+        self._was_moved = True
+        self.place = min(max(0, self.place + by), max(0, len(self.shown) - 1))
+
+    def _select(self) -> None:
+        """Find the sessions that match; the selected one stays selected once the user has moved."""
+        before = self.chosen.summary.id if self.chosen is not None and self._was_moved else None
+        matching = [
+            entry
+            for entry in self._entries.values()
+            if (self.all_folders or entry.is_here) and all(word in entry.search_text for word in self._words)
+        ]
+        matching.sort(key=lambda one: (one.summary.last_message, one.summary.updated, one.summary.id), reverse=True)
+        self.shown = matching
+        ids = [entry.summary.id for entry in matching] if before is not None else []
+        if before in ids:
+            self.place = ids.index(before)
+        else:
+            self.place = min(self.place, max(0, len(matching) - 1)) if self._was_moved else 0
+
+    # --- texts --------------------------------------------------------------------------------------------------------
+
+    def empty_text(self, *, is_reading: bool) -> str:
+        """Return why no session is shown."""
+        if is_reading:
+            return "Reading the sessions …"
+        if self._words:
+            other = "" if self.all_folders else " tab searches all folders."
+            return f"No session matches.{other} esc clears the search."
+        if self._entries:
+            return "No session of this folder has a message. tab shows those of all folders."
+        return "No sessions yet. esc goes back."
+
+    def state_text(self, *, is_reading: bool) -> str:
+        """Return how many sessions are shown, and how many are not."""
+        where = "of all folders" if self.all_folders else "of this folder"
+        parts = [f"{count_text(len(self.shown), 'session')} {where}"]
+        if is_reading:
+            parts.append("reading …")
+        if self._unreadable:
+            parts.append(f"{self._unreadable} cannot be read")
+        if self._empty:
+            parts.append(f"{self._empty} without a message not listed")
+        return " · ".join(parts)

@@ -1,0 +1,408 @@
+"""The list of sessions: search, preview, resume, rename, copy, delete. One screen, before the app and in it."""
+
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from typing import ClassVar
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.events import Click, Resize
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from tui_agent.protocol.background import run_service
+from tui_agent.protocol.messages import now_ms
+from tui_agent.ui.base.app_type import any_app
+from tui_agent.ui.base.commands import bindings_for, command
+from tui_agent.ui.dialogs.answer_keys import key_runs
+from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
+from tui_agent.ui.text.amounts import bytes_text
+from tui_agent.ui.text.input_fields import LineInput
+from tui_agent.ui.text.line_view import LineView
+from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.sanitiser import one_line, visible
+from tui_agent.ui.text.styled_lines import NARROWEST, Line, clipped, wrapped
+
+from .session_list import SessionList
+from .session_rows import entry_row, preview_rows, title_of
+from .session_shelf import Preview, SessionEntry, SessionShelf
+
+QUESTION = "Resume which session?"
+BESIDE = 100
+"""Columns from which the preview is beside the list."""
+BELOW = 20
+"""Rows from which the preview is below the list in a narrower window."""
+PREVIEW_DELAY = 0.06
+"""Seconds that the cursor rests on a session before its journal is read."""
+_KEYS = ("choose", "toggle_all", "rename", "fork", "delete", "back")
+
+
+class SessionRows(LineView):
+    """The visible rows of the list; builds a row only when it is drawn."""
+
+    def __init__(self, row: Callable[[int, int], Line | None]) -> None:
+        """Create the view; `row` returns the row at an index for a width."""
+        super().__init__(id="session-rows")
+        self._row = row
+        self._built: dict[int, Line] = {}
+
+    def line_at(self, row: int) -> Line | None:
+        """Return a row."""
+        if row not in self._built:
+            line = self._row(row, max(NARROWEST, self.row_width))
+            if line is None:
+                return None
+            self._built[row] = line
+        return self._built[row]
+
+    def show(self, count: int, chosen: int) -> None:
+        """Draw `count` rows again, and scroll to the chosen one."""
+        self._built.clear()
+        self.set_rows(count)
+        top, height = self.scroll_offset.y, max(1, self.row_count)
+        if chosen < top:
+            self.scroll_to(y=chosen, animate=False, immediate=True)
+        elif chosen >= top + height:
+            self.scroll_to(y=chosen - height + 1, animate=False, immediate=True)
+        self.refresh()
+
+    def on_resize(self) -> None:
+        """Build the rows for the new width."""
+        self._built.clear()
+        self.refresh()
+
+
+class SessionScreen(ModalScreen[str | None]):
+    """The list. Returns the id of the session to resume, or None if the user goes back."""
+
+    app = getters.app(any_app)
+    AUTO_FOCUS = "Input"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("sessions")]
+    DEFAULT_CSS = """
+    SessionScreen {
+        background: $background;
+        & > #session-head { height: 1; padding: 0 1; text-style: bold; }
+        & > #session-search {
+            height: 1;
+            background: $panel;
+            & > Static { width: auto; color: $accent; text-style: bold; }
+            & > Input { width: 1fr; background: transparent; }
+        }
+        & #session-body { height: 1fr; min-height: 1; }
+        & #session-rows { height: 1fr; min-height: 1; }
+        & RowsView { scrollbar-size-vertical: 1; }
+        & #session-preview { height: 45%; border-top: solid $border-blurred; padding: 0 1; overflow-y: auto; }
+        & #session-keys { height: 1; padding: 0 1; overflow: hidden; }
+        & #session-state { height: 1; padding: 0 1; overflow: hidden; }
+        &.-beside #session-body { layout: horizontal; }
+        &.-beside #session-preview { width: 38%; height: 1fr; border-top: none; border-left: solid $border-blurred; }
+        &.-bare #session-preview { display: none; }
+        &.-low #session-head { display: none; }
+    }
+    """
+
+    def __init__(
+        self,
+        shelf: SessionShelf,
+        *,
+        current: str = "",
+        words: str = "",
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], int] = now_ms,
+    ) -> None:
+        """Create the list; nothing is read yet.
+
+        Args:
+            shelf: the sessions.
+            current: id of the session on the screen; empty before the app.
+            words: first text of the search.
+            clock: monotonic seconds.
+            now: milliseconds since the epoch.
+        """
+        super().__init__()
+        self._shelf = shelf
+        self._current = current
+        self._clock = clock
+        self._now = now()
+        self._sessions = SessionList()
+        self.is_reading = True
+        """True until all sessions are read."""
+        self._failure = ""
+        self._renaming: SessionEntry | None = None
+        self._search_before = ""
+        self._previewed: tuple[str, int] | None = None
+        self._preview: Preview | None = None
+        self._is_previewing = False
+        self._words = words
+        self._sessions.search(words)
+        self._sign = Static(" / ", markup=False)
+        self._input = LineInput(placeholder="search titles, branches, folders", compact=True)
+        self._input.cursor_blink = False
+        self._rows = SessionRows(self._row)
+        self._side = RowsView(self._preview_rows, id="session-preview")
+        self._state = RowsView(self._state_rows, id="session-state")
+        self._keys = RowsView(self._key_rows, id="session-keys")
+
+    def compose(self) -> ComposeResult:
+        """Yield heading, search, list, preview, state and keys."""
+        yield Static(QUESTION, id="session-head", markup=False)
+        with Horizontal(id="session-search"):
+            yield self._sign
+            yield self._input
+        with Vertical(id="session-body"):
+            yield self._rows
+            yield self._side
+        for view in (self._rows, self._side, self._state, self._keys):
+            view.can_focus = False
+        yield self._state
+        yield self._keys
+
+    def on_mount(self) -> None:
+        """Read the sessions, a part at a time."""
+        self._input.value = self._words
+        self.run_worker(self._read(), group="read", exit_on_error=False)
+
+    def on_resize(self, event: Resize) -> None:
+        """Place the preview where there is room for it."""
+        beside = event.size.width >= BESIDE
+        self.set_class(beside, "-beside")
+        self.set_class(not beside and event.size.height < BELOW, "-bare")
+        self.set_class(event.size.height < 8, "-low")
+        self.call_after_refresh(self._show)
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    async def _read(self) -> None:
+        await run_service("listing sessions", self._read_all(), self._notify_failure)
+        self.is_reading = False
+        self._sessions.finish()
+        self._show()
+
+    async def _read_all(self) -> None:
+        async for entries in self._shelf.read():
+            self._sessions.add(entries)
+            self._show()
+
+    def _notify_failure(self, reason: str) -> None:
+        self._failure = reason
+        self._state.show(self._state_rows)
+
+    def _chosen_changed(self) -> None:
+        entry = self._sessions.chosen
+        key = (entry.summary.id, entry.summary.size) if entry is not None else None
+        if key is not None and key == self._previewed:
+            return
+        self._previewed, self._preview, self._is_previewing = key, None, True
+        self._side.show(self._preview_rows, anew=True)
+        if entry is not None:
+            self.set_timer(PREVIEW_DELAY, lambda: self._begin_preview(entry, key))
+
+    def _begin_preview(self, entry: SessionEntry, key: object) -> None:
+        if key == self._previewed:
+            self.run_worker(self._load_preview(entry, key), group="preview", exclusive=True, exit_on_error=False)
+
+    async def _load_preview(self, entry: SessionEntry, key: object) -> None:
+        preview = await run_service("previewing a session", self._shelf.preview(entry))
+        if key == self._previewed:
+            self._preview, self._is_previewing = preview, False
+            self._side.show(self._preview_rows, anew=True)
+
+    # --- what is shown ------------------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        if self.is_attached:
+            self._rows.show(len(self._sessions.shown), self._sessions.place)
+            self._state.show(self._state_rows)
+            self._keys.show(self._key_rows)
+            self._chosen_changed()
+
+    def _row(self, place: int, width: int) -> Line | None:
+        if place >= len(self._sessions.shown):
+            return None
+        return entry_row(
+            self._sessions.shown[place],
+            width,
+            self._now,
+            chosen=place == self._sessions.place,
+            current=self._current,
+            folders=self._sessions.all_folders,
+        )
+
+    def _preview_rows(self, width: int) -> Sequence[Line]:
+        entry = self._sessions.chosen
+        if entry is None:
+            return wrapped([(self._sessions.empty_text(is_reading=self.is_reading), "muted")], width)
+        return preview_rows(entry, self._preview, width, self._now, is_loading=self._is_previewing)
+
+    def _state_rows(self, width: int) -> Sequence[Line]:
+        if self._failure:
+            return [Line(clipped([(one_line(visible(self._failure), width), "warning")], width))]
+        if not self._sessions.shown and self.has_class("-bare"):
+            return [Line(clipped([(self._sessions.empty_text(is_reading=self.is_reading), "muted")], width))]
+        return [Line(clipped([(self._sessions.state_text(is_reading=self.is_reading), "muted")], width))]
+
+    def _key_rows(self, width: int) -> Sequence[Line]:
+        if self._renaming is not None:
+            runs = [("enter", "rename", True), ("esc", "keep the name", True)]
+            return [Line(clipped(key_runs(runs), width))]
+        texts = {"toggle_all": "this folder" if self._sessions.all_folders else "all folders"}
+        has_one = self._sessions.chosen is not None
+        keys = [
+            (command(f"sessions.{name}").key_text, texts.get(name, command(f"sessions.{name}").text), counts)
+            for name in _KEYS
+            if (counts := has_one or name in ("toggle_all", "back"))
+        ]
+        return [Line(clipped(key_runs(keys), width))]
+
+    # --- keys and mouse -----------------------------------------------------------------------------------------------
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        if self._renaming is None:
+            self._failure = ""
+            self._sessions.search(event.value)
+            self._show()
+
+    def on_click(self, event: Click) -> None:
+        """Select the session under the mouse; a click on the selected one resumes it."""
+        if event.widget is not self._rows:
+            return
+        place = event.screen_y - self._rows.region.y + self._rows.scroll_offset.y
+        if place == self._sessions.place:
+            self.action_choose()
+        elif place < len(self._sessions.shown):
+            self._move(place - self._sessions.place)
+
+    def _move(self, by: int) -> None:
+        if self._renaming is None:
+            self._failure = ""
+            self._sessions.move(by)
+            self._show()
+
+    def action_cursor_up(self) -> None:
+        """Select the session above."""
+        self._move(-1)
+
+    def action_cursor_down(self) -> None:
+        """Select the session below."""
+        self._move(+1)
+
+    def action_page_up(self) -> None:
+        """Select the session a page above."""
+        self._move(1 - max(2, self._rows.row_count))
+
+    def action_page_down(self) -> None:
+        """Select the session a page below."""
+        self._move(max(2, self._rows.row_count) - 1)
+
+    def action_toggle_all(self) -> None:
+        """List the sessions of this folder, or of all folders."""
+        if self._renaming is None:
+            self._sessions.toggle_all()
+            self._show()
+
+    def action_choose(self) -> None:
+        """Resume the selected session; while renaming, rename it."""
+        entry = self._sessions.chosen
+        if self._renaming is not None:
+            self._work(self._rename(self._renaming, self._input.value))
+        elif entry is None:
+            return
+        elif entry.is_open and entry.summary.id != self._current:
+            copies = f"{command('sessions.fork').key_text} resumes a copy"
+            self._notify_failure(f"This session is open in another tui-agent; {copies}.")
+        else:
+            self.dismiss(entry.summary.id)
+
+    def action_back(self) -> None:
+        """Stop renaming; else clear the search; else go back."""
+        if self._renaming is not None:
+            self._end_renaming()
+        elif self._input.value:
+            self._input.value = ""
+        else:
+            self.dismiss(None)
+
+    # --- changes ------------------------------------------------------------------------------------------------------
+
+    def action_rename(self) -> None:
+        """Type a new name for the selected session."""
+        entry = self._writable("/rename NAME renames this session.")
+        if entry is not None and self._renaming is None:
+            self._renaming, self._search_before = entry, self._input.value
+            self._sign.update(Content(" new name "))
+            self._input.value = entry.summary.title
+            self._input.select_all()
+            self._keys.show(self._key_rows)
+
+    def action_fork(self) -> None:
+        """Copy the selected session, and resume the copy."""
+        entry = self._sessions.chosen
+        if entry is None or self._renaming is not None:
+            return
+        if entry.summary.id == self._current:
+            self._notify_failure("/fork copies this session.")
+        else:
+            self._work(self._fork(entry))
+
+    def action_delete(self) -> None:
+        """Ask, then delete the selected session."""
+        entry = self._writable("This session is on the screen; it cannot be deleted.")
+        if entry is None or self._renaming is not None:
+            return
+        text = (
+            f"“{title_of(entry, 60)}”, {bytes_text(entry.summary.size)}: its conversation, and the saved contents of "
+            "files that it changed. Files of your workspace stay. This cannot be undone."
+        )
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._work(self._delete(entry))
+
+        self.app.push_screen(
+            ConfirmScreen("Delete this session?", text, "delete", clock=self._clock, no="keep"), answered
+        )
+
+    def _writable(self, here: str) -> SessionEntry | None:
+        """Return the selected session if no program has it open; otherwise say why it cannot be changed."""
+        entry = self._sessions.chosen
+        if entry is None:
+            return None
+        if entry.summary.id == self._current:
+            self._notify_failure(here)
+        elif entry.is_open:
+            self._notify_failure("This session is open in another tui-agent. Close it there first.")
+        else:
+            return entry
+        return None
+
+    async def _rename(self, entry: SessionEntry, title: str) -> None:
+        renamed = await self._shelf.rename(entry, title)
+        self._end_renaming()
+        if renamed is not None:
+            self._sessions.replace(renamed)
+            self._show()
+
+    async def _fork(self, entry: SessionEntry) -> None:
+        self.dismiss(await self._shelf.fork(entry))
+
+    async def _delete(self, entry: SessionEntry) -> None:
+        await self._shelf.delete(entry)
+        self._sessions.remove(entry)
+        self._show()
+
+    def _end_renaming(self) -> None:
+        self._renaming = None
+        self._sign.update(Content(" / "))
+        self._input.value = self._search_before
+        self._show()
+
+    def _work(self, work: Coroutine[object, object, None]) -> None:
+        """Change sessions in the background, one change at a time; a failure is shown, and the list stays usable."""
+        self._failure = ""
+        self.run_worker(
+            run_service("changing a session", work, self._notify_failure), group="change", exit_on_error=False
+        )

@@ -1,0 +1,102 @@
+"""The stored sessions as the list of sessions sees them. All reading and writing happens in threads."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+from tui_agent.session.journal import is_journal_open
+from tui_agent.session.preview import SessionPreview, read_preview
+from tui_agent.session.store import SessionStore, SessionSummary
+from tui_agent.session.summary import summarise
+
+Preview: TypeAlias = SessionPreview
+T = TypeVar("T")
+
+BATCH = 64
+"""Sessions that are read before the list is drawn again."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEntry:
+    """A session with its place in the list."""
+
+    summary: SessionSummary
+    is_here: bool
+    """True if it is of the present folder."""
+    is_open: bool
+    """True if a program has it open."""
+
+    @property
+    def is_listed(self) -> bool:
+        """True if there is something to resume, or damage to see."""
+        return self.summary.said or self.summary.damaged
+
+    @property
+    def search_text(self) -> str:
+        """Text that a search looks through."""
+        one = self.summary
+        return f"{one.title}\n{one.id}\n{one.branch}\n{one.cwd}".casefold()
+
+
+class SessionShelf:
+    """The sessions of one store, seen from one folder."""
+
+    def __init__(self, store: SessionStore, folder: Path) -> None:
+        self._store = store
+        self._folder = os.path.realpath(folder)
+
+    async def read(self) -> AsyncIterator[Sequence[SessionEntry | None]]:
+        """Yield all sessions, the journals written last first; None for one that cannot be read.
+
+        Raises:
+            SessionError: the directory of the sessions cannot be read.
+        """
+        paths = await asyncio.to_thread(self._store.newest_paths)
+        for start in range(0, len(paths), BATCH):
+            yield await asyncio.to_thread(self._entries, paths[start : start + BATCH])
+
+    async def preview(self, entry: SessionEntry) -> Preview | None:
+        """Return the content of a session in short; None if it cannot be read."""
+        return await asyncio.to_thread(read_preview, entry.summary.path)
+
+    async def rename(self, entry: SessionEntry, title: str) -> SessionEntry | None:
+        """Rename a session and return it as it is now.
+
+        Raises:
+            ConfigurationError: the title is empty.
+            SessionError: the session is open, or cannot be written.
+        """
+        return await asyncio.to_thread(self._then_read, entry, lambda: self._store.rename(entry.summary.id, title))
+
+    async def fork(self, entry: SessionEntry) -> str:
+        """Copy a session and return the id of the copy.
+
+        Raises:
+            SessionError: the session cannot be copied.
+        """
+        return (await asyncio.to_thread(self._store.fork, entry.summary.id)).id
+
+    async def delete(self, entry: SessionEntry) -> None:
+        """Delete a session with all its files.
+
+        Raises:
+            SessionError: the session is open, or cannot be deleted.
+        """
+        await asyncio.to_thread(self._store.delete, entry.summary.id)
+
+    def _then_read(self, entry: SessionEntry, change: Callable[[], object]) -> SessionEntry | None:
+        change()
+        return self._entry(entry.summary.path)
+
+    def _entries(self, paths: Sequence[Path]) -> list[SessionEntry | None]:
+        return [self._entry(path) for path in paths]
+
+    def _entry(self, path: Path) -> SessionEntry | None:
+        summary = summarise(path)
+        if summary is None:
+            return None
+        is_here = bool(summary.cwd) and os.path.realpath(summary.cwd) == self._folder
+        return SessionEntry(summary, is_here, is_journal_open(path))

@@ -1,0 +1,95 @@
+"""A question with two answers, yes and no. The default is no."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+
+from tui_agent.ui.base.commands import bindings_for, command
+from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.sanitiser import one_line, visible
+from tui_agent.ui.text.styled_lines import Line, clipped, wrapped
+
+from .answer_keys import AnswerKeys, GuardedAnswers, key_runs
+
+
+class ConfirmScreen(GuardedAnswers, ModalScreen[bool]):
+    """The question. Returns True for yes; an answer counts only after a quiet moment, as in an approval dialog."""
+
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("confirm")]
+    DEFAULT_CSS = """
+    ConfirmScreen {
+        align: center middle;
+        & > Vertical {
+            width: 72;
+            max-width: 100%;
+            height: auto;
+            max-height: 100%;
+            border: round $warning;
+            border-title-color: $text;
+            padding: 0 1;
+            background: $surface;
+        }
+        & RowsView { background: $surface; height: auto; max-height: 10; overflow: hidden; }
+        & #confirm-keys { height: 1; }
+    }
+    """
+
+    def __init__(
+        self, question: str, text: str, yes: str, *, clock: Callable[[], float] = time.monotonic, no: str = "no"
+    ) -> None:
+        """Create the question.
+
+        Args:
+            question: its title.
+            text: the consequences of a yes.
+            yes: label of the yes.
+            clock: monotonic seconds.
+            no: label of the no.
+        """
+        super().__init__()
+        self._question = question
+        self._text = text
+        self._labels = {"confirm.yes": yes, "confirm.no": no}
+        self._body = RowsView(self._body_rows, id="confirm-text")
+        self._keys = AnswerKeys(self._key_rows, clock, id="confirm-keys")
+        self.guard = self._keys.guard
+        """Decides whether an answer counts."""
+
+    def compose(self) -> ComposeResult:
+        """Yield the consequences and the answers."""
+        with Vertical() as box:
+            box.border_title = Content(f" {one_line(self._question, 60)} ")
+            for view in (self._body, self._keys):
+                view.can_focus = False
+                yield view
+
+    def on_resize(self) -> None:
+        """Give the text as many rows as it needs."""
+        width = max(1, min(72, self.size.width) - 4)
+        self._body.styles.height = len(self._body_rows(width))
+
+    def action_yes(self) -> None:
+        """Answer yes."""
+        if self.guard.accepts():
+            self.dismiss(True)
+
+    def action_no(self) -> None:
+        """Answer no."""
+        self.dismiss(False)
+
+    def _body_rows(self, width: int) -> Sequence[Line]:
+        return wrapped([(visible(self._text), "")], width)
+
+    def _key_rows(self, width: int) -> Sequence[Line]:
+        answers = [
+            (command(name).key_text, label, name == "confirm.no" or self.guard.armed)
+            for name, label in self._labels.items()
+        ]
+        return [Line(clipped(key_runs(answers), width))]
