@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tui_agent.cli import controlling_terminal
+from tui_agent.cli.process import controlling_terminal
 from tui_agent.protocol.visible_text import (
     TYPOGRAPHY,
     escape_of,

@@ -16,12 +16,12 @@ from tui_agent.ui.text.sanitiser import one_line
 
 from .configuration.effective_settings import Credentials, prepare_settings
 from .configuration.project_trust import TrustStore, trust_request_for
-from .app_sessions import AppSessions
 from .launch_options import DEMO_LABEL, LaunchOptions
 from .process.controlling_terminal import need_terminal, say_error
 from .process.log_file import LOG_NAME, log_to_file
 from .process.shortage import is_group
 from .process.shutdown import exit_on_signals, run_and_exit, run_dialog
+from .sessions.app_sessions import AppSessions
 from .sessions.prompt_store import PromptStore
 from .sessions.recordings import open_recording, open_recording_writer, recording_header
 

@@ -6,13 +6,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tui_agent.cli.launch_options import DEMO_LABEL, LaunchOptions
 from tui_agent.protocol.errors import SessionError
 from tui_agent.settings import Locations, Settings
 from tui_agent.ui.app.session_switch import OpenedSession, SessionTarget
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-
-from .launch_options import DEMO_LABEL, LaunchOptions
 
 if TYPE_CHECKING:
     from tui_agent.ui.app.session_screen import SessionScreen
