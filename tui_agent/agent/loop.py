@@ -34,6 +34,7 @@ from tui_agent.protocol.permissions import (
 )
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.value_checks import expect_kind
 
 from .agent_state import make_agent
@@ -91,6 +92,11 @@ class AgentLoop:
     def history(self) -> ConversationHistory:
         """The conversation; its id is the agent's (S4-33). Its `registry` takes layers from any caller (S4-83)."""
         return self._agent.history
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools that the model can call."""
+        return tuple(self._agent.tools)
 
     @property
     def policy(self) -> PermissionChecker:

@@ -42,7 +42,7 @@ from .leftover_commands import LeftoverCommands, adopt_orphans
 from .log_file import log_loop_stalls
 from .permission_rules import build_policy, parse_rules
 from .project_trust import FolderTrust, folder_trust
-from .resume import open_session, resolve_continue, restore_grants, usage_of
+from .resume import open_session, resolve_continue, restore_session_rules, usage_of
 from .session_facts import session_facts
 
 if TYPE_CHECKING:
@@ -236,7 +236,8 @@ def _policy(start: _Start, rules: Sequence[Sequence[Rule]], folder: FolderTrust)
         sandbox=start.sandbox,
         is_trusted=folder.is_trusted,
     )
-    restore_grants(policy, start.session.grants(start.options.cwd), start.bus)
+    session = start.session
+    restore_session_rules(policy, session.grants(start.options.cwd), session.restrictions, start.bus)
     return policy
 
 

@@ -22,6 +22,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 
 from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished
 from .exchange import Exchange, Query
+from .rule_queries import RuleQueries, RuleService
 from .services import (
     FileFinder,
     GrantFacts,
@@ -89,6 +90,8 @@ class AgentBridge:
         """Keeps prompts and drafts; None: they are not kept."""
         self.grants: GrantFacts = GrantQueries(self.exchange)
         """Facts about rules that an approval would store."""
+        self.rules = RuleQueries(self.exchange)
+        """Rules and tools of the session."""
         self._work: deque[tuple[str | None, Work]] = deque()
         """Work to do one after another; with the text of the user that waits for it, if any."""
         self._queued_while_pending: list[tuple[UserKind, str]] = []
@@ -116,6 +119,7 @@ class AgentBridge:
         left_running: LeftoverCommands | None = None,
         files: FileFinder | None = None,
         commands: SessionCommands | None = None,
+        rules: RuleService | None = None,
     ) -> None:
         """Connect the agent, and do what the user asked for meanwhile.
 
@@ -128,6 +132,7 @@ class AgentBridge:
             left_running: commands that an earlier tui-agent left running; None: it left none.
             files: finds files of the workspace; None: none are completed.
             commands: commands that need the whole program; None: they are refused.
+            rules: lists and changes the rules of the session; None: pages show none.
         """
         self._agent = agent
         self._bus = bus
@@ -137,6 +142,7 @@ class AgentBridge:
         self._files = files
         self._commands = commands
         self.grants = GrantQueries(self.exchange, grants)
+        self.rules = RuleQueries(self.exchange, rules)
         self._restored = tuple(sorted(message.id for message in agent.waiting_messages))
         self._opened.set()
         deferred, self._deferred = self._deferred, []
