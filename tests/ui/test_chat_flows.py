@@ -567,11 +567,11 @@ async def test_commands_by_name_do_what_they_say() -> None:
         assert on.told() == []
 
 
-async def test_tools_goes_to_the_panel() -> None:
+async def test_a_key_goes_to_the_panel() -> None:
     async with stage([reply(call("look", what="a")), "Done."], [StageTool("look")]) as on:
         await on.say("look")
         await on.settled()
-        await on.say("/tools")
+        await on.pilot.press("ctrl+t")
         await on.until(lambda: on.chat.body.panel.has_focus_within)
 
 

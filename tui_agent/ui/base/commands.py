@@ -23,6 +23,8 @@ Where: TypeAlias = Literal[
     "questions",
     "detail",
     "rewind",
+    "permissions",
+    "report",
     "picker",
     "trust",
     "player",
@@ -136,7 +138,6 @@ COMMANDS: tuple[Command, ...] = (
         "Go to the tool panel and back, or to the selected call; in a narrow window, open or close it",
         "chat",
         palette=True,
-        slash="tools",
         priority=True,
     ),
     Command(
@@ -237,7 +238,31 @@ COMMANDS: tuple[Command, ...] = (
         slash="context",
     ),
     Command(
-        "chat.report", (), "report", "The last run: steps, calls, times, tokens", "chat", palette=True, slash="report"
+        "chat.report",
+        (),
+        "report",
+        "The last run: steps, calls, tokens, and the time that questions waited for you",
+        "chat",
+        palette=True,
+        slash="report",
+    ),
+    Command(
+        "chat.permissions",
+        (),
+        "permissions",
+        "Every rule in force, with the calls it decided; add and remove rules of this session",
+        "chat",
+        palette=True,
+        slash="permissions",
+    ),
+    Command(
+        "chat.tools",
+        (),
+        "list tools",
+        "The tools that the model can call, with the rules that apply to them",
+        "chat",
+        palette=True,
+        slash="tools",
     ),
     Command(
         "chat.replay",
@@ -517,6 +542,22 @@ COMMANDS: tuple[Command, ...] = (
     Command("rewind.page_down", ("pagedown",), "more", "One page down", "rewind"),
     Command("rewind.scroll_top", ("home", "g"), "top", "To the top", "rewind"),
     Command("rewind.scroll_end", ("end", "G"), "end", "To the end", "rewind"),
+    # permissions
+    Command("permissions.cursor_up", ("up", "k"), "up", "Previous rule", "permissions"),
+    Command("permissions.cursor_down", ("down", "j"), "down", "Next rule", "permissions"),
+    Command("permissions.show_calls", ("enter",), "its calls", "List the calls that this rule decided", "permissions"),
+    Command("permissions.add_rule", ("a",), "add", "Type a rule for this session; enter adds it", "permissions"),
+    Command(
+        "permissions.remove_rule", ("x", "delete"), "remove", "Remove this rule of the session at once", "permissions"
+    ),
+    Command("permissions.close", ("escape", "q"), "close", "Return to the conversation", "permissions"),
+    Command("permissions.page_up", ("pageup",), "page up", "One page up", "permissions"),
+    Command("permissions.page_down", ("pagedown", "space"), "page down", "One page down", "permissions"),
+    Command("permissions.scroll_top", ("home", "g"), "top", "To the top", "permissions"),
+    Command("permissions.scroll_end", ("end", "G"), "end", "To the end", "permissions"),
+    # report
+    Command("report.permissions", ("p",), "permissions", "Show every rule in force", "report"),
+    Command("report.add_rule", ("a",), "add the rule", "Add the rule that would have saved most time", "report"),
     # choosing a session
     Command("picker.leave", ("escape", "q"), "quit", "Quit without choosing a session", "picker"),
     # trusting a folder

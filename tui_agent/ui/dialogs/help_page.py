@@ -18,6 +18,8 @@ _TITLES: dict[Where, str] = {
     "questions": "When several calls need your answer",
     "detail": "On a page about a call",
     "rewind": "While rewinding",
+    "permissions": "On the permissions page",
+    "report": "On the report of a run",
     "player": "In a recording",
     "everywhere": "Everywhere",
 }
