@@ -280,6 +280,18 @@ class AgentBridge:
         self._session_commands.choose_model(name)
         return name
 
+    @Query("choose_effort", "", about=("name",))
+    async def choose_effort(self, name: str) -> str:
+        """Change how much the model thinks from the next request on, and return what applies then.
+
+        Args:
+            name: the effort; empty to change nothing.
+
+        Raises:
+            TuiAgentError: this is not possible.
+        """
+        return self._session_commands.choose_effort(name)
+
     @property
     def _session_commands(self) -> SessionCommands:
         if self._commands is None:
