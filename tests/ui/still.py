@@ -62,6 +62,10 @@ class FakeAgent:
         self.asked.append(("cancel_call", call_id, reason))
         return False
 
+    def extend_call(self, call_id: str, seconds: float, /) -> float | None:
+        self.asked.append(("extend_call", call_id, seconds))
+        return None
+
     def drop_message(self, message_id: str, /) -> UserMessage | None:
         found = next((message for message in self.waiting_messages if message.id == message_id), None)
         if found is not None:

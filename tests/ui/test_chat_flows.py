@@ -12,6 +12,7 @@ from textual.events import Key, Paste
 from tests.ui.stage import Stage, StageTool, stage
 from tui_agent.agent import AgentTool
 from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.providers.scripted_provider import Wait, call, fail, reply
 from tui_agent.ui.approval.approval_list_screen import ApprovalListScreen
@@ -1199,3 +1200,29 @@ async def test_doctor_opens_a_page_and_a_program_without_it_says_so() -> None:
         on.chat.bridge._commands = FakeCommands()
         await on.say("/doctor")
         await on.until(lambda: isinstance(on.app.screen, TextPage))
+
+
+class LimitedTool(StageTool):
+    """A tool with a time limit."""
+
+    def timeout(self, arguments: JsonObject) -> float | None:
+        return 100.0 if arguments.get("what") == "a" else None
+
+
+async def test_a_key_gives_the_selected_call_sixty_seconds_more() -> None:
+    look = LimitedTool("look", waits=True)
+    async with stage([reply(call("look", what="a"), call("look", what="b")), "Done."], [look]) as on:
+        await on.say("look")
+        await on.until(lambda: len(look.ran) == 2)
+        shown = lambda: " ".join(note.message for note in on.app._notifications)  # noqa: E731
+        await on.pilot.press("ctrl+t", "home", "ctrl+e")
+        await on.until(lambda: "#1 may run 60 s longer, 2:40 in all." in shown())
+        await on.until(lambda: on.chat.state.ledger.calls[0].view.timing.timeout_s == 160.0)
+        await on.pilot.press("down", "ctrl+e")
+        await on.until(lambda: "#2 has no time limit." in shown())
+
+        look.gate.set()
+        await on.settled()
+        await on.pilot.press("ctrl+e")
+        await on.until(lambda: "#2 has already ended." in shown())
+        assert on.draft == ""

@@ -74,6 +74,7 @@ async def test_no_method_reaches_an_agent_or_changes_the_status_in_a_replay() ->
     [
         (AgentBridge.context_breakdown, ContextBreakdown((("system", 5),), (), 1, 2, 3, ()), None),
         (AgentBridge.decide, False, True),
+        (AgentBridge.extend_call, 180.0, None),
         (AgentBridge.recall_message, None, None),
         (AgentBridge.recall_message, "text", None),
         (GrantQueries.file_of, "/a/file", None),

@@ -456,6 +456,13 @@ COMMANDS: tuple[Command, ...] = (
         "Twice: cancel this call and tell the agent; the run continues",
         "panel",
     ),
+    Command(
+        "panel.extend_call",
+        ("ctrl+e",),
+        "+60 s",
+        "Let this call run 60 seconds longer than its time limit; again: 60 more",
+        "panel",
+    ),
     Command("panel.revert", ("ctrl+u",), "undo", "Undo the changes this call made to files", "panel"),
     Command("panel.cycle_filter", ("f4",), "filter", "Show all calls, or those that run, failed or need you", "panel"),
     # conversation

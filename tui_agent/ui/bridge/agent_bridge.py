@@ -303,6 +303,11 @@ class AgentBridge:
         """Cancel one call; the run continues, and the model reads the reason. False if the call has ended."""
         return self._agent is not None and self._agent.cancel_call(call_id, reason)
 
+    @Query("extend_call", None, about=("call_id",))
+    def extend_call(self, call_id: str, seconds: float) -> float | None:
+        """Give a running call more time; return its new limit in seconds, or None if it has none or does not run."""
+        return self._agent.extend_call(call_id, seconds) if self._agent is not None else None
+
     @Query("take_back", None, about=("message_id",))
     def recall_message(self, message_id: str) -> str | None:
         """Remove a message from the queue and return its text; None if it was delivered already."""
