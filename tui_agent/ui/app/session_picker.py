@@ -15,6 +15,7 @@ from tui_agent.session.store import SessionStore, SessionSummary
 from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.text.sanitiser import one_line, sanitise
 
+from .base_app import THIN_SCROLLBARS
 from .question_app import QuestionApp
 from .themes import DEFAULT_THEME
 
@@ -24,7 +25,9 @@ TITLE_WIDTH = 60
 class _Choice(QuestionApp[str | None]):
     """Returns the id of the chosen row, or None if the user quits."""
 
-    CSS = """
+    CSS = (
+        THIN_SCROLLBARS
+        + """
     #heading {
         padding: 1 2;
         text-style: bold;
@@ -34,6 +37,7 @@ class _Choice(QuestionApp[str | None]):
         margin: 0 1 1 1;
     }
     """
+    )
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("picker")]
 
     def __init__(self, heading: str, rows: Sequence[tuple[str, str]], theme: str) -> None:

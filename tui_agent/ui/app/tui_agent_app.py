@@ -29,7 +29,7 @@ from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.transcript.conversation import Conversation
 
-from .base_app import BaseApp
+from .base_app import THIN_SCROLLBARS, BaseApp
 from .live_themes import LiveThemes
 from .terminal_driver import register_alt_enter, with_current_size, with_normalised_name
 from .themes import DEFAULT_THEME, ThemeCatalogue, shipped_themes
@@ -60,10 +60,9 @@ class TuiAgentApp(BaseApp[None]):
     TITLE = "tui-agent"
     # Textual does not load the style sheet of the default screen.
     CSS_PATH = "../chat/chat.tcss"
-    CSS = """
-    * {
-        scrollbar-size-vertical: 1;
-    }
+    CSS = (
+        THIN_SCROLLBARS
+        + """
     /* At the top, so that toasts never cover the composer. */
     ToastRack {
         dock: top;
@@ -75,6 +74,7 @@ class TuiAgentApp(BaseApp[None]):
         padding: 0 1;
     }
     """
+    )
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("everywhere")]
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_command_provider}
     ENABLE_COMMAND_PALETTE = True
