@@ -345,6 +345,24 @@ async def test_its_pending_approvals_are_not_in_the_parents_snapshot(bench: Benc
     assert snapshot.pending_tool_calls == (), "no call of its conversation is pending"
 
 
+async def test_the_parent_can_give_one_of_its_calls_more_time(bench: BenchMaker) -> None:
+    slow = ScriptedTool("slow").hold()
+    asks, options = reply(call("agent", task="Find it")), ExecutionOptions(grace=0, tool_timeout=30.0)
+    b = made(bench, asks, reply(call("slow")), "Found.", "Done.", tools=(slow,), options=options)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await slow.started.wait()
+        (running,) = [event.call_id for event in b.of(ToolStarted) if event.name == "slow"]
+        assert b.loop.extend_call(running, 60.0) == 90.0
+        assert b.loop.extend_call("unknown", 60.0) is None
+        with pytest.raises(ConfigurationError, match="seconds"):
+            b.loop.extend_call(running, 0)
+        slow.go_on.set()
+
+    assert b.loop.extend_call(running, 60.0) is None
+
+
 async def test_the_parent_can_cancel_one_of_its_calls(bench: BenchMaker) -> None:
     slow = ScriptedTool("slow").hold()
     asks = reply(call("agent", task="Find it"))

@@ -23,6 +23,7 @@ from tui_agent.protocol.events import (
     ApprovalResolved,
     MessageDiscarded,
     MessageEnded,
+    Noticed,
     SessionCreated,
     SessionForked,
     SessionLoaded,
@@ -44,6 +45,7 @@ from tui_agent.session.history_fold import (
     OUTCOME_UNKNOWN,
     granted_rules,
     messages_of,
+    restricting_rules,
     unanswered_calls,
     waiting_messages,
 )
@@ -285,6 +287,42 @@ def test_rules_allowed_for_the_session_are_restored(tmp_path: Path) -> None:
 
     assert granted_rules(envelopes, tmp_path) == ("bash(git status:*)", "edit(docs/**)")
     assert granted_rules(envelopes, tmp_path / "other") == ("edit(src/**)",)
+
+
+def rule_noticed(change: str, verdict: str, rule: str) -> Noticed:
+    return Noticed(code=f"session_rule_{change}", text="", context={"verdict": verdict, "rule": rule})
+
+
+def test_rules_that_the_user_added_and_removed_are_those_of_the_session(tmp_path: Path) -> None:
+    told: list[AgentEvent] = [
+        SessionCreated(id="s", path=None, cwd=str(tmp_path), version="0"),
+        answered("bash(git status:*)\nbash(make:*)"),
+        rule_noticed("added", "allow", "bash(ls:*)"),
+        rule_noticed("added", "deny", "bash(rm:*)"),
+        rule_noticed("added", "ask", "bash(date)"),
+        rule_noticed("removed", "allow", "bash(git status:*)"),
+        rule_noticed("removed", "ask", "bash(date)"),
+        rule_noticed("removed", "deny", "bash(never added)"),
+        Noticed(code="session_rule_added", text="damaged", context={"verdict": "allow"}),
+    ]
+    envelopes = [Envelope(event, seq, 0, 0.0, Origin()) for seq, event in enumerate(told, 1)]
+
+    assert granted_rules(envelopes, tmp_path) == ("bash(make:*)", "bash(ls:*)")
+    assert granted_rules(envelopes, tmp_path / "other") == ()
+    assert restricting_rules(envelopes) == (("deny", "bash(rm:*)"),)
+
+
+def test_a_fork_keeps_what_restricts_the_original(tmp_path: Path) -> None:
+    told = [
+        SessionCreated(id="s", path=None, cwd=str(tmp_path), version="0"),
+        rule_noticed("added", "allow", "bash(ls:*)"),
+        rule_noticed("added", "deny", "bash(rm:*)"),
+        SessionForked(id="t", parent="s", at_seq=2),
+    ]
+    envelopes = [Envelope(event, seq, 0, 0.0, Origin()) for seq, event in enumerate(told, 1)]
+
+    assert granted_rules(envelopes, tmp_path) == ()
+    assert restricting_rules(envelopes) == (("deny", "bash(rm:*)"),)
 
 
 def test_a_fork_starts_without_the_rules_of_the_original(tmp_path: Path) -> None:

@@ -71,6 +71,10 @@ class FakeAgent:
     def message_queues(self) -> tuple[SteeringQueue, ...]:
         return (self.queue,)
 
+    def extend_call(self, call_id: str, seconds: float, /) -> float | None:
+        self.asked.append(("extend_call", call_id, seconds))
+        return None
+
     def stop(self) -> None:
         self.asked.append("stop")
 

@@ -13,7 +13,7 @@ from tests.ui.approval.test_change_parts import NEW, OLD
 from tests.ui.stage import Stage, StageTool, stage
 from tui_agent.agent import AgentTool
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.protocol.messages import ToolResultMessage
+from tui_agent.protocol.messages import JsonObject, ToolResultMessage
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.providers.scripted_provider import Wait, call, fail, reply
 from tui_agent.tools.edit_tool import EditTool
@@ -573,11 +573,11 @@ async def test_commands_by_name_do_what_they_say() -> None:
         assert on.told() == []
 
 
-async def test_tools_goes_to_the_panel() -> None:
+async def test_a_key_goes_to_the_panel() -> None:
     async with stage([reply(call("look", what="a")), "Done."], [StageTool("look")]) as on:
         await on.say("look")
         await on.settled()
-        await on.say("/tools")
+        await on.pilot.press("ctrl+t")
         await on.until(lambda: on.chat.body.panel.has_focus_within)
 
 
@@ -1260,3 +1260,29 @@ async def test_doctor_opens_a_page_and_a_program_without_it_says_so() -> None:
         on.chat.bridge._commands = FakeCommands()
         await on.say("/doctor")
         await on.until(lambda: isinstance(on.app.screen, TextPage))
+
+
+class LimitedTool(StageTool):
+    """A tool with a time limit."""
+
+    def timeout(self, arguments: JsonObject) -> float | None:
+        return 100.0 if arguments.get("what") == "a" else None
+
+
+async def test_a_key_gives_the_selected_call_sixty_seconds_more() -> None:
+    look = LimitedTool("look", waits=True)
+    async with stage([reply(call("look", what="a"), call("look", what="b")), "Done."], [look]) as on:
+        await on.say("look")
+        await on.until(lambda: len(look.ran) == 2)
+        shown = lambda: " ".join(note.message for note in on.app._notifications)  # noqa: E731
+        await on.pilot.press("ctrl+t", "home", "ctrl+e")
+        await on.until(lambda: "#1 may run 60 s longer, 2:40 in all." in shown())
+        await on.until(lambda: on.chat.state.ledger.calls[0].view.timing.timeout_s == 160.0)
+        await on.pilot.press("down", "ctrl+e")
+        await on.until(lambda: "#2 has no time limit." in shown())
+
+        look.gate.set()
+        await on.settled()
+        await on.pilot.press("ctrl+e")
+        await on.until(lambda: "#2 has already ended." in shown())
+        assert on.draft == ""

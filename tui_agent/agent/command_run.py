@@ -44,6 +44,7 @@ class CommandRun:
         self._stop_tokens = StopTokens.linked_to(agent.config.cancellation)
         self._began = time.monotonic()
         self._report: ToolCallReport | None = None
+        self._scheduler: ToolScheduler | None = None
         self._waited_before = agent.publisher.waits.ms
 
     async def execute(self) -> ToolResultMessage:
@@ -78,6 +79,10 @@ class CommandRun:
             self.abort(reason)
         return call_id == self._call.id
 
+    def extend_call(self, call_id: str, seconds: float) -> float | None:
+        """Give the call more time if it has this id; return its new limit, or None if it has none or does not run."""
+        return self._scheduler.extend_call(call_id, seconds) if self._scheduler is not None else None
+
     def count(self, usage: Usage, cost: float | None) -> None:
         """Do nothing: the agent counts the usage, and a run of one call has no sums of its own."""
 
@@ -90,6 +95,7 @@ class CommandRun:
     async def _run_call(self) -> ToolResultMessage:
         executor = self._agent.executor.publishing_to(_WithoutMessages(self._agent.publisher), agent=DECIDED_BY_USER)
         async with ToolScheduler(executor, cancellation=self._stop_tokens.now) as scheduler:
+            self._scheduler = scheduler
             scheduler.submit_all((self._call,))
             done = await scheduler.finish()
         self._report = done.reports[0]

@@ -87,6 +87,10 @@ class CurrentRun:
         """Cancel one call of the run; False if it has ended or is unknown."""
         return self._run is not None and self._run.cancel_call(call_id, reason)
 
+    def extend_call(self, call_id: str, seconds: float) -> float | None:
+        """Give one running call more time; return its new limit, or None if it has none or does not run."""
+        return self._run.extend_call(call_id, seconds) if self._run is not None else None
+
     def count(self, usage: Usage, cost: float | None) -> None:
         """Add the usage of a sub-agent to the run's."""
         if self._run is not None:

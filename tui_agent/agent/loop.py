@@ -34,7 +34,8 @@ from tui_agent.protocol.permissions import (
 )
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.protocol.value_checks import expect_kind
+from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.value_checks import expect_kind, expect_number
 
 from .agent_state import make_agent
 from .agent_stream import AgentStream, StreamedRun
@@ -93,6 +94,11 @@ class AgentLoop:
     def history(self) -> ConversationHistory:
         """The conversation; its id is the agent's (S4-33). Its `registry` takes layers from any caller (S4-83)."""
         return self._agent.history
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools that the model can call."""
+        return tuple(self._agent.tools)
 
     @property
     def policy(self) -> PermissionChecker:
@@ -319,6 +325,22 @@ class AgentLoop:
             False if the call has ended or is unknown.
         """
         return self._run.cancel_call(call_id, reason) or self._sub_agents.cancel_call(call_id, reason)
+
+    def extend_call(self, call_id: str, seconds: float) -> float | None:
+        """Give one running call of this agent or of a sub-agent more time before it is stopped.
+
+        Args:
+            call_id: the call.
+            seconds: the time to add to its limit.
+
+        Returns:
+            Its new limit in seconds from its start; None if it has no limit, does not run, or is unknown.
+
+        Raises:
+            ConfigurationError: `seconds` is not more than 0.
+        """
+        expect_number("the seconds", seconds, more_than=True)
+        return self._run.extend_call(call_id, seconds) or self._sub_agents.extend_call(call_id, seconds)
 
     def destroy(self, reason: str = "closed") -> None:
         """Abort the run and publish `agent.destroyed` (S4-90). The provider is not closed; it belongs to the caller."""

@@ -100,6 +100,11 @@ class AgentRun:
         """Cancel one call; the run continues. False if the call has ended or is unknown."""
         return self._active_scheduler is not None and self._active_scheduler.cancel_call(call_id, reason)
 
+    def extend_call(self, call_id: str, seconds: float) -> float | None:
+        """Give one running call more time; return its new limit, or None if it has none or does not run."""
+        scheduler = self._active_scheduler
+        return scheduler.extend_call(call_id, seconds) if scheduler is not None else None
+
     def count(self, usage: Usage, cost: float | None) -> None:
         """Add the usage of a sub-agent to that of this run."""
         self._tally.spend(usage, cost)

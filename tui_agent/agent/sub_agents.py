@@ -43,6 +43,10 @@ class SubAgent(Protocol):
         """Cancel one call; False if it has ended or is unknown."""
         ...
 
+    def extend_call(self, call_id: str, seconds: float) -> float | None:
+        """Give one running call more time; return its new limit, or None if it has none or does not run."""
+        ...
+
     def abort(self, reason: str = "aborted") -> None:
         """End the run now."""
         ...
@@ -130,6 +134,10 @@ class SubAgents(Generic[AgentT]):
     def cancel_call(self, call_id: str, reason: str) -> bool:
         """Cancel a call of a sub-agent; False if none of them is running it."""
         return any(child.cancel_call(call_id, reason) for child in self)
+
+    def extend_call(self, call_id: str, seconds: float) -> float | None:
+        """Give a call of a sub-agent more time; None if none of them runs it under a limit."""
+        return next(filter(None, (child.extend_call(call_id, seconds) for child in self)), None)
 
     def abort(self, reason: str) -> None:
         """Abort the runs of all sub-agents."""

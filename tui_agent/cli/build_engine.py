@@ -43,7 +43,7 @@ from .launch_options import LaunchOptions
 from .leftover_commands import LeftoverCommands, adopt_orphans
 from .process.controlling_terminal import say_error
 from .process.log_file import log_loop_stalls
-from .sessions.resume import open_session, resolve_continue, restore_grants, usage_of
+from .sessions.resume import open_session, resolve_continue, restore_session_rules, usage_of
 from .sessions.session_facts import session_facts
 
 if TYPE_CHECKING:
@@ -238,7 +238,8 @@ def _policy(start: _Start, rules: Sequence[Sequence[Rule]], folder: FolderTrust)
         sandbox=start.sandbox,
         is_trusted=folder.is_trusted,
     )
-    restore_grants(policy, start.session.grants(start.options.cwd), start.bus)
+    session = start.session
+    restore_session_rules(policy, session.grants(start.options.cwd), session.restrictions, start.bus)
     return policy
 
 

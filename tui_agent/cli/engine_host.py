@@ -43,6 +43,9 @@ async def serve(
         ConfigurationError: settings, rules or credentials are missing or wrong; nothing was started.
         SessionError: the session cannot be opened.
     """
+    # Loads Textual, which print mode does without.
+    from .session_rules import SessionRules
+
     async with open_engine(options, watched=True, resume_pending_calls=True, sink=sink) as engine:
         grants = RuleImpact(engine.loop, engine.policy, engine.locations, options.cwd)
         bridge.open(
@@ -54,6 +57,7 @@ async def serve(
             left_running=engine.leftover_commands,
             files=WorkspaceFiles(options.cwd),
             commands=SessionCommands(engine, options),
+            rules=SessionRules(engine),
         )
         gc.freeze()  # What is loaded by now stays; otherwise each collection would look through it and delay a frame.
         await with_live_settings(engine, options, screen_gone, show_theme)

@@ -37,7 +37,7 @@ from .pipeline.admission import ask_hooks, check_floor, guard_input, judge, refu
 from .pipeline.approval_stage import ask_user, needs_approval, recheck_decision
 from .pipeline.call_state import CallState, FinishedCall
 from .pipeline.finish_call import add_notes_and_truncate, finish_result
-from .pipeline.run_tool import publish_start, run_tool
+from .pipeline.run_tool import extend_time_limit, publish_start, run_tool
 from .tool_adapters import ToolLike
 from .tool_registry import ToolRegistry
 from .untrusted_calls import copy_of, is_being_cancelled, now
@@ -149,6 +149,10 @@ class ToolExecutor:
         if not self.services.finishes_results:
             return outcome
         return await state.in_time(finish_result(self.services, state, outcome)) or lost()
+
+    def extend_time_limit(self, state: CallState, seconds: float) -> float | None:
+        """Give a running call more time; return its new limit, or None if it has none or does not run."""
+        return extend_time_limit(self.services, state, seconds)
 
     def end(self, state: CallState, outcome: Outcome) -> None:
         """Stage 15: record the end of a call, and publish it unless ends are published in call order."""

@@ -21,6 +21,8 @@ from .typed_rules import refusal_of_line
 
 MAX_GRANTS_AT_ONCE = 8
 """Maximum number of rules that one approval may store."""
+SESSION_ORIGIN = "granted for the session"
+"""Origin of an allow rule that ends with the session."""
 
 
 class PermissionPolicy:
@@ -202,6 +204,33 @@ class PermissionPolicy:
         # Stored grants apply at once, too: the settings are only read again after a moment.
         self._rules.grants.extend(one for one in granted if one not in self._rules.grants)
         return where
+
+    @property
+    def session_rules(self) -> tuple[Rule, ...]:
+        """Rules that end with the session, in the order in which they are checked: ask and deny rules, then grants."""
+        return (*self._rules.restrictions, *(grant for grant in self._rules.grants if grant not in self._kept))
+
+    def add_session_rule(self, verdict: str, text: str) -> Rule | None:
+        """Add a rule for the rest of the session; None if it is in force already.
+
+        An allow rule answers an `ask` like a grant. An ask or deny rule counts as much as those of the settings.
+
+        Raises:
+            ConfigurationError: the rule cannot be read; nothing changed.
+        """
+        rule = Rule.parse(verdict, text, SESSION_ORIGIN if verdict == "allow" else "added for the session")
+        rules = self._rules.grants if rule.verdict == "allow" else self._rules.restrictions
+        if rule in rules:
+            return None
+        rules.append(rule)
+        return rule
+
+    def remove_session_rule(self, verdict: str, text: str) -> bool:
+        """Remove a rule of the session; False if no rule of the session has this verdict and text."""
+        found = [rule for rule in self.session_rules if (rule.verdict, rule.text) == (verdict, text)]
+        for rule in found:
+            (self._rules.grants if rule.verdict == "allow" else self._rules.restrictions).remove(rule)
+        return bool(found)
 
     def passes_with(self, texts: Sequence[str], tool: Tool, arguments: JsonObject) -> bool:
         """True if a call would be allowed with these rules granted; grants nothing."""

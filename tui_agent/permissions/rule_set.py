@@ -68,6 +68,8 @@ class RuleSet:
         self._layers = tuple(tuple(layer) for layer in layers)
         self.grants: list[Rule] = []
         """Allow rules granted by the user, newest last."""
+        self.restrictions: list[Rule] = []
+        """Ask and deny rules that the user added for the session; a list of its own, checked after the others."""
         self.tried: Sequence[Rule] = ()
         """Rules that count as granted during a trial decision."""
 
@@ -80,7 +82,7 @@ class RuleSet:
     @property
     def rules(self) -> tuple[Rule, ...]:
         """Every rule, list by list, without grants."""
-        return tuple(rule for layer in self._layers for rule in layer)
+        return tuple(rule for layer in (*self._layers, self.restrictions) for rule in layer)
 
     def forbids_any(self, tool: str) -> bool:
         """True if a rule denies or asks about some calls of a tool."""
@@ -165,7 +167,7 @@ class RuleSet:
 
     def _judge(self, match: Callable[[Rule], Match], subject: str, trace: list[str]) -> Ruling:
         ruling = Ruling()
-        for layer in self._layers:
+        for layer in (*self._layers, self.restrictions):
             ruling = _stricter(ruling, self._in_layer(layer, match, subject, trace))
         # A grant answers only a certain `ask`: the text of an open one is not known.
         if ruling.verdict == "deny" or ruling.is_open or ruling.verdict == "allow":

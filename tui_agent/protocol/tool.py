@@ -167,6 +167,14 @@ def _deny_all(name: str, arguments: JsonObject) -> Verdict:
     return "deny"
 
 
+TIME_LIMIT_DATA = "time_limit"
+"""Kind of the `tool.data` by which the engine reports a new time limit of a running call: `{"timeout_s": seconds}`."""
+
+
+def _no_seconds() -> float:
+    return 0.0
+
+
 def _drop(update: object) -> None:
     """Discard a report; used in contexts without an engine."""
 
@@ -199,6 +207,9 @@ class ToolContext:
     """Mark for every process that this call starts, recorded before the call started; if empty, the tool makes one."""
     report_process: Callable[[StartedProcess], None] = _drop
     """Records a program that this call started and that ends with it. Call it on the event loop only."""
+    extra_seconds: Callable[[], float] = _no_seconds
+    """Returns the seconds that the user has added to the call's time limit so far. The engine keeps the limit; only a
+    tool with a timer of its own needs this."""
 
     @property
     def tool_call_id(self) -> str:

@@ -29,7 +29,7 @@ ThinkingMode: TypeAlias = Literal["default", "adaptive", "disabled"]
 """Reasoning setting of a request without a budget; with `default` the request has none, and the model decides."""
 
 _LEAST_BUDGET = 1_024
-_EFFORTS = ((2_048, "low"), (8_192, "medium"), (24_576, "high"))
+EFFORTS = ((2_048, "low"), (8_192, "medium"), (24_576, "high"))
 """Largest budget in tokens for each effort, for models that take no budget; `max` beyond."""
 
 _CONVERSATIONS = 16
@@ -271,7 +271,7 @@ def _effort_fields(budget: int, *, can_stop: bool) -> JsonObject:
     """Return the fields for reasoning by effort, for models that do not take a budget."""
     if budget <= 0 and can_stop:
         return {"thinking": {"type": "disabled"}}
-    effort = next((name for limit, name in _EFFORTS if budget <= limit), "max")
+    effort = next((name for limit, name in EFFORTS if budget <= limit), "max")
     return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
 
 

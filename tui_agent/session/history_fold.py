@@ -22,6 +22,7 @@ from tui_agent.protocol.events import (
     MessageDiscarded,
     MessageEnded,
     MessageStarted,
+    Noticed,
     SessionCreated,
     SessionForked,
     SessionLoaded,
@@ -158,7 +159,28 @@ def granted_rules(envelopes: Iterable[Envelope], cwd: Path) -> tuple[str, ...]:
             case SessionForked():
                 found.clear()
             case ApprovalResolved(by="user", decision="approve", scope="session", rule=str() as rule) if place == here:
-                found[rule] = None
+                found |= dict.fromkeys(rule.splitlines())
+            case Noticed(code="session_rule_added", context={"verdict": "allow", "rule": str() as rule}):
+                found |= {rule: None} if place == here else {}
+            case Noticed(code="session_rule_removed", context={"verdict": "allow", "rule": str() as rule}):
+                found.pop(rule, None)
+            case _:
+                pass
+    return tuple(found)
+
+
+def restricting_rules(envelopes: Iterable[Envelope]) -> tuple[tuple[str, str], ...]:
+    """Return verdict and text of the ask and deny rules that the user added for this session.
+
+    They also apply in another directory and in a fork, because a resume must not loosen a session.
+    """
+    found = dict[tuple[str, str], None]()
+    for envelope in envelopes:
+        match envelope.event:
+            case Noticed(code="session_rule_added", context={"verdict": "ask" | "deny" as verdict, "rule": str(rule)}):
+                found[verdict, rule] = None
+            case Noticed(code="session_rule_removed", context={"verdict": str() as verdict, "rule": str() as rule}):
+                found.pop((verdict, rule), None)
             case _:
                 pass
     return tuple(found)

@@ -23,7 +23,14 @@ from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool import StartedProcess
 
 from .active_branch import interrupted_rewind
-from .history_fold import HistoryFold, ResumableConversation, fold_history, granted_rules, waiting_messages
+from .history_fold import (
+    HistoryFold,
+    ResumableConversation,
+    fold_history,
+    granted_rules,
+    restricting_rules,
+    waiting_messages,
+)
 from .interrupted_run import InterruptedRun, unfinished
 from .journal_reader import Problem
 
@@ -111,6 +118,11 @@ class StoredSession:
     def grants(self, cwd: Path) -> tuple[str, ...]:
         """Return the rules that the user allowed for this session in this directory."""
         return granted_rules(self.envelopes, cwd)
+
+    @property
+    def restrictions(self) -> tuple[tuple[str, str], ...]:
+        """Verdict and text of the ask and deny rules that the user added for this session."""
+        return restricting_rules(self.envelopes)
 
     def origin(self) -> Origin:
         """Return the origin of the session's events."""

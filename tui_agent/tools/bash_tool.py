@@ -122,7 +122,7 @@ class BashTool(TypedTool[BashArguments]):
         return Preview(kind="command", text=args.command, note=self._sandbox.words if self._sandbox else "")
 
     async def run(self, args: BashArguments, context: ToolContext) -> ToolResult:
-        spec = self._spec(args)
+        spec = self._spec(args, context)
         watch = None if self.call_is_read_only(args) else self._workspace.tree
         before = None if watch is None else await run_service("listing files", asyncio.to_thread(watch.look))
         output = CapturedOutput(SpoolFile(self._workspace.new_spool_file, SPOOL_LIMIT, self._workspace.spool_budget))
@@ -162,7 +162,7 @@ class BashTool(TypedTool[BashArguments]):
             run.refuse_unless_started(outcome, output.first_bytes())
         return outcome
 
-    def _spec(self, args: BashArguments) -> ProcessSpec:
+    def _spec(self, args: BashArguments, context: ToolContext) -> ProcessSpec:
         bash = find_program("bash", self._workspace.root)
         if bash is None:
             raise ToolError("bash is not installed: no program of that name is on PATH outside the workspace")
@@ -171,7 +171,8 @@ class BashTool(TypedTool[BashArguments]):
             environment = read_only_environment(environment, self._workspace.root)
         argv = (str(bash), "--noprofile", "--norc", "-c", "--", args.command)
         limit = args.timeout + _OWN_TIMER_LATER
-        return ProcessSpec(argv, self._workspace.root, environment, limit, is_command=True)
+        more = context.extra_seconds
+        return ProcessSpec(argv, self._workspace.root, environment, limit, extra_seconds=more, is_command=True)
 
 
 async def _emit_changes(watch: TreeWatch, before: TreeSnapshot, context: ToolContext) -> int | None:

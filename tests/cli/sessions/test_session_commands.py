@@ -71,3 +71,53 @@ async def test_the_demo_keeps_its_model(tmp_path: Path) -> None:
     async with commands_in(options_for(tmp_path)) as commands:
         with pytest.raises(ConfigurationError, match="offline demo has one model"):
             commands.choose_model("claude-test")
+
+
+async def test_the_effort_changes_what_the_next_request_may_think(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
+    options = replace(options_for(tmp_path), demo=False, settings={"model": "claude-sonnet-4-5"})
+    async with open_engine(options, watched=True) as engine:
+        commands, config = SessionCommands(engine, options), engine.loop.config
+        assert "The model's effort is left to the provider. /effort NAME" in commands.choose_effort("")
+        assert commands.choose_effort("high") == (
+            "From the next request on, the model's effort is high, up to 24,576 tokens."
+        )
+        assert config.thinking_tokens == 24_576
+        assert "The model's effort is high" in commands.choose_effort("")
+        assert "effort is off" in commands.choose_effort("off")
+        assert config.thinking_tokens == 0
+        commands.choose_effort("default")
+        assert config.thinking_tokens is None
+
+
+async def test_the_effort_fits_the_model_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
+    options = replace(options_for(tmp_path), demo=False, settings={"model": "claude-opus-5-5"})
+    async with open_engine(options, watched=True) as engine:
+        commands, config = SessionCommands(engine, options), engine.loop.config
+        commands.choose_effort("max")
+        assert config.thinking_tokens == 49_152
+        with pytest.raises(ConfigurationError, match="always thinks"):
+            commands.choose_effort("off")
+        commands.choose_model("qwen-local")
+        assert config.thinking_tokens == 4_096
+
+
+@pytest.mark.parametrize(("name", "refusal"), [("hihg", "did you mean high"), ("7", "there are off, low, medium")])
+async def test_an_unknown_effort_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, refusal: str
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
+    options = replace(options_for(tmp_path), demo=False)
+    async with open_engine(options, watched=True) as engine:
+        with pytest.raises(ConfigurationError, match=refusal):
+            SessionCommands(engine, options).choose_effort(name)
+        assert engine.loop.config.thinking_tokens is None
+
+
+async def test_the_demo_does_not_think(tmp_path: Path) -> None:
+    async with commands_in(options_for(tmp_path)) as commands:
+        with pytest.raises(ConfigurationError, match="does not think"):
+            commands.choose_effort("high")

@@ -6,6 +6,7 @@ import re
 import shutil
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -159,6 +160,16 @@ async def test_a_timeout_leaves_nothing_and_is_in_time(name: str, root: Path) ->
     assert outcome.ending == "timeout"
     assert outcome.seconds < 1.0 + BUSY
     assert not lives(await pid_from(root / "pid"))
+
+
+async def test_a_limit_that_grew_counts_from_the_start(root: Path) -> None:
+    grown = replace(bash("sleep 0.4", root, limit=0.05), extra_seconds=lambda: 60.0)
+    assert (await run(grown)).ending == "exited"
+
+    later = iter((0.0, 0.1, 0.1))
+    short = replace(bash("sleep 60", root, limit=0.05), extra_seconds=lambda: next(later))
+    assert (await run(short)).ending == "timeout"
+    assert next(later, None) is None, "the limit is read again when it is over"
 
 
 @pytest.mark.slow

@@ -1,10 +1,11 @@
 """Theme files: all built-in ones are valid and legible, and a broken one causes a message."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from textual.color import Color
+from textual.color import Color, ColorParseError
 
 from tests.support.broken_files import NO_TEXT, NO_TOML, NOT_A_FILE
 from tui_agent.protocol.errors import ConfigurationError
@@ -39,15 +40,68 @@ async def test_the_four_built_in_themes_are_valid() -> None:
     assert sorted(shelf.names) == ["ansi", "dark", "high-contrast", "light"]
 
 
-@pytest.mark.parametrize(("name", "least"), [("dark", 4.5), ("light", 4.5), ("high-contrast", 7.0)])
-def test_every_text_colour_has_enough_contrast(name: str, least: float) -> None:
-    theme = read_theme(shipped_themes() / f"{name}.toml")
-    variables = theme.to_color_system().generate()
-    grounds = [Color.parse(variables[ground]) for ground in ("background", "surface", "panel")]
+def colours_of(name: str) -> dict[str, Color]:
+    """Return every colour of a shipped theme by the name of its variable."""
+    variables = read_theme(shipped_themes() / f"{name}.toml").to_color_system().generate()
+    found: dict[str, Color] = {}
+    for role, value in variables.items():
+        with suppress(ColorParseError):
+            found[role] = Color.parse(value)
+    return found
 
-    for role in ("primary", "secondary", "accent", "success", "warning", "error", "foreground", "text-muted"):
-        for ground in grounds:
-            assert contrast(Color.parse(variables[role]), ground) >= least, (role, ground)
+
+GROUNDS = ("background", "surface", "panel")
+HINTS = ("text-muted", "text-disabled", "secondary", "footer-key-foreground", "link-color")
+TEXTS = ("primary", "accent", "success", "warning", "error", "foreground", *HINTS)
+
+
+@pytest.mark.parametrize(("name", "least"), [("dark", 4.5), ("light", 4.5), ("high-contrast", 7.0)])
+@pytest.mark.parametrize("role", TEXTS)
+def test_every_text_and_hint_has_enough_contrast_on_every_ground(name: str, least: float, role: str) -> None:
+    colours = colours_of(name)
+
+    assert {ground: contrast(colours[role], colours[ground]) >= least for ground in GROUNDS} == dict.fromkeys(
+        GROUNDS, True
+    )
+
+
+@pytest.mark.parametrize("name", ["dark", "light", "high-contrast"])
+@pytest.mark.parametrize("role", TEXTS)
+def test_a_row_under_the_cursor_stays_legible(name: str, role: str) -> None:
+    colours = colours_of(name)
+
+    for ground in ("block-cursor-background", "block-cursor-blurred-background"):
+        assert contrast(colours[role], colours[ground]) >= 4.5, ground
+
+
+@pytest.mark.parametrize("name", ["dark", "light", "high-contrast"])
+@pytest.mark.parametrize("role", ["border", "border-blurred", "scrollbar", "scrollbar-hover", "scrollbar-active"])
+def test_borders_and_scrollbars_can_be_seen_on_every_ground(name: str, role: str) -> None:
+    colours = colours_of(name)
+
+    for ground in GROUNDS:
+        assert contrast(colours[role], colours[ground]) >= 2.0, ground
+
+
+PALETTES = {
+    "xterm": {"black": "#000000", "bright_black": "#7f7f7f", "bright_blue": "#5c5cff", "white": "#e5e5e5"},
+    "vga": {"black": "#000000", "bright_black": "#555555", "bright_blue": "#5555ff", "white": "#aaaaaa"},
+    "tango": {"black": "#2e3436", "bright_black": "#555753", "bright_blue": "#729fcf", "white": "#d3d7cf"},
+    "solarized": {"black": "#002b36", "bright_black": "#002b36", "bright_blue": "#839496", "white": "#839496"},
+}
+"""The ground, the text and some of the sixteen colours of common terminals."""
+
+
+@pytest.mark.parametrize("palette", PALETTES)
+def test_hints_and_keys_of_the_terminals_colours_stay_legible_in_common_palettes(palette: str) -> None:
+    shown = PALETTES[palette]
+    variables = read_theme(shipped_themes() / "ansi.toml").to_color_system().generate()
+
+    for role in ("text-muted", "text-disabled", "primary", "footer-key-foreground"):
+        name = variables[role].removeprefix("ansi_")
+        # The terminal's default text is its white.
+        colour = Color.parse(shown["white" if name == "default" else name])
+        assert contrast(colour, Color.parse(shown["black"])) >= 3.0, role
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.bridge_messages import AgentStatus, StatusPublished
 from tui_agent.ui.bridge.exchange import Query
 from tui_agent.ui.bridge.message_edits import MessageEdits
+from tui_agent.ui.bridge.rule_queries import RuleFact, RuleQueries, RulesInForce, ToolFact
 from tui_agent.ui.bridge.services import GrantQueries, RewindQueries
 from tui_agent.ui.replay.recorded_exchange import RecordingExchange, ReplayExchange
 
@@ -76,6 +77,7 @@ async def test_no_method_reaches_an_agent_or_changes_the_status_in_a_replay() ->
         (AgentBridge.decide, False, True),
         (MessageEdits.drop, None, None),
         (MessageEdits.drop, "text", None),
+        (AgentBridge.extend_call, 180.0, None),
         (GrantQueries.file_of, "/a/file", None),
         (GrantQueries.answered, ("bash  ls", "bash  pwd"), ()),
         (RewindQueries.points, (RewindPoint(3, 4, "said", files=2),), ()),
@@ -84,6 +86,14 @@ async def test_no_method_reaches_an_agent_or_changes_the_status_in_a_replay() ->
             RewindPlan(3, "said", (FileStep(Path("/a"), "a", "delete", None, None),), notes=("x",)),
             RewindPlan(0, "", ()),
         ),
+        (
+            RuleQueries.in_force,
+            RulesInForce((RuleFact("deny", "bash(rm:*)", "x:1", True),), True, "bwrap"),
+            RulesInForce(),
+        ),
+        (RuleQueries.add, "refused", ""),
+        (RuleQueries.remove, False, True),
+        (RuleQueries.tools, (ToolFact("read", "Read a file.", True, True, ("ask read(x)",)),), ()),
         (RewindQueries.carry_out, RewindOutcome(done=("a",), draft="said"), RewindOutcome()),
     ],
     ids=lambda value: getattr(value, "__name__", ""),

@@ -153,17 +153,29 @@ def open_session(options: LaunchOptions, locations: Locations, stack: AsyncExitS
     return session, files
 
 
-def restore_grants(policy: "PermissionPolicy", rules: Sequence[str], bus: EventBus) -> None:
-    """Apply the rules that the user granted for this session earlier, and publish a notice that names them."""
+def restore_session_rules(
+    policy: "PermissionPolicy", grants: Sequence[str], restrictions: Sequence[tuple[str, str]], bus: EventBus
+) -> None:
+    """Apply the rules that the user granted or added for this session earlier, and publish notices that name them."""
+    allowed = _restored(policy, [("allow", rule) for rule in grants])
+    if allowed:
+        bus.publish(Noticed(code="grants_kept", text=f"Still allowed for this session: {', '.join(allowed)}."))
+    restricted = [f"{verdict} {rule}" for verdict, rule in restrictions if _restored(policy, [(verdict, rule)])]
+    if restricted:
+        text = f"Rules of this session that still apply: {', '.join(restricted)}."
+        bus.publish(Noticed(code="restrictions_kept", text=text))
+
+
+def _restored(policy: "PermissionPolicy", rules: Sequence[tuple[str, str]]) -> list[str]:
+    """Add rules to a policy; return those that can be read."""
     restored: list[str] = []
-    for rule in rules:
+    for verdict, rule in rules:
         try:
-            policy.grant(rule, "session")
+            policy.add_session_rule(verdict, rule)
         except ConfigurationError:
-            continue  # Such a call needs the user's approval again.
-        restored += rule.splitlines()
-    if restored:
-        bus.publish(Noticed(code="grants_kept", text=f"Still allowed for this session: {', '.join(restored)}."))
+            continue  # A call under such a grant needs the user's approval again.
+        restored.append(rule)
+    return restored
 
 
 def usage_of(session: StoredSession) -> UsageUpdated:

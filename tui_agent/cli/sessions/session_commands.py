@@ -1,6 +1,7 @@
-"""Commands of the screen that need the whole program: export, doctor, and another model."""
+"""Commands of the screen that need the whole program: export, doctor, another model or effort."""
 
 import asyncio
+import difflib
 import os
 from pathlib import Path
 
@@ -8,11 +9,15 @@ from tui_agent.cli.build_engine import Engine
 from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.cli.subcommands.doctor import examine, findings_text
 from tui_agent.protocol.errors import ConfigurationError, SessionError
+from tui_agent.providers.model_table import thinking_form
+from tui_agent.providers.request_builder import EFFORTS
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
 
 _FORMATS: dict[str, ExportFormat] = {".md": "md", ".html": "html", ".jsonl": "jsonl"}
 _FILE_MODE = 0o600
+_BUDGETS: dict[str, int | None] = {"off": 0, **{name: limit for limit, name in EFFORTS}, "max": 49_152, "default": None}
+"""Tokens of reasoning for each effort; None leaves it to the provider."""
 
 
 class SessionCommands:
@@ -21,6 +26,7 @@ class SessionCommands:
     def __init__(self, engine: Engine, options: LaunchOptions) -> None:
         self._engine = engine
         self._options = options
+        self._effort = "default"
 
     async def export(self, file: str, /) -> str:
         """Write the session to a new file, in the format that its suffix names, and return the file's path.
@@ -81,3 +87,40 @@ class SessionCommands:
             raise ConfigurationError("The offline demo has one model. Start without --demo to choose another.")
         settings = self._engine.loaded.settings.model_copy(update={"model": name})
         self._engine.loop.provider = self._engine.make_provider(settings)
+        # Another model may have another limit.
+        self._use_effort(self._effort)
+
+    def choose_effort(self, name: str, /) -> str:
+        """Change how much the model thinks from the next request on, until the program ends; return what applies.
+
+        Args:
+            name: a key of `_BUDGETS`; empty to change nothing.
+
+        Raises:
+            ConfigurationError: no effort has this name, the model cannot stop thinking, or this is the offline demo.
+        """
+        if self._options.demo:
+            raise ConfigurationError("The offline demo does not think. Start without --demo to choose an effort.")
+        if name and name not in _BUDGETS:
+            near = difflib.get_close_matches(name, _BUDGETS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_BUDGETS)}."
+            raise ConfigurationError(f"Unknown effort {name}; {hint}")
+        model = self._engine.loop.provider.model.name
+        if name == "off" and thinking_form(model) == "always":
+            raise ConfigurationError(f"{model} always thinks. The least effort is low.")
+        if name:
+            self._use_effort(name)
+        tokens = self._engine.loop.config.thinking_tokens
+        limit = f", up to {tokens:,} tokens" if tokens and thinking_form(model) == "budget" else ""
+        begin = "From the next request on, the" if name else "The"
+        state = {"off": "is off", "default": "is left to the provider"}.get(self._effort, f"is {self._effort}{limit}")
+        rest = "" if name else f" /effort NAME changes it: {', '.join(_BUDGETS)}."
+        return f"{begin} model's effort {state}.{rest}"
+
+    def _use_effort(self, name: str) -> None:
+        provider, tokens = self._engine.loop.provider, _BUDGETS[name]
+        if tokens and thinking_form(provider.model.name) == "budget":
+            # The budget and the answer share the model's longest output.
+            tokens = min(tokens, provider.model.max_output_tokens // 2)
+        self._effort = name
+        self._engine.loop.config.thinking_tokens = tokens

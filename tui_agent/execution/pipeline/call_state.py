@@ -131,6 +131,8 @@ class ToolRun:
     """Mark of every process that the call starts."""
     execution: ToolExecution | None = None
     """Current execution; None before it starts and after it was set aside."""
+    timer: asyncio.TimerHandle | None = None
+    """Stops the call at its time limit; None without one, and while the tool does not run."""
     started_at: float | None = None
     finished_at: float | None = None
     metrics: dict[str, Metric] = field(default_factory=dict[str, Metric])

@@ -12,8 +12,8 @@ from tui_agent.execution.outcomes import Outcome, answered, failure, left_runnin
 from tui_agent.execution.untrusted_calls import Crash, asked, call_or_default, copy_of, now
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
-from tui_agent.protocol.events import ProcessStarted, ToolStarted
-from tui_agent.protocol.tool import StartedProcess, ToolContext, ToolResult
+from tui_agent.protocol.events import ProcessStarted, ToolData, ToolStarted
+from tui_agent.protocol.tool import TIME_LIMIT_DATA, StartedProcess, ToolContext, ToolResult
 
 from .admission import judge_nested_call, prepared_call
 from .call_state import CallState, PreparedCall
@@ -37,10 +37,7 @@ async def run_tool(services: ExecutionServices, state: CallState) -> Outcome:
     execution = run.execution = claimed or _new_execution(state, prepared, channel)
     execution.channel = channel
     run.metrics, run.started_at = execution.metrics, execution.began_at
-    timer = None
-    if prepared.time_limit is not None:
-        deadline = execution.began_at + prepared.time_limit
-        timer = asyncio.get_running_loop().call_at(deadline, _stop_for_timeout, state, prepared.time_limit)
+    _start_timer(state, execution)
     context = None if claimed else _context(services, state, execution)
     try:
         if channel.hooked:
@@ -48,13 +45,43 @@ async def run_tool(services: ExecutionServices, state: CallState) -> Outcome:
         else:
             await _run_or_join(state, execution, context)
     finally:
-        if timer is not None:
-            timer.cancel()
+        if run.timer is not None:
+            run.timer.cancel()
+            run.timer = None
         channel.close()
     # The paths are looked up on disk, so only for calls that may have written, and only if a policy compares them.
     if services.policy is not None and not prepared.read_only:
         _record_own_files(services, state)
     return _outcome(services, state, execution)
+
+
+def extend_time_limit(services: ExecutionServices, state: CallState, seconds: float) -> float | None:
+    """Give a running call more time, and publish its new limit as data of the call.
+
+    Returns:
+        The new limit in seconds; None, and nothing happens, if the call has no limit or its tool does not run.
+    """
+    run = state.run
+    if run.timer is None or run.execution is None or state.stopping is not None:
+        return None
+    run.timer.cancel()
+    run.execution.extra_seconds += seconds
+    limit = _start_timer(state, run.execution)
+    services.publisher.publish(
+        ToolData(call_id=state.received.call.id, kind=TIME_LIMIT_DATA, data={"timeout_s": limit})
+    )
+    return limit
+
+
+def _start_timer(state: CallState, execution: ToolExecution) -> float | None:
+    """Stop the call once its time is over; return the limit in seconds."""
+    configured = prepared_call(state).time_limit
+    if configured is None:
+        return None
+    limit = configured + execution.extra_seconds
+    deadline = execution.began_at + limit
+    state.run.timer = asyncio.get_running_loop().call_at(deadline, _stop_for_timeout, state, limit)
+    return limit
 
 
 def claim_early_execution(state: CallState) -> ToolExecution | None:
@@ -143,6 +170,7 @@ def _context(services: ExecutionServices, state: CallState, execution: ToolExecu
         can_use=partial(judge_nested_call, services),
         mark=state.run.mark,
         report_process=partial(_publish_process, services, state),
+        extra_seconds=lambda: execution.extra_seconds,
     )
 
 

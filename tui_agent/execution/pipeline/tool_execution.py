@@ -38,6 +38,8 @@ class ToolExecution:
     answer: ToolResult | Crash | None = None
     """Result or failure; None: it had to be cancelled, or never ran."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
+    extra_seconds: float = 0.0
+    """Seconds that the user has added to its time limit."""
     is_stopped: bool = False
     """True if it was asked to stop."""
     _stop_timeout: asyncio.Timeout | None = None

@@ -231,6 +231,15 @@ class ToolScheduler:
             state.cancel(reason)
         return state is not None
 
+    def extend_call(self, call_id: str, seconds: float) -> float | None:
+        """Give one running call more time.
+
+        Returns:
+            Its new time limit in seconds; None: it has no limit, does not run, or is unknown.
+        """
+        state = self._stoppable(call_id)
+        return None if state is None else self._executor.extend_time_limit(state, seconds)
+
     def mark_interrupted(self, call_id: str, text: str) -> bool:
         """Answer a call whose effect is unknown, such as one that an earlier process started before it died.
 

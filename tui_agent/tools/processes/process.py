@@ -51,6 +51,8 @@ class ProcessSpec:
     """Descriptors it inherits in addition to the standard ones."""
     is_wrapped: bool = False
     """True if the program is only a wrapper that kills the real one when it gets TERM: then it gets none."""
+    extra_seconds: Callable[[], float] | None = None
+    """Returns seconds by which the limit has grown since the start."""
     is_command: bool = False
     """True for a command that may start anything: it is killed when this program dies, and its children are marked."""
 
@@ -128,7 +130,7 @@ async def _run(
         pump.start()
         if on_start is not None and (record := record_of(process.pid, mark)) is not None:
             on_start(record)
-        ending = await _wait_for_end(process, pump, cancellation, spec.limit)
+        ending = await _wait_for_end(process, pump, cancellation, spec)
         if ending == "exited":
             await pump.wait(DRAIN_TIME)
             ending = "enough" if pump.sated.is_set() else ending
@@ -164,7 +166,7 @@ async def _spawn(spec: ProcessSpec, mark: TreeMark, write_ends: tuple[int, ...])
 
 
 async def _wait_for_end(
-    process: Process, pump: OutputPump, cancellation: CancellationToken, limit: float | None
+    process: Process, pump: OutputPump, cancellation: CancellationToken, spec: ProcessSpec
 ) -> Ending:
     """Wait for the first of: exit, cancellation, time limit, a sink that had enough."""
     over = asyncio.Event()
@@ -172,9 +174,7 @@ async def _wait_for_end(
         waits: tuple[Coroutine[Any, Any, object], ...] = (process.wait(), cancellation.wait(), pump.sated.wait())
         watchers = [group.create_task(_set_when_done(over, wait)) for wait in waits]
         try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(limit):
-                    await over.wait()
+            await _wait_within(over, spec)
         finally:
             for watcher in watchers:
                 watcher.cancel()
@@ -183,6 +183,21 @@ async def _wait_for_end(
     if process.returncode is not None:
         return "exited"
     return "cancelled" if cancellation.is_set() else "timeout"
+
+
+async def _wait_within(over: asyncio.Event, spec: ProcessSpec) -> None:
+    """Wait for an event until the time limit, which may grow meanwhile."""
+    now = asyncio.get_running_loop().time
+    began = now()
+    while not over.is_set():
+        deadline = None
+        if spec.limit is not None:
+            deadline = began + spec.limit + (spec.extra_seconds() if spec.extra_seconds is not None else 0.0)
+            if now() >= deadline:
+                return
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(deadline):
+                await over.wait()
 
 
 async def _set_when_done(over: asyncio.Event, wait: Coroutine[Any, Any, object]) -> None:

@@ -25,6 +25,14 @@ from .terminal_driver import TerminalDriver
 
 Result = TypeVar("Result")
 
+THIN_SCROLLBARS = """
+* {
+    scrollbar-size-vertical: 1;
+    scrollbar-size-horizontal: 1;
+}
+"""
+"""Style of every scrollbar; part of each app's `CSS`, because style sheets of apps are not inherited."""
+
 _CONTROL_CHARACTERS = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
 )
@@ -33,6 +41,8 @@ _CONTROL_CHARACTERS = re.compile(
 
 class BaseApp(App[Result]):
     """An app that no outside text can use to control the terminal (safety promise 17)."""
+
+    CSS = THIN_SCROLLBARS
 
     def __init__(self) -> None:
         super().__init__()

@@ -13,6 +13,7 @@ from textual.widgets.option_list import Option
 from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.text.sanitiser import sanitise
 
+from .base_app import THIN_SCROLLBARS
 from .question_app import QuestionApp
 from .session_screen import SessionScreen
 from .session_shelf import SessionShelf
@@ -22,7 +23,9 @@ from .themes import DEFAULT_THEME
 class _Choice(QuestionApp[str | None]):
     """Returns the id of the chosen row, or None if the user quits."""
 
-    CSS = """
+    CSS = (
+        THIN_SCROLLBARS
+        + """
     #heading {
         padding: 1 2;
         text-style: bold;
@@ -32,6 +35,7 @@ class _Choice(QuestionApp[str | None]):
         margin: 0 1 1 1;
     }
     """
+    )
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("picker")]
 
     def __init__(self, heading: str, rows: Sequence[tuple[str, str]], theme: str) -> None:

@@ -31,7 +31,7 @@ from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.text.clipboard import copy_text
 from tui_agent.ui.transcript.conversation import Conversation
 
-from .base_app import BaseApp
+from .base_app import THIN_SCROLLBARS, BaseApp
 from .live_themes import LiveThemes
 from .session_switch import OpenedSession, SessionService, SessionSwitcher
 from .terminal_driver import register_alt_enter, with_current_size, with_normalised_name
@@ -63,10 +63,9 @@ class TuiAgentApp(BaseApp[None]):
     TITLE = "tui-agent"
     # Textual does not load the style sheet of the default screen.
     CSS_PATH = "../chat/chat.tcss"
-    CSS = """
-    * {
-        scrollbar-size-vertical: 1;
-    }
+    CSS = (
+        THIN_SCROLLBARS
+        + """
     /* At the top, so that toasts never cover the composer. */
     ToastRack {
         dock: top;
@@ -78,6 +77,7 @@ class TuiAgentApp(BaseApp[None]):
         padding: 0 1;
     }
     """
+    )
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("everywhere")]
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_command_provider}
     ENABLE_COMMAND_PALETTE = True

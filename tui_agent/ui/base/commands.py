@@ -24,6 +24,8 @@ Where: TypeAlias = Literal[
     "parts",
     "detail",
     "rewind",
+    "permissions",
+    "report",
     "picker",
     "sessions",
     "welcome",
@@ -140,7 +142,6 @@ COMMANDS: tuple[Command, ...] = (
         "Go to the tool panel and back, or to the selected call; in a narrow window, open or close it",
         "chat",
         palette=True,
-        slash="tools",
         priority=True,
     ),
     Command(
@@ -251,7 +252,31 @@ COMMANDS: tuple[Command, ...] = (
         slash="context",
     ),
     Command(
-        "chat.report", (), "report", "The last run: steps, calls, times, tokens", "chat", palette=True, slash="report"
+        "chat.report",
+        (),
+        "report",
+        "The last run: steps, calls, tokens, and the time that questions waited for you",
+        "chat",
+        palette=True,
+        slash="report",
+    ),
+    Command(
+        "chat.permissions",
+        (),
+        "permissions",
+        "Every rule in force, with the calls it decided; add and remove rules of this session",
+        "chat",
+        palette=True,
+        slash="permissions",
+    ),
+    Command(
+        "chat.tools",
+        (),
+        "list tools",
+        "The tools that the model can call, with the rules that apply to them",
+        "chat",
+        palette=True,
+        slash="tools",
     ),
     Command(
         "chat.replay",
@@ -292,6 +317,25 @@ COMMANDS: tuple[Command, ...] = (
         "chat",
         slash="model",
         argument="[NAME]",
+    ),
+    Command(
+        "chat.effort",
+        (),
+        "effort",
+        "Show how much the model thinks, or change it from the next request on: off, low, medium, high, max, default",
+        "chat",
+        slash="effort",
+        argument="[NAME]",
+    ),
+    Command(
+        "chat.init",
+        (),
+        "init",
+        "Let the model write AGENTS.md for this project; update revises an existing one",
+        "chat",
+        palette=True,
+        slash="init",
+        argument="[update]",
     ),
     Command("chat.rename", (), "rename", "Give this session a name", "chat", slash="rename", argument="NAME"),
     Command(
@@ -472,6 +516,13 @@ COMMANDS: tuple[Command, ...] = (
         ("ctrl+x", "delete"),
         "cancel",
         "Twice: cancel this call and tell the agent; the run continues",
+        "panel",
+    ),
+    Command(
+        "panel.extend_call",
+        ("ctrl+e",),
+        "+60 s",
+        "Let this call run 60 seconds longer than its time limit; again: 60 more",
         "panel",
     ),
     Command("panel.revert", ("ctrl+u",), "undo", "Undo the changes this call made to files", "panel"),
@@ -670,6 +721,22 @@ COMMANDS: tuple[Command, ...] = (
     Command("confirm.no", ("n", "escape"), "no", "No", "confirm"),
     # a session that is open elsewhere
     Command("picker.leave", ("escape", "q"), "quit", "Quit without choosing", "picker"),
+    # permissions
+    Command("permissions.cursor_up", ("up", "k"), "up", "Previous rule", "permissions"),
+    Command("permissions.cursor_down", ("down", "j"), "down", "Next rule", "permissions"),
+    Command("permissions.show_calls", ("enter",), "its calls", "List the calls that this rule decided", "permissions"),
+    Command("permissions.add_rule", ("a",), "add", "Type a rule for this session; enter adds it", "permissions"),
+    Command(
+        "permissions.remove_rule", ("x", "delete"), "remove", "Remove this rule of the session at once", "permissions"
+    ),
+    Command("permissions.close", ("escape", "q"), "close", "Return to the conversation", "permissions"),
+    Command("permissions.page_up", ("pageup",), "page up", "One page up", "permissions"),
+    Command("permissions.page_down", ("pagedown", "space"), "page down", "One page down", "permissions"),
+    Command("permissions.scroll_top", ("home", "g"), "top", "To the top", "permissions"),
+    Command("permissions.scroll_end", ("end", "G"), "end", "To the end", "permissions"),
+    # report
+    Command("report.permissions", ("p",), "permissions", "Show every rule in force", "report"),
+    Command("report.add_rule", ("a",), "add the rule", "Add the rule that would have saved most time", "report"),
     # trusting a folder
     Command("trust.refuse", ("n", "escape", "enter"), "no", "Apply none of this folder's settings", "trust"),
     Command("trust.tighten", ("t",), "yes, without allow rules", "Apply its settings, except allow rules", "trust"),

@@ -23,6 +23,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished
 from .exchange import Exchange, Query
 from .message_edits import MessageEdits
+from .rule_queries import RuleQueries, RuleService
 from .services import (
     FileFinder,
     GrantFacts,
@@ -92,6 +93,8 @@ class AgentBridge:
         """Keeps prompts and drafts; None: they are not kept."""
         self.grants: GrantFacts = GrantQueries(self.exchange)
         """Facts about rules that an approval would store."""
+        self.rules = RuleQueries(self.exchange)
+        """Rules and tools of the session."""
         self._work: deque[tuple[str | None, Work]] = deque()
         """Work to do one after another; with the text of the user that waits for it, if any."""
         self._queued_while_pending: list[tuple[UserKind, str]] = []
@@ -119,6 +122,7 @@ class AgentBridge:
         left_running: LeftoverCommands | None = None,
         files: FileFinder | None = None,
         commands: SessionCommands | None = None,
+        rules: RuleService | None = None,
     ) -> None:
         """Connect the agent, and do what the user asked for meanwhile.
 
@@ -131,6 +135,7 @@ class AgentBridge:
             left_running: commands that an earlier tui-agent left running; None: it left none.
             files: finds files of the workspace; None: none are completed.
             commands: commands that need the whole program; None: they are refused.
+            rules: lists and changes the rules of the session; None: pages show none.
         """
         self._agent = agent
         self._bus = bus
@@ -141,6 +146,7 @@ class AgentBridge:
         self._files = files
         self._commands = commands
         self.grants = GrantQueries(self.exchange, grants)
+        self.rules = RuleQueries(self.exchange, rules)
         self._restored = tuple(sorted(message.id for message in agent.waiting_messages))
         self._opened.set()
         deferred, self._deferred = self._deferred, []
@@ -287,6 +293,18 @@ class AgentBridge:
         self._session_commands.choose_model(name)
         return name
 
+    @Query("choose_effort", "", about=("name",))
+    async def choose_effort(self, name: str) -> str:
+        """Change how much the model thinks from the next request on, and return what applies then.
+
+        Args:
+            name: the effort; empty to change nothing.
+
+        Raises:
+            TuiAgentError: this is not possible.
+        """
+        return self._session_commands.choose_effort(name)
+
     @property
     def _session_commands(self) -> SessionCommands:
         if self._commands is None:
@@ -297,6 +315,11 @@ class AgentBridge:
     def cancel_call(self, call_id: str, reason: str) -> bool:
         """Cancel one call; the run continues, and the model reads the reason. False if the call has ended."""
         return self._agent is not None and self._agent.cancel_call(call_id, reason)
+
+    @Query("extend_call", None, about=("call_id",))
+    def extend_call(self, call_id: str, seconds: float) -> float | None:
+        """Give a running call more time; return its new limit in seconds, or None if it has none or does not run."""
+        return self._agent.extend_call(call_id, seconds) if self._agent is not None else None
 
     @Query("take_all_back", "")
     def recall_all_messages(self) -> str:

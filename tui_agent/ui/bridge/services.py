@@ -90,6 +90,13 @@ class SessionCommands(Protocol):
         """Use another model from the next request on."""
         ...
 
+    def choose_effort(self, name: str, /) -> str:
+        """Change how much the model thinks from the next request on, and return a sentence that says so.
+
+        An empty name changes nothing and returns the present state.
+        """
+        ...
+
 
 class PromptMemory(Protocol):
     """The prompts of the project, and the unsent draft of a program that did not end properly."""

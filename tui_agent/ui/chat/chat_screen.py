@@ -221,8 +221,12 @@ class ChatScreen(AnyScreen):
         self.bars.line.waiting = len(self.entry.queue.messages)
 
     @on(CallList.CancelRequested)
-    def _cancel_requested(self, event: CallList.CancelRequested) -> None:
-        self.input.cancel_call(event.view.call_id)
+    @on(CallList.ExtendRequested)
+    def _call_request(self, event: CallList.CancelRequested | CallList.ExtendRequested) -> None:
+        if isinstance(event, CallList.CancelRequested):
+            self.input.cancel_call(event.view.call_id)
+        else:
+            self.input.extend_call(event.view)
 
     @on(CallList.RevertRequested)
     def _revert_requested(self, event: CallList.RevertRequested) -> None:

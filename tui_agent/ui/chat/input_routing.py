@@ -22,6 +22,8 @@ from tui_agent.ui.composer.prompt_parser import (
     parse_targeted_message,
 )
 from tui_agent.ui.composer.queue_strip import QueueRequest
+from tui_agent.ui.state.call_view_state import CallViewState
+from tui_agent.ui.text.amounts import seconds_text
 
 from .actions.command_actions import CommandActions
 from .queue_routing import QueueRouter
@@ -29,6 +31,8 @@ from .screen_state import ScreenState
 
 Interrupt: TypeAlias = Literal["cancel", "stop", "now"]
 """Cancel the run, end it after this step, or cancel it and send the queued messages."""
+EXTRA_SECONDS = 60.0
+"""Seconds that a key adds to the time limit of a call."""
 DRAFT_DELAY = 0.5
 """Seconds without a change after which the draft is kept."""
 EntryMessage: TypeAlias = Composer.Submitted | Composer.MentionTyped | Composer.PromptsWanted | QueueRequest
@@ -223,6 +227,20 @@ class InputRouter:
         """Cancel one call because the user asked for it."""
         if not self._bridge.cancel_call(call_id, "the user cancelled this call"):
             self.commands.say("This call has already ended.")
+
+    def extend_call(self, view: CallViewState) -> None:
+        """Give a running call more time because the user asked for it."""
+        limit = self._bridge.extend_call(view.call_id, EXTRA_SECONDS)
+        call = self._state().ledger.find(view.call_id)
+        name = f"#{call.number}" if call is not None else "The call"
+        if limit is not None:
+            self.commands.say(f"{name} may run {EXTRA_SECONDS:g} s longer, {seconds_text(limit)} in all.")
+        elif view.ended:
+            self.commands.say(f"{name} has already ended.", wrong=True)
+        elif view.phase == "running":
+            self.commands.say(f"{name} has no time limit.")
+        else:
+            self.commands.say(f"{name} is not running; its time limit counts from its start.", wrong=True)
 
     def interrupt(self, choice: Interrupt) -> None:
         """Interrupt the run; cancelling what waits for a pending agent returns it to the composer."""

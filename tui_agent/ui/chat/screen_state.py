@@ -17,11 +17,13 @@ from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.state import (
+    attention,
     call_ledger,
     changed_files,
     pending_approvals,
     plan,
     queued_messages,
+    rule_hits,
     run_times,
     session_status,
 )
@@ -87,6 +89,10 @@ class ScreenState:
         """Queued messages."""
         self.approvals = pending_approvals.PendingApprovals()
         """Open approval requests."""
+        self.rule_hits = rule_hits.RuleHits()
+        """Calls by the rule that decided them."""
+        self.attention = attention.Attention()
+        """Questions to the user and the time they waited."""
         self.inputs: list[str] = []
         """Inputs of the user, oldest first."""
         self.begun = False
@@ -116,6 +122,10 @@ class ScreenState:
             changes.waiting = call(self.waiting.apply, envelope) or False
         if kind in pending_approvals.HANDLED_EVENTS:
             changes.approvals = call(self.approvals.apply, envelope) or False
+        if kind in rule_hits.HANDLED_EVENTS:
+            call(self.rule_hits.apply, envelope)
+        if kind in attention.HANDLED_EVENTS:
+            call(self.attention.apply, envelope)
         if not self.begun and _hides_welcome(event):
             self.begun = changes.begun = True
         if (text := _user_input_of(event)) is not None:

@@ -21,6 +21,8 @@ _TITLES: dict[Where, str] = {
     "rewind": "While rewinding",
     "sessions": "In the list of sessions",
     "welcome": "On the first page",
+    "permissions": "On the permissions page",
+    "report": "On the report of a run",
     "player": "In a recording",
     "everywhere": "Everywhere",
 }

@@ -1,11 +1,13 @@
-"""Text of two pages: what fills the model's context window, and the report of a run."""
+"""Text of three pages: what fills the model's context window, the report of a run, and the tools."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from textwrap import wrap
 
 from textual.content import Content
 
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.ui.bridge.engine_types import ContextBreakdown, report_text
+from tui_agent.ui.bridge.rule_queries import ToolFact
 from tui_agent.ui.text.amounts import share_text, tokens_text
 from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
 
@@ -16,6 +18,8 @@ _NAME = 26
 _SIZE = 8
 _BAR = 24
 """Cells of the columns, and of the longest bar."""
+
+_MARGIN = 4
 
 _Entry = tuple[str, int]
 
@@ -50,6 +54,27 @@ def context_text(
 def run_text(report: AgentRunReport) -> Content:
     """Return a run's report with a line for each step and call."""
     return Content(sanitise(report_text(report)))
+
+
+def tools_text(tools: Sequence[ToolFact], width: int) -> Content:
+    """Return each tool with its effects, its description, and the rules that apply to some of its calls."""
+    rows = [Content.styled(f"The model can call {len(tools)} tools. ctrl+t shows the calls.", "$text-muted")]
+    for tool in tools:
+        traits = ["only reads" if tool.is_read_only else "can change things"]
+        traits += ["runs beside others"] if tool.is_parallel else []
+        name = one_line(visible(tool.name), _NAME)
+        rows += [Content(""), Content.assemble((name, "$primary bold"), (f"  {', '.join(traits)}", "$text-muted"))]
+        rows += _wrapped(visible(tool.description), width, "$text")
+        rules = [one_line(visible(rule), max(8, width - _MARGIN)) for rule in tool.rules]
+        rows += [Content.styled(f"{' ' * _MARGIN}{rule}", "$text-muted") for rule in rules] or [
+            Content.styled(f"{' ' * _MARGIN}no rule names it; the mode decides", "$text-muted")
+        ]
+    return Content("\n").join(rows)
+
+
+def _wrapped(text: str, width: int, style: str) -> list[Content]:
+    margin = " " * 2
+    return [Content.styled(margin + row, style) for row in wrap(text, max(20, width - 2))]
 
 
 def _section(title: str, entries: Iterable[_Entry], total: int, width: int) -> Iterable[Content]:

@@ -42,6 +42,12 @@ class CallList(CallRowsView, can_focus=True):
         view: CallViewState
 
     @dataclass
+    class ExtendRequested(Message):
+        """The user gives a call more time."""
+
+        view: CallViewState
+
+    @dataclass
     class RevertRequested(Message):
         """The user wants to revert the changes of a call."""
 
@@ -137,6 +143,11 @@ class CallList(CallRowsView, can_focus=True):
             again = command("panel.cancel_call").key_text
             name = one_line(visible(call.view.name), 24)
             self.notify(f"{again} again cancels #{call.number} {name}", timeout=CONFIRM_SECONDS, markup=False)
+
+    def action_extend_call(self) -> None:
+        """Request more time for the selected call."""
+        if (call := self.selected) is not None:
+            self.post_message(self.ExtendRequested(call.view))
 
     def action_revert(self) -> None:
         """Request to revert the changes of the selected call."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from textual.filter import NoColor
 
 from tui_agent.recording import Recording
-from tui_agent.ui.app.base_app import BaseApp
+from tui_agent.ui.app.base_app import THIN_SCROLLBARS, BaseApp
 from tui_agent.ui.app.themes import DEFAULT_THEME, ThemeCatalogue, shipped_themes
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 
@@ -43,13 +43,16 @@ def player_of(
 class PlayerApp(BaseApp[None]):
     """Plays one recording and exits."""
 
-    CSS = """
+    CSS = (
+        THIN_SCROLLBARS
+        + """
     ToastRack {
         dock: top;
         align: right top;
         margin: 1 0 0 0;
     }
     """
+    )
     ENABLE_COMMAND_PALETTE = False
 
     def __init__(

@@ -32,6 +32,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import ImageBlock, UserBlock
 from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.protocol.tool import TIME_LIMIT_DATA
 
 from .call_records import (
     CallApproval,
@@ -181,6 +182,8 @@ class CallViewState:
                 live.progress, live.fraction = event.text, event.fraction
             case ToolUpdated():
                 live.partial = event.partial.text[-LIVE_LIMIT:]
+            case ToolData(kind=kind, data={"timeout_s": int() | float() as limit}) if kind == TIME_LIMIT_DATA:
+                self.timing.timeout_s = limit
             case ToolData():
                 live.data = (*live.data, (event.kind, event.data))[-DATA_LIMIT:]
         return True

@@ -20,6 +20,8 @@ class PageActions:
             "chat.help": lambda _: self.show_help(),
             "chat.context": self._show_context_page,
             "chat.report": self._report,
+            "chat.permissions": lambda _: self.show_permissions(),
+            "chat.tools": self._show_tools,
             "chat.cost": self._show_cost,
             "chat.doctor": self._doctor,
         }
@@ -51,13 +53,41 @@ class PageActions:
             self._context.show_page("Context", lambda width: context_text(breakdown, window, self._number_of, width))
 
     def _report(self, _: str) -> None:
-        from tui_agent.ui.dialogs.info_pages import run_text
+        # Imports the whole agent, as the other pages do.
+        from tui_agent.ui.dialogs.report_page import ReportPage
 
-        report = self._context.state().status.report
-        if report is None:
-            self._context.say("No run has ended yet.")
+        context, state = self._context, self._context.state()
+        if state.status.report is None and not state.attention.questions:
+            context.say("No run has ended yet.")
+            return
+        clock = context.options.surroundings.clock
+        page = ReportPage(state.status.report, state.attention, context.bridge.rules, clock, self.show_permissions)
+        context.screen.app.push_screen(page)
+
+    def show_permissions(self) -> None:
+        """Open the page with all rules in force."""
+        from tui_agent.ui.dialogs.permissions_screen import PermissionsScreen
+
+        context = self._context
+        if context.bridge.status.pending:
+            context.say(NOT_READY, wrong=True)
+            return
+        screen = PermissionsScreen(
+            context.bridge.rules,
+            lambda: context.state().status,
+            lambda: context.state().rule_hits,
+            lambda: context.state().ledger,
+        )
+        context.screen.app.push_screen(screen)
+
+    def _show_tools(self, _: str) -> None:
+        from tui_agent.ui.dialogs.info_pages import tools_text
+
+        tools = self._context.bridge.rules.tools()
+        if not tools:
+            self._context.say(NOT_READY, wrong=True)
         else:
-            self._context.show_page("Report", lambda _: run_text(report))
+            self._context.show_page("Tools", lambda width: tools_text(tools, width))
 
     def _show_cost(self, _: str) -> None:
         self._context.say(self._cost())

@@ -2,17 +2,21 @@
 
 import re
 
+from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
 
 from .action_context import ActionContext, Handlers
+from .init_prompt import FILE, init_prompt
 
 _KILL = re.compile(r"kill(?:[ \t]+([0-9]{1,9}))?")
 UNDO = "undo"
 """Argument of `/compact` that undoes the last compaction."""
+UPDATE = "update"
+"""Argument of `/init` that revises an existing file."""
 
 
 class RunActions:
-    """End or compact what runs."""
+    """Start, end or compact what runs."""
 
     def __init__(self, context: ActionContext) -> None:
         self._context = context
@@ -20,6 +24,7 @@ class RunActions:
             "chat.stop": self._stop,
             "chat.compact": self._compact,
             "chat.jobs": self._jobs,
+            "chat.init": self._init,
         }
         """Actions by id of their command."""
 
@@ -41,6 +46,28 @@ class RunActions:
             busy = "The agent is working. Compact the conversation when it is done."
             self._context.say(NOT_READY if self._context.bridge.status.pending else busy, wrong=True)
         return begun
+
+    def _init(self, argument: str) -> bool:
+        """Let the model write `AGENTS.md`. A mode that allows edits must not overwrite an existing file unasked."""
+        bridge = self._context.bridge
+        refused = ""
+        if argument not in ("", UPDATE):
+            refused = f"/init writes {FILE}; /init {UPDATE} revises it."
+        elif bridge.status.pending:
+            refused = NOT_READY
+        elif bridge.status.mode is PermissionMode.PLAN:
+            refused = f"Plan mode changes no files. Choose another mode with shift+tab to write {FILE}."
+        elif (exists := bridge.is_in_workspace(FILE)) and not argument:
+            refused = f"{FILE} exists and was not changed. /init {UPDATE} lets the model revise it."
+        elif argument and not exists:
+            refused = f"There is no {FILE} yet; /init writes it."
+        if refused:
+            self._context.say(refused, wrong=True)
+            return False
+        if bridge.status.running:
+            self._context.say(f"The agent is working; it turns to {FILE} when it is done.")
+        bridge.follow_up(init_prompt(revise=bool(argument)))
+        return True
 
     def _jobs(self, argument: str) -> bool:
         wanted = _KILL.fullmatch(argument)

@@ -1,4 +1,4 @@
-"""Actions that change a setting of this session: mode, theme and model."""
+"""Actions that change a setting of this session: mode, theme, model and effort."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,6 +27,7 @@ class SettingActions:
             "chat.mode": self._mode,
             "chat.theme": self._theme,
             "chat.model": self._model,
+            "chat.effort": self._effort,
         }
         """Actions by id of their command."""
 
@@ -83,3 +84,12 @@ class SettingActions:
             self._context.say(str(error), wrong=True)
         else:
             self._context.say(f"The next request uses {chosen}. The settings stay as they are.")
+
+    def _effort(self, name: str) -> None:
+        self._context.start("effort", self._choose_effort(name.casefold()))
+
+    async def _choose_effort(self, name: str) -> None:
+        try:
+            self._context.say(await self._context.bridge.choose_effort(name))
+        except TuiAgentError as error:
+            self._context.say(str(error), wrong=True)

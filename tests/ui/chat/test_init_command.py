@@ -1,0 +1,102 @@
+"""`/init` and `/effort` as the user types them."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.ui.stage import Stage, StageTool, stage
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.providers.scripted_provider import call, reply
+
+
+def place(on_stage: Stage, folder: Path) -> None:
+    on_stage.loop.config.workspace = folder
+
+
+def shown(on_stage: Stage) -> str:
+    return " ".join(note.message for note in on_stage.app._notifications)
+
+
+async def test_init_asks_the_model_to_write_the_file(tmp_path: Path) -> None:
+    async with stage(["Written."]) as on_stage:
+        place(on_stage, tmp_path)
+        await on_stage.say("/init")
+        await on_stage.settled()
+
+        [prompt] = on_stage.told()
+        assert prompt.startswith("Write AGENTS.md at the root of this project")
+        assert on_stage.draft == ""
+
+
+async def test_init_does_not_overwrite_a_file_unasked(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text("mine")
+    async with stage(["Revised."], mode=PermissionMode.ALLOW) as on_stage:
+        place(on_stage, tmp_path)
+        await on_stage.say("/init")
+        await on_stage.until(lambda: "AGENTS.md exists and was not changed. /init update" in shown(on_stage))
+        assert on_stage.told() == []
+        assert on_stage.draft == "/init"
+
+        await on_stage.type(" update")
+        await on_stage.pilot.press("enter")
+        await on_stage.settled()
+        [prompt] = on_stage.told()
+        assert prompt.startswith("Revise AGENTS.md")
+
+
+@pytest.mark.parametrize(
+    ("typed", "mode", "answer"),
+    [
+        ("/init all", PermissionMode.ASK, "/init writes AGENTS.md; /init update revises it"),
+        ("/init update", PermissionMode.ASK, "There is no AGENTS.md yet"),
+        ("/init", PermissionMode.PLAN, "Plan mode changes no files"),
+    ],
+)
+async def test_init_says_why_nothing_happens(tmp_path: Path, typed: str, mode: PermissionMode, answer: str) -> None:
+    async with stage(mode=mode) as on_stage:
+        place(on_stage, tmp_path)
+        await on_stage.say(typed)
+
+        await on_stage.until(lambda: answer in shown(on_stage))
+        assert on_stage.told() == []
+
+
+async def test_init_waits_for_the_run(tmp_path: Path) -> None:
+    look = StageTool("look", waits=True)
+    async with stage([reply(call("look", what="a")), "Done.", "Written."], [look]) as on_stage:
+        place(on_stage, tmp_path)
+        await on_stage.say("look")
+        await on_stage.until(lambda: look.ran)
+        await on_stage.say("/init")
+        await on_stage.until(lambda: "turns to AGENTS.md when it is done" in shown(on_stage))
+        look.gate.set()
+        await on_stage.settled()
+        await on_stage.until(lambda: len(on_stage.told()) == 2)
+
+
+async def test_effort_shows_what_applies_and_passes_the_name_on() -> None:
+    class Commands:
+        async def export(self, file: str) -> str:
+            return file
+
+        async def doctor(self) -> str:
+            return ""
+
+        def choose_model(self, name: str) -> None:
+            pass
+
+        def choose_effort(self, name: str) -> str:
+            if name == "wild":
+                raise ConfigurationError("Unknown effort wild")
+            return f"effort {name or 'shown'}"
+
+    async with stage() as on_stage:
+        on_stage.chat.bridge._commands = Commands()
+        for typed, answer in (
+            ("/effort", "effort shown"),
+            ("/effort HIGH", "effort high"),
+            ("/effort wild", "Unknown effort wild"),
+        ):
+            await on_stage.say(typed)
+            await on_stage.until(lambda answer=answer: answer in shown(on_stage))

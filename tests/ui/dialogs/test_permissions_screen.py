@@ -1,0 +1,181 @@
+"""`/permissions` as the user sees and drives it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tests.ui.rule_stage import FakeRules
+from tests.ui.stage import Stage, stage
+from tui_agent.protocol.events import ApprovalRequested, PermissionDecided, ToolEnded, ToolQueued
+from tui_agent.protocol.permissions import DecisionPart, PermissionMode
+from tui_agent.protocol.tool_events import ToolStarted
+from tui_agent.ui.bridge.rule_queries import RuleFact, RuleQueries
+from tui_agent.ui.dialogs.permissions_screen import PermissionsScreen
+from tui_agent.ui.text.rows_view import RowsView
+
+OWN = RuleFact("allow", "bash(make:*)", "granted for the session", is_session=True)
+
+
+@asynccontextmanager
+async def page(
+    rules: FakeRules | None = None, *, size: tuple[int, int] = (100, 30)
+) -> AsyncIterator[tuple[Stage, PermissionsScreen, FakeRules]]:
+    service = rules or FakeRules(OWN)
+    async with stage(size=size) as on_stage:
+        on_stage.chat.bridge.rules = RuleQueries(on_stage.chat.bridge.exchange, service)
+        await on_stage.say("/permissions")
+        await on_stage.until(lambda: isinstance(on_stage.app.screen, PermissionsScreen))
+        screen = on_stage.app.screen
+        assert isinstance(screen, PermissionsScreen)
+        await on_stage.until(lambda: screen.selected)
+        yield on_stage, screen, service
+
+
+def text_of(screen: PermissionsScreen, name: str) -> str:
+    view = screen.query_one(f"#permissions-{name}", RowsView)
+    rows = [view.line_at(row) for row in range(view.total)]
+    return "\n".join(row.plain for row in rows if row is not None)
+
+
+def decide(on_stage: Stage, call_id: str, rule: str | None, **fields: object) -> None:
+    on_stage.bus.publish(ToolQueued(call_id=call_id, name="bash", args_raw={}, index=0, summary=f"make {call_id}"))
+    values = {"decision": "allow", "source": "rule" if rule else "mode", "mode": PermissionMode.ASK, "rule": rule}
+    on_stage.bus.publish(PermissionDecided.model_validate({"call_id": call_id, **values, **fields}))
+
+
+async def test_every_rule_is_shown_in_order_with_verdict_origin_and_mode() -> None:
+    async with page() as (_, screen, _):
+        text = text_of(screen, "body")
+
+        order = ["git push", "git status", "edit(docs", "pytest", "make", "only read", "every other call"]
+        places = [text.index(words) for words in order]
+        assert places == sorted(places)
+        assert "deny   bash(git push:*)" in text
+        assert "config.toml:12" in text
+        assert "--allow" in text
+        assert "granted for the session" in text
+        assert "mode ask · no sandbox" in text
+
+
+async def test_hits_count_calls_live_and_enter_lists_them() -> None:
+    async with page() as (on_stage, screen, _):
+        decide(on_stage, "c1", OWN.cited)
+        decide(on_stage, "c2", None, parts=(DecisionPart(text="make all", decision="allow", rule=OWN.cited),))
+        decide(on_stage, "c1", OWN.cited)
+        on_stage.bus.publish(ToolStarted(call_id="c1", name="bash", args={}, summary="make c1"))
+        on_stage.bus.publish(ToolEnded(call_id="c1", name="bash", index=0, status="ok", is_error=False, content=()))
+        await on_stage.until(lambda: "2 calls" in text_of(screen, "body"))
+
+        await on_stage.pilot.press("down", "down", "down", "down", "down")
+        assert screen.selected is not None
+        assert screen.selected.text == OWN.text
+        assert "newest: #1 #2" in text_of(screen, "detail")
+        await on_stage.pilot.press("enter")
+        await on_stage.until(lambda: "#1 bash make c1" in text_of(screen, "body"))
+        assert "#2 bash make c2" in text_of(screen, "body")
+        await on_stage.pilot.press("escape")
+        await on_stage.until(lambda: "every other call" in text_of(screen, "body"))
+
+
+async def test_a_rule_that_decided_nothing_says_so() -> None:
+    async with page() as (on_stage, screen, _):
+        await on_stage.pilot.press("down", "enter")
+
+        await on_stage.until(lambda: "It has decided no call" in text_of(screen, "body"))
+
+
+async def test_a_rule_of_the_session_is_removed_at_once_and_that_is_shown() -> None:
+    async with page() as (on_stage, screen, service):
+        await on_stage.pilot.press("down", "down", "down", "down", "down", "x")
+
+        await on_stage.until(lambda: "Removed: allow bash(make:*)" in text_of(screen, "state"))
+        assert OWN not in service.facts.rules
+        assert "make" not in text_of(screen, "body")
+
+
+@pytest.mark.parametrize(
+    ("downs", "why"),
+    [(0, "built in"), (1, "delete it from /home/you"), (4, "option --allow"), (7, "/mode changes the mode")],
+)
+async def test_any_other_rule_stays_and_the_page_says_where_it_comes_from(downs: int, why: str) -> None:
+    async with page() as (on_stage, screen, service):
+        before = service.facts
+        await on_stage.pilot.press(*["down"] * downs, "x")
+
+        await on_stage.until(lambda: why in text_of(screen, "state"))
+        assert service.facts == before
+
+
+async def test_a_typed_rule_is_added_and_selected() -> None:
+    async with page() as (on_stage, screen, service):
+        await on_stage.pilot.press("a")
+        await on_stage.type("deny edit(x)")
+        await on_stage.pilot.press("enter")
+
+        await on_stage.until(lambda: "Added for this session: deny edit(x)" in text_of(screen, "state"))
+        assert service.facts.rules[-1].text == "edit(x)"
+        assert screen.selected is not None
+        assert screen.selected.text == "edit(x)"
+        assert on_stage.draft == ""
+
+
+async def test_a_rule_that_is_wrong_is_refused_and_its_text_stays() -> None:
+    async with page() as (on_stage, screen, service):
+        before = service.facts
+        await on_stage.pilot.press("a")
+        await on_stage.type("bash(make)")
+        await on_stage.pilot.press("enter")
+
+        await on_stage.until(lambda: "did you mean" in text_of(screen, "state"))
+        assert service.facts == before
+        await on_stage.pilot.press("escape")
+        assert isinstance(on_stage.app.screen, PermissionsScreen)
+        await on_stage.pilot.press("escape")
+        await on_stage.until(lambda: not isinstance(on_stage.app.screen, PermissionsScreen))
+
+
+async def test_a_question_that_comes_up_meanwhile_is_announced() -> None:
+    async with page() as (on_stage, screen, _):
+        decide(on_stage, "c1", None, decision="ask")
+        on_stage.bus.publish(
+            ApprovalRequested(request_id="q1", call_id="c1", digest="d", tool="bash", args={"command": "make"})
+        )
+
+        await on_stage.until(lambda: "▲ 1 call needs you · esc, then ctrl+y" in text_of(screen, "state"))
+        assert isinstance(on_stage.app.screen, PermissionsScreen)
+
+
+async def test_the_mode_is_that_of_the_moment() -> None:
+    async with page() as (on_stage, screen, _):
+        on_stage.chat.bridge.set_mode(PermissionMode.PLAN)
+
+        await on_stage.until(lambda: "mode plan" in text_of(screen, "body"))
+        assert "every other call that changes something" in text_of(screen, "body")
+
+
+async def test_a_click_selects_a_rule_and_a_second_one_lists_its_calls() -> None:
+    async with page() as (on_stage, screen, _):
+        body = screen.query_one("#permissions-body", RowsView)
+        row = next(at for at in range(body.total) if "git status" in getattr(body.line_at(at), "plain", ""))
+        await on_stage.pilot.click(body, offset=(10, row))
+        assert screen.selected is not None
+        assert screen.selected.text == "bash(git status:*)"
+        await on_stage.pilot.click(body, offset=(10, row))
+
+        await on_stage.until(lambda: "It has decided no call" in text_of(screen, "body"))
+
+
+@pytest.mark.parametrize("size", [(20, 6), (40, 10), (60, 16), (200, 60)])
+async def test_the_page_works_at_any_size(size: tuple[int, int]) -> None:
+    hostile = RuleFact("allow", "bash(echo [red]\x1b[31m\u202e:*)", "granted for the session", is_session=True)
+    async with page(FakeRules(hostile), size=size) as (on_stage, screen, service):
+        await on_stage.pilot.press("a")
+        await on_stage.type("deny edit(y)")
+        await on_stage.pilot.press("enter")
+        await on_stage.until(lambda: len(service.facts.rules) == 6)
+        await on_stage.pilot.press("up", "enter", "escape", "x")
+        await on_stage.until(lambda: len(service.facts.rules) == 5)
+        assert "\x1b" not in text_of(screen, "body")
+        for name in ("body", "detail", "state", "keys"):
+            assert all(len(row) <= size[0] for row in text_of(screen, name).splitlines())

@@ -1,0 +1,117 @@
+"""`/report` and `/tools` as the user sees them."""
+
+from tests.ui.rule_stage import FakeRules
+from tests.ui.stage import Stage, stage
+from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, RunStarted
+from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.ui.bridge.rule_queries import RuleQueries
+from tui_agent.ui.dialogs.permissions_screen import PermissionsScreen
+from tui_agent.ui.dialogs.report_page import ReportPage
+from tui_agent.ui.dialogs.text_page import TextPage
+
+
+def set_up(on_stage: Stage) -> FakeRules:
+    rules = FakeRules()
+    on_stage.chat.bridge.rules = RuleQueries(on_stage.chat.bridge.exchange, rules)
+    return rules
+
+
+def text_of(on_stage: Stage) -> str:
+    screen = on_stage.app.screen
+    return screen.text_at(80).plain if isinstance(screen, TextPage) else ""
+
+
+async def ask(on_stage: Stage, rule: str | None) -> None:
+    """Ask one question and answer it at once; the bus gives the events the time of their publication."""
+    asked = ApprovalRequested(call_id="c1", digest="d", tool="bash", args={"command": "make"}, session_rule=rule)
+    on_stage.bus.publish(asked)
+    on_stage.bus.publish(ApprovalResolved(request_id=asked.request_id, call_id="c1", decision="approve", by="user"))
+    count = len(on_stage.chat.state.attention.questions)
+    await on_stage.until(lambda: len(on_stage.chat.state.attention.questions) > count)
+    on_stage.chat.state.attention.questions[-1].resolved = on_stage.chat.state.attention.questions[-1].asked + 12.0
+
+
+async def open_report(on_stage: Stage) -> None:
+    await on_stage.say("/report")
+    await on_stage.until(lambda: isinstance(on_stage.app.screen, ReportPage))
+
+
+async def test_the_report_has_the_time_that_questions_waited() -> None:
+    async with stage(["hello"]) as on_stage:
+        set_up(on_stage)
+        await on_stage.say("go")
+        await on_stage.settled()
+        await ask(on_stage, None)
+        on_stage.bus.publish(RunStarted(input="x", trigger="prompt", model="m", mode=PermissionMode.ASK))
+        await on_stage.until(lambda: not on_stage.chat.state.attention.of_run)
+        await open_report(on_stage)
+
+        text = text_of(on_stage)
+        assert "last run      no questions" in text
+        assert "session       12.0 s · 1 question · median answer after 12.0 s" in text
+        assert "would have answered" not in text
+        assert "said: hello" in text
+
+
+async def test_a_key_adds_the_rule_that_would_have_saved_most() -> None:
+    async with stage() as on_stage:
+        rules = set_up(on_stage)
+        await ask(on_stage, "bash(make:*)\nedit(/out/**)")
+        await open_report(on_stage)
+        assert "allow bash(make:*) and edit(/out/**) would have answered 1 question and saved 12.0 s" in text_of(
+            on_stage
+        )
+
+        await on_stage.pilot.press("a")
+        await on_stage.until(lambda: "now applies for this session" in text_of(on_stage))
+        assert [fact.text for fact in rules.facts.rules if fact.is_session] == ["bash(make:*)", "edit(/out/**)"]
+
+        await on_stage.pilot.press("a")
+        assert len([fact for fact in rules.facts.rules if fact.is_session]) == 2
+
+
+async def test_a_rule_that_is_in_force_is_not_suggested() -> None:
+    async with stage() as on_stage:
+        set_up(on_stage)
+        await ask(on_stage, "bash(git status:*)")
+        await open_report(on_stage)
+
+        assert "would have" not in text_of(on_stage)
+        assert "p shows all rules" in text_of(on_stage)
+        await on_stage.pilot.press("a")
+        assert isinstance(on_stage.app.screen, ReportPage)
+
+
+async def test_a_key_leads_to_the_permissions_and_back() -> None:
+    async with stage() as on_stage:
+        set_up(on_stage)
+        await ask(on_stage, None)
+        await open_report(on_stage)
+        await on_stage.pilot.press("p")
+        await on_stage.until(lambda: isinstance(on_stage.app.screen, PermissionsScreen))
+
+        await on_stage.pilot.press("escape")
+        await on_stage.until(lambda: isinstance(on_stage.app.screen, ReportPage))
+
+
+async def test_without_a_run_and_a_question_there_is_no_report() -> None:
+    async with stage() as on_stage:
+        set_up(on_stage)
+        await on_stage.say("/report")
+        await on_stage.until(lambda: not on_stage.draft)
+
+        assert not isinstance(on_stage.app.screen, TextPage)
+
+
+async def test_tools_are_listed_before_the_first_call() -> None:
+    async with stage() as on_stage:
+        set_up(on_stage)
+        await on_stage.say("/tools")
+        await on_stage.until(lambda: text_of(on_stage))
+
+        text = text_of(on_stage)
+        assert "The model can call 3 tools. ctrl+t shows the calls." in text
+        assert "read  only reads, runs beside others" in text
+        assert "edit  can change things" in text
+        assert "deny bash(git push:*)" in text
+        assert "no rule names it; the mode decides" in text

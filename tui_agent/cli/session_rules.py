@@ -1,0 +1,94 @@
+"""Rules and tools of a session for the pages of the screen; implements `ui.bridge.rule_queries.RuleService`."""
+
+from tui_agent.execution.untrusted_calls import call_or_default
+from tui_agent.permissions import PermissionPolicy, Rule
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import Noticed
+from tui_agent.protocol.permissions import Verdict
+from tui_agent.protocol.tool import Tool
+from tui_agent.ui.bridge.rule_queries import RuleFact, RulesInForce, ToolFact
+
+from .build_engine import Engine
+from .permission_rules import RULE_TOOL_NAMES
+
+
+class SessionRules:
+    """Lists the rules of the policy, and adds and removes rules of the session.
+
+    Each change is published as a notice, from which a resumed session restores it.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @property
+    def _policy(self) -> PermissionPolicy:
+        return self._engine.policy
+
+    def in_force(self) -> RulesInForce:
+        """Return the rules in the order in which they are checked."""
+        settings = self._engine.loaded.settings
+        network = "with network" if settings.sandbox_network else "without network"
+        return RulesInForce(
+            rules=tuple(_fact(rule, is_session=is_session) for rule, is_session in self._rules()),
+            strictest_wins=settings.permissions.rule_resolution == "severity",
+            sandbox=f"{settings.sandbox}, {network}" if settings.sandbox != "off" else "",
+        )
+
+    def add(self, rule: str, /) -> str:
+        """Add a rule for the session, and judge waiting calls again; return the reason if that is impossible."""
+        try:
+            parsed = Rule.of(rule.strip())
+            parsed.require_tool((*RULE_TOOL_NAMES, *(tool.name for tool in self._engine.loop.tools)))
+            added = self._policy.add_session_rule(parsed.verdict, parsed.text)
+        except ConfigurationError as error:
+            return str(error)
+        if added is None:
+            return f"{parsed.verdict} {parsed.text} is in force already."
+        text = f"Added for this session: {added.verdict} {added.text}."
+        self._publish(Noticed(code="session_rule_added", text=text, context=_context(added)))
+        return ""
+
+    def remove(self, verdict: Verdict, text: str, /) -> bool:
+        """Remove a rule of the session, and judge waiting calls again."""
+        if not self._policy.remove_session_rule(verdict, text):
+            return False
+        notice = f"Removed from this session: {verdict} {text}."
+        removed = Rule.parse(verdict, text)
+        self._publish(Noticed(code="session_rule_removed", text=notice, context=_context(removed)))
+        return True
+
+    def tools(self) -> tuple[ToolFact, ...]:
+        """Return the tools that the model can call, with the rules that apply to some of their calls."""
+        rules = [rule for rule, _ in self._rules()]
+        return tuple(_tool_fact(tool, rules) for tool in self._engine.loop.tools)
+
+    def _rules(self) -> list[tuple[Rule, bool]]:
+        """Return each rule in the order in which it is checked, with True if it ends with the session."""
+        own = self._policy.session_rules
+        # Ask and deny rules of the session are among the policy's rules; grants are checked after all of them.
+        found = [(rule, rule in own) for rule in self._policy.rules]
+        return [*found, *((rule, True) for rule in own if rule.verdict == "allow")]
+
+    def _publish(self, notice: Noticed) -> None:
+        self._engine.bus.publish(notice)
+        self._engine.gate.reconsider()
+
+
+def _fact(rule: Rule, *, is_session: bool) -> RuleFact:
+    return RuleFact(rule.verdict, rule.text, rule.origin, is_session)
+
+
+def _context(rule: Rule) -> dict[str, str]:
+    return {"verdict": rule.verdict, "rule": rule.text}
+
+
+def _tool_fact(tool: Tool, rules: list[Rule]) -> ToolFact:
+    lines = tool.spec.description.strip().splitlines()
+    return ToolFact(
+        name=tool.name,
+        description=lines[0] if lines else "",
+        is_read_only=call_or_default(tool.is_read_only, {}, otherwise=False),
+        is_parallel=call_or_default(tool.is_concurrency_safe, {}, otherwise=False),
+        rules=tuple(f"{rule.verdict} {rule.text}" for rule in rules if rule.applies_to(tool.name)),
+    )
