@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_live_settings import decision, options_for
+from tests.cli.configuration.test_live_settings import decision, options_for
 from tui_agent.cli.build_engine import Engine, open_engine
 from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.cli.session_rules import SessionRules

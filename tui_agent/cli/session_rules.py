@@ -9,7 +9,7 @@ from tui_agent.protocol.tool import Tool
 from tui_agent.ui.bridge.rule_queries import RuleFact, RulesInForce, ToolFact
 
 from .build_engine import Engine
-from .permission_rules import RULE_TOOL_NAMES
+from .configuration.permission_rules import RULE_TOOL_NAMES
 
 
 class SessionRules:
