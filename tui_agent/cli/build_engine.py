@@ -35,7 +35,7 @@ from tui_agent.tools.content_store import ContentStore
 from .build_provider import ProviderBuilder
 from .built_in_tools import build_sandbox, built_in_tools
 from .controlling_terminal import say_error
-from .effective_settings import prepare_settings, wrong_theme_setting
+from .effective_settings import prepare_settings, wrong_key_settings, wrong_theme_setting
 from .hook_commands import command_hooks
 from .launch_options import LaunchOptions
 from .leftover_commands import LeftoverCommands, adopt_orphans
@@ -59,6 +59,7 @@ ONLY_AT_START = (
     "sandbox_network",
     "permissions.rule_resolution",
     "ui.reduced_motion",
+    "ui.notifications",
 )
 """Settings whose changes take effect at the next start."""
 APPENDED_LAYER = "user.append"
@@ -217,7 +218,8 @@ async def _publish_notices(start: _Start) -> FolderTrust:
     # The screen itself reports a wrong theme.
     checks_theme = options.print_mode and "ui.theme" in loaded.origins
     theme = await asyncio.to_thread(wrong_theme_setting, loaded, locations) if checks_theme else None
-    for text in (*loaded.unknown_variables, *loaded.ignored, *folder.left_out, *([theme] if theme else ())):
+    keys = () if options.print_mode else wrong_key_settings(loaded)
+    for text in (*loaded.unknown_variables, *loaded.ignored, *folder.left_out, *([theme] if theme else ()), *keys):
         start.bus.publish(Warned(code="left_out", text=text))
     return folder
 

@@ -13,7 +13,7 @@ from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from .build_engine import open_engine
 from .effective_settings import prepare_settings
 from .launch_options import LaunchOptions
-from .live_settings import with_live_settings
+from .live_settings import UseOnScreen, with_live_settings
 from .log_file import log_to_file
 from .permission_rules import RuleImpact
 from .recordings import open_recording_writer, recording_header, warn_of_broken_recording
@@ -33,7 +33,7 @@ RUN_END_TIMEOUT = 4.0
 async def serve(
     options: LaunchOptions,
     bridge: "AgentBridge",
-    show_theme: Callable[[str], None],
+    use_on_screen: UseOnScreen | None,
     screen_gone: Callable[[], Awaitable[object]],
     sink: "RecordingSink | None" = None,
 ) -> None:
@@ -56,7 +56,7 @@ async def serve(
             commands=SessionCommands(engine, options),
         )
         gc.freeze()  # What is loaded by now stays; otherwise each collection would look through it and delay a frame.
-        await with_live_settings(engine, options, screen_gone, show_theme)
+        await with_live_settings(engine, options, screen_gone, use_on_screen)
         await _end_run(engine.loop, engine.bus)
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from .log_file import LOG_NAME, log_to_file
 from .project_trust import TrustStore, trust_request_for
 from .prompt_store import PromptStore
 from .recordings import open_recording, open_recording_writer, recording_header
+from .screen_settings import apply_keys, use_on_screen
 from .shortage import is_group
 from .shutdown import exit_on_signals, run_and_exit, run_dialog
 
@@ -41,6 +43,7 @@ def run_interactive(options: LaunchOptions) -> int:
     need_terminal("use -p to run without one")
     locations, loaded = prepare_settings(options)
     log_to_file(locations, verbose=options.verbose)
+    apply_keys(loaded.settings)
     if not options.trust and not _ask_for_trust(options.cwd, locations, loaded.settings.ui.theme):
         return 0
     _check_options(options, locations, loaded)
@@ -171,6 +174,7 @@ def _build_app(
         log_file=locations.log_dir / LOG_NAME,
         note_input=note_input,
         open_player=_player_opener(locations, options.cwd, terminal),
+        notifications=settings.ui.notifications,
     )
     if sink is not None:
         sink.begin(recording_header(options, settings), lambda text: app.notify(text, severity="warning"))
@@ -219,7 +223,7 @@ async def _serve_engine(
     try:
         serve = await asyncio.to_thread(_load_engine)
         if not screen.done():
-            await serve(options, bridge, app.show_theme, lambda: asyncio.wait((screen,)), sink)
+            await serve(options, bridge, partial(use_on_screen, app), lambda: asyncio.wait((screen,)), sink)
     except TuiAgentError as error:
         if sink is not None and bridge.status.pending:
             sink.forget()

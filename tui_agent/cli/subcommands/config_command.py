@@ -9,7 +9,7 @@ import click
 from pydantic_core import to_jsonable_python
 
 from tui_agent.cli.controlling_terminal import say, say_json
-from tui_agent.cli.effective_settings import wrong_theme_setting
+from tui_agent.cli.effective_settings import wrong_key_settings, wrong_theme_setting
 from tui_agent.cli.permission_rules import parse_rules
 from tui_agent.cli.project_trust import folder_trust, trust_for, trust_request_for
 from tui_agent.protocol.errors import ConfigurationError
@@ -71,6 +71,7 @@ def check() -> None:
         warnings.append(f"this folder can be trusted only after its settings are corrected: {error}")
     if problem := wrong_theme_setting(loaded, Locations.of_user(os.environ)):
         warnings.append(problem)
+    warnings.extend(wrong_key_settings(loaded))
     files = ", ".join(str(file) for file in loaded.files) or "no file"
     say(f"settings are valid ({files})" + (", with warnings:" if warnings else ""))
     for warning in warnings:
