@@ -201,7 +201,7 @@ async def _warn_of_leftovers(start: _Start) -> LeftoverCommands | None:
     session = start.session
     if not session.resumed or session.path is None:
         return None
-    end = f"`tui-agent sessions end-processes {session.id}`" if start.options.print_mode else "/jobs kill"
+    end = f"`tui-agent sessions end-processes {session.id}`" if start.options.without_screen else "/jobs kill"
     leftover = LeftoverCommands(session.lost_processes, start.bus, end)
     await leftover.warn()
     return leftover
@@ -216,9 +216,9 @@ async def _publish_notices(start: _Start) -> FolderTrust:
         start.bus.publish(Warned(code="open_elsewhere", text=options.notice))
     folder = await asyncio.to_thread(folder_trust, options.cwd, locations, given=options.trust)
     # The screen itself reports a wrong theme.
-    checks_theme = options.print_mode and "ui.theme" in loaded.origins
+    checks_theme = options.without_screen and "ui.theme" in loaded.origins
     theme = await asyncio.to_thread(wrong_theme_setting, loaded, locations) if checks_theme else None
-    keys = () if options.print_mode else wrong_key_settings(loaded)
+    keys = () if options.without_screen else wrong_key_settings(loaded)
     for text in (*loaded.unknown_variables, *loaded.ignored, *folder.left_out, *([theme] if theme else ()), *keys):
         start.bus.publish(Warned(code="left_out", text=text))
     return folder

@@ -22,7 +22,7 @@ from .workspace_files import WorkspaceFiles
 
 if TYPE_CHECKING:
     # Print mode runs without the screen, the screen without print mode, and most runs are not recorded.
-    from tui_agent.headless import HeadlessOptions
+    from tui_agent.headless import Describe, HeadlessOptions
     from tui_agent.recording import RecordingSink
     from tui_agent.ui.bridge.agent_bridge import AgentBridge
 
@@ -93,8 +93,25 @@ def run_print_mode(options: LaunchOptions) -> int:
     return asyncio.run(_run_headless(options, headless))
 
 
-async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions") -> int:
-    from tui_agent.headless import run_headless
+def run_plain_mode(options: LaunchOptions) -> int:
+    """Run a conversation in lines of plain text and return the exit code.
+
+    Raises:
+        ConfigurationError: the configuration is wrong.
+        SessionError: the session cannot be opened.
+    """
+    from tui_agent.headless import HeadlessOptions
+
+    from .plain_questions import question_lines
+
+    locations, _ = prepare_settings(options)
+    log_to_file(locations, verbose=options.verbose)
+    headless = HeadlessOptions(options.prompt, options.output_format, options.input_format)
+    return asyncio.run(_run_headless(options, headless, question_lines))
+
+
+async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions", describe: "Describe | None" = None) -> int:
+    from tui_agent.headless import describe_briefly, run_headless
 
     watched = headless.interactive
     async with (
@@ -103,7 +120,9 @@ async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions") -> 
     ):
 
         async def work() -> int:
-            return await run_headless(engine.loop, engine.bus, headless, keep=engine.flush_journal)
+            return await run_headless(
+                engine.loop, engine.bus, headless, keep=engine.flush_journal, describe=describe or describe_briefly
+            )
 
         if sink is None:
             return await with_live_settings(engine, options, work)
