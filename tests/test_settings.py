@@ -6,7 +6,7 @@ import pytest
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.settings import PROJECT_FILE, Locations, Settings, key_names, load_settings, value_of
+from tui_agent.settings import PROJECT_FILE, Locations, ProjectTrust, Settings, key_names, load_settings, value_of
 
 
 @pytest.fixture
@@ -126,3 +126,40 @@ def test_one_variable_puts_everything_into_one_directory(tmp_path: Path) -> None
 def test_every_key_has_a_value() -> None:
     assert "permissions.mode" in key_names()
     assert all(value_of(Settings(), key) is not Ellipsis for key in key_names())
+
+
+# --- keys -------------------------------------------------------------------------------------------------------------
+
+
+def test_keys_are_one_table_however_their_names_are_written(locations: Locations) -> None:
+    write(locations, '[keys]\n"chat.search" = "f5"\nqueue.drop = ""\napproval.deny = ["x", "n"]\n')
+
+    loaded = load_settings(locations, environment={})
+
+    assert loaded.settings.keys == {"chat.search": ("f5",), "queue.drop": (), "approval.deny": ("x", "n")}
+    assert loaded.origins["keys.chat.search"] == f"{locations.user_file}:2"
+    assert loaded.origins["keys.approval.deny"] == f"{locations.user_file}:4"
+
+
+@pytest.mark.parametrize("value", ["5", "true", "[1]"])
+def test_a_key_of_the_wrong_type_names_its_line(locations: Locations, value: str) -> None:
+    write(locations, f'[keys]\n"chat.help" = "f2"\n"chat.search" = {value}\n')
+
+    with pytest.raises(ConfigurationError, match=r"config\.toml:3: `keys\.chat\.search`: not a key such as"):
+        load_settings(locations, environment={})
+
+
+def test_a_project_cannot_change_keys(locations: Locations, tmp_path: Path) -> None:
+    file = tmp_path / PROJECT_FILE
+    file.parent.mkdir()
+    file.write_text('[keys]\n"approval.deny" = "y"\n[ui]\nvim_keys = true\n')
+
+    loaded = load_settings(locations, project=tmp_path, trust=ProjectTrust(), environment={})
+
+    assert loaded.settings.keys == {}
+    assert not loaded.settings.ui.vim_keys
+    assert [text.partition(": ")[2] for text in loaded.ignored] == [
+        "`keys`: not applied, because a project cannot set it",
+        "`ui.vim_keys`: not applied, because a project cannot set it",
+    ]
+    assert all(text.startswith(str(file)) for text in loaded.ignored)

@@ -9,17 +9,17 @@ import difflib
 import hashlib
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 from urllib.parse import urlsplit
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import PermissionMode, Verdict
 from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 from tui_agent.protocol.repository_files import refusal, target_outside
@@ -29,6 +29,9 @@ ENVIRONMENT_PREFIX = "TUI_AGENT_"
 HOME_VARIABLE = "TUI_AGENT_HOME"
 """Environment variable that puts all of tui-agent's files into one directory."""
 PROJECT_FILE = Path(".tui-agent") / "config.toml"
+
+AUTO_THEME = "auto"
+"""Theme setting for `light` or `dark`, like the terminal."""
 
 MOST = 10**15
 """Maximum of whole-number settings."""
@@ -40,9 +43,11 @@ NEVER_FROM_PROJECT = (
     "sandbox",
     "sandbox_network",
     "hooks",
+    "keys",
+    "ui.vim_keys",
 )
-"""Settings that a project must not set: it could send the key elsewhere, run commands, or weaken approvals and the
-sandbox."""
+"""Settings that a project must not set: it could send the key elsewhere, run commands, weaken approvals and the
+sandbox, or change what the user's keys do."""
 
 
 def is_web_address(text: str) -> bool:
@@ -102,10 +107,39 @@ class HookSettings(_Section):
 class UiSettings(_Section):
     """`[ui]`"""
 
-    theme: str = "dark"
-    """Name of a theme, which is the file name without `.toml`."""
+    theme: str = AUTO_THEME
+    """Name of a theme, which is the file name without `.toml`; `auto` is light or dark, like the terminal."""
+    notifications: Literal["off", "bell", "osc9", "auto"] = "auto"
+    """Signal of a terminal without focus once the agent waits for the user or ends a run."""
+    vim_keys: bool = False
+    """True for the modes of vim while typing. Never taken from a project."""
     reduced_motion: bool = False
     """No spinners and no animations; also `TUI_AGENT_REDUCED_MOTION=1`."""
+
+
+def _keys_of(value: object) -> object:
+    """Return the keys of one command; a text contains one key, or none if it is empty."""
+    keys: object = [value] if isinstance(value, str) else value
+    if not is_array(keys) or not all(isinstance(key, str) for key in keys):
+        raise ValueError('not a key such as "ctrl+k", a list of keys, or "" for no key')
+    return tuple(key for key in keys if key)
+
+
+def _flat(value: object) -> object:
+    """Return nested tables as one: TOML reads `chat.search` without quotes as a table in a table."""
+    return dict(_flat_items(value)) if is_object(value) else value
+
+
+def _flat_items(table: JsonObject, prefix: str = "") -> Iterator[tuple[str, object]]:
+    for name, value in table.items():
+        if is_object(value):
+            yield from _flat_items(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+KeySettings = Annotated[dict[str, Annotated[tuple[str, ...], BeforeValidator(_keys_of)]], BeforeValidator(_flat)]
+"""`[keys]`: keys of each command by its id."""
 
 
 class Settings(_Section):
@@ -138,6 +172,8 @@ class Settings(_Section):
     hooks: tuple[HookSettings, ...] = ()
     """Commands that decide about calls, in order. Never taken from a project."""
     ui: UiSettings = UiSettings()
+    keys: KeySettings = Field(default_factory=dict[str, tuple[str, ...]])
+    """Keys that replace those of commands, by the id of the command. Never taken from a project."""
 
     @field_validator("base_url")
     @classmethod
@@ -375,7 +411,8 @@ def _environment_layer(environment: Mapping[str, str]) -> _Layer:
 def _variables() -> dict[str, str]:
     """Return the key of each variable that sets one."""
     known = {ENVIRONMENT_PREFIX + key.upper().replace(".", "__"): key for key in key_names()}
-    del known[f"{ENVIRONMENT_PREFIX}PERMISSIONS__RULES"]
+    for tables in ("PERMISSIONS__RULES", "KEYS"):
+        del known[f"{ENVIRONMENT_PREFIX}{tables}"]
     return known | {
         f"{ENVIRONMENT_PREFIX}THEME": "ui.theme",
         f"{ENVIRONMENT_PREFIX}REDUCED_MOTION": "ui.reduced_motion",
@@ -407,7 +444,8 @@ def _check(layer: _Layer) -> None:
             near = difflib.get_close_matches(wrong, [*key_names(), *_sections()], n=1)
             hint = f"; did you mean `{near[0]}`?" if near else ""
             raise ConfigurationError(f"{layer.origin_of(wrong)}: unknown key `{wrong}`{hint}") from error
-        raise ConfigurationError(f"{layer.origin_of(key)}: `{wrong}`: {first['msg']}") from error
+        origin = layer.origin_of(wrong if wrong in layer.lines else key)
+        raise ConfigurationError(f"{origin}: `{wrong}`: {first['msg'].removeprefix('Value error, ')}") from error
 
 
 def _rules_of(layers: Sequence[_Layer]) -> list[RuleSetting]:

@@ -1,5 +1,7 @@
 """Bytes that reach the terminal if all data around the program is hostile (safety promise 17)."""
 
+import re
+
 import pytest
 
 from tests.e2e.script import bodies_of, call, calls, says
@@ -7,7 +9,9 @@ from tests.e2e.user_machine import UserMachine
 from tests.support.server_process import ServerProcess
 
 EVIL = "[red]x[/] \x1b]52;c;ZXZpbA==\x07\x1b]8;;http://evil\x1b\\y\x1b]0;evil\x07\x9d2;evil\x9c\x1b[6n\x1bPevil\x1b\\\u202ez\u200b\x9b5m"
-ACTING = ("\x1b]52", "\x1b]8;", "\x1b]0;", "\x1b]2;", "\x1bP", "\x1b[6n", "\x9d", "\x9b", "\x9c", "\u202e", "\u200b")
+ACTING = ("\x1b]52", "\x1b]8;", "\x1b]0;", "\x1bP", "\x1b[6n", "\x9d", "\x9b", "\x9c", "\u202e", "\u200b")
+TITLE = re.compile(rb"(?:(?:waiting for you|working) \xc2\xb7 )?[\w~/.-]+ \xc2\xb7 tui-agent")
+"""Titles of the window: state, directory, program."""
 
 
 @pytest.fixture
@@ -22,8 +26,10 @@ def hostile_machine(machine: UserMachine) -> UserMachine:
 
 
 def acting_in(raw: bytes) -> list[str]:
-    """Return the injected control sequences that reached the terminal."""
-    return [order for order in ACTING if order.encode() in raw]
+    """Return the injected control sequences that reached the terminal, and titles that the program never sets."""
+    titles = re.findall(rb"\x1b\]2;(.*?)(?:\x07|\x1b\\)", raw, re.DOTALL)
+    foreign = [title.decode("utf-8", "replace") for title in titles if not TITLE.fullmatch(title)]
+    return [order for order in ACTING if order.encode() in raw] + foreign
 
 
 def test_no_injected_control_sequence_reaches_the_terminal(hostile_machine: UserMachine) -> None:

@@ -35,7 +35,7 @@ from tui_agent.ui.base.terminal_environment import branch_of
 
 from .build_provider import ProviderBuilder
 from .built_in_tools import build_sandbox, built_in_tools
-from .configuration.effective_settings import prepare_settings, wrong_theme_setting
+from .configuration.effective_settings import prepare_settings, wrong_key_settings, wrong_theme_setting
 from .configuration.permission_rules import build_policy, parse_rules
 from .configuration.project_trust import FolderTrust, folder_trust
 from .hook_commands import command_hooks
@@ -60,6 +60,7 @@ ONLY_AT_START = (
     "sandbox_network",
     "permissions.rule_resolution",
     "ui.reduced_motion",
+    "ui.notifications",
 )
 """Settings whose changes take effect at the next start."""
 APPENDED_LAYER = "user.append"
@@ -202,7 +203,7 @@ async def _warn_of_leftovers(start: _Start) -> LeftoverCommands | None:
     session = start.session
     if not session.resumed or session.path is None:
         return None
-    end = f"`tui-agent sessions end-processes {session.id}`" if start.options.print_mode else "/jobs kill"
+    end = f"`tui-agent sessions end-processes {session.id}`" if start.options.without_screen else "/jobs kill"
     leftover = LeftoverCommands(session.lost_processes, start.bus, end)
     await leftover.warn()
     return leftover
@@ -217,9 +218,10 @@ async def _publish_notices(start: _Start) -> FolderTrust:
         start.bus.publish(Warned(code="open_elsewhere", text=options.notice))
     folder = await asyncio.to_thread(folder_trust, options.cwd, locations, given=options.trust)
     # The screen itself reports a wrong theme.
-    checks_theme = options.print_mode and "ui.theme" in loaded.origins
+    checks_theme = options.without_screen and "ui.theme" in loaded.origins
     theme = await asyncio.to_thread(wrong_theme_setting, loaded, locations) if checks_theme else None
-    for text in (*loaded.unknown_variables, *loaded.ignored, *folder.left_out, *([theme] if theme else ())):
+    keys = () if options.without_screen else wrong_key_settings(loaded)
+    for text in (*loaded.unknown_variables, *loaded.ignored, *folder.left_out, *([theme] if theme else ()), *keys):
         start.bus.publish(Warned(code="left_out", text=text))
     return folder
 

@@ -62,6 +62,7 @@ def _option(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], Call
     is_flag=True,
     help="Run once without a screen and print the final text. Use - as PROMPT to read stdin.",
 )
+@_option("--plain", is_flag=True, help="Work in lines of plain text, without a screen: for screen readers and logs.")
 @_option("--demo", is_flag=True, help="Use the built-in offline model: no key, no network.")
 @_option("-c", "--continue", "continue_last", is_flag=True, help="Continue the last session of this directory.")
 @_option(
@@ -118,10 +119,10 @@ def launch(**values: Any) -> int:
         from .sessions.recordings import run_replay
 
         return run_replay(values["replay"], values["theme"])
-    if options.print_mode:
-        from .engine_host import run_print_mode
+    if options.print_mode or options.plain:
+        from .engine_host import run_plain_mode, run_print_mode
 
-        return run_print_mode(options)
+        return run_plain_mode(options) if options.plain else run_print_mode(options)
     from .interactive import run_interactive
 
     return run_interactive(options)
@@ -142,14 +143,17 @@ def _options_of(values: dict[str, Any]) -> LaunchOptions:
     for name in ("output_format", "input_format", "include_deltas"):
         if values[name] and not print_mode:
             raise click.UsageError(f"--{name.replace('_', '-')} needs -p")
+    if print_mode and values["plain"]:
+        raise click.UsageError("-p runs once and --plain is a conversation; they cannot be combined")
     if values["continue_last"] and values["resume"] is not None:
         raise click.UsageError("--continue and --resume cannot be combined")
     if values["session_id"] and (values["no_session"] or values["continue_last"] or values["resume"] is not None):
         raise click.UsageError(
             "--session names a new session; it cannot be combined with --no-session, --continue or --resume"
         )
-    if print_mode and values["resume"] == PICK_SESSION:
-        raise click.UsageError("--resume needs an ID with -p")
+    if (print_mode or values["plain"]) and values["resume"] == PICK_SESSION:
+        raise click.UsageError(f"--resume needs an ID with {'-p' if print_mode else '--plain'}")
+    plain = "plain" if values["plain"] else "text"
     return LaunchOptions(
         prompt=values["prompt"],
         demo=values["demo"],
@@ -162,8 +166,8 @@ def _options_of(values: dict[str, Any]) -> LaunchOptions:
         session_id=values["session_id"],
         keep_session=not values["no_session"],
         print_mode=print_mode,
-        output_format=values["output_format"] or "text",
-        input_format=values["input_format"] or "text",
+        output_format=values["output_format"] or plain,
+        input_format=values["input_format"] or plain,
         include_deltas=values["include_deltas"],
         trust=values["trust"],
         verbose=values["verbose"],

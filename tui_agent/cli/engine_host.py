@@ -12,7 +12,7 @@ from tui_agent.protocol.cancellation import PROGRAM_QUIT
 
 from .build_engine import open_engine
 from .configuration.effective_settings import prepare_settings
-from .configuration.live_settings import with_live_settings
+from .configuration.live_settings import UseOnScreen, with_live_settings
 from .configuration.permission_rules import RuleImpact
 from .launch_options import LaunchOptions
 from .process.log_file import log_to_file
@@ -22,7 +22,7 @@ from .workspace_files import WorkspaceFiles
 
 if TYPE_CHECKING:
     # Print mode runs without the screen, the screen without print mode, and most runs are not recorded.
-    from tui_agent.headless import HeadlessOptions
+    from tui_agent.headless import Describe, HeadlessOptions
     from tui_agent.recording import RecordingSink
     from tui_agent.ui.bridge.agent_bridge import AgentBridge
 
@@ -33,7 +33,7 @@ RUN_END_TIMEOUT = 4.0
 async def serve(
     options: LaunchOptions,
     bridge: "AgentBridge",
-    show_theme: Callable[[str], None],
+    use_on_screen: UseOnScreen | None,
     screen_gone: Callable[[], Awaitable[object]],
     sink: "RecordingSink | None" = None,
 ) -> None:
@@ -60,7 +60,7 @@ async def serve(
             rules=SessionRules(engine),
         )
         gc.freeze()  # What is loaded by now stays; otherwise each collection would look through it and delay a frame.
-        await with_live_settings(engine, options, screen_gone, show_theme)
+        await with_live_settings(engine, options, screen_gone, use_on_screen)
         await _end_run(engine.loop, engine.bus)
 
 
@@ -97,8 +97,25 @@ def run_print_mode(options: LaunchOptions) -> int:
     return asyncio.run(_run_headless(options, headless))
 
 
-async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions") -> int:
-    from tui_agent.headless import run_headless
+def run_plain_mode(options: LaunchOptions) -> int:
+    """Run a conversation in lines of plain text and return the exit code.
+
+    Raises:
+        ConfigurationError: the configuration is wrong.
+        SessionError: the session cannot be opened.
+    """
+    from tui_agent.headless import HeadlessOptions
+
+    from .plain_questions import question_lines
+
+    locations, _ = prepare_settings(options)
+    log_to_file(locations, verbose=options.verbose)
+    headless = HeadlessOptions(options.prompt, options.output_format, options.input_format)
+    return asyncio.run(_run_headless(options, headless, question_lines))
+
+
+async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions", describe: "Describe | None" = None) -> int:
+    from tui_agent.headless import describe_briefly, run_headless
 
     watched = headless.interactive
     async with (
@@ -107,7 +124,9 @@ async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions") -> 
     ):
 
         async def work() -> int:
-            return await run_headless(engine.loop, engine.bus, headless, keep=engine.flush_journal)
+            return await run_headless(
+                engine.loop, engine.bus, headless, keep=engine.flush_journal, describe=describe or describe_briefly
+            )
 
         if sink is None:
             return await with_live_settings(engine, options, work)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from .process.shutdown import exit_on_signals, run_and_exit, run_dialog
 from .sessions.app_sessions import AppSessions
 from .sessions.prompt_store import PromptStore
 from .sessions.recordings import open_recording, open_recording_writer, recording_header
+from .screen_settings import apply_keys, use_on_screen
 
 if TYPE_CHECKING:
     # Imported at run time only by a program that records.
@@ -42,6 +44,7 @@ def run_interactive(options: LaunchOptions) -> int:
     need_terminal("use -p to run without one")
     locations, loaded = prepare_settings(options)
     log_to_file(locations, verbose=options.verbose)
+    apply_keys(loaded.settings)
     if not options.trust and not _ask_for_trust(options.cwd, locations, loaded.settings.ui.theme):
         return 0
     _check_options(options, locations, loaded)
@@ -174,6 +177,7 @@ def _build_app(
         note_input=note_input,
         open_player=_player_opener(locations, options.cwd, terminal),
         sessions=sessions if sink is None else None,
+        notifications=settings.ui.notifications,
     )
     if sink is not None:
         sink.begin(recording_header(options, settings), lambda text: app.notify(text, severity="warning"))
@@ -221,7 +225,8 @@ async def _serve_engines(
     serve = await asyncio.to_thread(_load_engine)
     while not screen.done():
         try:
-            await serve(sessions.options, sessions.bridge, app.show_theme, lambda: sessions.wait_for_end(screen), sink)
+            end = partial(sessions.wait_for_end, screen)
+            await serve(sessions.options, sessions.bridge, partial(use_on_screen, app), end, sink)
         except TuiAgentError as error:
             if not await sessions.go_back(app, str(error)):
                 if sink is not None and sessions.bridge.status.pending:

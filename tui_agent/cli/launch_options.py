@@ -18,8 +18,8 @@ PICK_SESSION = ""
 DEMO_LABEL = "scripted demo, not a language model"
 """Label that the screen always shows beside the offline model's name."""
 
-OutputFormat = Literal["text", "json", "stream-json"]
-InputFormat = Literal["text", "stream-json"]
+OutputFormat = Literal["text", "json", "stream-json", "plain"]
+InputFormat = Literal["text", "stream-json", "plain"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,16 @@ class LaunchOptions:
     """File to record to."""
     notice: str = ""
     """Notice about the choice of the session, for the user."""
+
+    @property
+    def plain(self) -> bool:
+        """True for plain mode."""
+        return self.output_format == "plain"
+
+    @property
+    def without_screen(self) -> bool:
+        """True for print mode and plain mode."""
+        return self.print_mode or self.plain
 
 
 class OneOf(click.ParamType[str]):

@@ -1,4 +1,4 @@
-"""The headless front end: print mode with text, json or a stream of events as output.
+"""The headless front end: print mode with text, json or a stream of events as output, and plain mode.
 
 It needs a session, a bus and an agent:
 
@@ -18,14 +18,18 @@ async with AsyncExitStack() as stack:
 
 from .agent_port import Agent
 from .exit_codes import ExitCode, code_of
+from .plain_reporter import Describe
+from .reporters import describe_briefly
 from .service import HeadlessOptions, StandardStreams, read_prompt, run_headless
 
 __all__ = [
     "Agent",
+    "Describe",
     "ExitCode",
     "HeadlessOptions",
     "StandardStreams",
     "code_of",
+    "describe_briefly",
     "read_prompt",
     "run_headless",
 ]

@@ -14,13 +14,15 @@ from tui_agent.protocol.events import (
     StepRetry,
     Warned,
 )
+from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.retry_text import retry_text
 from tui_agent.protocol.visible_text import escaped, escaped_json
 
 from .exit_codes import ExitCode
+from .plain_reporter import Describe, PlainReporter
 
-OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
+OutputFormat: TypeAlias = Literal["text", "json", "stream-json", "plain"]
 
 DELTAS = frozenset({"message.delta", "tool.output", "tool.update"})
 """Event types that the stream omits by default."""
@@ -50,7 +52,19 @@ class Reporter(Protocol):
         ...
 
 
-def reporter_for(output_format: OutputFormat, *, include_deltas: bool, session_id: str, terminal: bool) -> Reporter:
+def describe_briefly(request: ApprovalRequest) -> tuple[str, ...]:
+    """Return the lines of a question without the words of the screen: tool, input as JSON, reason."""
+    return (f"Use {request.tool}?", json.dumps(request.args, ensure_ascii=False), *filter(None, (request.reason,)))
+
+
+def reporter_for(
+    output_format: OutputFormat,
+    *,
+    include_deltas: bool,
+    session_id: str,
+    terminal: bool,
+    describe: Describe = describe_briefly,
+) -> Reporter:
     """Return the reporter of a format.
 
     Args:
@@ -58,6 +72,7 @@ def reporter_for(output_format: OutputFormat, *, include_deltas: bool, session_i
         include_deltas: True to include `DELTAS` in the stream.
         session_id: session id for the objects of `json`.
         terminal: True if standard output is a terminal.
+        describe: returns the lines of a question for `plain`.
     """
     match output_format:
         case "stream-json":
@@ -66,6 +81,8 @@ def reporter_for(output_format: OutputFormat, *, include_deltas: bool, session_i
             return JsonReporter(session_id)
         case "text":
             return TextReporter(terminal=terminal)
+        case "plain":
+            return PlainReporter(describe)
 
 
 class StreamReporter:

@@ -23,9 +23,11 @@ from .command_handler import CommandHandler, PromptQueue
 from .exit_codes import ExitCode
 from .listener import Flush, Listener
 from .pipes import LineReader, PipeWriter, read_everything
-from .reporters import OutputFormat, reporter_for
+from .plain_commands import PlainCommands
+from .plain_reporter import INTRODUCTION, Describe, PlainReporter, in_lines
+from .reporters import OutputFormat, describe_briefly, reporter_for
 
-InputFormat: TypeAlias = Literal["text", "stream-json"]
+InputFormat: TypeAlias = Literal["text", "stream-json", "plain"]
 
 ABORT_TIMEOUT = 4.0
 """Seconds after an abort before the task of the run is cancelled."""
@@ -41,7 +43,7 @@ class HeadlessOptions:
     """Options of print mode."""
 
     prompt: str | None = None
-    """Input of the first run; optional with `stream-json` input only."""
+    """Input of the first run; optional unless the input format is `text`."""
     output_format: OutputFormat = "text"
     input_format: InputFormat = "text"
     include_deltas: bool = False
@@ -49,7 +51,7 @@ class HeadlessOptions:
     @property
     def interactive(self) -> bool:
         """True if a client reads requests for approval and can answer them; for the agent's `ApprovalGate`."""
-        return self.input_format == "stream-json" and self.output_format == "stream-json"
+        return self.input_format == self.output_format != "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ async def run_headless(
     *,
     keep: Flush | None = None,
     streams: StandardStreams | None = None,
+    describe: Describe = describe_briefly,
 ) -> int:
     """Run the agent without a screen and return the exit code of the process.
 
@@ -97,6 +100,7 @@ async def run_headless(
         options: the options of print mode.
         keep: the recorder's `flush`, so that only saved events are written; None if the session is not saved.
         streams: file descriptors to use.
+        describe: returns the lines of a question for the format `plain`.
 
     Raises:
         ConfigurationError: there is no prompt, and the input format is `text`.
@@ -114,9 +118,12 @@ async def run_headless(
                 include_deltas=options.include_deltas,
                 session_id=bus.origin.session_id,
                 terminal=os.isatty(streams.stdout),
+                describe=describe,
             )
             listener = Listener(agent, heard, reporter, output, errors, answers=options.interactive)
             service = _Service(agent, bus, listener, output, keep or _nothing_to_keep)
+            if isinstance(reporter, PlainReporter):
+                service.take_lines(reporter)
             with _on_signal(service.interrupt):
                 await service.serve(options, streams.stdin, heard.close)
                 return await service.finish(errors)
@@ -139,6 +146,16 @@ class _Service:
         self._failure = ExitCode.DONE
         """Exit code if the last run could not start."""
         self._interrupted = False
+        self._typed: PlainCommands | None = None
+
+    def take_lines(self, reporter: PlainReporter) -> None:
+        """Take typed lines instead of JSON commands."""
+
+        def say(*lines: str) -> None:
+            self._output.put(in_lines(lines))
+
+        self._typed = PlainCommands(self._agent, self._prompts, reporter, say)
+        say(INTRODUCTION)
 
     async def serve(self, options: HeadlessOptions, stdin: int, hang_up: Callable[[], None]) -> None:
         """Run all prompts; return once all events are processed."""
@@ -148,7 +165,7 @@ class _Service:
             tasks.create_task(self._listener.listen(self._keep))
             self._runs = tasks.create_task(self._run_prompts())
             helpers = [tasks.create_task(self._watch_output())]
-            if options.input_format == "stream-json":
+            if options.input_format != "text":
                 helpers.append(tasks.create_task(self._read_commands(stdin)))
             else:
                 self._prompts.close()
@@ -173,8 +190,13 @@ class _Service:
         return int(ExitCode.INTERRUPTED if self._interrupted else code)
 
     def interrupt(self, name: str) -> None:
-        """Abort the run at the first signal; cancel it at the second, or if it does not end in time."""
+        """Abort the run at the first signal; cancel it at the second, or if it does not end in time.
+
+        In plain mode, ctrl+c first cancels the run, and quits the second time.
+        """
         runs = self._runs
+        if self._typed is not None and name == signal.SIGINT.name and self._typed.absorbs_interrupt():
+            return
         if runs is None or runs.done():
             self._interrupted = True
             self._abandon_output_later()
@@ -210,9 +232,15 @@ class _Service:
     async def _read_commands(self, stdin: int) -> None:
         lines = LineReader(stdin)
         lines.start()
-        await CommandHandler(self._agent, self._prompts, self._complain).serve(lines)
+        quits = False
+        if self._typed is not None:
+            quits = await self._typed.serve(lines)
+        else:
+            await CommandHandler(self._agent, self._prompts, self._complain).serve(lines)
+        self._prompts.close(discard=quits)
+        if quits and self._agent.running:
+            self._agent.abort(PROGRAM_QUIT)
         self._listener.deny_approvals()
-        self._prompts.close()
 
     def _complain(self, text: str, line: int) -> None:
         self._bus.publish(Failed(code="bad_input_line", text=text, context={"line": line}))

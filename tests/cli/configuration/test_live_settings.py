@@ -99,7 +99,9 @@ async def test_saved_output_of_a_session_stays_within_the_limit(tmp_path: Path) 
 async def test_other_settings_apply_from_the_next_request(tmp_path: Path) -> None:
     shown: list[str] = []
     async with open_engine(options_for(tmp_path), watched=True) as engine:
-        live = LiveSettings(engine, options_for(tmp_path), shown.append)
+        live = LiveSettings(
+            engine, options_for(tmp_path), lambda before, after: shown.extend({after.ui.theme} - {before.ui.theme})
+        )
         config, demo = engine.loop.config, engine.loop.provider
         assert (config.max_steps, config.options.tool_timeout) == (16, 30.0)
         with engine.bus.subscribe() as heard:
@@ -125,7 +127,7 @@ async def test_other_settings_apply_from_the_next_request(tmp_path: Path) -> Non
         await live.read_again()
         assert (config.max_steps, config.max_tokens, config.budget.seconds) == (16, None, None)
         assert "Be brief." not in engine.loop.history.registry.flat("system")
-        assert shown == ["light", "dark"]
+        assert shown == ["light", "auto"]
 
 
 async def test_the_model_changes_only_if_there_is_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

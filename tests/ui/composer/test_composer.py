@@ -12,7 +12,7 @@ from tui_agent.protocol.visible_text import TYPOGRAPHY, is_invisible
 from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.paste_folding_area import escape_hidden, render_escapes, unescape_hidden
-from tui_agent.ui.composer.prompt_area import PLACEHOLDER, PLACEHOLDER_BUSY, PromptArea
+from tui_agent.ui.composer.prompt_area import PLACEHOLDER, PromptArea, placeholder
 from tui_agent.ui.composer.prompt_parser import Suggestion, suggestions
 from tui_agent.ui.composer.queue_strip import QueueRequest
 from tui_agent.ui.state.queued_messages import WaitingMessages
@@ -461,7 +461,7 @@ async def test_the_placeholder_says_what_typing_means() -> None:
     async with Desk().run_test() as pilot:
         assert pilot.app.composer.placeholder == PLACEHOLDER
         pilot.app.entry.set_busy(True)
-        assert pilot.app.composer.placeholder == PLACEHOLDER_BUSY
+        assert pilot.app.composer.placeholder == placeholder(busy=True)
         pilot.app.entry.set_busy(False)
         assert pilot.app.composer.placeholder == PLACEHOLDER
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.settings import LoadedSettings, Locations, is_web_address, load_settings
+from tui_agent.settings import AUTO_THEME, LoadedSettings, Locations, is_web_address, load_settings
 
 from .project_trust import trust_for
 
@@ -122,8 +122,23 @@ def wrong_theme_setting(loaded: LoadedSettings, locations: Locations) -> str | N
     return None if problem is None else f"{origin}: `ui.theme`: {problem}"
 
 
+def wrong_key_settings(loaded: LoadedSettings) -> tuple[str, ...]:
+    """Return a warning about each entry of `[keys]` that cannot be applied."""
+    if not loaded.settings.keys:
+        return ()
+    from tui_agent.ui.base.key_settings import check_keys
+
+    return tuple(
+        f"{loaded.origins[f'keys.{problem.command_id}']}: `keys.{problem.command_id}`: {problem.text}. "
+        "Its default keys stay."
+        for problem in check_keys(loaded.settings.keys).problems
+    )
+
+
 def _theme_problem(name: str, locations: Locations) -> str | None:
     """Return the error for an unknown theme, with the closest name, or for a broken one; None for a usable one."""
+    if name == AUTO_THEME:
+        return None
     # Imported here because it takes a tenth of a second, and most commands check no theme.
     from tui_agent.ui.app.themes import ThemeCatalogue, shipped_themes
 

@@ -4,7 +4,7 @@ import asyncio
 import errno
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from tui_agent.cli.build_engine import ONLY_AT_START, Engine, apply_settings
 from tui_agent.cli.launch_options import LaunchOptions
@@ -15,17 +15,19 @@ from tui_agent.protocol.file_watch import WatchedFiles, watch_files
 from tui_agent.protocol.regular_file import read_regular_file_async
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, RuleSetting, Settings, value_of
 
-from .effective_settings import load_effective_settings
+from .effective_settings import load_effective_settings, wrong_key_settings
 from .permission_rules import parse_rules
 
 T = TypeVar("T")
+UseOnScreen: TypeAlias = Callable[[Settings, Settings], object]
+"""Applies the settings of the screen; receives those before and after a change."""
 
 
 async def with_live_settings(
     engine: Engine,
     options: LaunchOptions,
     work: Callable[[], Awaitable[T]],
-    show_theme: Callable[[str], None] | None = None,
+    use_on_screen: UseOnScreen | None = None,
 ) -> T:
     """Watch the settings files while `work` runs, and return its result.
 
@@ -33,10 +35,10 @@ async def with_live_settings(
         engine: gets the changed settings.
         options: the command line, whose settings override those of the files.
         work: runs meanwhile.
-        show_theme: shows a theme by its name; None without a screen.
+        use_on_screen: applies the settings of the screen; None without one.
     """
     async with asyncio.TaskGroup() as tasks:
-        live = LiveSettings(engine, options, show_theme)
+        live = LiveSettings(engine, options, use_on_screen)
         watching = tasks.create_task(run_service("live settings", live.watch(), live.give_up))
         try:
             return await work()
@@ -47,8 +49,8 @@ async def with_live_settings(
 class LiveSettings:
     """Current settings of an engine, and the means to replace them."""
 
-    def __init__(self, engine: Engine, options: LaunchOptions, show_theme: Callable[[str], None] | None = None) -> None:
-        self._show_theme = show_theme
+    def __init__(self, engine: Engine, options: LaunchOptions, use_on_screen: UseOnScreen | None = None) -> None:
+        self._use_on_screen = use_on_screen
         self._engine = engine
         self._options = options
         self._loaded = engine.loaded
@@ -87,6 +89,7 @@ class LiveSettings:
             return
         before, self._loaded = self._loaded, LoadedSettings(loaded.settings, loaded.origins, rules, loaded.files)
         self._use(before.settings, loaded.settings)
+        self._warn_of_keys(before.settings, loaded)
         self._engine.policy.set_rules(layers)
         mode = loaded.settings.permissions.mode
         if mode is not before.settings.permissions.mode:
@@ -102,12 +105,17 @@ class LiveSettings:
             apply_settings(self._engine, self._options, before, after)
         except ConfigurationError as error:
             self._engine.bus.publish(Warned(code="settings_broken", text=f"{error}. The model stays unchanged."))
-        if self._show_theme is not None and after.ui.theme != before.ui.theme:
-            self._show_theme(after.ui.theme)
+        if self._use_on_screen is not None:
+            self._use_on_screen(before, after)
         late = [key for key in ONLY_AT_START if value_of(before, key) != value_of(after, key)]
         if late:
             text = f"Changed in the settings: {', '.join(late)}. This takes effect at the next start."
             self._engine.bus.publish(Noticed(code="settings_later", text=text))
+
+    def _warn_of_keys(self, before: Settings, loaded: LoadedSettings) -> None:
+        if self._use_on_screen is not None and loaded.settings.keys != before.keys:
+            for text in wrong_key_settings(loaded):
+                self._engine.bus.publish(Warned(code="left_out", text=text))
 
     def _kept_rules(self, loaded: LoadedSettings) -> tuple[RuleSetting, ...]:
         """Return the new rules, and those of the current ones that stay: the rules of the offline model's tour, and the

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from pydantic_core import to_jsonable_python
 
-from tui_agent.cli.configuration.effective_settings import wrong_theme_setting
+from tui_agent.cli.configuration.effective_settings import wrong_key_settings, wrong_theme_setting
 from tui_agent.cli.configuration.permission_rules import parse_rules
 from tui_agent.cli.configuration.project_trust import folder_trust, trust_for, trust_request_for
 from tui_agent.cli.process.controlling_terminal import say, say_json
@@ -71,6 +71,7 @@ def check() -> None:
         warnings.append(f"this folder can be trusted only after its settings are corrected: {error}")
     if problem := wrong_theme_setting(loaded, Locations.of_user(os.environ)):
         warnings.append(problem)
+    warnings.extend(wrong_key_settings(loaded))
     files = ", ".join(str(file) for file in loaded.files) or "no file"
     say(f"settings are valid ({files})" + (", with warnings:" if warnings else ""))
     for warning in warnings:

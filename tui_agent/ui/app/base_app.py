@@ -12,7 +12,6 @@ from typing import TypeVar
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual import on
-from textual.app import App
 from textual.color import Color
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
@@ -21,6 +20,8 @@ from textual.notifications import SeverityLevel
 
 from tui_agent.ui.text.sanitiser import sanitise
 
+from .remappable_app import RemappableApp
+from .terminal_answers import BackgroundReported
 from .terminal_driver import TerminalDriver
 
 Result = TypeVar("Result")
@@ -39,14 +40,35 @@ _CONTROL_CHARACTERS = re.compile(
 """Controls, characters that hide or reorder others, and lone surrogates, which cannot be encoded."""
 
 
-class BaseApp(App[Result]):
+class BaseApp(RemappableApp[Result]):
     """An app that no outside text can use to control the terminal (safety promise 17)."""
 
     CSS = THIN_SCROLLBARS
 
-    def __init__(self) -> None:
+    def __init__(self, *, light: bool = False) -> None:
+        """Create the app; `light` is True if the terminal is believed to have a light background."""
         super().__init__()
+        self.light = light
+        """True if the terminal has a light background."""
         self._filters.append(ControlCharacterFilter())
+
+    @property
+    def follows_terminal(self) -> bool:
+        """True if the theme depends on the terminal's background."""
+        return False
+
+    def show_background(self) -> None:
+        """Use the theme for `light`, which the terminal has reported."""
+
+    def ask_background(self) -> None:
+        """Ask the terminal for its background if the theme depends on it."""
+        if self.follows_terminal and isinstance(self._driver, TerminalDriver):
+            self._driver.ask_background()
+
+    @on(BackgroundReported)
+    def _background_reported(self, event: BackgroundReported) -> None:
+        self.light = event.light
+        self.show_background()
 
     def get_driver_class(self) -> type[Driver]:
         """Return the driver of the terminal; in a browser and in tests another one."""

@@ -8,7 +8,7 @@ from tui_agent.protocol.background import run_service
 from tui_agent.protocol.file_watch import watch_files
 
 from .base_app import BaseApp
-from .themes import DEFAULT_THEME, ThemeCatalogue, ThemeProblem
+from .themes import AUTO_THEME, DEFAULT_THEME, ThemeCatalogue, ThemeProblem, theme_for
 
 
 class LiveThemes:
@@ -27,6 +27,9 @@ class LiveThemes:
         """
         self._app = app
         self._catalogue = catalogue
+        self._chosen = first
+        """The name that the user chose, perhaps `auto`."""
+        first = theme_for(first, light=app.light)
         self._unchecked_first: str | None = first
         """Name of the first theme until all themes are read and it is known to exist or not."""
         self._repaint = repaint
@@ -44,13 +47,31 @@ class LiveThemes:
         """Names of the themes read so far."""
         return self._catalogue.names
 
+    @property
+    def choices(self) -> Sequence[str]:
+        """Names to choose from: the themes read so far, and the name that follows the terminal."""
+        return (*self._catalogue.names, AUTO_THEME)
+
+    @property
+    def follows_terminal(self) -> bool:
+        """True if the theme depends on the terminal's background."""
+        return self._chosen == AUTO_THEME
+
+    def background_reported(self) -> None:
+        """Use the theme for the terminal's background, if the theme follows it."""
+        if self.follows_terminal:
+            self.choose(AUTO_THEME)
+
     def choose(self, name: str) -> None:
         """Use another theme, or say that it does not exist."""
-        found = self._catalogue.find(name)
+        actual = theme_for(name, light=self._app.light)
+        found = self._catalogue.find(actual)
         if found is None:
             self._warn_unknown(name)
         else:
-            self._use(name, found)
+            self._chosen = name
+            if actual != self._app.theme or name != AUTO_THEME:
+                self._use(actual, found)
 
     async def watch(self) -> None:
         """Read all themes now and after each change of a file; a broken file keeps its last good theme."""
@@ -97,7 +118,7 @@ class LiveThemes:
         self._warn(f"The system no longer reports changes of themes ({reason}). The files are checked once a second.")
 
     def _warn_unknown(self, name: str) -> None:
-        self._warn(f"No theme {name!r}; the themes are {', '.join(self.names)}")
+        self._warn(f"No theme {name!r}; the themes are {', '.join(self.choices)}")
 
     def _warn(self, text: str) -> None:
         self._app.notify(text, title="Theme", severity="warning")

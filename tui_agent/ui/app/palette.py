@@ -7,7 +7,7 @@ from rich.text import Text
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.ui.base.commands import COMMANDS
+from tui_agent.ui.base.commands import all_commands
 from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.text.sanitiser import clip
 
@@ -62,7 +62,7 @@ class CommandProvider(Provider):
             return
         commands = chat.input.commands
         settings = commands.settings
-        in_order = {command.id: command for command in COMMANDS if command.palette}
+        in_order = {command.id: command for command in all_commands() if command.palette}
         last = in_order.pop(_LAST)
         first = [in_order.pop(name) for name in _FIRST]
         entries = [

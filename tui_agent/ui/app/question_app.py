@@ -1,5 +1,6 @@
 """Apps that show one dialog before the agent starts."""
 
+import os
 import time
 from collections.abc import Callable
 from typing import ClassVar, TypeVar
@@ -7,10 +8,11 @@ from typing import ClassVar, TypeVar
 from textual.binding import BindingType
 
 from tui_agent.ui.base.commands import COMMANDS, bindings_for
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.dialogs.trust_screen import TrustChoice, TrustPrompt, TrustScreen
 
 from .base_app import BaseApp
-from .themes import DEFAULT_THEME, ThemeCatalogue, shipped_themes
+from .themes import AUTO_THEME, DEFAULT_THEME, ThemeCatalogue, shipped_themes, theme_for
 
 Result = TypeVar("Result")
 
@@ -25,9 +27,19 @@ class QuestionApp(BaseApp[Result]):
 
     def __init__(self, theme: str) -> None:
         """Create the app with the theme of this name, or with the default one if there is none."""
-        super().__init__()
+        super().__init__(light=TerminalEnvironment.of_environment(os.environ).light)
+        self._theme_name = theme
+        self.show_background()
+
+    @property
+    def follows_terminal(self) -> bool:
+        """True if the theme depends on the terminal's background."""
+        return self._theme_name == AUTO_THEME
+
+    def show_background(self) -> None:
+        """Use the theme."""
         catalogue = ThemeCatalogue((shipped_themes(),))
-        chosen = catalogue.find(theme) or catalogue.find(DEFAULT_THEME)
+        chosen = catalogue.find(theme_for(self._theme_name, light=self.light)) or catalogue.find(DEFAULT_THEME)
         if chosen is not None:
             self.register_theme(chosen)
             self.theme = chosen.name

@@ -27,6 +27,11 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Key, Paste, Resize
 from textual.geometry import Size
 
+from .terminal_answers import BACKGROUND_QUESTION, AnswerSplitter, can_be_asked
+
+SAVE_TITLE, RESTORE_TITLE = "\x1b[22;2t", "\x1b[23;2t"
+"""The terminal's stack of window titles."""
+
 PASTE_BEGINS = "\x1b[200~"
 PASTE_ENDS = "\x1b[201~"
 
@@ -56,6 +61,23 @@ class TerminalDriver(LinuxDriver):
         """Splitter of the input. It outlives the reading threads: a suspension may happen in the middle of a paste."""
         return PasteSplitter()
 
+    @cached_property
+    def _answers(self) -> AnswerSplitter:
+        """Splitter of the terminal's answers."""
+        return AnswerSplitter()
+
+    @property
+    def is_terminal(self) -> bool:
+        """True if the program reads from and writes to a terminal."""
+        return self.input_tty and self._file is not None and os.isatty(self._file.fileno())
+
+    def ask_background(self) -> None:
+        """Ask the terminal for its background; the answer, if any, is a `BackgroundReported`."""
+        if self.is_terminal and can_be_asked(os.environ):
+            self._answers.asked()
+            self.write(BACKGROUND_QUESTION)
+            self.flush()
+
     def run_input_thread(self) -> None:
         """Read keys and pastes until the app stops reading.
 
@@ -70,6 +92,7 @@ class TerminalDriver(LinuxDriver):
                     is_last = self.exit_event.is_set()
                     if selector.select(_POLL_INTERVAL):
                         self._take(decoder.decode(os.read(self.fileno, _READ_SIZE), final=is_last), parser)
+                    self._parse(self._answers.tick(), parser)
                     for message in parser.tick():
                         self.process_message(message)
                     for pasted in self._pastes.tick():
@@ -85,12 +108,28 @@ class TerminalDriver(LinuxDriver):
         """Process the input of one read."""
         for part in self._pastes.feed(data):
             if isinstance(part, PastedText):
+                self._parse(self._answers.release(), parser)
                 self.process_message(Paste(part.text))
                 continue
-            for message in parser.feed(part):
-                # The parser sees the brackets of a paste, and nothing between them.
-                if not isinstance(message, Paste):
-                    self.process_message(message)
+            keys, answers = self._answers.feed(part)
+            self._parse(keys, parser)
+            for answer in answers:
+                self.process_message(answer)
+
+    def _parse(self, keys: str, parser: XTermParser) -> None:
+        # An empty text would end the parser.
+        for message in parser.feed(keys) if keys else ():
+            # The parser sees the brackets of a paste, and nothing between them.
+            if not isinstance(message, Paste):
+                self.process_message(message)
+
+    def start_application_mode(self) -> None:
+        """Take the terminal, keep its title for later, and ask for its background if the app's theme depends on it."""
+        super().start_application_mode()
+        if self.is_terminal:
+            self.write(SAVE_TITLE)
+        if getattr(self._app, "follows_terminal", False):
+            self.ask_background()
 
     def suspend_application_mode(self) -> None:
         """Release the terminal."""
@@ -108,6 +147,8 @@ class TerminalDriver(LinuxDriver):
     def stop_application_mode(self) -> None:
         """Restore the terminal's earlier state."""
         if not self.asleep:
+            if self.is_terminal:
+                self.write(RESTORE_TITLE)
             super().stop_application_mode()
 
     def disable_input(self) -> None:

@@ -20,6 +20,9 @@ from tui_agent.protocol.regular_file import parse_toml, read_regular_file, read_
 DEFAULT_THEME = "dark"
 """Name of the theme that is used if none is chosen."""
 
+AUTO_THEME, LIGHT_THEME = "auto", "light"
+"""The name that follows the terminal's background, and the theme for a light one; a dark one gets the default theme."""
+
 THEME_NAME = r"[a-z0-9][a-z0-9-]*"
 """Pattern of theme names; a path does not match it."""
 
@@ -155,6 +158,13 @@ class ThemeCatalogue:
             else:
                 self._themes[theme.name] = theme
         return tuple(problems)
+
+
+def theme_for(name: str, *, light: bool) -> str:
+    """Return the name of a theme; `auto` is the one for a light or dark terminal."""
+    if name != AUTO_THEME:
+        return name
+    return LIGHT_THEME if light else DEFAULT_THEME
 
 
 def read_theme(path: Path) -> Theme:

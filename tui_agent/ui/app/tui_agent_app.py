@@ -12,6 +12,7 @@ from textual import on
 from textual.app import SuspendNotSupported
 from textual.binding import BindingType
 from textual.command import Provider
+from textual.driver import Driver
 from textual.events import Event, Key, Paste, Resize
 from textual.filter import NoColor
 from textual.screen import Screen
@@ -24,6 +25,7 @@ from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.actions.session_actions import ReplayRequested, SessionRequested
+from tui_agent.ui.bridge.bridge_messages import AgentEvents
 from tui_agent.ui.chat.actions.setting_actions import ThemeRequested
 from tui_agent.ui.chat.chat_options import ChatOptions, HistoryTail
 from tui_agent.ui.chat.chat_screen import ChatScreen
@@ -34,7 +36,8 @@ from tui_agent.ui.transcript.conversation import Conversation
 from .base_app import THIN_SCROLLBARS, BaseApp
 from .live_themes import LiveThemes
 from .session_switch import OpenedSession, SessionService, SessionSwitcher
-from .terminal_driver import register_alt_enter, with_current_size, with_normalised_name
+from .terminal_driver import TerminalDriver, register_alt_enter, with_current_size, with_normalised_name
+from .terminal_signals import Notifications, TerminalSignals, UserPresence, notification_in
 from .themes import DEFAULT_THEME, ThemeCatalogue, shipped_themes
 
 OpenPlayer: TypeAlias = Callable[[str], Awaitable[Screen[None]]]
@@ -101,49 +104,56 @@ class TuiAgentApp(BaseApp[None]):
         note_input: Callable[[Event], object] | None = None,
         open_player: OpenPlayer | None = None,
         sessions: SessionService | None = None,
+        notifications: Notifications = "off",
     ) -> None:
-        """Create the app; nothing runs yet.
+        """Create the app.
 
         Args:
             bridge: the connection to the agent.
             theme: name of the first theme.
-            themes_dirs: more folders of theme files; a theme there replaces a shipped one of the same name.
-            glimpse: the end of the session's past, shown until the whole past is read.
+            themes_dirs: more folders of theme files, which replace shipped ones of the same name.
+            glimpse: the end of the session's past, shown until all of it is read.
             prompt: first prompt, sent at once.
             model: model name until an event reports one.
-            label: text beside the model's name, such as `scripted demo, not a language model`.
+            label: text beside the model's name.
             ideas: example prompts for the welcome page.
             place: directory and branch for the title bar.
             surroundings: colours, motion and clock; None: as the environment asks.
-            log_file: log file. A widget that fails is reported and logged there; None: it ends the app.
+            log_file: log of failed widgets; None: a widget that fails ends the app.
             note_input: receives each terminal event, for a recording.
-            open_player: opens recordings; None: recordings cannot be played.
+            open_player: opens recordings; None: they cannot be played.
             sessions: finds and opens other sessions; None: the app shows only this one.
+            notifications: signal for a user who looks elsewhere.
         """
         self._surroundings = surroundings or TerminalEnvironment.of_environment(os.environ)
-        super().__init__()
-        self.themes = LiveThemes(self, ThemeCatalogue((shipped_themes(), *themes_dirs)), theme, self._restyle)
-        """The themes to choose from."""
+        super().__init__(light=self._surroundings.light)
+        catalogue = ThemeCatalogue((shipped_themes(), *themes_dirs))
+        self.themes = LiveThemes(self, catalogue, theme, self._restyle)
+        """The themes to choose from, and the one in use."""
         self._faults = ErrorBoundary(self._notify_fault, log_file)
         options = ChatOptions(
-            place=place or WorkingDirectory(),
-            model=model,
-            label=label,
-            ideas=ideas,
+            place or WorkingDirectory(),
+            model,
+            label,
+            ideas,
             surroundings=self._surroundings,
             glimpse=glimpse,
             prompt=prompt,
-            theme_names=lambda: self.themes.names,
+            theme_names=lambda: self.themes.choices,
             faults=self._faults,
         )
         self.chat = ChatScreen(bridge, options)
         """The main screen; another one after a switch to another session."""
         self._switcher = SessionSwitcher(self, sessions, lambda: self.chat, self._replace_chat)
-        self.painted = asyncio.Event()
-        """Set once the first screen is painted."""
+        self.painted = asyncio.Event()  # Set once the first screen is painted.
         self._note_input = note_input
         self._open_player = open_player
+        self._signals = self._new_signals(options.place.directory, notifications)
         self._adapt_to_terminal()
+
+    def _new_signals(self, directory: str, notifications: Notifications) -> TerminalSignals:
+        notification = notification_in(notifications, os.environ)
+        return TerminalSignals(UserPresence(self._surroundings.clock), directory, notification, self._own_terminal)
 
     def _adapt_to_terminal(self) -> None:
         register_alt_enter()
@@ -163,6 +173,7 @@ class TuiAgentApp(BaseApp[None]):
 
     def _start_services(self) -> None:
         self.painted.set()
+        self._signal()
         self.run_worker(self._watch_themes, group="themes", exit_on_error=False)
 
     def on_resize(self) -> None:
@@ -177,6 +188,7 @@ class TuiAgentApp(BaseApp[None]):
             event = with_current_size(event)
         if isinstance(event, Key) and not event.is_forwarded:
             event = with_normalised_name(event)
+        self._signals.presence.note(event)
         if isinstance(event, Key | Paste) and not event.is_forwarded:
             self.chat.approvals.note_keypress()
             if self.screen is self.chat:
@@ -202,6 +214,21 @@ class TuiAgentApp(BaseApp[None]):
             old._push_result_callback(old, None)
         self.chat = chat
         await app.switch_screen(chat)
+    # --- title and notifications --------------------------------------------------------------------------------------
+
+    @on(AgentEvents)
+    def _signal(self) -> None:
+        # Recordings and those who watch one hear nothing.
+        self._signals.update(self.chat.state.status, silent=self._note_input is not None or self._player is not None)
+
+    @on(Driver.SignalResume)
+    def _repeat_title(self) -> None:
+        self._signals.repeat_title()
+
+    def _own_terminal(self) -> TerminalDriver | None:
+        """Return the terminal; None if there is none, or another program has it."""
+        driver = self._driver
+        return driver if isinstance(driver, TerminalDriver) and driver.is_terminal and not driver.asleep else None
 
     # --- recordings ---------------------------------------------------------------------------------------------------
 
@@ -272,6 +299,16 @@ class TuiAgentApp(BaseApp[None]):
     def show_theme(self, name: str) -> None:
         """Use another theme, or say that it does not exist."""
         self.themes.choose(name)
+        self.ask_background()
+
+    @property
+    def follows_terminal(self) -> bool:
+        """True if the theme depends on the terminal's background."""
+        return self.themes.follows_terminal
+
+    def show_background(self) -> None:
+        """Use the theme for the terminal's background, if the theme follows it."""
+        self.themes.background_reported()
 
     @on(ThemeRequested)
     def _theme_requested(self, event: ThemeRequested) -> None:

@@ -392,7 +392,7 @@ class ApprovalDialog(Vertical):
         view = self.paged
         if view.read_to_end:
             return f"▲ {count_text(view.skipped, 'row')} above skipped" if view.skipped else ""
-        page, end = command("approval.page_down").keys[-1], command("approval.scroll_end").key_text
+        page, end = "".join(command("approval.page_down").keys[-1:]), command("approval.scroll_end").key_text
         if view.rows_below:
             return f"▼ {count_text(view.rows_below, 'more row')} ({page}, {end}) before a yes counts"
         return f"▲ scroll to the end ({end}) before a yes counts"

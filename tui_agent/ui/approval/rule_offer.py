@@ -4,7 +4,7 @@ The rule is shown word for word before it is stored. It is one of those offered,
 """
 
 from tui_agent.protocol.permissions import ApprovalRequest, GrantScope
-from tui_agent.ui.base.commands import command, key_label
+from tui_agent.ui.base.commands import command
 from tui_agent.ui.bridge.services import GrantFacts
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.argument_rows import beside, exact_rows
@@ -121,7 +121,7 @@ class RuleOffer:
         for scope in self.scopes:
             name, text = words[scope]
             file = visible(self._facts.file_of(scope) or "")
-            label = f"{key_label(command(name).keys[0])}  {text}"
+            label = f"{command(name).key_text}  {text}"
             rows.extend(beside(label, lambda room, file=file: folded([(file, "exact")], room), width, least=16))
         return rows
 

@@ -3,9 +3,8 @@
 No other module compares or spells key names, so the keys that are shown are the keys that work.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from textual.binding import Binding
@@ -96,6 +95,14 @@ COMMANDS: tuple[Command, ...] = (
         ("ctrl+z",),
         "suspend",
         "Suspend the program; `fg` resumes it",
+        "everywhere",
+        priority=True,
+    ),
+    Command(
+        "app.command_palette",
+        ("ctrl+p",),
+        "commands",
+        "Choose a command, mode or theme",
         "everywhere",
         priority=True,
     ),
@@ -622,7 +629,7 @@ COMMANDS: tuple[Command, ...] = (
         "approval.edit_outside", ("ctrl+g",), "editor", "While editing: open the text in $VISUAL or $EDITOR", "approval"
     ),
     Command("approval.why", ("w",), "why", "Show every rule that was checked", "approval"),
-    Command("approval.not_now", ("escape",), "not now", "Decide later; ctrl+y opens it again", "approval"),
+    Command("approval.not_now", ("escape",), "not now", "Decide later; the question stays open", "approval"),
     Command("approval.line_up", ("up",), "up", "One line up", "approval"),
     Command("approval.line_down", ("down",), "down", "One line down", "approval"),
     Command("approval.page_up", ("pageup",), "page up", "One page up", "approval"),
@@ -759,16 +766,34 @@ COMMANDS: tuple[Command, ...] = (
     Command("player.hide", ("h",), "hide", "Hide or show this line", "player"),
     Command("player.close", ("q", "escape", "ctrl+q", "ctrl+c"), "quit", "Close the recording", "player"),
 )
-"""Every command, in the order of the help page."""
+"""Every command with its default keys, in the order of the help page."""
+
+_in_force: dict[str, Command] = {entry.id: entry for entry in COMMANDS}
+"""Every command with the keys in force, by id. One table for the process, which one user drives."""
+
+
+def use_keys(keys: Mapping[str, tuple[str, ...]]) -> None:
+    """Replace the keys of some commands, by id, and restore the default keys of all others."""
+    _in_force.update((entry.id, replace(entry, keys=keys.get(entry.id, entry.keys))) for entry in COMMANDS)
+
+
+def has_own_keys() -> bool:
+    """True if a command has other keys than its default ones."""
+    return any(_in_force[entry.id].keys != entry.keys for entry in COMMANDS)
+
+
+def all_commands() -> tuple[Command, ...]:
+    """Return every command with the keys in force, in table order."""
+    return tuple(_in_force.values())
 
 
 def commands_for(where: Where) -> tuple[Command, ...]:
-    """Return the commands of one part of the screen, in table order."""
-    return tuple(command for command in COMMANDS if command.where == where)
+    """Return the commands of one part of the screen with the keys in force, in table order."""
+    return tuple(command for command in _in_force.values() if command.where == where)
 
 
 def bindings_for(where: Where, commands: Iterable[Command] = COMMANDS) -> list[Binding]:
-    """Return Textual bindings for the commands of one part of the screen that have a key."""
+    """Return Textual bindings for the default keys of one part of the screen; the app replaces them."""
     return [
         Binding(
             ",".join(command.keys),
@@ -784,23 +809,23 @@ def bindings_for(where: Where, commands: Iterable[Command] = COMMANDS) -> list[B
 
 
 def command(command_id: str) -> Command:
-    """Return the command with this id.
+    """Return the command with this id, with the keys in force.
 
     Raises:
         KeyError: no command has this id.
     """
-    return _by_id()[command_id]
+    return _in_force[command_id]
 
 
 def hint(command_id: str, text: str | None = None) -> str:
     """Return key and text for a hint line, such as `esc interrupt`; `text` replaces the command's own."""
     found = command(command_id)
-    return f"{found.key_text} {text or found.text}"
+    return f"{found.key_text} {text or found.text}".lstrip()
 
 
 def slash_commands() -> tuple[Command, ...]:
     """Return the `/` commands, sorted by name."""
-    return tuple(sorted((entry for entry in COMMANDS if entry.slash), key=lambda entry: entry.slash or ""))
+    return tuple(sorted((entry for entry in _in_force.values() if entry.slash), key=lambda entry: entry.slash or ""))
 
 
 def key_label(key: str) -> str:
@@ -823,8 +848,3 @@ _KEY_LABELS = {
     "left_square_bracket": "[",
     "right_square_bracket": "]",
 }
-
-
-@cache
-def _by_id() -> dict[str, Command]:
-    return {entry.id: entry for entry in COMMANDS}

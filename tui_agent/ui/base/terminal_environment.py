@@ -11,6 +11,9 @@ from tui_agent.protocol.regular_file import read_regular_file
 _LARGEST_POINTER = 65_536
 """Maximum size in bytes of a file in which git names a branch or a directory."""
 
+_LIGHT_COLOURS = ("7", "15")
+"""White and bright white among the sixteen colours of a terminal."""
+
 Clock = Callable[[], float]
 """Returns monotonic seconds; tests pass a clock of their own."""
 
@@ -24,13 +27,19 @@ class TerminalEnvironment:
     reduced_motion: bool = False
     """True for no animation (`TUI_AGENT_REDUCED_MOTION`, `TERM=dumb`)."""
     clock: Clock = time.monotonic
+    light: bool = False
+    """True if the environment says that the background is light (`COLORFGBG`)."""
 
     @classmethod
     def of_environment(cls, environment: Mapping[str, str], *, reduced_motion: bool = False) -> "TerminalEnvironment":
         """Return the preferences in an environment; `reduced_motion` is the setting of that name."""
         dumb = environment.get("TERM") == "dumb"
         still = environment.get("TUI_AGENT_REDUCED_MOTION", "") not in ("", "0")
-        return cls(no_color=bool(environment.get("NO_COLOR")) or dumb, reduced_motion=still or reduced_motion or dumb)
+        return cls(
+            no_color=bool(environment.get("NO_COLOR")) or dumb,
+            reduced_motion=still or reduced_motion or dumb,
+            light=environment.get("COLORFGBG", "").rpartition(";")[2] in _LIGHT_COLOURS,
+        )
 
 
 @dataclass(frozen=True, slots=True)

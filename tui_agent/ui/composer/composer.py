@@ -11,7 +11,7 @@ from textual.events import Key
 from textual.message import Message
 from textual.widgets import TextArea
 
-from tui_agent.ui.base.commands import bindings_for
+from tui_agent.ui.base.commands import bindings_for, command
 
 from .paste_folding_area import PasteFoldingArea, unescape_hidden
 from .prompt_parser import Suggestion, matches_in_order, mention_before, suggestions
@@ -22,7 +22,10 @@ SubmitKind = Literal["submit", "follow_up"]
 MAX_HISTORY_ENTRIES = 1_000
 """Texts that the history keeps."""
 
-_NO_PROMPT = Suggestion("", "No earlier prompt contains this text. esc returns to your draft.", kind="note")
+
+def _no_prompt() -> Suggestion:
+    back = command("composer.close_suggestions").key_text
+    return Suggestion("", f"No earlier prompt contains this text. {back} returns to your draft.", kind="note")
 
 
 class PromptHistory:
@@ -378,11 +381,11 @@ class Composer(PasteFoldingArea):
     def offer_prompts(self, text: str, prompts: tuple[str, ...]) -> None:
         """Show the earlier prompts that contain a text, unless it has changed meanwhile."""
         if self.searching and text == self.draft:
-            self._offer(tuple(map(Suggestion.of_prompt, prompts)) or (_NO_PROMPT,))
+            self._offer(tuple(map(Suggestion.of_prompt, prompts)) or (_no_prompt(),))
 
     def _take_prompt(self) -> None:
         """Put the chosen prompt into the composer and end the search; without one, the search continues."""
-        chosen = self._suggested[self._chosen] if self._suggested else _NO_PROMPT
+        chosen = self._suggested[self._chosen] if self._suggested else _no_prompt()
         if chosen.kind == "prompt":
             self._draft_before_search = None
             self._insert(chosen.text, (0, 0), self.document.end)

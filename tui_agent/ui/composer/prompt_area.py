@@ -28,7 +28,6 @@ from .prompt_parser import Suggestion
 from .queue_strip import QueueStrip
 
 PLACEHOLDER = "Ask for something, or type / for commands"
-PLACEHOLDER_BUSY = "Type to steer; alt+enter for a turn of its own"
 OPEN_SECONDS = 6.0
 """Seconds until the interrupt menu closes by itself."""
 MAX_ROWS = 8
@@ -36,7 +35,12 @@ MAX_ROWS = 8
 _LABEL = 20
 """Cells of the column of commands."""
 
-_INTERRUPT_KEYS = frozenset(key for entry in commands_for("interrupt") for key in entry.keys)
+
+def placeholder(*, busy: bool) -> str:
+    """Return the text of an empty composer."""
+    follow_up = command("composer.follow_up").key_text
+    turn = f"; {follow_up} for a turn of its own" if follow_up else ""
+    return f"Type to steer{turn}" if busy else PLACEHOLDER
 
 
 class PromptMarker(Widget):
@@ -281,7 +285,7 @@ class PromptArea(Vertical):
         """Show that a text steers the run, or starts one."""
         if busy != self.composer.busy:
             self.composer.busy = busy
-            self.composer.placeholder = PLACEHOLDER_BUSY if busy else PLACEHOLDER
+            self.composer.placeholder = placeholder(busy=busy)
         if not busy:
             self.close_menu()
 
@@ -333,7 +337,7 @@ class PromptArea(Vertical):
     def open_menu(self, running: int) -> None:
         """Open the interrupt menu while `running` calls execute; its letters no longer type."""
         self.menu.open(running, len(self.queue.messages))
-        self.composer.yielded_keys = _INTERRUPT_KEYS
+        self.composer.yielded_keys = frozenset(key for entry in commands_for("interrupt") for key in entry.keys)
 
     @on(InterruptMenu.Closed)
     @on(TextArea.Changed)

@@ -4,7 +4,7 @@ from textwrap import wrap
 
 from textual.content import Content
 
-from tui_agent.ui.base.commands import COMMANDS, Command, Where, key_label, slash_commands
+from tui_agent.ui.base.commands import Command, Where, all_commands, key_label, slash_commands
 
 _TITLES: dict[Where, str] = {
     "composer": "While typing",
@@ -35,9 +35,9 @@ def help_text(width: int) -> Content:
     """Return the page, wrapped to a width."""
     parts = [_heading("Commands")]
     parts += [_row(f"/{entry.slash} {entry.argument}", entry, width) for entry in slash_commands()]
-    parts += [_row(entry.argument, entry, width) for entry in COMMANDS if entry.argument and not entry.slash]
+    parts += [_row(entry.argument, entry, width) for entry in all_commands() if entry.argument and not entry.slash]
     for where, title in _TITLES.items():
-        entries = [entry for entry in COMMANDS if entry.where == where and entry.keys]
+        entries = [entry for entry in all_commands() if entry.where == where and entry.keys]
         parts += [Content(""), _heading(title), *[_row(_keys(entry), entry, width) for entry in entries]]
     return Content("\n").join(parts)
 

@@ -7,7 +7,7 @@ from textual.filter import NoColor
 
 from tui_agent.recording import Recording
 from tui_agent.ui.app.base_app import THIN_SCROLLBARS, BaseApp
-from tui_agent.ui.app.themes import DEFAULT_THEME, ThemeCatalogue, shipped_themes
+from tui_agent.ui.app.themes import DEFAULT_THEME, ThemeCatalogue, shipped_themes, theme_for
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 
 from .player_screen import PlayerScreen, Size
@@ -62,7 +62,7 @@ class PlayerApp(BaseApp[None]):
         self.player = player
         """The only screen."""
         shelf = ThemeCatalogue((shipped_themes(), *themes_dirs))
-        chosen = shelf.find(theme) or shelf.find(DEFAULT_THEME)
+        chosen = shelf.find(theme_for(theme, light=surroundings.light)) or shelf.find(DEFAULT_THEME)
         if chosen is not None:
             self.register_theme(chosen)
             self.theme = chosen.name

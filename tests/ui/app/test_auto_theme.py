@@ -1,0 +1,53 @@
+"""The theme `auto`: light or dark, like the terminal."""
+
+import pytest
+
+from tests.ui.still import FakeAgent
+from tui_agent.protocol.bus import EventBus
+from tui_agent.ui.app.terminal_answers import BackgroundReported
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.bridge.agent_bridge import AgentBridge
+
+
+def app_with(theme: str, *, light: bool = False) -> TuiAgentApp:
+    surroundings = TerminalEnvironment(reduced_motion=True, light=light)
+    return TuiAgentApp(AgentBridge(FakeAgent(), EventBus()), theme=theme, surroundings=surroundings)
+
+
+@pytest.mark.parametrize(("light", "theme"), [(False, "dark"), (True, "light")])
+async def test_the_first_screen_has_the_theme_that_the_environment_suggests(light: bool, theme: str) -> None:
+    async with app_with("auto", light=light).run_test() as pilot:
+        assert pilot.app.theme == theme
+
+
+async def test_the_answer_of_the_terminal_wins() -> None:
+    app = app_with("auto")
+    async with app.run_test() as pilot:
+        app.post_message(BackgroundReported(light=True))
+        await pilot.pause()
+        assert app.theme == "light"
+        app.post_message(BackgroundReported(light=False))
+        await pilot.pause()
+        assert app.theme == "dark"
+
+
+async def test_a_chosen_theme_does_not_follow_the_terminal() -> None:
+    app = app_with("dark")
+    async with app.run_test() as pilot:
+        app.post_message(BackgroundReported(light=True))
+        await pilot.pause()
+        assert app.theme == "dark"
+        app.show_theme("auto")
+        assert app.theme == "light"
+        app.show_theme("high-contrast")
+        app.post_message(BackgroundReported(light=False))
+        await pilot.pause()
+        assert app.theme == "high-contrast"
+
+
+@pytest.mark.parametrize(
+    ("value", "light"), [("0;15", True), ("0;default;7", True), ("15;0", False), ("", False), ("odd", False)]
+)
+def test_the_environment_names_the_colours_of_the_terminal(value: str, light: bool) -> None:
+    assert TerminalEnvironment.of_environment({"COLORFGBG": value}).light is light

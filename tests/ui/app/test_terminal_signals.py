@@ -1,0 +1,154 @@
+"""The terminal's title, and signals to a user who looks elsewhere: once for each wait, never to one who is there."""
+
+import pytest
+from textual.events import AppBlur, AppFocus, Key
+
+from tui_agent.protocol.events import Status
+from tui_agent.protocol.reports import RunReason
+from tui_agent.ui.app.terminal_signals import (
+    AWAY_SECONDS,
+    Notifications,
+    TerminalSignals,
+    UserPresence,
+    notification_in,
+)
+from tui_agent.ui.state.session_status import SessionStatus
+
+
+class Desk:
+    """A terminal that keeps what is written, and a clock."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.written: list[str] = []
+        self.gone = False
+        self.presence = UserPresence(lambda: self.now)
+        self.signals = TerminalSignals(
+            self.presence, "~/shop", lambda text: f"<{text}>", lambda: None if self.gone else self
+        )
+
+    def write(self, data: str) -> None:
+        self.written.append(data)
+
+    def show(self, status: Status = "idle", *, asking: int = 0, ended: RunReason | None = None, silent: bool = False):
+        questions = {str(number): "call" for number in range(asking)}
+        self.signals.update(SessionStatus(status=status, asking=questions, ended=ended), silent=silent)
+
+    @property
+    def titles(self) -> list[str]:
+        return [data[4:-1] for data in self.written if data.startswith("\x1b]2;")]
+
+    @property
+    def sent(self) -> list[str]:
+        return [data for data in self.written if data.startswith("<")]
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """A terminal without the focus."""
+    desk = Desk()
+    desk.presence.note(AppBlur())
+    return desk
+
+
+def test_the_title_names_state_directory_and_program_once_each(desk: Desk) -> None:
+    desk.show()
+    desk.show("thinking")
+    desk.show("streaming")
+    desk.show("waiting_approval", asking=1)
+    desk.show("idle", ended="done")
+
+    assert desk.titles == [
+        "~/shop · tui-agent",
+        "working · ~/shop · tui-agent",
+        "waiting for you · ~/shop · tui-agent",
+        "~/shop · tui-agent",
+    ]
+    desk.signals.repeat_title()
+    assert desk.titles[-2:] == ["~/shop · tui-agent"] * 2
+
+
+def test_each_wait_and_each_end_is_signalled_once(desk: Desk) -> None:
+    desk.show("running_tools")
+    desk.show("waiting_approval", asking=1)
+    desk.show("waiting_approval", asking=3)
+    desk.show("running_tools")
+    desk.show("waiting_approval", asking=1)
+    desk.show("idle", ended="done")
+    desk.show("idle", ended="done")
+
+    waiting = "<tui-agent: waiting for you (~/shop)>"
+    assert desk.sent == [waiting, waiting, "<tui-agent: the run has ended (~/shop)>"]
+
+
+def test_a_failed_run_is_signalled_and_an_interrupted_one_is_not(desk: Desk) -> None:
+    desk.show("thinking")
+    desk.show("idle", ended="aborted")
+    desk.show("thinking")
+    desk.show("idle", ended="error")
+
+    assert desk.sent == ["<tui-agent: the run has failed (~/shop)>"]
+
+
+def test_a_resumed_session_that_has_ended_is_not_news(desk: Desk) -> None:
+    desk.show("idle", ended="done")
+
+    assert desk.sent == []
+
+
+def test_a_user_who_is_there_is_not_disturbed(desk: Desk) -> None:
+    desk.presence.note(AppFocus())
+    desk.show("waiting_approval", asking=1)
+    desk.show("idle", ended="done")
+
+    assert desk.sent == []
+
+
+def test_recordings_and_replays_are_silent(desk: Desk) -> None:
+    desk.show("waiting_approval", asking=1, silent=True)
+    desk.show("waiting_approval", asking=2)
+
+    assert desk.sent == []
+
+
+def test_nothing_is_written_without_a_terminal(desk: Desk) -> None:
+    desk.gone = True
+    desk.show("waiting_approval", asking=1)
+
+    assert desk.written == []
+
+
+def test_without_focus_reports_a_user_without_input_for_a_while_is_away() -> None:
+    desk = Desk()
+    desk.now = AWAY_SECONDS - 1
+    assert not desk.presence.away
+    desk.now = AWAY_SECONDS
+    assert desk.presence.away
+    desk.presence.note(Key("a", "a"))
+    assert not desk.presence.away
+
+
+def test_a_key_means_that_the_terminal_has_the_focus(desk: Desk) -> None:
+    assert desk.presence.away
+    desk.presence.note(Key("a", "a"))
+    assert not desk.presence.away
+
+
+@pytest.mark.parametrize(
+    ("method", "environment", "sent"),
+    [
+        ("off", {"TERM": "xterm-kitty"}, ""),
+        ("bell", {"TERM": "xterm-kitty"}, "\x07"),
+        ("auto", {"TERM": "xterm-256color"}, "\x07"),
+        ("auto", {"TERM": "xterm-kitty"}, "\x1b]9;hello\x07"),
+        ("auto", {"TERM": "xterm-256color", "TERM_PROGRAM": "WezTerm"}, "\x1b]9;hello\x07"),
+        ("auto", {"TERM": "tmux-256color", "TMUX": "x", "TERM_PROGRAM": "tmux"}, "\x07"),
+        ("osc9", {"TERM": "xterm-256color"}, "\x1b]9;hello\x07"),
+        ("osc9", {"TERM": "tmux-256color", "TMUX": "x"}, "\x1bPtmux;\x1b\x1b]9;hello\x07\x1b\\"),
+        ("osc9", {"TERM": "screen", "STY": "x"}, "\x1bP\x1b]9;hello\x07\x1b\\"),
+        ("osc9", {"TERM": "dumb"}, ""),
+        ("auto", {}, ""),
+    ],
+)
+def test_the_signal_suits_the_terminal(method: Notifications, environment: dict[str, str], sent: str) -> None:
+    assert notification_in(method, environment)("hello") == sent

@@ -1,0 +1,92 @@
+"""The user's own keys: names of keys, conflicts, and what becomes of entries that cannot be applied."""
+
+import pytest
+
+from tui_agent.ui.base.commands import COMMANDS
+from tui_agent.ui.base.key_settings import check_keys, key_name
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("ctrl+k", "ctrl+k"),
+        ("Ctrl+K", "ctrl+k"),
+        ("shift+ctrl+up", "ctrl+shift+up"),
+        ("esc", "escape"),
+        ("pgdn", "pagedown"),
+        ("alt+enter", "alt+enter"),
+        ("K", "K"),
+        ("shift+k", "K"),
+        ("/", "slash"),
+        ("slash", "slash"),
+        (",", "comma"),
+        ("+", "plus"),
+        ("ctrl++", "ctrl+plus"),
+        (" ", "space"),
+        ("f13", "f13"),
+    ],
+)
+def test_keys_are_understood_as_users_write_them(text: str, name: str) -> None:
+    assert key_name(text) == name
+
+
+@pytest.mark.parametrize("text", ["", "foo", "ctlr+k", "ctrl+foo", "ctrl+ctrl+k", "ctrl+k,ctrl+l", "ctrl+", "é\x1b"])
+def test_what_is_no_key_has_no_name(text: str) -> None:
+    assert key_name(text) is None
+
+
+@pytest.mark.parametrize("key", sorted({key for entry in COMMANDS for key in entry.keys}))
+def test_every_key_of_the_table_is_its_own_name(key: str) -> None:
+    assert key_name(key) == key
+
+
+def test_several_keys_and_no_key_at_all_are_possible() -> None:
+    checked = check_keys({"chat.search": ("f5", "ctrl+k", "f5"), "queue.drop": ()})
+
+    assert checked.keys == {"chat.search": ("f5", "ctrl+k"), "queue.drop": ()}
+    assert checked.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("command_id", "keys", "text"),
+    [
+        ("chat.serch", ("f5",), "no command has this name; did you mean `chat.search`?"),
+        ("chat.search", ("ctlr+k",), 'no key is called "ctlr+k"; did you mean "ctrl+k"?'),
+        ("chat.search", ("k",), '"k" types or edits text here; add ctrl or alt, or use a function key'),
+        ("chat.search", ("left",), '"left" types or edits text here; add ctrl or alt, or use a function key'),
+        ("chat.search", ("ctrl+i",), 'terminals send "ctrl+i" as tab'),
+        ("chat.search", ("ctrl+t",), '"ctrl+t" is already the key of `chat.toggle_panel` (tools)'),
+        ("panel.open", ("ctrl+f",), '"ctrl+f" is already the key of `chat.search` (search)'),
+        ("approval.deny", ("s",), '"s" is already the key of `approval.approve_session` (this session)'),
+        ("chat.cost", ("f5",), "this command is not bound to a key"),
+        ("composer.submit", (), "this command needs a key"),
+    ],
+)
+def test_an_entry_that_cannot_be_applied_keeps_the_default_keys(
+    command_id: str, keys: tuple[str, ...], text: str
+) -> None:
+    checked = check_keys({command_id: keys, "detail.copy": ("x",)})
+
+    assert [(problem.command_id, problem.text) for problem in checked.problems] == [(command_id, text)]
+    assert checked.keys == {"detail.copy": ("x",)}
+
+
+def test_two_commands_can_swap_their_keys() -> None:
+    swapped = {"chat.search": ("ctrl+t",), "chat.toggle_panel": ("ctrl+f",)}
+
+    assert check_keys(swapped).keys == swapped
+
+
+def test_a_swap_of_which_one_half_is_wrong_keeps_both_defaults() -> None:
+    checked = check_keys({"chat.search": ("ctrl+t",), "chat.toggle_panel": ("nothing",)})
+
+    assert checked.keys == {}
+    assert {problem.command_id for problem in checked.problems} == {"chat.search", "chat.toggle_panel"}
+
+
+def test_two_entries_with_the_same_key_are_both_refused() -> None:
+    assert check_keys({"chat.search": ("f5",), "chat.help": ("f5",)}).keys == {}
+
+
+def test_dialogs_and_the_conversation_may_use_the_same_key() -> None:
+    assert check_keys({"approval.deny": ("x",), "detail.copy": ("x",)}).problems == ()

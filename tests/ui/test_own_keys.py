@@ -1,0 +1,122 @@
+"""Keys that the user has changed in the settings: they act, and every hint names them."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.ui.stage import Stage, StageTool, stage
+from tui_agent.providers.scripted_provider import call, reply
+from tui_agent.ui.app.palette import CommandProvider
+from tui_agent.ui.approval.approval_screen import ApprovalScreen
+from tui_agent.ui.base.commands import use_keys
+from tui_agent.ui.dialogs.help_page import help_text
+
+
+@pytest.fixture(autouse=True)
+def default_keys_afterwards() -> Iterator[None]:
+    yield
+    use_keys({})
+
+
+async def test_a_command_has_its_new_keys_and_no_longer_the_old_one() -> None:
+    async with stage() as on:
+        search = on.chat.body.search
+        on.app.use_keys({"chat.search": ("f5", "ctrl+k")})
+        await on.pilot.press("ctrl+f")
+        assert not search.is_open
+        await on.pilot.press("f5")
+        assert search.is_open
+        await on.pilot.press("escape")
+        assert not search.is_open
+        await on.pilot.press("ctrl+k")
+        assert search.is_open
+
+
+async def test_keys_that_were_in_force_before_the_app_started_act_in_it() -> None:
+    use_keys({"chat.search": ("f5",), "app.quit": ("ctrl+d",)})
+    async with stage() as on:
+        await on.pilot.press("f5")
+        assert on.chat.body.search.is_open
+        await on.pilot.press("ctrl+q")
+        assert on.app.is_running
+        await on.pilot.press("ctrl+d")
+        await on.until(lambda: not on.app.is_running)
+
+
+async def test_removed_keys_do_nothing_and_return_with_the_default_keys() -> None:
+    async with stage() as on:
+        on.app.use_keys({"chat.search": (), "composer.new_line": ()})
+        await on.pilot.press("ctrl+f", "ctrl+j")
+        assert not on.chat.body.search.is_open
+        assert on.draft == ""
+        on.app.use_keys({})
+        await on.pilot.press("ctrl+j")
+        assert on.draft == "\n"
+        await on.pilot.press("ctrl+f")
+        assert on.chat.body.search.is_open
+
+
+async def test_a_key_that_a_command_no_longer_uses_edits_text_again() -> None:
+    async with stage() as on:
+        on.app.use_keys({"composer.earlier": ("ctrl+p",), "app.command_palette": ("f9",)})
+        await on.type("one")
+        await on.pilot.press("ctrl+j")
+        await on.type("two")
+        await on.pilot.press("up")
+        assert on.chat.entry.composer.cursor_location[0] == 0
+
+
+async def test_other_commands_keep_a_key_that_one_of_them_gave_up() -> None:
+    tool = StageTool("look", waits=True)
+    async with stage([reply(call("look", what="a"))], [tool]) as on:
+        on.app.use_keys({"chat.interrupt": ("f6",)})
+        await on.type("/t")
+        assert on.draft == "/t"
+        await on.pilot.press("escape")
+        await on.pilot.press("ctrl+u")
+        await on.say("look")
+        await on.until(lambda: tool.ran)
+        await on.pilot.press("f6")
+        assert on.chat.entry.menu.is_open
+        await on.pilot.press("escape")
+        await on.settled()
+
+
+async def dialog_of(on: Stage) -> ApprovalScreen:
+    await on.until(lambda: isinstance(on.app.screen, ApprovalScreen))
+    await on.pilot.pause()
+    on.clock.now += 1
+    screen = on.app.screen
+    assert isinstance(screen, ApprovalScreen)
+    return screen
+
+
+async def test_an_answer_key_can_be_another_letter_and_the_old_one_is_text() -> None:
+    tool = StageTool("make", read_only=False)
+    async with stage([reply(call("make", what="all")), "Made."], [tool]) as on:
+        on.app.use_keys({"approval.approve_once": ("j",)})
+        await on.say("make all")
+        on.clock.now += 5
+        await dialog_of(on)
+        await on.type("y")
+        await on.until(lambda: on.draft == "y")
+        assert tool.ran == []
+        await on.pilot.press("backspace", "ctrl+y")
+        dialog = await dialog_of(on)
+        await on.type("j")
+        dialog.settle()
+        await on.settled()
+        assert tool.ran == ["all"]
+
+
+async def test_hints_help_and_palette_name_the_keys_in_force() -> None:
+    async with stage(size=(100, 30)) as on:
+        on.app.use_keys({"chat.help": ("f5",), "chat.search": ("ctrl+k",), "composer.follow_up": ("f8",)})
+        await on.pilot.pause()
+        assert "f5 help" in str(on.chat.bars.line.render())
+        assert "ctrl+k" in str(help_text(80))
+        assert "ctrl+f" not in str(help_text(80))
+        on.chat.entry.set_busy(True)
+        assert on.chat.entry.composer.placeholder == "Type to steer; f8 for a turn of its own"
+        provider = CommandProvider(on.chat)
+        assert {entry.text: entry.key for entry in provider._entries()}["search"] == "ctrl+k"

@@ -1,0 +1,20 @@
+"""Applies the settings of the screen: at the start, and when their files change."""
+
+from tui_agent.settings import Settings
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.base.commands import use_keys
+from tui_agent.ui.base.key_settings import check_keys
+
+
+def apply_keys(settings: Settings) -> None:
+    """Use the user's keys in every app of this process; entries that cannot be applied keep the default keys."""
+    if settings.keys:
+        use_keys(check_keys(settings.keys).keys)
+
+
+def use_on_screen(app: TuiAgentApp, before: Settings, after: Settings) -> None:
+    """Apply to a running app what changed in its settings."""
+    if after.ui.theme != before.ui.theme:
+        app.show_theme(after.ui.theme)
+    if after.keys != before.keys:
+        app.use_keys(check_keys(after.keys).keys)

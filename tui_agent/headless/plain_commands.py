@@ -1,0 +1,152 @@
+"""Input of plain mode: typed lines are answers, commands or messages.
+
+A line answers only a question that was written a moment ago, so that a line typed before it never does.
+"""
+
+import re
+import time
+from collections.abc import Callable
+
+from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+
+from .agent_port import Agent
+from .command_handler import PromptQueue
+from .pipes import LineReader
+from .plain_reporter import OpenQuestion, PlainReporter
+
+READING_SECONDS = 0.5
+"""Seconds after a question before a line can answer it."""
+QUIT_SECONDS = 2.0
+"""Seconds within which a second ctrl+c quits."""
+
+HELP = (
+    "While nothing runs, a line starts a run. While the agent works, a line steers it.",
+    "/follow TEXT  send TEXT as a turn of its own when the agent is done",
+    "/cancel       cancel the run",
+    "/stop         end the run after this step",
+    "/mode NAME    set the permission mode: ask, accept_edits, plan, allow, deny",
+    "/help         show this list",
+    "/quit         quit; the session is saved",
+    "ctrl+c cancels the run; while nothing runs, or twice, it quits.",
+)
+_DENIAL = re.compile(r"(?:n|no)(?:[\s,:;.]+(?P<reason>.*))?", re.IGNORECASE | re.DOTALL)
+
+
+class PlainCommands:
+    """Executes typed lines one after another, until the input ends or the user quits."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        prompts: PromptQueue,
+        reporter: PlainReporter,
+        say: Callable[..., object],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """
+        Args:
+            agent: the agent that the lines are for.
+            prompts: queue for prompts of new runs.
+            reporter: knows the open questions.
+            say: writes lines for the user.
+            clock: monotonic seconds.
+        """
+        self._agent = agent
+        self._prompts = prompts
+        self._reporter = reporter
+        self._say = say
+        self._clock = clock
+        self._asked_to_quit = float("-inf")
+
+    async def serve(self, lines: LineReader) -> bool:
+        """Execute every line; return True if the user quit, and False at the end of the input."""
+        while (line := await lines.next()) is not None:
+            text = line.decode("utf-8", "replace").strip()
+            if text == "/quit":
+                return True
+            try:
+                if text:
+                    await self._handle(text)
+            except TuiAgentError as error:
+                self._say(f"error: {error}")
+        return False
+
+    def absorbs_interrupt(self) -> bool:
+        """Cancel the run, or ask for a second ctrl+c; return False if this is the second one."""
+        now = self._clock()
+        if now - self._asked_to_quit <= QUIT_SECONDS:
+            return False
+        self._asked_to_quit = now
+        if self._agent.running:
+            self._agent.abort("interrupted by the user")
+            self._say("Cancelling the run. ctrl+c again quits.")
+        else:
+            self._say("ctrl+c again quits.")
+        return True
+
+    async def _handle(self, text: str) -> None:
+        question = next(iter(self._reporter.questions.values()), None)
+        if text.startswith("/"):
+            await self._command(text)
+        elif text.startswith("!"):
+            self._say("Shell commands (`!`) need the full screen. Begin with a blank and a word to send this text.")
+        elif question is None or not self._answer(question, text):
+            await self._send(text)
+
+    def _answer(self, question: OpenQuestion, text: str) -> bool:
+        """Answer a question; return False if the line is a message."""
+        request, word = question.request, text.lower()
+        denial = _DENIAL.fullmatch(text)
+        if word == "w":
+            self._say(*(request.trace or (request.reason or "no rule was checked",)), *self._reporter.prompt())
+            return True
+        if word in ("y", "yes"):
+            decision = ApprovalDecision(decision="approve")
+        elif word == "a" and request.session_rule:
+            decision = ApprovalDecision(decision="approve", scope="session", rule=None)
+        elif word in ("k", "skip"):
+            decision = ApprovalDecision(decision="skip")
+        elif denial is not None:
+            decision = ApprovalDecision(decision="deny", note=(denial["reason"] or "").strip())
+        elif word == "a":
+            self._say("No rule can be stored for this call.", *self._reporter.prompt())
+            return True
+        else:
+            return False
+        if self._clock() - question.written_at < READING_SECONDS:
+            self._say("The question has only just come, so this did not answer it.", *self._reporter.prompt())
+        elif not self._agent.resolve_approval(request.request_id, decision):
+            self._say("This question is no longer open.")
+        return True
+
+    async def _command(self, text: str) -> None:
+        name, _, argument = text[1:].partition(" ")
+        match name, argument.strip():
+            case "help", _:
+                self._say(*HELP)
+            case "follow", argument if argument and self._agent.running:
+                self._agent.follow_up(argument)
+            case "follow", argument if argument:
+                await self._start(argument)
+            case "cancel", _ if self._agent.running:
+                self._agent.abort("interrupted by the user")
+            case "stop", _ if self._agent.running:
+                self._agent.stop()
+            case (("cancel" | "stop"), _):
+                self._say("Nothing is running.")
+            case "mode", mode if mode in {one.value for one in PermissionMode}:
+                self._agent.set_mode(PermissionMode(mode), "user")
+            case _:
+                self._say(f"Unknown command: {text}", *HELP)
+
+    async def _send(self, text: str) -> None:
+        if self._agent.running:
+            self._agent.steer(text)
+        else:
+            await self._start(text)
+
+    async def _start(self, text: str) -> None:
+        """Queue a prompt and wait until its run starts, so that the next line finds it running."""
+        self._prompts.put(text)
+        await self._prompts.begun()

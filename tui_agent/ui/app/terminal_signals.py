@@ -1,0 +1,138 @@
+"""Signals to a user who looks elsewhere: the title of the terminal, and a bell or a notification.
+
+A signal is sent once for each wait and each end of a run, and only to a terminal without the focus. Terminals that do
+not report their focus count as such once no key has been pressed for a while.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from textual.events import AppBlur, AppFocus, Event, Key, MouseEvent, Paste
+
+from tui_agent.ui.base.terminal_environment import Clock
+from tui_agent.ui.state.session_status import SessionStatus
+from tui_agent.ui.text.sanitiser import one_line
+
+Notifications: TypeAlias = Literal["off", "bell", "osc9", "auto"]
+
+AWAY_SECONDS = 30.0
+"""Seconds without input after which the user of a terminal without focus reports may look elsewhere."""
+_NAME_WIDTH = 40
+
+_BELL = "\x07"
+_KNOWN_PROGRAMS = ("iTerm.app", "WezTerm", "ghostty")
+"""Values of `TERM_PROGRAM` of terminals that show notifications (OSC 9)."""
+_KNOWN_TERMINALS = ("xterm-kitty", "xterm-ghostty", "foot", "foot-extra")
+"""Values of `TERM` of such terminals."""
+
+
+class SignalTarget(Protocol):
+    """The terminal, as far as signals need it."""
+
+    def write(self, data: str, /) -> None:
+        """Write to the terminal."""
+        ...
+
+
+@dataclass(slots=True)
+class UserPresence:
+    """The user's attention to the terminal, as far as events of the terminal show it."""
+
+    clock: Clock
+    _focused: bool | None = None
+    _last_input: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._last_input = self.clock()
+
+    def note(self, event: Event) -> None:
+        """Note an event of the terminal."""
+        if isinstance(event, AppFocus | AppBlur):
+            self._focused = isinstance(event, AppFocus)
+        elif isinstance(event, Key | Paste | MouseEvent):
+            self._last_input = self.clock()
+            self._focused = None if self._focused is None else True
+
+    @property
+    def away(self) -> bool:
+        """True if the user probably looks elsewhere."""
+        if self._focused is None:
+            return self.clock() - self._last_input >= AWAY_SECONDS
+        return not self._focused
+
+
+class TerminalSignals:
+    """Keeps the terminal's title, and signals waits and ends of runs."""
+
+    def __init__(
+        self,
+        presence: UserPresence,
+        name: str,
+        notification: Callable[[str], str],
+        target: Callable[[], SignalTarget | None],
+    ) -> None:
+        """Send nothing yet.
+
+        Args:
+            presence: knows whether the user is there.
+            name: the directory, for title and texts.
+            notification: returns the characters of a notification with a text; none if there is no such signal.
+            target: returns the terminal; None: there is none.
+        """
+        self.presence = presence
+        """The user's attention."""
+        self._name = one_line(name, _NAME_WIDTH)
+        self._notification = notification
+        self._target = target
+        self._title = ""
+        self._waited = False
+        self._busy = False
+
+    def update(self, status: SessionStatus, *, silent: bool = False) -> None:
+        """Show a status in the title, and signal what has changed since the last one unless `silent`."""
+        waits = bool(status.asking) or status.status == "waiting_user"
+        self._show_title("waiting for you" if waits else "working" if status.busy else "")
+        text = ""
+        if waits and not self._waited:
+            text = "waiting for you"
+        elif self._busy and not status.busy and status.ended not in (None, "aborted"):
+            text = "the run has failed" if status.ended == "error" else "the run has ended"
+        self._waited, self._busy = waits, status.busy
+        if text and not silent and self.presence.away:
+            self._write(self._notification(f"tui-agent: {text} ({self._name})"))
+
+    def repeat_title(self) -> None:
+        """Write the title again: another program may have replaced it."""
+        title, self._title = self._title, ""
+        self._write_title(title)
+
+    def _show_title(self, state: str) -> None:
+        self._write_title(" · ".join(part for part in (state, self._name, "tui-agent") if part))
+
+    def _write_title(self, title: str) -> None:
+        if title and title != self._title and self._target() is not None:
+            self._title = title
+            self._write(f"\x1b]2;{title}\x07")
+
+    def _write(self, data: str) -> None:
+        target = self._target()
+        if data and target is not None:
+            target.write(data)
+
+
+def notification_in(method: Notifications, environment: Mapping[str, str]) -> Callable[[str], str]:
+    """Return the function that returns the characters of a notification in this environment."""
+    terminal = environment.get("TERM", "dumb")
+    if method == "off" or terminal in ("dumb", ""):
+        return lambda _: ""
+    inside = "TMUX" in environment or "STY" in environment
+    known = environment.get("TERM_PROGRAM") in _KNOWN_PROGRAMS or terminal in _KNOWN_TERMINALS
+    # tmux passes a bell on, but other sequences only if its user has allowed it.
+    if method == "bell" or (method == "auto" and (inside or not known)):
+        return lambda _: _BELL
+    if "TMUX" in environment:
+        return lambda text: f"\x1bPtmux;\x1b\x1b]9;{text}\x07\x1b\\"
+    if "STY" in environment:
+        return lambda text: f"\x1bP\x1b]9;{text}\x07\x1b\\"
+    return lambda text: f"\x1b]9;{text}\x07"
