@@ -17,6 +17,7 @@ from tui_agent.ui.text.sanitiser import one_line
 
 from .configuration.effective_settings import Credentials, prepare_settings
 from .configuration.project_trust import TrustStore, trust_request_for
+from .configuration.screen_settings import apply_keys, use_on_screen
 from .launch_options import DEMO_LABEL, LaunchOptions
 from .process.controlling_terminal import need_terminal, say_error
 from .process.log_file import LOG_NAME, log_to_file
@@ -25,7 +26,6 @@ from .process.shutdown import exit_on_signals, run_and_exit, run_dialog
 from .sessions.app_sessions import AppSessions
 from .sessions.prompt_store import PromptStore
 from .sessions.recordings import open_recording, open_recording_writer, recording_header
-from .screen_settings import apply_keys, use_on_screen
 
 if TYPE_CHECKING:
     # Imported at run time only by a program that records.

@@ -24,8 +24,8 @@ from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.chat.actions.session_actions import ReplayRequested, SessionRequested
 from tui_agent.ui.bridge.bridge_messages import AgentEvents
+from tui_agent.ui.chat.actions.session_actions import ReplayRequested, SessionRequested
 from tui_agent.ui.chat.actions.setting_actions import ThemeRequested
 from tui_agent.ui.chat.chat_options import ChatOptions, HistoryTail
 from tui_agent.ui.chat.chat_screen import ChatScreen
@@ -214,6 +214,7 @@ class TuiAgentApp(BaseApp[None]):
             old._push_result_callback(old, None)
         self.chat = chat
         await app.switch_screen(chat)
+
     # --- title and notifications --------------------------------------------------------------------------------------
 
     @on(AgentEvents)
