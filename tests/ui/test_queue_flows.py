@@ -274,3 +274,15 @@ async def test_the_events_alone_show_the_same_queue() -> None:
 
         assert replayed.waiting.rows == on.chat.state.waiting.rows
         assert sum(row.held for row in replayed.waiting.rows) == 1
+
+
+async def test_up_walks_the_prompts_of_the_project_behind_the_queue() -> None:
+    async with queueing("one") as (on, _):
+        on.chat.entry.composer.remember_project(["older", "old"])
+        shown = list[str]()
+        for _number in range(5):
+            await press(on, "up")
+            shown.append(on.draft)
+
+        assert shown == ["one", "one", "go", "old", "older"]
+        assert texts(on) == ["one"]

@@ -23,6 +23,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished
 from .exchange import Exchange, Query
 from .message_edits import MessageEdits
+from .prompt_queries import PromptQueries
 from .services import (
     FileFinder,
     GrantFacts,
@@ -88,8 +89,8 @@ class AgentBridge:
         self._leftovers: LeftoverCommands | None = None
         self._files: FileFinder | None = None
         self._commands: SessionCommands | None = None
-        self.prompts = prompts
-        """Keeps prompts and drafts; None: they are not kept."""
+        self.earlier = PromptQueries(self.exchange, prompts, lambda: self._bus.origin.session_id)
+        """The prompts of the project."""
         self.grants: GrantFacts = GrantQueries(self.exchange)
         """Facts about rules that an approval would store."""
         self._work: deque[tuple[str | None, Work]] = deque()
@@ -240,15 +241,15 @@ class AgentBridge:
         """Return the paths of the workspace's files that match a part of a path, the best first."""
         return await self._files.find(text) if self._files is not None else ()
 
-    @Query("find_prompts", (), about=("text",), lasting=True)
-    async def find_prompts(self, text: str) -> tuple[str, ...]:
-        """Return the prompts of the project that contain a text, the newest first."""
-        return await self.prompts.find(text) if self.prompts is not None else ()
+    async def keep_prompt(self, text: str) -> None:
+        """Add a prompt to those of the project, once its session is known."""
+        await self._opened.wait()
+        await self.earlier.add(text)
 
-    @Query("earlier_draft", "")
-    async def earlier_draft(self) -> str:
-        """Return the draft that was not sent because the program did not end properly; empty if there is none."""
-        return await self.prompts.earlier_draft() if self.prompts is not None else ""
+    @property
+    def prompts(self) -> PromptMemory | None:
+        """Keeps prompts and drafts; None: they are not kept."""
+        return self.earlier.memory
 
     @Query("export", "", about=("file",))
     async def export(self, file: str) -> str:

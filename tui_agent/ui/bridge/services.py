@@ -90,8 +90,16 @@ class PromptMemory(Protocol):
         """Return the prompts that contain a text, the newest first."""
         ...
 
-    async def add(self, text: str, /) -> None:
-        """Add a prompt that was sent."""
+    async def all(self) -> tuple[str, ...]:
+        """Return all prompts, the oldest first."""
+        ...
+
+    def texts_of(self, session_id: str, /) -> AbstractSet[str]:
+        """Return the prompts of one session."""
+        ...
+
+    async def add(self, text: str, session_id: str, /) -> None:
+        """Add a prompt that was sent in a session."""
         ...
 
     async def earlier_draft(self) -> str:

@@ -82,8 +82,8 @@ class InputRouter:
 
     def _submit(self, event: Composer.Submitted) -> None:
         """Send one input to where its first characters direct it."""
-        if (prompts := self._bridge.prompts) is not None:
-            self._keep(prompts.add(event.text))
+        if self._bridge.prompts is not None:
+            self._keep(self._bridge.keep_prompt(event.text))
         match parse_shell_call(event.text) or parse_slash_call(event.text):
             case ShellCall() as call:
                 self.queue.release(event)
@@ -174,13 +174,18 @@ class InputRouter:
         self._entry.composer.offer_mentions(text, (*agents, *map(Suggestion.of_file, files)))
 
     async def _offer_prompts(self, text: str) -> None:
-        self._entry.composer.offer_prompts(text, await self._bridge.find_prompts(text))
+        self._entry.composer.offer_prompts(text, await self._bridge.earlier.find(text))
 
     # --- drafts -------------------------------------------------------------------------------------------------------
 
+    async def load_prompts(self) -> None:
+        """Let ↑ recall the prompts of the project, and offer the draft that was not sent."""
+        self._entry.composer.remember_project(await self._bridge.earlier.all())
+        await self.offer_draft()
+
     async def offer_draft(self) -> None:
         """Offer the draft of a program that did not end properly; put into the composer, it would meet the typing."""
-        if draft := await self._bridge.earlier_draft():
+        if draft := await self._bridge.earlier.earlier_draft():
             self._entry.offer(f"{command('composer.search_prompts').key_text} brings back your unsent draft: {draft}")
 
     def note_draft(self) -> None:

@@ -177,6 +177,8 @@ class Composer(PasteFoldingArea):
         self._draft_aside = ""
         """The text that makes room for an edit."""
         self._history = PromptHistory()
+        self._project_texts: tuple[str, ...] = ()
+        self._session_texts: tuple[str, ...] = ()
         self._draft_left = ""
         """The text, with labels and escapes, before the user began to browse the history."""
         self._suggested: tuple[Suggestion, ...] = ()
@@ -197,7 +199,17 @@ class Composer(PasteFoldingArea):
 
     def remember(self, texts: Iterable[str]) -> None:
         """Replace the history of earlier starts of the session; `texts` are oldest first."""
-        self._history.begin_with(texts)
+        self._session_texts = tuple(texts)
+        self._fill_history()
+
+    def remember_project(self, texts: Iterable[str]) -> None:
+        """Replace the history of the project, which comes before that of the session; `texts` are oldest first."""
+        self._project_texts = tuple(texts)
+        self._fill_history()
+
+    def _fill_history(self) -> None:
+        own = frozenset(self._session_texts)
+        self._history.begin_with((*(text for text in self._project_texts if text not in own), *self._session_texts))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Enable closing and undoing while there is something to close or undo; the keys have other meanings, too."""
