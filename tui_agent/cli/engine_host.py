@@ -16,6 +16,7 @@ from .launch_options import LaunchOptions
 from .live_settings import with_live_settings
 from .log_file import log_to_file
 from .permission_rules import RuleImpact
+from .prompt_files import PromptFiles
 from .recordings import open_recording_writer, recording_header, warn_of_broken_recording
 from .session_commands import SessionCommands
 from .workspace_files import WorkspaceFiles
@@ -53,6 +54,7 @@ async def serve(
             grants=grants,
             left_running=engine.leftover_commands,
             files=WorkspaceFiles(options.cwd),
+            prompt_files=PromptFiles(options.cwd, engine.policy),
             commands=SessionCommands(engine, options),
         )
         gc.freeze()  # What is loaded by now stays; otherwise each collection would look through it and delay a frame.

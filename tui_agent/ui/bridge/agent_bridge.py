@@ -17,18 +17,20 @@ from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, TuiAgentError
 from tui_agent.protocol.events import Failed, SessionRenamed, Warned
-from tui_agent.protocol.messages import UserKind
+from tui_agent.protocol.messages import UserKind, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 
 from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished
 from .exchange import Exchange, Query
 from .message_edits import MessageEdits
+from .prompt_images import PromptImages
 from .prompt_queries import PromptQueries
 from .services import (
     FileFinder,
     GrantFacts,
     GrantQueries,
     LeftoverCommands,
+    PromptFiles,
     PromptMemory,
     RewindQueries,
     RewindService,
@@ -84,10 +86,13 @@ class AgentBridge:
         self._mode = mode
         self._restored: tuple[str, ...] = ()
         self._rewinds = RewindQueries(self.exchange)
-        self.messages = MessageEdits(self.exchange)
+        self.images = PromptImages(self.exchange)
+        """Images that the user attaches to messages."""
+        self.messages = MessageEdits(self.exchange, self.images)
         """Changes to queued messages."""
         self._leftovers: LeftoverCommands | None = None
         self._files: FileFinder | None = None
+        self._prompt_files: PromptFiles | None = None
         self._commands: SessionCommands | None = None
         self.earlier = PromptQueries(self.exchange, prompts, lambda: self._bus.origin.session_id)
         """The prompts of the project."""
@@ -119,6 +124,7 @@ class AgentBridge:
         grants: GrantFacts | None = None,
         left_running: LeftoverCommands | None = None,
         files: FileFinder | None = None,
+        prompt_files: PromptFiles | None = None,
         commands: SessionCommands | None = None,
     ) -> None:
         """Connect the agent, and do what the user asked for meanwhile.
@@ -131,13 +137,16 @@ class AgentBridge:
             grants: knows where rules are kept; None: rules apply to the session only.
             left_running: commands that an earlier tui-agent left running; None: it left none.
             files: finds files of the workspace; None: none are completed.
+            prompt_files: reads files that the user names in a prompt; None: none are shown or attached.
             commands: commands that need the whole program; None: they are refused.
         """
         self._agent = agent
         self._bus = bus
         self._past = list(past)
         self._rewinds = RewindQueries(self.exchange, rewinding)
-        self.messages = MessageEdits(self.exchange, agent)
+        self.images = PromptImages(self.exchange, prompt_files)
+        self.messages = MessageEdits(self.exchange, self.images, agent)
+        self._prompt_files = prompt_files
         self._leftovers = left_running
         self._files = files
         self._commands = commands
@@ -204,7 +213,7 @@ class AgentBridge:
         """Queue a message without starting a run: one that was queued when the session ended."""
         if self._agent is not None:
             queue = self._agent.follow_up if kind == "follow_up" else self._agent.steer
-            queue(text)
+            queue(self.images.message(text))
 
     @Query("run_shell", True, about=("said",))
     def run_shell(self, command: str, said: str, *, shared: bool) -> bool:
@@ -235,6 +244,11 @@ class AgentBridge:
         """Return True if a file or directory of the workspace has this relative path."""
         workspace = self._agent.config.workspace if self._agent is not None else None
         return workspace is not None and Path(workspace, name).exists()
+
+    @Query("file_head", "", about=("path",), lasting=True)
+    async def file_head(self, path: str) -> str:
+        """Return the first lines of a text file of the workspace; empty if none may be shown."""
+        return await self._prompt_files.head(path) if self._prompt_files is not None else ""
 
     @Query("find_files", (), about=("text",), lasting=True)
     async def find_files(self, text: str) -> tuple[str, ...]:
@@ -491,7 +505,7 @@ class AgentBridge:
             # Behind the first prompt it becomes what it would be while that one ran.
             self._queued_while_pending.append((kind, text))
         else:
-            self._enqueue(partial(self._run, text), text)
+            self._enqueue(partial(self._run, self.images.message(text)), text)
         self._publish_status()
 
     def _enqueue(self, work: Work, text: str | None = None) -> None:
@@ -505,7 +519,7 @@ class AgentBridge:
         except TuiAgentError as error:
             self._bus.publish(Failed(code="run_failed", text=str(error)))
 
-    async def _run(self, prompt: str | None) -> None:
+    async def _run(self, prompt: str | UserMessage | None) -> None:
         if self._agent is None:
             return
         try:

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.messages import ImageBlock, JsonObject
 from tui_agent.protocol.permissions import GrantScope
 
 from .exchange import Exchange, Query, Work
@@ -64,6 +65,29 @@ class FileFinder(Protocol):
 
     async def find(self, text: str, /) -> tuple[str, ...]:
         """Return the paths that match a part of a path, the best first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PromptImage:
+    """An image that the user attaches to a message."""
+
+    block: ImageBlock
+    name: str
+    """Name of its file."""
+    width: int
+    height: int
+
+
+class PromptFiles(Protocol):
+    """Reads files that the user names in a prompt."""
+
+    async def image(self, path: str, /, *, typed: bool) -> PromptImage | None:
+        """Return an image; None if no such file exists. Raises `TuiAgentError` if it cannot be attached."""
+        ...
+
+    async def head(self, path: str, /) -> str:
+        """Return the first lines of a text file; empty if it has none that may be shown."""
         ...
 
 

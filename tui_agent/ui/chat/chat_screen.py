@@ -206,6 +206,7 @@ class ChatScreen(AnyScreen):
 
     @on(Composer.Submitted)
     @on(Composer.MentionTyped)
+    @on(Composer.ImageNamed)
     @on(Composer.PromptsWanted)
     @on(QueueRequest)
     def _entered(self, event: EntryMessage) -> None:

@@ -24,6 +24,7 @@ from tui_agent.ui.composer.prompt_parser import (
 from tui_agent.ui.composer.queue_strip import QueueRequest
 
 from .actions.command_actions import CommandActions
+from .image_routing import ImageRouter
 from .queue_routing import QueueRouter
 from .screen_state import ScreenState
 
@@ -31,7 +32,9 @@ Interrupt: TypeAlias = Literal["cancel", "stop", "now"]
 """Cancel the run, end it after this step, or cancel it and send the queued messages."""
 DRAFT_DELAY = 0.5
 """Seconds without a change after which the draft is kept."""
-EntryMessage: TypeAlias = Composer.Submitted | Composer.MentionTyped | Composer.PromptsWanted | QueueRequest
+EntryMessage: TypeAlias = (
+    Composer.Submitted | Composer.MentionTyped | Composer.ImageNamed | Composer.PromptsWanted | QueueRequest
+)
 """A request of the composer or the queue."""
 
 
@@ -59,6 +62,8 @@ class InputRouter:
         """Runs `/` commands."""
         self.queue = QueueRouter(bridge, entry, lambda: state().waiting, commands.say)
         """Changes the queue."""
+        self.images = ImageRouter(bridge, entry, self._send, self._return, commands.say)
+        """Attaches images."""
         self._bridge = bridge
         self._entry = entry
         self._state = state
@@ -77,6 +82,8 @@ class InputRouter:
                 )
             case Composer.PromptsWanted(text):
                 self._search(self._offer_prompts(text))
+            case Composer.ImageNamed():
+                self.images.name(event)
             case QueueRequest():
                 self.queue.receive(event)
 
@@ -96,7 +103,7 @@ class InputRouter:
                 self._return(event)
                 self.commands.explain(unknown)
             case None:
-                self._send(event)
+                self.images.submit(event)
         self._show_pending_agent()
 
     def _send(self, event: Composer.Submitted) -> None:
@@ -112,6 +119,7 @@ class InputRouter:
                 self._bridge.follow_up(event.text)
             else:
                 self._bridge.submit(event.text)
+        self._show_pending_agent()
 
     def _return(self, event: Composer.Submitted, reason: str = "") -> None:
         """Put a text that was not sent back into the composer, with the reason; an edit continues."""
