@@ -8,7 +8,7 @@ import pytest
 
 from tests.ui.stage import Stage, StageTool, stage
 from tui_agent.agent import AgentTool
-from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.providers.scripted_provider import Wait, call, reply
 from tui_agent.ui.chat.screen_state import ScreenState
 
@@ -286,3 +286,24 @@ async def test_up_walks_the_prompts_of_the_project_behind_the_queue() -> None:
 
         assert shown == ["one", "one", "go", "old", "older"]
         assert texts(on) == ["one"]
+
+
+async def test_a_message_says_that_it_waits_for_the_answer_to_a_sub_agent() -> None:
+    risky = StageTool("change", read_only=False)
+    steps = [reply(call("agent", task="Change it")), reply(call("change", what="a")), "Changed.", "Done.", "And that."]
+    async with stage(steps, [risky]) as on:
+        on.policy.granted.append("agent")
+        on.loop.add_tool(AgentTool(on.loop))
+        await on.say("go")
+        await on.until(lambda: on.chat.state.approvals.all)
+        await on.pilot.pause()
+        await press(on, "escape")
+        (agent_id,) = on.loop.children
+        await on.say("also this")
+        await on.until(lambda: on.chat.entry.composer.waiting == 1)
+        name = agent_id.rpartition("-")[0]
+        assert f"lands after @{name}, which waits for your answer" in on.chat.entry.queue.render().plain
+
+        on.loop.resolve_approval(on.chat.state.approvals.all[0].request_id, ApprovalDecision(decision="approve"))
+        await on.settled()
+        assert on.told() == ["go", "also this"]
