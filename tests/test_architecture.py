@@ -314,7 +314,12 @@ def test_errors_are_caught_broadly_only_around_tools_hooks_listeners_services_an
 READS_WITHOUT_BLOCKING = {
     "tui_agent.protocol.async_file.open_for_reading": {"protocol.regular_file", "tools.pinned_directory"},
     "tui_agent.protocol.regular_file.read_regular_file_async": {"cli.configuration.live_settings", "ui.app.themes"},
-    "tui_agent.tools.pinned_directory.open_file": {"tools.file_change", "tools.grep_tool", "tools.read_tool"},
+    "tui_agent.tools.pinned_directory.open_file": {
+        "cli.prompt_files",
+        "tools.file_change",
+        "tools.grep_tool",
+        "tools.read_tool",
+    },
 }
 """Functions that read a file through `aiofiles`, and the modules that import them."""
 

@@ -1140,7 +1140,13 @@ class FakePrompts:
     async def find(self, text: str) -> tuple[str, ...]:
         return tuple(prompt for prompt in self.prompts if text in prompt)
 
-    async def add(self, text: str) -> None:
+    async def all(self) -> tuple[str, ...]:
+        return tuple(reversed(self.prompts))
+
+    def texts_of(self, session_id: str) -> frozenset[str]:
+        return frozenset()
+
+    async def add(self, text: str, session_id: str) -> None:
         self.prompts.insert(0, text)
 
     async def earlier_draft(self) -> str:
@@ -1155,7 +1161,7 @@ class FakePrompts:
 
 async def test_ctrl_r_finds_an_earlier_prompt_and_enter_takes_it() -> None:
     async with stage(["Done."]) as on:
-        on.chat.bridge.prompts = FakePrompts("fix the docs", "run tests", "fix price\nand rice")
+        on.chat.bridge.earlier.memory = FakePrompts("fix the docs", "run tests", "fix price\nand rice")
         menu = on.chat.entry._suggestions
         await on.pilot.press("ctrl+r")
         await on.until(lambda: menu.display)
@@ -1169,13 +1175,13 @@ async def test_ctrl_r_finds_an_earlier_prompt_and_enter_takes_it() -> None:
         await on.pilot.press("enter")
         await on.settled()
         assert on.told() == ["fix price\nand rice"]
-        assert on.chat.bridge.prompts.prompts[0] == "fix price\nand rice"
+        assert on.chat.bridge.earlier.memory.prompts[0] == "fix price\nand rice"
 
 
 @pytest.mark.parametrize("key", ["escape", "ctrl+c"])
 async def test_a_search_that_is_left_returns_the_draft(key: str) -> None:
     async with stage() as on:
-        on.chat.bridge.prompts = FakePrompts("fix the docs")
+        on.chat.bridge.earlier.memory = FakePrompts("fix the docs")
         await on.type("fix")
         await on.pilot.press("ctrl+r", "x")
         await on.until(lambda: "No earlier prompt" in on.chat.entry._suggestions.render().plain)
@@ -1190,7 +1196,7 @@ async def test_a_search_that_is_left_returns_the_draft(key: str) -> None:
 
 async def test_a_draft_is_kept_while_it_is_typed_and_offered_again() -> None:
     async with stage() as on:
-        kept = on.chat.bridge.prompts = FakePrompts("half a sentence", draft="half a sentence")
+        kept = on.chat.bridge.earlier.memory = FakePrompts("half a sentence", draft="half a sentence")
         await on.chat.input.offer_draft()
         await on.pilot.pause()
         line = on.chat.entry.refusal
@@ -1207,7 +1213,7 @@ async def test_a_draft_is_kept_while_it_is_typed_and_offered_again() -> None:
 
 async def test_an_offered_draft_does_not_meet_the_typing() -> None:
     async with stage() as on:
-        on.chat.bridge.prompts = FakePrompts(draft="half a sentence")
+        on.chat.bridge.earlier.memory = FakePrompts(draft="half a sentence")
         await on.type("ne")
         await on.chat.input.offer_draft()
         await on.type("w")

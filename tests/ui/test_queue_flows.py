@@ -8,7 +8,7 @@ import pytest
 
 from tests.ui.stage import Stage, StageTool, stage
 from tui_agent.agent import AgentTool
-from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.providers.scripted_provider import Wait, call, reply
 from tui_agent.ui.chat.screen_state import ScreenState
 
@@ -274,3 +274,36 @@ async def test_the_events_alone_show_the_same_queue() -> None:
 
         assert replayed.waiting.rows == on.chat.state.waiting.rows
         assert sum(row.held for row in replayed.waiting.rows) == 1
+
+
+async def test_up_walks_the_prompts_of_the_project_behind_the_queue() -> None:
+    async with queueing("one") as (on, _):
+        on.chat.entry.composer.remember_project(["older", "old"])
+        shown = list[str]()
+        for _number in range(5):
+            await press(on, "up")
+            shown.append(on.draft)
+
+        assert shown == ["one", "one", "go", "old", "older"]
+        assert texts(on) == ["one"]
+
+
+async def test_a_message_says_that_it_waits_for_the_answer_to_a_sub_agent() -> None:
+    risky = StageTool("change", read_only=False)
+    steps = [reply(call("agent", task="Change it")), reply(call("change", what="a")), "Changed.", "Done.", "And that."]
+    async with stage(steps, [risky]) as on:
+        on.policy.granted.append("agent")
+        on.loop.add_tool(AgentTool(on.loop))
+        await on.say("go")
+        await on.until(lambda: on.chat.state.approvals.all)
+        await on.pilot.pause()
+        await press(on, "escape")
+        (agent_id,) = on.loop.children
+        await on.say("also this")
+        await on.until(lambda: on.chat.entry.composer.waiting == 1)
+        name = agent_id.rpartition("-")[0]
+        assert f"lands after @{name}, which waits for your answer" in on.chat.entry.queue.render().plain
+
+        on.loop.resolve_approval(on.chat.state.approvals.all[0].request_id, ApprovalDecision(decision="approve"))
+        await on.settled()
+        assert on.told() == ["go", "also this"]

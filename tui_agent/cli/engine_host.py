@@ -18,6 +18,7 @@ from .launch_options import LaunchOptions
 from .process.log_file import log_to_file
 from .sessions.recordings import open_recording_writer, recording_header, warn_of_broken_recording
 from .sessions.session_commands import SessionCommands
+from .prompt_files import PromptFiles
 from .workspace_files import WorkspaceFiles
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ async def serve(
             grants=grants,
             left_running=engine.leftover_commands,
             files=WorkspaceFiles(options.cwd),
+            prompt_files=PromptFiles(options.cwd, engine.policy),
             commands=SessionCommands(engine, options),
             rules=SessionRules(engine),
         )

@@ -7,9 +7,11 @@ from tui_agent.ui.composer.prompt_parser import (
     SlashCall,
     TargetedMessage,
     UnknownSlash,
+    image_mentions,
     parse_shell_call,
     parse_slash_call,
     parse_targeted_message,
+    pasted_image_path,
     suggestions,
 )
 
@@ -82,3 +84,34 @@ def test_a_word_is_aimed_at_a_call_or_an_agent(text: str, target: str, said: str
 )
 def test_other_at_signs_are_text(text: str) -> None:
     assert parse_targeted_message(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("see @shop.png, please", {"@shop.png": "shop.png"}),
+        ('see @"my shop.JPG"', {'@"my shop.JPG"': "my shop.JPG"}),
+        ("@a.webp @~/b.gif", {"@a.webp": "a.webp", "@~/b.gif": "~/b.gif"}),
+        ("me@shop.png and @shop.py", {}),
+    ],
+)
+def test_images_are_named_with_an_at_sign(text: str, expected: dict[str, str]) -> None:
+    assert image_mentions(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("paste", "expected"),
+    [
+        ("/home/me/shop.png", "/home/me/shop.png"),
+        ("'/home/me/my shop.png' ", "/home/me/my shop.png"),
+        (r"/home/me/my\ shop.png", "/home/me/my shop.png"),
+        ("file:///home/me/my%20shop.png", "/home/me/my shop.png"),
+        ("~/shop.png", "~/shop.png"),
+        ("shop.png", None),
+        ("see /home/me/shop.png", None),
+        ("/a.png\n/b.png", None),
+        ("/home/me/it's.png", None),
+    ],
+)
+def test_a_dropped_image_is_a_path_and_nothing_else(paste: str, expected: str | None) -> None:
+    assert pasted_image_path(paste) == expected

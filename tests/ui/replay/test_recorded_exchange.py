@@ -19,6 +19,7 @@ from tui_agent.ui.bridge.bridge_messages import AgentStatus, StatusPublished
 from tui_agent.ui.bridge.exchange import Query
 from tui_agent.ui.bridge.message_edits import MessageEdits
 from tui_agent.ui.bridge.rule_queries import RuleFact, RuleQueries, RulesInForce, ToolFact
+from tui_agent.ui.bridge.prompt_queries import HIDDEN_PROMPT, PromptQueries
 from tui_agent.ui.bridge.services import GrantQueries, RewindQueries
 from tui_agent.ui.replay.recorded_exchange import RecordingExchange, ReplayExchange
 
@@ -234,3 +235,41 @@ async def test_a_replay_raises_the_recorded_error() -> None:
 
     with pytest.raises(TuiAgentError, match="the journal cannot be read"):
         await RewindQueries(ReplayExchange(sink.notes)).points()
+
+
+class ProjectPrompts:
+    """Prompts of two sessions of a project."""
+
+    async def find(self, text: str) -> tuple[str, ...]:
+        return ("my prompt", "of another session")
+
+    async def all(self) -> tuple[str, ...]:
+        return ("of another session", "my prompt")
+
+    def texts_of(self, session_id: str) -> frozenset[str]:
+        return frozenset({"my prompt"})
+
+    async def add(self, text: str, session_id: str) -> None: ...
+
+    async def earlier_draft(self) -> str:
+        return "a draft"
+
+    async def save_draft(self, text: str) -> None: ...
+
+    def forget_draft(self) -> None: ...
+
+
+async def test_a_recording_has_no_prompts_of_other_sessions() -> None:
+    sink = FakeRecordingSink()
+    live = PromptQueries(RecordingExchange(sink), ProjectPrompts(), lambda: "s1")
+
+    assert await live.find("") == ("my prompt", "of another session")
+    assert await live.all() == ("of another session", "my prompt")
+    assert await live.earlier_draft() == "a draft"
+    assert "of another" not in str(sink.notes).replace(HIDDEN_PROMPT, "")
+    assert "a draft" not in str(sink.notes)
+
+    replay = PromptQueries(ReplayExchange(sink.notes), None, lambda: "s1")
+    assert await replay.find("") == ("my prompt", HIDDEN_PROMPT)
+    assert await replay.all() == (HIDDEN_PROMPT, "my prompt")
+    assert await replay.earlier_draft() == HIDDEN_PROMPT

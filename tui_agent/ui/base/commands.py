@@ -410,7 +410,7 @@ COMMANDS: tuple[Command, ...] = (
         "composer.earlier",
         ("up",),
         "earlier",
-        "On the first line: recall the previous text; if empty: edit the queued messages, the newest first",
+        "On the first line: edit the queued messages, the newest first; then recall earlier prompts of the project",
         "composer",
     ),
     Command("composer.later", ("down",), "later", "On the last line: recall the next text", "composer"),

@@ -17,18 +17,21 @@ from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, TuiAgentError
 from tui_agent.protocol.events import Failed, SessionRenamed, Warned
-from tui_agent.protocol.messages import UserKind
+from tui_agent.protocol.messages import UserKind, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 
 from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished
 from .exchange import Exchange, Query
 from .message_edits import MessageEdits
 from .rule_queries import RuleQueries, RuleService
+from .prompt_images import PromptImages
+from .prompt_queries import PromptQueries
 from .services import (
     FileFinder,
     GrantFacts,
     GrantQueries,
     LeftoverCommands,
+    PromptFiles,
     PromptMemory,
     RewindQueries,
     RewindService,
@@ -84,13 +87,16 @@ class AgentBridge:
         self._mode = mode
         self._restored: tuple[str, ...] = ()
         self._rewinds = RewindQueries(self.exchange)
-        self.messages = MessageEdits(self.exchange)
+        self.images = PromptImages(self.exchange)
+        """Images that the user attaches to messages."""
+        self.messages = MessageEdits(self.exchange, self.images)
         """Changes to queued messages."""
         self._leftovers: LeftoverCommands | None = None
         self._files: FileFinder | None = None
+        self._prompt_files: PromptFiles | None = None
         self._commands: SessionCommands | None = None
-        self.prompts = prompts
-        """Keeps prompts and drafts; None: they are not kept."""
+        self.earlier = PromptQueries(self.exchange, prompts, lambda: self._bus.origin.session_id)
+        """The prompts of the project."""
         self.grants: GrantFacts = GrantQueries(self.exchange)
         """Facts about rules that an approval would store."""
         self.rules = RuleQueries(self.exchange)
@@ -121,6 +127,7 @@ class AgentBridge:
         grants: GrantFacts | None = None,
         left_running: LeftoverCommands | None = None,
         files: FileFinder | None = None,
+        prompt_files: PromptFiles | None = None,
         commands: SessionCommands | None = None,
         rules: RuleService | None = None,
     ) -> None:
@@ -134,6 +141,7 @@ class AgentBridge:
             grants: knows where rules are kept; None: rules apply to the session only.
             left_running: commands that an earlier tui-agent left running; None: it left none.
             files: finds files of the workspace; None: none are completed.
+            prompt_files: reads files that the user names in a prompt; None: none are shown or attached.
             commands: commands that need the whole program; None: they are refused.
             rules: lists and changes the rules of the session; None: pages show none.
         """
@@ -141,7 +149,9 @@ class AgentBridge:
         self._bus = bus
         self._past = list(past)
         self._rewinds = RewindQueries(self.exchange, rewinding)
-        self.messages = MessageEdits(self.exchange, agent)
+        self.images = PromptImages(self.exchange, prompt_files)
+        self.messages = MessageEdits(self.exchange, self.images, agent)
+        self._prompt_files = prompt_files
         self._leftovers = left_running
         self._files = files
         self._commands = commands
@@ -209,7 +219,7 @@ class AgentBridge:
         """Queue a message without starting a run: one that was queued when the session ended."""
         if self._agent is not None:
             queue = self._agent.follow_up if kind == "follow_up" else self._agent.steer
-            queue(text)
+            queue(self.images.message(text))
 
     @Query("run_shell", True, about=("said",))
     def run_shell(self, command: str, said: str, *, shared: bool) -> bool:
@@ -235,26 +245,37 @@ class AgentBridge:
         """Return the names by which the running sub-agents can be steered, at any depth."""
         return _names_of(self._agent) if self._agent is not None else ()
 
+    @Query("sub_agent_calls", {}, lasting=True)
+    def sub_agent_calls(self) -> dict[str, str]:
+        """Return the id of the call that started each running sub-agent, by its name."""
+        agents = _named(self._agent) if self._agent is not None else ()
+        return {name: agent.origin.parent_call_id or "" for name, agent in agents}
+
     @Query("is_in_workspace", True, about=("name",))
     def is_in_workspace(self, name: str) -> bool:
         """Return True if a file or directory of the workspace has this relative path."""
         workspace = self._agent.config.workspace if self._agent is not None else None
         return workspace is not None and Path(workspace, name).exists()
 
+    @Query("file_head", "", about=("path",), lasting=True)
+    async def file_head(self, path: str) -> str:
+        """Return the first lines of a text file of the workspace; empty if none may be shown."""
+        return await self._prompt_files.head(path) if self._prompt_files is not None else ""
+
     @Query("find_files", (), about=("text",), lasting=True)
     async def find_files(self, text: str) -> tuple[str, ...]:
         """Return the paths of the workspace's files that match a part of a path, the best first."""
         return await self._files.find(text) if self._files is not None else ()
 
-    @Query("find_prompts", (), about=("text",), lasting=True)
-    async def find_prompts(self, text: str) -> tuple[str, ...]:
-        """Return the prompts of the project that contain a text, the newest first."""
-        return await self.prompts.find(text) if self.prompts is not None else ()
+    async def keep_prompt(self, text: str) -> None:
+        """Add a prompt to those of the project, once its session is known."""
+        await self._opened.wait()
+        await self.earlier.add(text)
 
-    @Query("earlier_draft", "")
-    async def earlier_draft(self) -> str:
-        """Return the draft that was not sent because the program did not end properly; empty if there is none."""
-        return await self.prompts.earlier_draft() if self.prompts is not None else ""
+    @property
+    def prompts(self) -> PromptMemory | None:
+        """Keeps prompts and drafts; None: they are not kept."""
+        return self.earlier.memory
 
     @Query("export", "", about=("file",))
     async def export(self, file: str) -> str:
@@ -535,7 +556,7 @@ class AgentBridge:
             # Behind the first prompt it becomes what it would be while that one ran.
             self._queued_while_pending.append((kind, text))
         else:
-            self._enqueue(partial(self._run, text), text)
+            self._enqueue(partial(self._run, self.images.message(text)), text)
         self._publish_status()
 
     def _enqueue(self, work: Work, text: str | None = None) -> None:
@@ -549,7 +570,7 @@ class AgentBridge:
         except TuiAgentError as error:
             self._bus.publish(Failed(code="run_failed", text=str(error)))
 
-    async def _run(self, prompt: str | None) -> None:
+    async def _run(self, prompt: str | UserMessage | None) -> None:
         if self._agent is None:
             return
         try:
@@ -585,16 +606,22 @@ _MAX_HISTORY_BATCH = 500
 
 
 def _names_of(agent: "AgentLoop") -> tuple[str, ...]:
-    """Return a short name for the oldest sub-agent of each kind, and the id for the others, whom it does not reach."""
-    names: list[str] = []
+    """Return the names by which the running sub-agents can be steered."""
+    return tuple(name for name, _ in _named(agent))
+
+
+def _named(agent: "AgentLoop") -> "Iterator[tuple[str, AgentLoop]]":
+    """Yield each sub-agent with a short name, for the oldest of each kind, or with its id, for the others."""
+    names = set[str]()
     waiting = [agent]
     while waiting:
         children = waiting.pop(0).children
-        for agent_id in children:
+        for agent_id, child in children.items():
             short = agent_id.rpartition("-")[0]
-            names.append(short if short and short not in names else agent_id)
+            name = short if short and short not in names else agent_id
+            names.add(name)
+            yield name, child
         waiting += children.values()
-    return tuple(names)
 
 
 def _parts(events: Sequence[Envelope], most: int) -> Iterator[Sequence[Envelope]]:

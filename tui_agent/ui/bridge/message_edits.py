@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.messages import TextBlock, UserMessage
+from tui_agent.protocol.messages import UserMessage
 
 from .exchange import Exchange, Query
+from .prompt_images import PromptImages
 
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.
@@ -17,13 +18,15 @@ MAX_DROPPED = 20
 class MessageEdits:
     """Changes to the queues of the agent and its sub-agents. Their effects are events."""
 
-    def __init__(self, exchange: Exchange, agent: "AgentLoop | None" = None) -> None:
+    def __init__(self, exchange: Exchange, images: PromptImages, agent: "AgentLoop | None" = None) -> None:
         """
         Args:
             exchange: passes the queries on.
+            images: the images of messages.
             agent: the agent; None: it does not exist yet, and no message is queued.
         """
         self.exchange = exchange
+        self._images = images
         self._agent = agent
         self._dropped: list[tuple[SteeringQueue, UserMessage, int]] = []
 
@@ -39,15 +42,18 @@ class MessageEdits:
 
     @Query("release_message", True, about=("message_id",))
     def release(self, message_id: str, text: str | None = None) -> bool:
-        """Queue a message again after an edit, with another text if there is one; False if it is not being edited."""
+        """Queue a message again after an edit, with another text if there is one; False if it is not being edited.
+
+        Raises:
+            TuiAgentError: it has too many images.
+        """
         queue = self._queue_of(message_id)
         message = queue.find(message_id) if queue is not None else None
         if queue is None or message is None:
             return False
         if text is None or text == message.text:
             return queue.release(message_id) is not None
-        others = (block for block in message.content if not isinstance(block, TextBlock))
-        return queue.release(message_id, (TextBlock(text=text), *others)) is not None
+        return queue.release(message_id, self._images.content(text, message)) is not None
 
     @Query("take_back", None, about=("message_id",))
     def drop(self, message_id: str) -> str | None:

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.messages import ImageBlock, JsonObject
 from tui_agent.protocol.permissions import GrantScope
 
 from .exchange import Exchange, Query, Work
@@ -71,6 +72,29 @@ class FileFinder(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class PromptImage:
+    """An image that the user attaches to a message."""
+
+    block: ImageBlock
+    name: str
+    """Name of its file."""
+    width: int
+    height: int
+
+
+class PromptFiles(Protocol):
+    """Reads files that the user names in a prompt."""
+
+    async def image(self, path: str, /, *, typed: bool) -> PromptImage | None:
+        """Return an image; None if no such file exists. Raises `TuiAgentError` if it cannot be attached."""
+        ...
+
+    async def head(self, path: str, /) -> str:
+        """Return the first lines of a text file; empty if it has none that may be shown."""
+        ...
+
+
 class SessionCommands(Protocol):
     """Commands that need the whole program. They raise `TuiAgentError` with the reason if they fail."""
 
@@ -105,8 +129,16 @@ class PromptMemory(Protocol):
         """Return the prompts that contain a text, the newest first."""
         ...
 
-    async def add(self, text: str, /) -> None:
-        """Add a prompt that was sent."""
+    async def all(self) -> tuple[str, ...]:
+        """Return all prompts, the oldest first."""
+        ...
+
+    def texts_of(self, session_id: str, /) -> AbstractSet[str]:
+        """Return the prompts of one session."""
+        ...
+
+    async def add(self, text: str, session_id: str, /) -> None:
+        """Add a prompt that was sent in a session."""
         ...
 
     async def earlier_draft(self) -> str:

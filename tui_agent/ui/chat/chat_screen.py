@@ -98,7 +98,7 @@ class ChatScreen(AnyScreen):
             self.bridge.submit(self.options.prompt)
         self.show_pending_agent()
         self.call_after_refresh(self._work, "warm-up", self.bridge.warm_up)
-        self.call_after_refresh(self._work, "draft", self.input.offer_draft)
+        self.call_after_refresh(self._work, "prompts", self.input.load_prompts)
 
     def on_screen_resume(self) -> None:
         """Open the next approval dialog once another screen has closed."""
@@ -206,7 +206,9 @@ class ChatScreen(AnyScreen):
 
     @on(Composer.Submitted)
     @on(Composer.MentionTyped)
+    @on(Composer.ImageNamed)
     @on(Composer.PromptsWanted)
+    @on(PromptArea.FileHighlighted)
     @on(QueueRequest)
     def _entered(self, event: EntryMessage) -> None:
         self.input.receive(event)

@@ -7,14 +7,21 @@ from typing import ClassVar, Literal
 
 from textual import on
 from textual.binding import BindingType
-from textual.events import Key
+from textual.events import Key, Paste
 from textual.message import Message
 from textual.widgets import TextArea
 
 from tui_agent.ui.base.commands import bindings_for, command
 
 from .paste_folding_area import PasteFoldingArea, unescape_hidden
-from .prompt_parser import Suggestion, matches_in_order, mention_before, suggestions
+from .prompt_parser import (
+    Suggestion,
+    image_mentions,
+    matches_in_order,
+    mention_before,
+    pasted_image_path,
+    suggestions,
+)
 from .queue_strip import QueueRequest
 
 SubmitKind = Literal["submit", "follow_up"]
@@ -132,6 +139,8 @@ class Composer(PasteFoldingArea):
         kind: SubmitKind
         edited: str = ""
         """Id of the queued message that the text replaces."""
+        pasted: frozenset[str] = frozenset()
+        """Images in the text, such as `@logo.png`, that were pasted and not typed."""
 
     @dataclass
     class Suggested(Message):
@@ -148,6 +157,16 @@ class Composer(PasteFoldingArea):
         """Text between the `@` and the cursor; None if the user no longer types there."""
         at_start: bool = False
         """True if the `@` begins the message, so that it may name a sub-agent."""
+
+    @dataclass
+    class ImageNamed(Message):
+        """The user named an image: answer with `attach`."""
+
+        mention: str
+        """The part of the text that names it."""
+        path: str
+        typed: bool
+        """True if the user typed the path."""
 
     @dataclass
     class PromptsWanted(Message):
@@ -175,11 +194,14 @@ class Composer(PasteFoldingArea):
         """Number of dropped messages that the undo key brings back before it does anything else."""
         self.last_key: Key | None = None
         """The last key pressed here, so that the screen does not type it a second time."""
+        self._pasted_images: set[str] = set()
         self._edited_from = ""
         """The text of the queued message when the edit began."""
         self._draft_aside = ""
         """The text that makes room for an edit."""
         self._history = PromptHistory()
+        self._project_texts: tuple[str, ...] = ()
+        self._session_texts: tuple[str, ...] = ()
         self._draft_left = ""
         """The text, with labels and escapes, before the user began to browse the history."""
         self._suggested: tuple[Suggestion, ...] = ()
@@ -200,7 +222,17 @@ class Composer(PasteFoldingArea):
 
     def remember(self, texts: Iterable[str]) -> None:
         """Replace the history of earlier starts of the session; `texts` are oldest first."""
-        self._history.begin_with(texts)
+        self._session_texts = tuple(texts)
+        self._fill_history()
+
+    def remember_project(self, texts: Iterable[str]) -> None:
+        """Replace the history of the project, which comes before that of the session; `texts` are oldest first."""
+        self._project_texts = tuple(texts)
+        self._fill_history()
+
+    def _fill_history(self) -> None:
+        own = frozenset(self._session_texts)
+        self._history.begin_with((*(text for text in self._project_texts if text not in own), *self._session_texts))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Enable closing and undoing while there is something to close or undo; the keys have other meanings, too."""
@@ -323,6 +355,31 @@ class Composer(PasteFoldingArea):
         if self.editing:
             self.post_message(QueueRequest("down"))
 
+    # --- images -------------------------------------------------------------------------------------------------------
+
+    def on_paste(self, event: Paste) -> None:
+        """Attach the image whose path is pasted; the base class inserts the text."""
+        self._pasted_images |= image_mentions(event.text).keys()
+        path = pasted_image_path(event.text)
+        if path is not None:
+            self.post_message(self.ImageNamed(event.text.strip(), path, typed=False))
+
+    def attach(self, mention: str, label: str) -> None:
+        """Replace the part of the text that names an image by its label, unless the text has changed."""
+        lines = enumerate(self.text.split("\n"))
+        found = next(((row, line.index(mention)) for row, line in lines if mention in line), None)
+        if found is not None:
+            row, column = found
+            cursor = self.cursor_location
+            self._folder.keep(label)
+            self.replace(label, found, (row, column + len(mention)))
+            if cursor[0] == row and cursor[1] >= column:
+                self.move_cursor((row, max(column, cursor[1] - len(mention)) + len(label)))
+
+    def _name_image(self, mention: str, *, typed: bool) -> None:
+        for name, path in image_mentions(mention).items():
+            self.post_message(self.ImageNamed(name, path, typed and name not in self._pasted_images))
+
     # --- editing a queued message -------------------------------------------------------------------------------------
 
     @property
@@ -404,7 +461,8 @@ class Composer(PasteFoldingArea):
                 self.end_edit()
             else:
                 self.clear()
-            self.post_message(self.Submitted(text.strip("\n"), kind, edited))
+            pasted, self._pasted_images = frozenset(self._pasted_images), set()
+            self.post_message(self.Submitted(text.strip("\n"), kind, edited, pasted))
 
     def _suggest(self) -> None:
         """Update the suggestions, once for each text."""
@@ -415,7 +473,10 @@ class Composer(PasteFoldingArea):
             self.post_message(self.PromptsWanted(self.draft))
             return
         (row, column), before = self.cursor_location, self._mention
-        mention = self._mention = mention_before(self.document.get_line(row), column)
+        line = self.document.get_line(row)
+        mention = self._mention = mention_before(line, column)
+        if before is not None and mention is None and line[:column].endswith(f"@{before} "):
+            self._name_image(f"@{before}", typed=True)
         if mention is None:
             self._offer(tuple(map(Suggestion.of_command, suggestions(self.text))))
         else:
@@ -435,6 +496,7 @@ class Composer(PasteFoldingArea):
         row, column = self.cursor_location
         start = (row, column - len(self._mention or "") - 1)
         self._insert(f"{chosen.text} ", start, (row, column))
+        self._name_image(chosen.text, typed=False)
 
     def _offer(self, entries: tuple[Suggestion, ...]) -> None:
         if entries != self._suggested:

@@ -86,6 +86,10 @@ class PasteFolder:
         self._pastes[label] = text
         return label
 
+    def keep(self, label: str) -> None:
+        """Treat a label as a whole that stands for itself."""
+        self._pastes[label] = label
+
     def unfold(self, draft: str) -> str:
         """Return the draft with its labels replaced by the pastes."""
         if not self._pastes:

@@ -5,13 +5,17 @@ A path or a sentence that begins with a slash is a prompt.
 
 import difflib
 import re
+import shlex
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import unquote
 
 from tui_agent.ui.base.commands import Command, slash_commands
 
 _AIMED = re.compile(r"@(#[0-9]{1,9}|[\w.-]+)[ \t]+(\S.*)\Z", re.DOTALL)
 _MENTION = re.compile(r"(?:\A|(?<=\s))@([^\s@]*)\Z")
+_NAMED_FILE = re.compile(r"""(?:\A|(?<=\s))@(?:"[^"\n]+"|[^\s@"]+)""")
+_IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 _COMMAND_LINE = re.compile(r"/([a-z][a-z-]*)(?:[ \t]+(\S[^\n]*))?\s*\Z")
 
 
@@ -68,6 +72,8 @@ class Suggestion:
     """The text as shown, with its argument."""
     help: str = ""
     kind: Literal["command", "mention", "prompt", "note"] = "mention"
+    path: str = ""
+    """Path of the file that it names; empty for anything else."""
 
     @classmethod
     def of_command(cls, command: Command) -> "Suggestion":
@@ -78,7 +84,7 @@ class Suggestion:
     def of_file(cls, path: str) -> "Suggestion":
         """Return the suggestion of a file; a path with blanks is quoted."""
         text = f'@"{path}"' if re.search(r"\s", path) else f"@{path}"
-        return cls(text, text)
+        return cls(text, text, path=path)
 
     @classmethod
     def of_prompt(cls, text: str) -> "Suggestion":
@@ -89,12 +95,38 @@ class Suggestion:
 def mention_before(line: str, column: int) -> str | None:
     """Return the text between an `@` and the cursor; None if the cursor is not at the end of such a word.
 
-    `@#3` names a call and is not completed.
+    `@#3` names a call, but only at the start of the line.
     """
     match = _MENTION.search(line[:column])
-    if match is None or match[1].startswith("#") or line[column : column + 1].strip():
+    if match is None or line[column : column + 1].strip():
         return None
-    return match[1]
+    return None if match[1].startswith("#") and match.start() else match[1]
+
+
+def image_mentions(text: str) -> dict[str, str]:
+    """Return the paths of images that a text names, by the part of the text that does so, such as `@logo.png`."""
+    found = (match[0].rstrip(".,;:!?)") for match in _NAMED_FILE.finditer(text))
+    return {mention: path for mention in found if is_image_path(path := mention[1:].strip('"'))}
+
+
+def is_image_path(path: str) -> bool:
+    """True if a path ends like that of an image."""
+    return path.lower().endswith(_IMAGE_SUFFIXES)
+
+
+def pasted_image_path(text: str) -> str | None:
+    """Return the path if a paste is the path of an image and nothing else, as when a file is dropped on the window."""
+    line = text.strip()
+    if "\n" in line or not is_image_path(line.rstrip("'\"")):
+        return None
+    if line.startswith("file://"):
+        return unquote(line.removeprefix("file://"))
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        return None
+    is_path = len(words) == 1 and ("/" in words[0] or words[0].startswith("~"))
+    return words[0] if is_path else None
 
 
 def matches_in_order(text: str, letters: str) -> bool:

@@ -9,7 +9,6 @@ from textual.content import Content
 from textual.events import Click, MouseScrollDown, MouseScrollUp
 from textual.message import Message
 
-from tui_agent.protocol.events import Status
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.commands import command, hint
 from tui_agent.ui.state.queued_messages import WaitingMessage, WaitingMessages
@@ -80,7 +79,7 @@ class QueueStrip(CoalescedRefresh):
     def settle(self) -> None:
         """Draw the queue if it or the status has changed, and post the number of messages."""
         rows, before = self.rows, self._drawn
-        self._drawn = (*rows, self._status.status)
+        self._drawn = tuple((message, _landing(message, self._status)) for message in rows)
         if self._drawn == before:
             return
         held = next((place for place, message in enumerate(rows) if message.held), None)
@@ -91,7 +90,7 @@ class QueueStrip(CoalescedRefresh):
 
     def render(self) -> Content:
         """Return the rule and the lines; with room for one line only, the edited or newest message."""
-        width, rows, status = self.size.width, self.rows, self._status.status
+        width, rows, status = self.size.width, self.rows, self._status
         if self.size.height == 1 and rows:
             place = self._only_row()
             return _row(place + 1, rows[place], status, width, with_buttons=False)
@@ -159,15 +158,21 @@ def _rule(width: int, rows: Sequence[WaitingMessage]) -> Content:
     return (start + Content.styled("─" * max(0, width - start.cell_length), "$border-blurred"))[:width]
 
 
+def _name(agent_id: str) -> str:
+    """Return the name by which the user steers a sub-agent."""
+    return f"@{agent_id.rpartition('-')[0] or agent_id}"
+
+
 def _kind(message: WaitingMessage) -> str:
     """Return the kind of a message in words, with the name of its sub-agent."""
     if message.sub_agent:
-        return f"steer @{message.sub_agent.rpartition('-')[0] or message.sub_agent}"
+        return f"steer {_name(message.sub_agent)}"
     return "follow-up" if message.follows_up else "steer"
 
 
-def _landing(message: WaitingMessage, status: Status) -> str:
+def _landing(message: WaitingMessage, session: SessionStatus) -> str:
     """Return the time of a message's delivery in words."""
+    status = session.status
     if message.held:
         return "being edited"
     if status == "idle":
@@ -176,13 +181,16 @@ def _landing(message: WaitingMessage, status: Status) -> str:
         return "a turn of its own after this one"
     if message.sub_agent:
         return "lands after its step"
+    if session.asking_agents:
+        # A sub-agent is a running call: a message withdraws only the questions of the agent that gets it.
+        return f"lands after {_name(next(iter(session.asking_agents.values())))}, which waits for your answer"
     if status == "waiting_approval":
         # A question that a message withdraws is gone by now; this one is answered first.
         return "waits for your answer"
     return "lands after the running calls" if status == "running_tools" else "lands after this step"
 
 
-def _row(number: int, message: WaitingMessage, status: Status, width: int, *, with_buttons: bool) -> Content:
+def _row(number: int, message: WaitingMessage, status: SessionStatus, width: int, *, with_buttons: bool) -> Content:
     """Return one line: number, kind, text, delivery and buttons; the delivery is dropped first."""
     sign = "›" if message.held else " "
     head = Content.assemble(f"{sign}{number} ", (one_line(_kind(message), max(1, width // 3)), "$accent"), "  ")

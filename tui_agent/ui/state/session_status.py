@@ -65,6 +65,8 @@ class SessionStatus:
     """Running calls by id, oldest first."""
     asking: dict[str, str] = field(default_factory=dict[str, str])
     """Open approval requests: request id to call id."""
+    asking_agents: dict[str, str] = field(default_factory=dict[str, str])
+    """Sub-agents with open approval requests: request id to agent id, the oldest first."""
     retry_at: float | None = None
     """Time of the next retry; monotonic seconds."""
     retry_text: str = ""
@@ -88,7 +90,10 @@ class SessionStatus:
                 return self.running.pop(call_id, None) is not None
             case ApprovalRequested(request_id=request_id, call_id=call_id):
                 self.asking[request_id] = call_id
+                if envelope.origin.depth:
+                    self.asking_agents[request_id] = envelope.origin.agent_id
             case ApprovalResolved(request_id=request_id):
+                self.asking_agents.pop(request_id, None)
                 return self.asking.pop(request_id, None) is not None
             case PermissionModeChanged(new=mode):
                 self.mode = mode
@@ -132,5 +137,6 @@ class SessionStatus:
         # A run may end without an event for each call and request that was open.
         self.running.clear()
         self.asking.clear()
+        self.asking_agents.clear()
         self.retry_at = None
         self._become("idle", "", envelope)
