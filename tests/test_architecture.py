@@ -315,7 +315,7 @@ READS_WITHOUT_BLOCKING = {
     "tui_agent.protocol.async_file.open_for_reading": {"protocol.regular_file", "tools.pinned_directory"},
     "tui_agent.protocol.regular_file.read_regular_file_async": {"cli.configuration.live_settings", "ui.app.themes"},
     "tui_agent.tools.pinned_directory.open_file": {
-        "cli.prompt_files",
+        "cli.sessions.prompt_files",
         "tools.file_change",
         "tools.grep_tool",
         "tools.read_tool",

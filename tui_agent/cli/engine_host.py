@@ -16,9 +16,9 @@ from .configuration.live_settings import UseOnScreen, with_live_settings
 from .configuration.permission_rules import RuleImpact
 from .launch_options import LaunchOptions
 from .process.log_file import log_to_file
+from .sessions.prompt_files import PromptFiles
 from .sessions.recordings import open_recording_writer, recording_header, warn_of_broken_recording
 from .sessions.session_commands import SessionCommands
-from .prompt_files import PromptFiles
 from .workspace_files import WorkspaceFiles
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.prompt_store import FOLDER, MAX_PROMPTS, PromptStore, forget_session
+from tui_agent.cli.sessions.prompt_store import FOLDER, MAX_PROMPTS, PromptStore, forget_session
 
 
 def gone() -> int:

@@ -10,7 +10,7 @@ from tui_agent.agent.report_text import report_text
 from tui_agent.cli.launch_options import OneOf
 from tui_agent.cli.leftover_commands import end_all, find_running_commands
 from tui_agent.cli.process.controlling_terminal import say, say_error, say_json, say_json_line
-from tui_agent.cli.prompt_store import forget_session
+from tui_agent.cli.sessions.prompt_store import forget_session
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.session import SessionStore

@@ -23,9 +23,9 @@ from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished
 from .exchange import Exchange, Query
 from .message_edits import MessageEdits
-from .rule_queries import RuleQueries, RuleService
 from .prompt_images import PromptImages
 from .prompt_queries import PromptQueries
+from .rule_queries import RuleQueries, RuleService
 from .services import (
     FileFinder,
     GrantFacts,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.tools.test_read_images import image
-from tui_agent.cli.prompt_files import HEAD_BYTES, PromptFiles
+from tui_agent.cli.sessions.prompt_files import HEAD_BYTES, PromptFiles
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.tools.read_tool import IMAGE_LIMIT
