@@ -34,8 +34,6 @@ class Heads:
                 self.cancelled += [] if self.slow.is_set() else [path]
         lines = ["def price():", "\t\x1b[31mreturn 1", "more"] * 3
         return "\n".join(lines) if path == "src/price.py" else ""
-            path, ""
-        )
 
 
 def menu_of(on: Stage) -> str:
