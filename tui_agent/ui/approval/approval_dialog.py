@@ -94,7 +94,7 @@ class ApprovalDialog(Vertical):
         self.total = total
         """Number of open requests."""
         self._foot = foot
-        self._cover = cover
+        self._keep_above = cover
         self._position = position
         self._rows = ApprovalRows(request)
         self._traced = False
@@ -303,7 +303,7 @@ class ApprovalDialog(Vertical):
         self.editor.styles.height = self._typed_height() if self.step == "typing" else "1fr"
         self.styles.height = min(used, available)
         self.styles.margin = (0, 0, foot, 0)
-        self._cover(min(used, available) + foot)
+        self._keep_above(min(used, available) + foot)
 
     @property
     def _is_roomy(self) -> bool:
