@@ -117,8 +117,8 @@ def test_directories_that_must_not_be_changed_as_a_whole(desk: Desk) -> None:
     path_lookup = PathLookup(desk.root, (desk.root / "src" / "private",))
 
     assert path_lookup.why_tree_protected(path_lookup.look("..")) == "the workspace is in it"
-    assert path_lookup.why_tree_protected(path_lookup.look(".")) in ("it holds node_modules", "it holds .git")
-    assert path_lookup.why_tree_protected(path_lookup.look("src")) == f"it holds {desk.root}/src/private"
+    assert path_lookup.why_tree_protected(path_lookup.look(".")) in ("it contains node_modules", "it contains .git")
+    assert path_lookup.why_tree_protected(path_lookup.look("src")) == f"it contains {desk.root}/src/private"
     assert path_lookup.why_tree_protected(path_lookup.look("tests")) is None
     assert path_lookup.is_directory(path_lookup.look("src"))
     assert not path_lookup.is_directory(path_lookup.look("README.md"))

@@ -20,7 +20,7 @@ def test_names_are_compared_as_the_most_lenient_file_system_does() -> None:
     assert fold_name(".GIT") == fold_name(".git. ") == fold_name(".g\u200dit") == fold_name(".git:stream") == ".git"
     assert fold_name("...") == "..."
     assert fold_name("\u3164.git") == ".git"
-    assert protected_name("a/b/.Husky/x") == ".Husky holds commit hooks"
+    assert protected_name("a/b/.Husky/x") == ".Husky contains commit hooks"
     assert protected_name("a/b") is None
 
 

@@ -91,7 +91,9 @@ def test_findings_of_rules_name_their_origin() -> None:
     opened = finding_for_rule(Ruling("ask", rule, is_open=True))
     assert opened is not None
     assert opened.decision == "ask"
-    assert opened.reason == "only the running shell knows whether the rule deny bash(rm:*) (config.toml:4) applies"
+    assert opened.reason == (
+        "the rule deny bash(rm:*) (config.toml:4) may apply: that depends on values known only when the command runs"
+    )
     granted = finding_for_rule(Ruling("allow", Rule.parse("allow", "bash"), is_grant=True))
     assert granted is not None
     assert granted.source == "grant"

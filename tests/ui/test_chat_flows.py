@@ -690,6 +690,44 @@ async def test_parts_of_a_change_are_accepted_and_the_rest_is_reported(tmp_path:
         assert "-line 15" in result
 
 
+def shown_rows(on: Stage) -> list[str]:
+    """Return the rows of the whole screen."""
+    rows = on.app.screen._compositor.render_strips(on.app.size)
+    return ["".join(segment.text for segment in row) for row in rows]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_the_row_of_the_call_stays_in_sight_above_its_question(size: tuple[int, int]) -> None:
+    tool = StageTool("act", read_only=False)
+    story = "\n\n".join(f"paragraph {number}" for number in range(60))
+    steps = [reply(story, call("act", what="here")), reply("done")]
+    async with stage(steps, [tool], size=size) as on:
+        on.chat.bridge.submit("go")
+        dialog = await dialog_of(on)
+        await on.until(lambda: dialog.was_drawn)
+        await on.until(lambda: any("act" in row and "needs you" in row for row in shown_rows(on)))
+        rows = shown_rows(on)
+        (asked,) = [place for place, row in enumerate(rows) if "act here" in row and "needs you" in row][:1]
+        assert asked < dialog.dialog.region.y
+        assert any("paragraph 59" in row for row in rows)
+        assert on.chat.body.conversation.region.bottom <= dialog.dialog.region.y
+
+        await on.pilot.press("n")
+        await on.settled()
+        await on.until(lambda: not on.chat.body.conversation.styles.margin.bottom)
+
+
+async def test_a_dialog_that_needs_the_window_covers_the_conversation() -> None:
+    tool = StageTool("act", read_only=False)
+    steps = [reply(call("act", what="word " * 400)), reply("done")]
+    async with stage(steps, [tool], size=(60, 14)) as on:
+        on.chat.bridge.submit("go")
+        dialog = await dialog_of(on)
+        await on.until(lambda: dialog.was_drawn)
+
+        assert on.chat.body.conversation.styles.margin.bottom == 0
+
+
 async def test_quit_by_name_quits() -> None:
     async with stage() as on:
         await on.say("/quit")

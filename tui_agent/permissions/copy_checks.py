@@ -61,13 +61,13 @@ def why_copy_unsafe(source: str, into: str, left_out: frozenset[str]) -> str | N
             continue
         seen += len(listed)
         if seen > MAX_ENTRIES:
-            return "it holds too many files to check"
+            return "it contains too many files to check"
         for entry in listed:
             path = os.path.join(below, entry.name)
             if entry.name in left_out or f"/{path}" in left_out:
                 continue
             if why := protected_name(entry.name):
-                return f"it brings {path}: {why}"
+                return f"it would copy {path}: {why}"
             if entry.is_dir(follow_symlinks=True):
                 waiting.append(path)
     return None

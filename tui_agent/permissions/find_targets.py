@@ -161,7 +161,7 @@ class _Search:
         for entry in listed:
             why = held or self._why_protected(entry)
             if why and found.is_given:
-                return f"it finds {found.shown}, which holds {entry.name}: {why}"
+                return f"it finds {found.shown}, which contains {entry.name}: {why}"
             if is_deep or not (why or entry.is_dir(follow_symlinks=False)):
                 continue
             path = f"{found.shown}{entry.name}" if found.shown.endswith("/") else f"{found.shown}/{entry.name}"

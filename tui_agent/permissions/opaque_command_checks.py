@@ -69,7 +69,7 @@ class OpaqueCommandChecks:
         if named := self._named(command, given, wrapping, step):
             yield named
         if self._is_open(command, given, wrapping, step) and (why := self._protected_string()):
-            yield f"its targets are not certain, and the script names a protected path: {why}"
+            yield f"it is unclear which files it changes, and the script names a protected path: {why}"
 
     def _named(
         self, command: SimpleCommand, given: Sequence[LocatedCommand], wrapping: Wrapping | None, step: ScriptStep
@@ -129,7 +129,7 @@ class OpaqueCommandChecks:
         if why := protected_name(piece) or self._path_lookup.may_be_private(piece.split("/")):
             return why
         if any(may_mean_protected(name) for name in piece.split("/")):
-            return f"{piece} may match one"
+            return f"{piece} may match a protected path"
         return self._path_lookup.look(piece).private if piece.startswith(("/", "~")) and is_known(piece) else None
 
 

@@ -216,7 +216,9 @@ class PathChecks:
             self._read(directory, None, "read")
         if not listed.is_certain and self.allow_scope is None:
             self.findings.append(
-                finding_for_mode(self.mode, "look", "listing a directory that only the running shell knows")
+                finding_for_mode(
+                    self.mode, "look", "listing a directory whose path is known only when the command runs"
+                )
             )
 
     def _source(self, path: str, directory: str | None) -> None:
@@ -252,7 +254,7 @@ class PathChecks:
         """Judge a read whose path only the running shell knows."""
         self._perhaps_private(path, directory)
         if self.judge.rules.forbids_reading:
-            why = f"only the running shell knows {_shown(path)}, and a rule forbids some reads"
+            why = f"{_shown(path)} is known only when the command runs, and a rule forbids some reads"
             self.findings.append(Finding("ask", "rule", why))
         if not is_allowed:
             self.findings.append(finding_for_mode(self.mode, "look", f"reading {_shown(path)}, wherever that is,"))
@@ -341,7 +343,7 @@ class PathChecks:
         ):
             self.findings.append(Finding("ask", "floor", f"{_shown(path)} may be protected: {why}"))
         elif self.judge.rules.denies_changes and not self._is_spelled_out():
-            reason = f"only the running shell knows {what}, and rules deny some changes"
+            reason = f"{what} is known only when the command runs, and rules deny some changes"
             self.findings += [
                 Finding("ask", "floor", reason),
                 finding_for_mode(self.mode, "effect", f"changing {what}"),
@@ -366,11 +368,11 @@ class PathChecks:
         for piece in pieces_of(code):
             why = protected_name(piece) or ("it is private" if self._is_private(piece) else None)
             if why and _CODE_WRITES.search(code):
-                self.findings.append(Finding("deny", "floor", f"a program that may change {piece}: {why}"))
+                self.findings.append(Finding("deny", "floor", f"code that may change {piece}: {why}"))
             elif why and not self._is_spelled_out():
-                self.findings.append(Finding("ask", "floor", f"a program that names {piece}: {why}"))
+                self.findings.append(Finding("ask", "floor", f"code that names {piece}: {why}"))
             elif not is_known(piece) and _may_become_protected(piece) and not self._is_spelled_out():
-                self.findings.append(Finding("ask", "floor", f"a program that may name {_shown(piece)}"))
+                self.findings.append(Finding("ask", "floor", f"code that may name {_shown(piece)}"))
             elif self.judge.rules.denies_changes and _CODE_WRITES.search(code):
                 self._denied_in_code(piece)
 
@@ -379,9 +381,7 @@ class PathChecks:
         facts = self._look(piece, self.judge.path_lookup.workspace) if "." in piece or "/" in piece else None
         found = facts and finding_for_rule(self.judge.rules.ruling_for_path(None, facts, "write", []))
         if found and found.decision == "deny" and not self._is_spelled_out():
-            self.findings.append(
-                replace(found, decision="ask", reason=f"a program that may change {piece}: {found.reason}")
-            )
+            self.findings.append(replace(found, decision="ask", reason=f"code that may change {piece}: {found.reason}"))
 
     def _is_private(self, piece: str) -> bool:
         facts = self._look(piece, self.judge.path_lookup.workspace) if "/" in piece else None

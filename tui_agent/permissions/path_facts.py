@@ -125,7 +125,7 @@ class PathLookup:
         if facts.resolved == "/" or _PROCESS.match(facts.resolved):
             return "it shows the data of other processes"
         inside = next((place for place in self._private if is_within(place, facts.resolved)), None)
-        return f"it holds {_OURS}" if inside and os.path.lexists(inside) else None
+        return f"it contains {_OURS}" if inside and os.path.lexists(inside) else None
 
     def why_protected(self, facts: PathFacts) -> str | None:
         """Return why a path is never written, or None if it may be."""
@@ -151,9 +151,9 @@ class PathLookup:
         if is_within(self.workspace, facts.resolved) and facts.resolved != self.workspace:
             return "the workspace is in it"
         if held := holds_protected(facts.resolved):
-            return f"it holds {held}"
+            return f"it contains {held}"
         inside = next((place for place in self._private if is_within(place, facts.resolved)), None)
-        return f"it holds {inside}" if inside else None
+        return f"it contains {inside}" if inside else None
 
     def below(self, path: str) -> str | None:
         """Return an absolute path relative to the workspace, or None if it is elsewhere."""

@@ -34,7 +34,7 @@ def protected_name(path: str) -> str | None:
     """Return why one of a path's names is protected, or None. Backslashes separate names, too."""
     for name in path.replace("\\", "/").split("/"):
         if len(name) >= 4 and (what := PROTECTED_NAMES.get(fold_name(name))):
-            return f"{name} holds {what}"
+            return f"{name} contains {what}"
     return None
 
 

@@ -53,7 +53,7 @@ _INPUT = "<"
 """Placeholder for the names that a script reads."""
 _GIVEN_BY = {"xargs": _INPUT, "parallel": _INPUT, "find": ""}
 """Placeholder for the words that a command passes to another. `find` has none: its walk judges the matches."""
-_UNKNOWN_VALUE = "a value that only the running shell knows"
+_UNKNOWN_VALUE = "a value known only when the command runs"
 
 
 @dataclass(frozen=True, slots=True)

@@ -337,14 +337,14 @@ def _script_at(words: tuple[Word, ...], at: int) -> Wrapping:
         return Wrapping(
             is_transparent=False, scripts=(words[at].value,), hidden="the shell may change its script first"
         )
-    return Wrapping(is_transparent=False, hidden="its script is made at run time")
+    return Wrapping(is_transparent=False, hidden="its script is known only when it runs")
 
 
 def _eval(command: SimpleCommand) -> Wrapping | None:
     words = command.words[1:]
     if all(word.is_fixed and not word.live for word in words):
         return Wrapping(is_transparent=False, scripts=(" ".join(word.value for word in words),)) if words else None
-    return Wrapping(is_transparent=False, hidden="its commands are made at run time")
+    return Wrapping(is_transparent=False, hidden="its commands are known only when it runs")
 
 
 def _first_text(command: SimpleCommand, at: int) -> Wrapping | None:
@@ -352,13 +352,13 @@ def _first_text(command: SimpleCommand, at: int) -> Wrapping | None:
         return None
     word = command.words[at]
     if not word.is_fixed:
-        return Wrapping(is_transparent=False, hidden="its commands are made at run time")
+        return Wrapping(is_transparent=False, hidden="its commands are known only when it runs")
     return None if word.value.startswith("-") else Wrapping(is_transparent=False, scripts=(word.value,))
 
 
 def _aliases(command: SimpleCommand) -> Wrapping:
     scripts = tuple(word.value.partition("=")[2] for word in command.words[1:] if "=" in word.value and word.is_fixed)
-    return Wrapping(is_transparent=False, scripts=scripts, hidden="it redefines a name")
+    return Wrapping(is_transparent=False, scripts=scripts, hidden="it redefines the name of a command")
 
 
 def _find(command: SimpleCommand) -> Wrapping | None:
@@ -446,7 +446,9 @@ def _script_option(command: SimpleCommand, name: str) -> str | None:
 
 def _hidden(script: str | None = None) -> Wrapping:
     """Return the result for unknown options: the command may begin anywhere after them."""
-    return Wrapping(is_transparent=False, scripts=(script,) if script else (), hidden="its options are not known")
+    return Wrapping(
+        is_transparent=False, scripts=(script,) if script else (), hidden="tui-agent does not know its options"
+    )
 
 
 def _with_words(command: SimpleCommand, words: tuple[Word, ...]) -> SimpleCommand:

@@ -92,7 +92,9 @@ def finding_for_rule(ruling: Ruling) -> Finding | None:
         return None
     shown, cited = ruling.rule.shown, ruling.rule.cited
     if ruling.is_open:
-        return Finding("ask", "rule", f"only the running shell knows whether the rule {shown} applies", cited)
+        return Finding(
+            "ask", "rule", f"the rule {shown} may apply: that depends on values known only when the command runs", cited
+        )
     verbs = {"allow": "allows it", "deny": "denies it"}
     source: DecisionSource = "grant" if ruling.is_grant else "rule"
     if ruling.verdict == "ask":

@@ -102,7 +102,7 @@ class SdkClient:
         except ValueError as error:
             failure = self.errors.write("unavailable", _root_cause(error), advice="check the settings")
         except AnthropicError as error:
-            failure = self.errors.write("authentication", _root_cause(error), what="There is no key for the request")
+            failure = self.errors.write("authentication", _root_cause(error), what="No API key was found")
         else:
             return await self._checked(response)
         raise failure

@@ -20,7 +20,7 @@ from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.dialogs.typed_answers import TextTarget, Typed
 from tui_agent.ui.state.pending_approvals import PendingApprovals
 
-from .approval_dialog import FootRows
+from .approval_dialog import Cover, FootRows
 from .approval_list_screen import Answer, ApprovalListScreen, GroupGrant
 from .approval_screen import ApprovalScreen, PageRequested
 from .attention_line import AttentionLine
@@ -41,6 +41,7 @@ class ApprovalController:
         pending: PendingApprovals,
         entry: Callable[[], PromptArea],
         foot: FootRows = lambda: (0, 0),
+        cover: Cover = lambda _: None,
     ) -> None:
         """Create the controller of one chat screen.
 
@@ -51,6 +52,7 @@ class ApprovalController:
             pending: the open requests.
             entry: returns the foot of the chat with the composer.
             foot: returns the rows to leave free below a dialog.
+            cover: keeps the conversation above a dialog of so many rows; 0: without a dialog.
         """
         self.line = AttentionLine(id="attention")
         """Announces requests whose dialog is not open."""
@@ -59,6 +61,7 @@ class ApprovalController:
         self._clock = clock
         self._pending = pending
         self._foot = foot
+        self._cover = cover
         self._dialog: ApprovalScreen | None = None
         self._drawn: ApprovalRequest | None = None
         self._page: ApprovalListScreen | ChangePartsScreen | None = None
@@ -128,6 +131,7 @@ class ApprovalController:
             clock=self._clock,
             target=self._target,
             foot=self._foot,
+            cover=self._cover,
         )
         self._drawn = request
         self._screen.app.push_screen(self._dialog, partial(self._answered, self._dialog))
@@ -213,6 +217,8 @@ class ApprovalController:
         self._announce()
 
     def _announce(self) -> None:
+        if self._dialog is None:
+            self._cover(0)
         shown = self._pending.first if self._dialog is None else None
         self.line.announce(shown, len(self._pending))
 

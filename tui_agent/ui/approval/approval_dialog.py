@@ -42,6 +42,8 @@ TALL = 24
 """Rows from which the dialog leaves the title bar free."""
 FootRows: TypeAlias = Callable[[], tuple[int, int]]
 """Returns the rows of composer and status line with the queue above them, and without it."""
+Cover: TypeAlias = Callable[[int], None]
+"""Takes the number of rows, from the bottom of the window, that the dialog and the rows below it need."""
 MIN_EDITOR = 8
 """Rows of the input editor."""
 LEAST_OF_EDITOR = 3
@@ -65,6 +67,7 @@ class ApprovalDialog(Vertical):
         position: int,
         total: int,
         foot: FootRows = lambda: (0, 0),
+        cover: Cover = lambda _: None,
     ) -> None:
         """Create the dialog.
 
@@ -75,6 +78,7 @@ class ApprovalDialog(Vertical):
             position: its number among all requests, from 1.
             total: number of all requests.
             foot: returns the rows to leave free below the dialog.
+            cover: keeps what is behind the dialog above it.
         """
         super().__init__(id="approval-dialog")
         self.request = request
@@ -90,6 +94,7 @@ class ApprovalDialog(Vertical):
         self.total = total
         """Number of open requests."""
         self._foot = foot
+        self._keep_above = cover
         self._position = position
         self._rows = ApprovalRows(request)
         self._traced = False
@@ -298,6 +303,7 @@ class ApprovalDialog(Vertical):
         self.editor.styles.height = self._typed_height() if self.step == "typing" else "1fr"
         self.styles.height = min(used, available)
         self.styles.margin = (0, 0, foot, 0)
+        self._keep_above(min(used, available) + foot)
 
     @property
     def _is_roomy(self) -> bool:

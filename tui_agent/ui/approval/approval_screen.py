@@ -25,7 +25,7 @@ from tui_agent.ui.bridge.services import GrantFacts
 from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
 from tui_agent.ui.text.rows_view import Paging, RowsView
 
-from .approval_dialog import ROOMY, TALL, WIDE, ApprovalDialog, FootRows
+from .approval_dialog import ROOMY, TALL, WIDE, ApprovalDialog, Cover, FootRows
 from .input_edit import InputEdit
 from .rule_offer import RuleOffer
 
@@ -73,6 +73,7 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
         clock: Callable[[], float] = time.monotonic,
         target: TextTarget = NOWHERE,
         foot: FootRows = lambda: (0, 0),
+        cover: Cover = lambda _: None,
     ) -> None:
         """Create the screen.
 
@@ -84,10 +85,11 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
             clock: monotonic seconds.
             target: the composer, which receives all other text.
             foot: returns the rows to leave free below the dialog.
+            cover: keeps what is behind the dialog above it.
         """
         self._request = request
         self._offer = RuleOffer(request, facts)
-        self.dialog = ApprovalDialog(request, self._offer, clock, position, total, foot)
+        self.dialog = ApprovalDialog(request, self._offer, clock, position, total, foot, cover)
         """The widget that shows the request."""
         super().__init__(self.dialog.guard, clock, target)
 

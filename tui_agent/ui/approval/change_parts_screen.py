@@ -32,7 +32,7 @@ class ChangePartsScreen(Paging, TypedAnswers[ApprovalDecision | None]):
     CSS_PATH = "approval.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("parts")]
     WHERE = "parts"
-    IMMEDIATE = frozenset(("toggle", "toggle_all"))
+    IMMEDIATE = frozenset(("toggle_part", "toggle_all"))
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class ChangePartsScreen(Paging, TypedAnswers[ApprovalDecision | None]):
         if self.guard.accepts() and self._body.read_to_end:
             self.dismiss(self._parts.decision(self._accepted))
 
-    def action_toggle(self) -> None:
+    def action_toggle_part(self) -> None:
         """Accept the part at the cursor or leave it out."""
         self._accepted ^= {self._cursor}
         self._show()
@@ -99,7 +99,7 @@ class ChangePartsScreen(Paging, TypedAnswers[ApprovalDecision | None]):
     def action_toggle_all(self) -> None:
         """Accept all parts; if all are accepted, none."""
         everything = set(range(len(self._parts.parts)))
-        self._accepted = set() if self._accepted == everything else everything
+        self._accepted = everything if self._accepted != everything else set[int]()
         self._show()
 
     def action_cursor_up(self) -> None:
@@ -174,7 +174,7 @@ class ChangePartsScreen(Paging, TypedAnswers[ApprovalDecision | None]):
         counts = self.guard.armed and self._body.read_to_end
         texts = {"approve": yes}
         answers: list[tuple[str, str, bool]] = []
-        for name in ("toggle", "toggle_all", "approve", "close"):
+        for name in ("toggle_part", "toggle_all", "approve", "close"):
             entry = command(f"parts.{name}")
             answers.append((entry.key_text, texts.get(name, entry.text), counts or name != "approve"))
         return key_rows(answers, width)

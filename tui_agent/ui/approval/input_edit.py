@@ -40,7 +40,7 @@ class InputEdit:
         self.file_name = "input.json" if self._name is None else "command.sh" if command else f"text{suffix}"
         """A file name for another editor."""
         self.subject = "the input as JSON" if self._name is None else "the command"
-        """What the user edits."""
+        """Description of the edited text."""
         if self._name in _NEW_TEXTS:
             self.subject = f"{_NEW_TEXTS[self._name]} {one_line(visible(str(path or file)), _LONGEST_NAME)}".strip()
 

@@ -656,7 +656,11 @@ COMMANDS: tuple[Command, ...] = (
     Command("questions.page_down", ("pagedown",), "more", "One page down", "questions"),
     # parts of one change
     Command(
-        "parts.toggle", ("space",), "accept or leave out", "Accept this part of the change or leave it out", "parts"
+        "parts.toggle_part",
+        ("space",),
+        "accept or leave out",
+        "Accept this part of the change or leave it out",
+        "parts",
     ),
     Command("parts.toggle_all", ("a",), "all", "Accept all parts, or none", "parts"),
     Command("parts.approve", ("y",), "yes to these", "Allow the accepted parts; without any, deny the call", "parts"),

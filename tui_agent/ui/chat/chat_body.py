@@ -27,6 +27,9 @@ from .side_column import STEP, SideColumn
 WIDE = 110
 """Columns from which the tool panel is beside the conversation."""
 
+LEAST_ABOVE = 3
+"""Rows of the conversation above a dialog; if fewer are left, the dialog covers it."""
+
 ScrollTarget: TypeAlias = Literal["page_up", "page_down", "top", "end"]
 """Destination of a key that scrolls the conversation."""
 
@@ -96,6 +99,7 @@ class ChatBody(Vertical):
         self.timeline = self.side.timeline
         self.strip = PanelStrip(state.ledger, state.plan, id="strip")
         self.search = SearchLine(id="search")
+        self._row = Horizontal(id="body")
         self._welcome = Welcome(label, ideas, id="welcome")
         self._clock = surroundings.clock
         self._focus_composer = focus_composer
@@ -105,7 +109,7 @@ class ChatBody(Vertical):
 
     def compose(self) -> ComposeResult:
         """Yield the conversation with the panel, then the one-line widgets below them."""
-        with Horizontal(id="body"):
+        with self._row:
             yield self._welcome
             yield self.conversation
             yield self.side
@@ -138,6 +142,15 @@ class ChatBody(Vertical):
     def hide_welcome(self) -> None:
         """Show the conversation in place of the welcome page."""
         self.add_class("-begun")
+
+    def keep_above(self, rows: int) -> None:
+        """Keep the conversation above a dialog that covers so many rows of the window, if enough of it is left."""
+        body = self._row.region
+        covered = max(0, body.bottom - (self.screen.size.height - rows)) if rows else 0
+        if body.height - covered < LEAST_ABOVE:
+            covered = 0
+        if self.conversation.styles.margin.bottom != covered:
+            self.conversation.styles.margin = (0, 0, covered, 0)
 
     # --- conversation and panel ---------------------------------------------------------------------------------------
 

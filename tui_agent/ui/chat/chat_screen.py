@@ -63,6 +63,7 @@ class ChatScreen(AnyScreen):
             self.state.approvals,
             entry=lambda: self.entry,
             foot=lambda: self.entry.foot_rows(self.bars.line),
+            cover=self.body.keep_above,
         )
         """Dialogs of approval requests."""
         self.entry = PromptArea(self.state.waiting, self.state.status, self.approvals.line, id="entry")

@@ -1,8 +1,8 @@
-"""The answers of a dialog, and the guard that decides when an answer counts.
+"""The row of answers of a dialog, and the guard that decides if an answer counts.
 
-An answer counts only after the question was drawn and a quiet moment passed. Over the chat, `typed_answers.py` tells
-answers from typing. Where there is no composer, every key that comes too early, or means nothing in the dialog,
-restarts the quiet moment, so neither a held key nor fast typing gets through.
+An answer counts only after the question has been on the screen for a moment (`QUIET_SECONDS`). In dialogs over the
+chat, `typed_answers.py` separates answers from text for the composer. In dialogs without a composer, any key that is
+too early or has no meaning starts that moment again, so that neither a held key nor fast typing answers.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -1,0 +1,270 @@
+"""Keys at random times in the whole app, against questions that appear, are answered and are withdrawn.
+
+The app runs on a loop whose time leaps from timer to timer, with a scripted agent behind the bridge, so a schedule
+depends on its number alone.
+"""
+
+import asyncio
+import contextvars
+import os
+import random
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+from weakref import WeakSet
+
+import pytest
+from textual.app import App
+from textual.css.stylesheet import Stylesheet
+from textual.events import Key
+
+from tests.ui.still import FakeAgent
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved
+from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.tool import Preview
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.approval.approval_screen import ApprovalScreen
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
+from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.chat_screen import ChatScreen
+from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS
+from tui_agent.ui.dialogs.typed_answers import SETTLE_SECONDS
+from tui_agent.ui.replay.replay_loop import ReplayLoop
+
+SCHEDULES = int(os.environ.get("TUI_AGENT_APP_RACES", "8"))
+"""Number of schedules. For all: `TUI_AGENT_APP_RACES=5000 pytest tests/ui/chat/test_typing_races.py`."""
+PER_APP = 50
+"""Schedules after which a new app begins."""
+SENTENCES = ("no,-use-pytest", "yes-please", "nnn", "y", "n", "k", "y", "n", "skip-the-rest", "ok", "y-n", "kay")
+NAMES = {",": "comma", "-": "minus"}
+GAPS = (0.0, 0.03, 0.08, 0.15, 0.19)
+LATE = 0.05
+"""Seconds that a settled answer may take through the app."""
+
+
+class ScriptedAgent(FakeAgent):
+    """An agent whose questions a schedule asks, and which notes answers and messages."""
+
+    def __init__(self, bus: EventBus, time: Callable[[], float]) -> None:
+        super().__init__(running=True)
+        self.bus, self.time = bus, time
+        self.open: dict[str, None] = {}
+        self.decided: list[tuple[str, str, float]] = []
+        self.messages: list[str] = []
+        self.withdraws = False
+        """True if a message withdraws the open questions."""
+
+    def ask(self, request_id: str) -> None:
+        self.open[request_id] = None
+        self.bus.publish(
+            ApprovalRequested(
+                request_id=request_id,
+                call_id=request_id,
+                digest="d",
+                tool="bash",
+                args={"command": "make"},
+                preview=Preview(kind="command", text="make"),
+                reason="no rule",
+            )
+        )
+
+    def settle(self, request_id: str, by: Any = "cancel", decision: Any = "deny") -> None:
+        if request_id in self.open:
+            del self.open[request_id]
+            self.bus.publish(ApprovalResolved(request_id=request_id, call_id=request_id, decision=decision, by=by))
+
+    def resolve_approval(self, request_id: str, decision: ApprovalDecision) -> bool:
+        if request_id not in self.open:
+            return False
+        self.decided.append((request_id, decision.decision, self.time()))
+        self.settle(request_id, "user", decision.decision)
+        return True
+
+    def steer(self, text: str, /) -> UserMessage:
+        self.messages.append(text)
+        for request_id in list(self.open) if self.withdraws else ():
+            self.settle(request_id)
+        return super().steer(text)
+
+
+@dataclass
+class Opened:
+    """A dialog that was opened."""
+
+    screen: ApprovalScreen
+    request_id: str
+
+
+@dataclass
+class Theatre:
+    """One app on its own loop."""
+
+    loop: ReplayLoop
+    app: TuiAgentApp
+    agent: ScriptedAgent
+    context: contextvars.Context
+    opened: list[Opened] = field(default_factory=list[Opened])
+
+    @property
+    def draft(self) -> str:
+        return self.app.chat.entry.composer.text
+
+    def play(self, moves: Sequence[tuple[float, Callable[[], object]]]) -> None:
+        """Make moves at their times, in seconds from now, and let the app finish."""
+        start = self.loop.time()
+        for at, move in sorted(moves, key=lambda entry: entry[0]):
+            self.run_to(start + at)
+            self.context.run(move)
+        self.run_to(self.loop.time() + 1.5)
+
+    def run_to(self, at: float) -> None:
+        assert self.loop.run_slice(at)
+
+    def press(self, name: str, letter: str | None = None) -> None:
+        self.app.post_message(Key(name, letter))
+
+
+@contextmanager
+def theatre(opened: list[Opened]) -> Generator[Theatre]:
+    """Open an app; `opened` receives its dialogs."""
+    loop = ReplayLoop(1_000.0)
+    context = contextvars.Context()
+
+    def make() -> tuple[TuiAgentApp, ScriptedAgent]:
+        bus = EventBus()
+        agent = ScriptedAgent(bus, loop.time)
+        bridge: Any = AgentBridge()
+        bridge.open(agent, bus)
+        surroundings = TerminalEnvironment(reduced_motion=True, clock=loop.time)
+        return TuiAgentApp(bridge, place=WorkingDirectory("~/shop", "main"), surroundings=surroundings), agent
+
+    app, agent = context.run(make)
+    task = asyncio.Task(app.run_async(headless=True, size=(60, 16)), loop=loop, context=context)
+    stage = Theatre(loop, app, agent, context, opened)
+    # The past of the session is read in a thread, once.
+    for _ in range(1_000):
+        stage.run_to(loop.time() + 0.01)
+        if not task.done() and app.is_running and app.chat.bridge._post is not None:
+            break
+    try:
+        yield stage
+    finally:
+        context.run(lambda: App[None].exit(app))
+        loop.run_slice(loop.time() + 5)
+        for left in asyncio.all_tasks(loop):
+            left.cancel()
+        loop.run_slice(loop.time() + 1)
+        loop.close()
+
+
+@pytest.mark.slow
+def test_in_the_app_no_key_is_lost_and_none_answers_another_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Opened] = []
+    create = ApprovalScreen.__init__
+
+    def init(screen: ApprovalScreen, request: Any, *args: Any, **fields: Any) -> None:
+        create(screen, request, *args, **fields)
+        opened.append(Opened(screen, request.request_id))
+
+    monkeypatch.setattr(ApprovalScreen, "__init__", init)
+    update = Stylesheet.update
+
+    def update_once(sheet: Stylesheet, root: Any, animate: bool = False) -> None:
+        # Textual matches all rules again whenever the chat is uncovered, which takes half of the time.
+        if not (isinstance(root, ChatScreen) and root in styled):
+            update(sheet, root, animate)
+        styled.add(root)
+
+    styled = WeakSet[Any]()
+    monkeypatch.setattr(Stylesheet, "update", update_once)
+    numbers = count(1)
+    answered = 0
+    first = int(os.environ.get("TUI_AGENT_FIRST_RACE", "0"))
+    for block in range(first, first + SCHEDULES, PER_APP):
+        with theatre(opened) as stage:
+            for seed in range(block, min(first + SCHEDULES, block + PER_APP)):
+                answered += _check(stage, seed, numbers)
+    assert answered >= SCHEDULES / 10, "a test in which nothing is answered shows nothing"
+
+
+def _check(stage: Theatre, seed: int, numbers: Any) -> int:
+    """Play one schedule and check it; return the number of answers."""
+    chance, agent = random.Random(seed), stage.agent
+    stage.opened.clear()
+    agent.decided.clear()
+    agent.messages.clear()
+    agent.withdraws = chance.random() < 0.5
+    pressed: list[tuple[float, str]] = []
+    moves: list[tuple[float, Callable[[], object]]] = []
+
+    def press(letter: str) -> None:
+        pressed.append((stage.loop.time(), letter))
+        stage.press(NAMES.get(letter, letter), letter)
+
+    for _ in range(chance.randint(1, 3)):
+        at, request_id = chance.uniform(0, 3), f"q{next(numbers)}"
+        moves.append((at, lambda request_id=request_id: agent.ask(request_id)))
+        if chance.random() < 0.5:
+            by = chance.choice(("cancel", "policy", "timeout"))
+            settles = at + chance.uniform(0, 2)
+            moves.append((settles, lambda request_id=request_id, by=by: agent.settle(request_id, by)))
+    moment = 0.0
+    for _ in range(chance.randint(1, 3)):
+        moment += chance.uniform(0.3, 2.0)
+        for letter in chance.choice(SENTENCES):
+            moves.append((moment, lambda letter=letter: press(letter)))
+            moment += chance.choice(GAPS)
+        if chance.random() < 0.5:
+            moment += chance.uniform(0, 0.6)
+            moves.append((moment, lambda: stage.press("enter")))
+        elif chance.random() < 0.3:
+            moment += chance.uniform(0, 0.6)
+            moves.append((moment, lambda: stage.press("ctrl+y")))
+    stage.play(moves)
+
+    # Messages, each once and in order, and the draft are what was typed without the keys that belong to dialogs.
+    text = "".join(agent.messages) + stage.draft
+    used = _left_out([letter for _, letter in pressed], text, seed)
+    early = sum(one.screen.guard.too_early for one in stage.opened)
+    assert all(letter in "ynk" for letter in used), f"seed {seed}: {used}"
+    assert len(used) <= len(agent.decided) + 6 * early, f"seed {seed}: {used} for {agent.decided}"
+    assert len(used) >= len(agent.decided), f"seed {seed}: a key both answered and was typed"
+    # Each answer: one question, on the screen and quiet before the key, and no other key until it took effect.
+    assert len({request_id for request_id, _, _ in agent.decided}) == len(agent.decided), f"seed {seed}"
+    for request_id, decision, at in agent.decided:
+        key = {"approve": "y", "deny": "n", "skip": "k"}[decision]
+        hits = [t for t, letter in pressed if letter == key and at - SETTLE_SECONDS - LATE <= t <= at]
+        assert hits, f"seed {seed}: no {key} for {request_id}"
+        assert not [t for t, _ in pressed if hits[-1] < t < hits[-1] + SETTLE_SECONDS], f"seed {seed}"
+        dialog = next(one.screen for one in reversed(stage.opened) if one.request_id == request_id)
+        since = dialog.guard._quiet_since
+        assert since is not None, f"seed {seed}"
+        assert hits[-1] - since >= QUIET_SECONDS - 0.001, f"seed {seed}"
+    answered = len(agent.decided)
+    # The next schedule begins with no question and an empty composer.
+    for request_id in list(agent.open):
+        stage.context.run(agent.settle, request_id)
+    # A letter that came too early for a question is text once the question is gone.
+    stage.run_to(stage.loop.time() + 1)
+    stage.context.run(stage.app.chat.entry.composer.load_text, "")
+    agent.waiting_messages.clear()
+    stage.run_to(stage.loop.time() + 1)
+    assert not isinstance(stage.app.screen, ApprovalScreen), f"seed {seed}: a dialog of no question"
+    return answered
+
+
+def _left_out(pressed: Sequence[str], text: str, seed: int) -> list[str]:
+    """Return the pressed letters that the text does not have; the others are in it, in order."""
+    left: list[str] = []
+    at = 0
+    for letter in pressed:
+        if at < len(text) and text[at] == letter:
+            at += 1
+        else:
+            left.append(letter)
+    assert at == len(text), f"seed {seed}: {text!r} of {''.join(pressed)!r}: lost, doubled or overtaken"
+    return left
