@@ -87,6 +87,8 @@ class Conversation(SteeredTranscript):
         """Show another transcript, or a longer one of this session; a reader above the end keeps the distance to it."""
         self.show_transcript(fold.transcript)
         fold.show_output(self._fold.calls.shows_output)
+        if fold.shows_thinking != self._fold.shows_thinking:
+            fold.show_thinking(self._fold.shows_thinking)
         self._fold, self._found_row, self.cursor = fold, None, PartCursor(fold.transcript)
         self._search = TranscriptSearch(self.transcript, self._search.query) if self._search is not None else None
         self._flush_soon()
@@ -95,6 +97,12 @@ class Conversation(SteeredTranscript):
         """Show or hide the newest output of running calls."""
         if self._fold.show_output(shown):
             self._flush_soon()
+
+    def show_thinking(self, shown: bool) -> None:
+        """Show or fold all thinking of the model; the text in sight stays."""
+        with self.same_place():
+            self._fold.show_thinking(shown)
+        self._flush_soon()
 
     def flush(self) -> None:
         """Show all changes now."""

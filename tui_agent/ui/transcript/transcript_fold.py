@@ -48,7 +48,7 @@ from tui_agent.ui.text.sanitiser import with_controls
 
 from .answer_fold import AnswerFold
 from .call_part import MOST_READS, CallContext, CallPart, ReadsPart
-from .markdown.markdown_part import MarkdownPart
+from .markdown.markdown_part import MarkdownPart, ThinkingPart
 from .rewind_marks import RewindMarks
 from .transcript_model import Part, Transcript
 from .transcript_notes import note_of, run_end_text
@@ -90,11 +90,12 @@ class TranscriptFold:
         self.calls = CallContext(find)
         """Context of all calls."""
         self._find = find
+        self._answers = AnswerFold(transcript)
         self._start()
 
     def _start(self) -> None:
         """Forget the events so far."""
-        self._answers = AnswerFold(self.transcript)
+        self._answers = AnswerFold(self.transcript, shows_thinking=self._answers.shows_thinking)
         self._shown: dict[str, CallPart | ReadsPart] = {}
         self._stale: dict[Part, None] = {}
         self._said_parts: dict[str, Part] = {}
@@ -117,6 +118,19 @@ class TranscriptFold:
             self._stale[self._todo] = None
         self._open_calls_changed()
         return True
+
+    @property
+    def shows_thinking(self) -> bool:
+        """True if thinking is shown as it arrives."""
+        return self._answers.shows_thinking
+
+    def show_thinking(self, shown: bool) -> None:
+        """Show or fold all thinking, now and later."""
+        self._answers.shows_thinking = shown
+        for part in self.transcript.parts:
+            if isinstance(part, ThinkingPart) and part.opened != shown:
+                part.toggle()
+        self.transcript.measure_all()
 
     def flush(self) -> bool:
         """Bring new text of open answers, and changes of calls, into their parts.
