@@ -11,6 +11,7 @@ from tui_agent.protocol.events import (
     ApprovalResolved,
     FileChanged,
     FileState,
+    HookEnded,
     PermissionDecided,
     SessionCreated,
     ToolBlockedOn,
@@ -240,8 +241,54 @@ def test_an_edited_command_says_what_the_model_asked_for() -> None:
     assert talk.rows() == ["▲ bash make install needs you #1"]
 
     talk.tell(answered, began, last)
-    talk.toggle()
-    assert talk.rows() == ["✔ bash make #1", "changed before it ran: the model asked for make install"]
+    assert talk.rows() == ["✔ bash make #1", "└ you changed it; the model asked for: make install"]
+
+
+def test_a_command_that_a_hook_changed_names_the_hook() -> None:
+    first, _, last = done("c1", "bash", "make install")
+    hook = HookEnded(event="before_tool", name="dry", call_id="c1", action="modify")
+    began = ToolStarted(call_id="c1", name="bash", args={"command": "make -n"}, summary="make -n")
+
+    assert Talk(first, hook, began, last).rows()[1] == "└ hook dry changed it; the model asked for: make install"
+
+
+def test_arguments_that_were_only_converted_are_not_called_changed() -> None:
+    queued_ = ToolQueued(call_id="c1", name="read", args_raw={"path": "a", "limit": "7"}, index=0, summary="a")
+    began = ToolStarted(call_id="c1", name="read", args={"path": "a", "limit": 7, "offset": 0}, summary="a")
+
+    assert Talk(queued_, began, done("c1", "read", "a")[2]).rows() == ["✔ read a #1"]
+
+
+@pytest.mark.parametrize(
+    ("by", "words"),
+    [
+        ("user", "you denied it: use pytest"),
+        ("timeout", "denied: no answer in time: use pytest"),
+        ("nobody", "denied: no one could answer: use pytest"),
+        ("cancel", "not run: cancelled before you answered: use pytest"),
+    ],
+)
+def test_a_denied_call_names_who_denied_it_and_why(by: str, words: str) -> None:
+    first, _, last = done("c1", "bash", "make", status="denied_user")
+    asked = ApprovalRequested(request_id="q", call_id="c1", digest="d", tool="bash", args={"command": "make"})
+    answered = ApprovalResolved.model_validate(
+        {"request_id": "q", "call_id": "c1", "decision": "deny", "by": by, "note": "use pytest"}
+    )
+
+    assert words in " ".join(Talk(first, asked, answered, last).rows(120))
+
+
+def test_a_call_that_plan_mode_refused_says_so() -> None:
+    first, _, last = done("c1", "edit", "a.py", status="denied_policy")
+    refused = PermissionDecided(
+        call_id="c1",
+        decision="deny",
+        source="floor",
+        mode=PermissionMode.PLAN,
+        reason="plan mode changes nothing: edits a.py",
+    )
+
+    assert Talk(first, refused, last).rows() == ["⊘ edit a.py plan mode changes nothing: edits a.py #1"]
 
 
 def test_a_waiting_call_names_the_call_it_waits_for_while_that_is_open() -> None:

@@ -169,6 +169,7 @@ class ChatScreen(AnyScreen):
             mode=self.bridge.status.mode,
             calls_before=tail.calls_before if tail is not None else 0,
             numbers=tail.numbers if tail is not None else None,
+            is_whole=tail is None,
         )
 
     def show_state(self, state: ScreenState) -> None:

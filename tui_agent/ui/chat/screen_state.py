@@ -61,6 +61,7 @@ class ScreenState:
         mode: PermissionMode = PermissionMode.ASK,
         calls_before: int = 0,
         numbers: Mapping[str, int] | None = None,
+        is_whole: bool = True,
     ) -> None:
         """Start empty.
 
@@ -70,10 +71,11 @@ class ScreenState:
             mode: permission mode until an event reports one.
             calls_before: calls before the first event.
             numbers: numbers of those of them that are resumed, by call id.
+            is_whole: False if the first events of the session are missing.
         """
         self.ledger = call_ledger.CallLedger(calls_before, numbers or {})
         """All calls, for each part that shows calls."""
-        self.transcript = transcript_fold.TranscriptFold(Transcript(), self.ledger.find)
+        self.transcript = transcript_fold.TranscriptFold(Transcript(), self.ledger.find, is_whole=is_whole)
         """The conversation."""
         self.times = run_times.RunTimes()
         """Times of the newest run."""
@@ -125,7 +127,9 @@ class ScreenState:
 
 def _hides_welcome(event: AgentEvent) -> bool:
     """True if the event shows something, so that the welcome gives way."""
-    return isinstance(event, RunStarted | MessageStarted | MessageEnded | Failed | Warned | Noticed)
+    if isinstance(event, Noticed):
+        return event.code not in session_status.STATUS_NOTICES
+    return isinstance(event, RunStarted | MessageStarted | MessageEnded | Failed | Warned)
 
 
 def _user_input_of(event: AgentEvent) -> str | None:

@@ -89,7 +89,8 @@ class Conversation(SteeredTranscript):
         fold.show_output(self._fold.calls.shows_output)
         if fold.shows_thinking != self._fold.shows_thinking:
             fold.show_thinking(self._fold.shows_thinking)
-        self._fold, self._found_row, self.cursor = fold, None, PartCursor(fold.transcript)
+        self._fold, self._found_row = fold, None
+        self.cursor = PartCursor(fold.transcript)
         self._search = TranscriptSearch(self.transcript, self._search.query) if self._search is not None else None
         self._flush_soon()
 

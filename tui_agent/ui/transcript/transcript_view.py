@@ -1,6 +1,6 @@
 """View of a transcript: follows the end if the user is there, and otherwise keeps its position."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -154,7 +154,7 @@ class TranscriptView(LineView):
         self.refresh()
 
     @contextmanager
-    def same_place(self) -> Iterator[None]:
+    def same_place(self) -> Generator[None]:
         """Keep the text at the top of the view there while heights change."""
         top = self.transcript.find(self.scroll_offset.y)
         below = self.scroll_offset.y - self.transcript.start(top) if top is not None else 0
