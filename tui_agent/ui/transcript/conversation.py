@@ -48,7 +48,7 @@ class Conversation(SteeredTranscript):
     def __init__(self, fold: TranscriptFold, *, id: str | None = None) -> None:  # noqa: A002
         """Create the view; `fold` applies each event before the view is refreshed for it."""
         super().__init__(fold.transcript, id=id)
-        self._fold = fold
+        self._fold: TranscriptFold = fold
         self._unflushed = False
         self._rest_until = self._bar_due = 0.0
         self._timer: Timer | None = None

@@ -96,7 +96,7 @@ class TranscriptFold:
         self.calls = CallContext(find)
         """Context of all calls."""
         self._find = find
-        self._answers = AnswerFold(transcript)
+        self._answers: AnswerFold = AnswerFold(transcript)
         self._start()
 
     def _start(self) -> None:
