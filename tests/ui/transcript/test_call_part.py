@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from tests.ui.row_kit import DIFF, FoldWithLedger, Teller, ended, queued, rows_of
+from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
     AgentEvent,
     ApprovalRequested,
@@ -14,6 +15,7 @@ from tui_agent.protocol.events import (
     HookEnded,
     PermissionDecided,
     SessionCreated,
+    SubagentStarted,
     ToolBlockedOn,
     ToolEnded,
     ToolOutput,
@@ -362,3 +364,19 @@ def test_output_keeps_its_colours_and_a_progress_bar_its_last_state() -> None:
     assert ("red", "muted sgr-f1") in runs
     assert ("100%", "muted sgr-f2") in runs
     assert not any("10%" in text or "50%" in text for text, _ in runs)
+
+
+def test_a_sub_agent_says_what_it_does_and_then_what_it_found() -> None:
+    talk = Talk()
+    talk.fold.calls.at = lambda place: talk.fold.ledger.calls[place]
+    first, began, _ = done("c1", "agent", "find callers")
+    talk.tell(first, began, SubagentStarted(call_id="c1", child_run_id="k1", agent="explore-1", task="find callers"))
+    assert talk.rows() == ["◐ agent find callers #1", "└ 0 calls"]
+
+    inner = ToolQueued(call_id="k", name="grep", args_raw={}, index=0, summary="price")
+    talk.fold.ledger.apply(Envelope(inner, 99, 0, 99.0, Origin(run_id="k1", depth=1, parent_call_id="c1")))
+    talk.fold.redraw("c1")
+    assert talk.rows() == ["◐ agent find callers #1", "└ 1 call · grep price"]
+
+    talk.tell(done("c1", "agent", "find callers", "1 step, 1 call", text="Two callers round.\nMore.")[2])
+    assert talk.rows() == ["✔ agent find callers 1 step, 1 call #1", "└ Two callers round."]

@@ -367,7 +367,7 @@ def plan_rows(events: Iterable[AgentEvent], *, shows_items: bool) -> list[str]:
 
 
 def test_a_proposed_plan_is_markdown() -> None:
-    assert body([PlanProposed(plan_id="p", text="1. do *it*")]) == ["Plan", "1. do it"]
+    assert body([PlanProposed(plan_id="p", text="1. do *it*")]) == ["Proposed plan", "1. do it"]
 
 
 def test_sub_agents_are_shown_only_for_failures() -> None:
@@ -564,3 +564,14 @@ def test_a_steer_names_the_calls_it_skipped() -> None:
     rows = rows_of(transcript)
     assert "   steered after step 1 · skipped #1 bash, #2 edit" in rows
     assert "   steered after step 1" in rows
+
+
+def test_an_empty_delta_does_not_put_the_text_before_the_thinking() -> None:
+    transcript, teller = Transcript(), Teller()
+    fold = FoldWithLedger(transcript)
+    for event in (started(), delta(""), delta("hm", kind="thinking"), delta("So."), answer("So.", thinking="hm")):
+        fold.apply(teller.tell(event))
+    fold.flush()
+
+    rows = [row.strip() for row in rows_of(transcript) if row.strip()]
+    assert rows == ["▸ thinking  hm", "● So."]

@@ -75,7 +75,9 @@ class ScreenState:
         """
         self.ledger = call_ledger.CallLedger(calls_before, numbers or {})
         """All calls, for each part that shows calls."""
-        self.transcript = transcript_fold.TranscriptFold(Transcript(), self.ledger.find, is_whole=is_whole)
+        self.transcript = transcript_fold.TranscriptFold(
+            Transcript(), self.ledger.find, at=lambda place: self.ledger.calls[place], is_whole=is_whole
+        )
         """The conversation."""
         self.times = run_times.RunTimes()
         """Times of the newest run."""
@@ -103,9 +105,14 @@ class ScreenState:
             changes.calls = call(self.ledger.apply, envelope) or ()
         if kind in transcript_fold.HANDLED_EVENTS:
             changes.transcript = call(self.transcript.apply, envelope) or False
-        # An event of one call changes the rows of those that wait for it.
+        # An event of one call changes the rows of those that wait for it, and of the sub-agent that made it.
         for place in changes.calls:
-            self.transcript.redraw(self.ledger.calls[place].view.call_id)
+            at: int | None = place
+            while at is not None:
+                changed = self.ledger.calls[at]
+                self.transcript.redraw(changed.view.call_id)
+                changes.transcript = changes.transcript or at != place
+                at = changed.parent
         if kind in plan.HANDLED_EVENTS:
             changes.plan = call(self.plan.apply, envelope) or False
         if kind in changed_files.HANDLED_EVENTS:

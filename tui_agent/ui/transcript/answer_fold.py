@@ -57,6 +57,8 @@ class AnswerFold:
     def grow(self, event: MessageDelta) -> None:
         """Add streamed content to a response."""
         answer = self._open.get(event.message_id) or self.begin(event.message_id)
+        if not event.delta:
+            return  # A part without text would fix its place before the others.
         match event.kind:
             case "text":
                 if answer.text is None:

@@ -91,6 +91,8 @@ class CallContext:
 
     find: Callable[[str], LedgerCall | None]
     """Finds a call by id."""
+    at: Callable[[int], LedgerCall] | None = None
+    """Returns a call by its index in the ledger."""
     root: str = ""
     """Working directory; paths below it are shown without it."""
     shows_output: bool = False
@@ -252,6 +254,7 @@ def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bo
     """
     view = call.view
     head = [*_head_rows(call, context, width, is_open=is_open), *_changed_rows(view, width)]
+    head.extend(_agent_rows(call, context, width))
     groups: list[tuple[str, Sequence[Line]]] = [("", head)]
     if view.phase == "running" and (context.shows_output or is_open):
         groups.append(("output", [_output_row(runs, width) for runs in tail_lines(view, "muted")]))
@@ -389,6 +392,22 @@ def _changed_rows(view: CallViewState, width: int) -> list[Line]:
     before = asked.get("command")
     words = f"; the model asked for: {one_line(before, _LONGEST)}" if isinstance(before, str) else ""
     return [Line(clipped(((f"{BODY}└ ", "muted"), (f"{who}{words}", "warning")), width), indent=len(BODY) + 2)]
+
+
+def _agent_rows(call: LedgerCall, context: CallContext, width: int) -> list[Line]:
+    """Return the row that says what the sub-agent of a call does now, or what it has found."""
+    view = call.view
+    if view.subagent.label is None:
+        return []
+    if view.phase == "running":
+        newest = context.at(call.children[-1]).view if call.children and context.at is not None else None
+        doing = f" · {newest.name} {newest.summary}" if newest is not None else ""
+        text = f"{count_text(len(call.children), 'call')}{doing}"
+    else:
+        text = _first_line(view.outcome.result) if view.status == "ok" else ""
+    if not text:
+        return []
+    return [Line(clipped(((f"{BODY}└ ", "muted"), (one_line(text, width), "muted")), width), indent=len(BODY) + 2)]
 
 
 def _reason(view: CallViewState) -> str:

@@ -81,19 +81,25 @@ class TranscriptFold:
     """Changes a transcript by events only."""
 
     def __init__(
-        self, transcript: Transcript, find: Callable[[str], LedgerCall | None], *, is_whole: bool = True
+        self,
+        transcript: Transcript,
+        find: Callable[[str], LedgerCall | None],
+        *,
+        at: Callable[[int], LedgerCall] | None = None,
+        is_whole: bool = True,
     ) -> None:
         """Start with no events.
 
         Args:
             transcript: receives the parts.
             find: returns a call by its id. The ledger receives each event before this fold.
+            at: returns a call by its index in the ledger.
             is_whole: False if the first events of the session are missing, so that its steps have no known number.
         """
         self._is_whole = is_whole
         self.transcript = transcript
         """The parts so far."""
-        self.calls = CallContext(find)
+        self.calls = CallContext(find, at)
         """Context of all calls."""
         self._find = find
         self._answers: AnswerFold = AnswerFold(transcript)
@@ -384,7 +390,7 @@ class TranscriptFold:
             case TodoUpdated(items=items):
                 self._planned(items)
             case PlanProposed(text=text):
-                self._add(TextPart("Plan", "strong", gap=True))
+                self._add(TextPart("Proposed plan", "strong", gap=True))
                 self._add(MarkdownPart(text, margin=BODY))
             case StepRetry() if self._retry is not None:
                 note = note_of(event)
