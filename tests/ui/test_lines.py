@@ -11,13 +11,20 @@ from textual.content import Content
 from textual.widget import Widget
 
 from tests.ui.story import Story, working
-from tui_agent.protocol.events import ContextUsage, PermissionModeChanged, StepRetry
+from tui_agent.protocol.events import (
+    CompactionEnded,
+    CompactionStarted,
+    ContextUsage,
+    Noticed,
+    PermissionModeChanged,
+    StepRetry,
+)
 from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.chat.chat_body import Welcome
-from tui_agent.ui.chat.status_bars import StatusLine, TitleBar
+from tui_agent.ui.chat.status_bars import NOTICE_SECONDS, StatusLine, TitleBar
 from tui_agent.ui.composer.prompt_area import InterruptMenu
 from tui_agent.ui.composer.queue_strip import QueueStrip
 from tui_agent.ui.panel.tool_panel import PanelStrip
@@ -70,6 +77,30 @@ async def status_of(story: Story, width: int = 120) -> str:
     widget = status_line(story)
     (line,) = await drawn(widget, width, telling(widget, story))
     return line
+
+
+async def test_a_compaction_says_what_it_does_and_then_what_became_of_it() -> None:
+    story = Story().run("x").step(0)
+    story.tell(CompactionStarted(trigger="automatic", strategy="summary", tokens_before=182_000))
+    story.status("compacting").wait(12)
+    assert (await status_of(story)).startswith(" ◐ compacting 182k tokens · 12 s")
+
+    story.tell(CompactionEnded(ok=True, tokens_before=182_000, tokens_after=40_000, removed=80))
+    assert (await status_of(story)).rstrip().endswith("compacted 182k → 40k tokens")
+
+    story.wait(NOTICE_SECONDS + 1)
+    assert "compacted" not in await status_of(story)
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 120])
+async def test_a_notice_never_hides_the_status(width: int) -> None:
+    story = working()
+    story.tell(Noticed(code="settings_read", text="The settings were reloaded: 12 permission rules are in force."))
+    line = await status_of(story, width)
+
+    assert line.startswith(" ◐ bash 12 s")
+    assert "The s" in line or width == 20
+    assert len(line) <= width
 
 
 async def test_a_running_tool_is_shown_with_its_clock() -> None:

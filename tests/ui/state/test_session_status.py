@@ -5,6 +5,9 @@ from dataclasses import replace
 from tests.ui.story import START, Story, working
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.events import (
+    CompactionEnded,
+    CompactionStarted,
+    Noticed,
     PermissionModeChanged,
     RunEnded,
     RunStarted,
@@ -99,3 +102,37 @@ def test_the_report_of_the_last_run_that_ended_is_kept() -> None:
     story.tell(RunEnded(reason="done"))
 
     assert fold(story).report == report
+
+
+def test_steps_are_numbered_through_the_session() -> None:
+    story = Story().run("x").step(0).step(1).end().run("y", "r2")
+    assert fold(story).step is None
+
+    assert fold(story.step(0)).step == 2
+    assert fold(story.step(1)).step == 3
+
+
+def test_a_compaction_says_how_much_there_is_and_then_what_it_did() -> None:
+    story = Story().run("x").step(0)
+    story.tell(CompactionStarted(trigger="automatic", strategy="summary", tokens_before=182_000))
+    assert fold(story).compacting == 182_000
+
+    story.tell(CompactionEnded(ok=True, tokens_before=182_000, tokens_after=40_000, removed=80))
+    view = fold(story)
+
+    assert (view.compacting, view.notice) == (None, "compacted 182k → 40k tokens")
+
+
+def test_changes_of_mode_and_settings_leave_a_message_that_the_past_does_not() -> None:
+    story = Story()
+    story.tell(PermissionModeChanged(old=PermissionMode.ASK, new=PermissionMode.PLAN, by="user"))
+    assert fold(story).notice == ""
+
+    story.tell(PermissionModeChanged(old=PermissionMode.PLAN, new=PermissionMode.ASK, by="settings"))
+    assert fold(story).notice == "mode plan → ask (settings)"
+
+    story.tell(Noticed(code="settings_read", text="The settings were reloaded."))
+    assert fold(story).notice == "The settings were reloaded."
+
+    story.tell(SessionLoaded(id="s1"))
+    assert fold(story).notice == ""

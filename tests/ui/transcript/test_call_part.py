@@ -5,14 +5,17 @@ from collections.abc import Iterable
 import pytest
 
 from tests.ui.row_kit import DIFF, FoldWithLedger, Teller, ended, queued, rows_of
+from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
     AgentEvent,
     ApprovalRequested,
     ApprovalResolved,
     FileChanged,
     FileState,
+    HookEnded,
     PermissionDecided,
     SessionCreated,
+    SubagentStarted,
     ToolBlockedOn,
     ToolEnded,
     ToolOutput,
@@ -240,8 +243,54 @@ def test_an_edited_command_says_what_the_model_asked_for() -> None:
     assert talk.rows() == ["▲ bash make install needs you #1"]
 
     talk.tell(answered, began, last)
-    talk.toggle()
-    assert talk.rows() == ["✔ bash make #1", "changed before it ran: the model asked for make install"]
+    assert talk.rows() == ["✔ bash make #1", "└ you changed it; the model asked for: make install"]
+
+
+def test_a_command_that_a_hook_changed_names_the_hook() -> None:
+    first, _, last = done("c1", "bash", "make install")
+    hook = HookEnded(event="before_tool", name="dry", call_id="c1", action="modify")
+    began = ToolStarted(call_id="c1", name="bash", args={"command": "make -n"}, summary="make -n")
+
+    assert Talk(first, hook, began, last).rows()[1] == "└ hook dry changed it; the model asked for: make install"
+
+
+def test_arguments_that_were_only_converted_are_not_called_changed() -> None:
+    queued_ = ToolQueued(call_id="c1", name="read", args_raw={"path": "a", "limit": "7"}, index=0, summary="a")
+    began = ToolStarted(call_id="c1", name="read", args={"path": "a", "limit": 7, "offset": 0}, summary="a")
+
+    assert Talk(queued_, began, done("c1", "read", "a")[2]).rows() == ["✔ read a #1"]
+
+
+@pytest.mark.parametrize(
+    ("by", "words"),
+    [
+        ("user", "you denied it: use pytest"),
+        ("timeout", "denied: no answer in time: use pytest"),
+        ("nobody", "denied: no one could answer: use pytest"),
+        ("cancel", "not run: cancelled before you answered: use pytest"),
+    ],
+)
+def test_a_denied_call_names_who_denied_it_and_why(by: str, words: str) -> None:
+    first, _, last = done("c1", "bash", "make", status="denied_user")
+    asked = ApprovalRequested(request_id="q", call_id="c1", digest="d", tool="bash", args={"command": "make"})
+    answered = ApprovalResolved.model_validate(
+        {"request_id": "q", "call_id": "c1", "decision": "deny", "by": by, "note": "use pytest"}
+    )
+
+    assert words in " ".join(Talk(first, asked, answered, last).rows(120))
+
+
+def test_a_call_that_plan_mode_refused_says_so() -> None:
+    first, _, last = done("c1", "edit", "a.py", status="denied_policy")
+    refused = PermissionDecided(
+        call_id="c1",
+        decision="deny",
+        source="floor",
+        mode=PermissionMode.PLAN,
+        reason="plan mode changes nothing: edits a.py",
+    )
+
+    assert Talk(first, refused, last).rows() == ["⊘ edit a.py plan mode changes nothing: edits a.py #1"]
 
 
 def test_a_waiting_call_names_the_call_it_waits_for_while_that_is_open() -> None:
@@ -315,3 +364,19 @@ def test_output_keeps_its_colours_and_a_progress_bar_its_last_state() -> None:
     assert ("red", "muted sgr-f1") in runs
     assert ("100%", "muted sgr-f2") in runs
     assert not any("10%" in text or "50%" in text for text, _ in runs)
+
+
+def test_a_sub_agent_says_what_it_does_and_then_what_it_found() -> None:
+    talk = Talk()
+    talk.fold.calls.at = lambda place: talk.fold.ledger.calls[place]
+    first, began, _ = done("c1", "agent", "find callers")
+    talk.tell(first, began, SubagentStarted(call_id="c1", child_run_id="k1", agent="explore-1", task="find callers"))
+    assert talk.rows() == ["◐ agent find callers #1", "└ 0 calls"]
+
+    inner = ToolQueued(call_id="k", name="grep", args_raw={}, index=0, summary="price")
+    talk.fold.ledger.apply(Envelope(inner, 99, 0, 99.0, Origin(run_id="k1", depth=1, parent_call_id="c1")))
+    talk.fold.redraw("c1")
+    assert talk.rows() == ["◐ agent find callers #1", "└ 1 call · grep price"]
+
+    talk.tell(done("c1", "agent", "find callers", "1 step, 1 call", text="Two callers round.\nMore.")[2])
+    assert talk.rows() == ["✔ agent find callers 1 step, 1 call #1", "└ Two callers round."]

@@ -41,6 +41,7 @@ from tui_agent.protocol.events import (
     SessionLoaded,
     SteeringDelivered,
     StepRetry,
+    StepStarted,
     TodoItem,
     TodoUpdated,
     ToolOutput,
@@ -366,7 +367,7 @@ def plan_rows(events: Iterable[AgentEvent], *, shows_items: bool) -> list[str]:
 
 
 def test_a_proposed_plan_is_markdown() -> None:
-    assert body([PlanProposed(plan_id="p", text="1. do *it*")]) == ["Plan", "1. do it"]
+    assert body([PlanProposed(plan_id="p", text="1. do *it*")]) == ["Proposed plan", "1. do it"]
 
 
 def test_sub_agents_are_shown_only_for_failures() -> None:
@@ -509,3 +510,68 @@ def test_a_call_that_had_not_started_when_the_program_ended_has_no_unknown_outco
 
     assert rows[0] == row(shown_as, "#1")
     assert rows[1].startswith("── session resumed")
+
+
+def test_a_steer_is_marked_with_the_step_of_the_session() -> None:
+    transcript, teller = Transcript(), Teller()
+    fold = FoldWithLedger(transcript)
+    events = [
+        run_started(),
+        StepStarted(index=0, kind="initial"),
+        StepStarted(index=1, kind="tool_followup"),
+        run_ended(),
+        run_started(),
+        StepStarted(index=0, kind="initial"),
+        SteeringDelivered(message_id="u2", kind="steer", text="", boundary="after step 1"),
+        user("keep it", "u2", "steer"),
+    ]
+    for event in events:
+        fold.apply(teller.tell(event))
+
+    assert "   steered after step 3" in rows_of(transcript)
+
+
+def test_the_note_of_a_retry_changes_once_the_answer_begins() -> None:
+    transcript, teller = Transcript(), Teller()
+    fold = FoldWithLedger(transcript)
+    retry = StepRetry(attempt=2, max=10, wait_s=4.0, error_kind="overloaded", text="The model is overloaded")
+    fold.apply(teller.tell(retry))
+    assert "trying again in 4.0 s" in "".join(rows_of(transcript))
+
+    fold.apply(teller.tell(started("a2")))
+
+    assert "tried again after 4.0 s" in "".join(rows_of(transcript))
+
+
+def test_a_steer_names_the_calls_it_skipped() -> None:
+    transcript, teller = Transcript(), Teller()
+    fold = FoldWithLedger(transcript)
+    events = [
+        run_started(),
+        StepStarted(index=0, kind="initial"),
+        queued("c1", "bash"),
+        queued("c2", "edit"),
+        ended("c1", "bash", "skipped_steering"),
+        ended("c2", "edit", "skipped_steering"),
+        SteeringDelivered(message_id="u2", kind="steer", text="", boundary="after step 1"),
+        user("keep it", "u2", "steer"),
+        SteeringDelivered(message_id="u3", kind="steer", text="", boundary="after step 1"),
+        user("and this", "u3", "steer"),
+    ]
+    for event in events:
+        fold.apply(teller.tell(event))
+
+    rows = rows_of(transcript)
+    assert "   steered after step 1 · skipped #1 bash, #2 edit" in rows
+    assert "   steered after step 1" in rows
+
+
+def test_an_empty_delta_does_not_put_the_text_before_the_thinking() -> None:
+    transcript, teller = Transcript(), Teller()
+    fold = FoldWithLedger(transcript)
+    for event in (started(), delta(""), delta("hm", kind="thinking"), delta("So."), answer("So.", thinking="hm")):
+        fold.apply(teller.tell(event))
+    fold.flush()
+
+    rows = [row.strip() for row in rows_of(transcript) if row.strip()]
+    assert rows == ["▸ thinking  hm", "● So."]

@@ -10,6 +10,7 @@ from tui_agent.protocol.events import (
     InputRejected,
     LoopDetected,
     McpStatus,
+    Noticed,
     PermissionModeChanged,
     PlanResolved,
     QuestionAnswered,
@@ -20,7 +21,7 @@ from tui_agent.protocol.events import (
     StepRetry,
 )
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.ui.transcript.transcript_notes import note_of
+from tui_agent.ui.transcript.transcript_notes import note_of, retried_text
 
 
 @pytest.mark.parametrize(
@@ -47,11 +48,6 @@ from tui_agent.ui.transcript.transcript_notes import note_of
         (LoopDetected(tool="read", count=4, action="nudge"), "warning", "the model was notified"),
         (McpStatus(server="s", state="failed", error="no such file"), "warning", "Server s is failed: no such file"),
         (BackgroundEnded(task_id="t1", kind="bash", status="ended", code=2), "notice", "t1 ended (exit 2)"),
-        (
-            PermissionModeChanged(old=PermissionMode.ASK, new=PermissionMode.PLAN, by="settings"),
-            "notice",
-            "ask → plan (settings)",
-        ),
         (PlanResolved(plan_id="p", accepted=False, note="smaller"), "notice", "Plan not accepted: smaller"),
         (QuestionAsked(question_id="q", text="Which?", options=("a", "b")), "notice", "Which?\n- a\n- b"),
         (QuestionAnswered(question_id="q", text="a"), "notice", "You answered: a"),
@@ -70,7 +66,15 @@ def test_a_note_says_what_happened(event: AgentEvent, kind: str, words: str) -> 
     assert words in note[1]
 
 
-@pytest.mark.parametrize("event", [StatusChanged(status="idle"), McpStatus(server="s", state="ready")])
+@pytest.mark.parametrize(
+    "event",
+    [
+        StatusChanged(status="idle"),
+        McpStatus(server="s", state="ready"),
+        PermissionModeChanged(old=PermissionMode.ASK, new=PermissionMode.PLAN, by="settings"),
+        Noticed(code="settings_read", text="The settings were reloaded."),
+    ],
+)
 def test_events_shown_elsewhere_leave_no_note(event: AgentEvent) -> None:
     assert note_of(event) is None
 
@@ -80,3 +84,10 @@ def test_a_status_is_not_shown_twice() -> None:
 
     assert note is not None
     assert note[1] == "HTTP 500 from it; trying again in 1.0 s (attempt 2 of 3)"
+
+
+def test_a_retry_that_is_over_no_longer_says_when_it_comes() -> None:
+    text = "The model is overloaded (529); trying again in 4.0 s (attempt 2 of 10)"
+
+    assert retried_text(text, tried=True) == "The model is overloaded (529); tried again after 4.0 s (attempt 2 of 10)"
+    assert retried_text(text, tried=False) == "The model is overloaded (529); not tried again"

@@ -15,7 +15,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.ui.approval.approval_controller import ApprovalController
 from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.base.app_type import AnyScreen
-from tui_agent.ui.base.commands import bindings_for
+from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.base.initial_breakpoints import apply_initial_breakpoints
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.bridge_messages import AgentEvents, HistoryEvents, StatusPublished
@@ -170,6 +170,7 @@ class ChatScreen(AnyScreen):
             mode=self.bridge.status.mode,
             calls_before=tail.calls_before if tail is not None else 0,
             numbers=tail.numbers if tail is not None else None,
+            is_whole=tail is None,
         )
 
     def show_state(self, state: ScreenState) -> None:
@@ -305,6 +306,6 @@ class ChatScreen(AnyScreen):
         """Open the search line."""
         self.body.open_search()
 
-    def action_help(self) -> None:
-        """Open the help page."""
-        self.input.commands.pages.show_help()
+    def action_perform(self, command_id: str) -> None:
+        """Run a command whose action is not the screen's own."""
+        self.input.commands.perform(command(command_id))

@@ -63,6 +63,7 @@ class ScreenState:
         mode: PermissionMode = PermissionMode.ASK,
         calls_before: int = 0,
         numbers: Mapping[str, int] | None = None,
+        is_whole: bool = True,
     ) -> None:
         """Start empty.
 
@@ -72,10 +73,13 @@ class ScreenState:
             mode: permission mode until an event reports one.
             calls_before: calls before the first event.
             numbers: numbers of those of them that are resumed, by call id.
+            is_whole: False if the first events of the session are missing.
         """
         self.ledger = call_ledger.CallLedger(calls_before, numbers or {})
         """All calls, for each part that shows calls."""
-        self.transcript = transcript_fold.TranscriptFold(Transcript(), self.ledger.find)
+        self.transcript = transcript_fold.TranscriptFold(
+            Transcript(), self.ledger.find, at=lambda place: self.ledger.calls[place], is_whole=is_whole
+        )
         """The conversation."""
         self.times = run_times.RunTimes()
         """Times of the newest run."""
@@ -107,9 +111,14 @@ class ScreenState:
             changes.calls = call(self.ledger.apply, envelope) or ()
         if kind in transcript_fold.HANDLED_EVENTS:
             changes.transcript = call(self.transcript.apply, envelope) or False
-        # An event of one call changes the rows of those that wait for it.
+        # An event of one call changes the rows of those that wait for it, and of the sub-agent that made it.
         for place in changes.calls:
-            self.transcript.redraw(self.ledger.calls[place].view.call_id)
+            at: int | None = place
+            while at is not None:
+                changed = self.ledger.calls[at]
+                self.transcript.redraw(changed.view.call_id)
+                changes.transcript = changes.transcript or at != place
+                at = changed.parent
         if kind in plan.HANDLED_EVENTS:
             changes.plan = call(self.plan.apply, envelope) or False
         if kind in changed_files.HANDLED_EVENTS:
@@ -135,7 +144,9 @@ class ScreenState:
 
 def _hides_welcome(event: AgentEvent) -> bool:
     """True if the event shows something, so that the welcome gives way."""
-    return isinstance(event, RunStarted | MessageStarted | MessageEnded | Failed | Warned | Noticed)
+    if isinstance(event, Noticed):
+        return event.code not in session_status.STATUS_NOTICES
+    return isinstance(event, RunStarted | MessageStarted | MessageEnded | Failed | Warned)
 
 
 def _user_input_of(event: AgentEvent) -> str | None:

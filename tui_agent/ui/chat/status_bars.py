@@ -22,6 +22,8 @@ _BADGES: dict[PermissionMode, tuple[str, str]] = {
     PermissionMode.DENY: ("deny", "$warning"),
 }
 
+NOTICE_SECONDS = 10.0
+"""Seconds for which a notice takes the place of the key hints."""
 _LONGEST = 200
 """Cells of one part; more than any terminal shows."""
 
@@ -134,7 +136,7 @@ class StatusLine(CoalescedRefresh):
 
     def on_mount(self) -> None:
         """Create the clock, paused."""
-        self._timer = self.set_interval(1.0, self.refresh, pause=True)
+        self._timer = self.set_interval(1.0, self.settle, pause=True)
 
     def show(self, status: SessionStatus) -> None:
         """Show another status."""
@@ -144,7 +146,7 @@ class StatusLine(CoalescedRefresh):
     def settle(self) -> None:
         """Draw the line, and start or stop its clock."""
         if self._timer is not None:
-            (self._timer.resume if self._status.busy else self._timer.pause)()
+            (self._timer.resume if self._status.busy or self._notice else self._timer.pause)()
         self.refresh()
 
     def render(self) -> Content:
@@ -152,12 +154,25 @@ class StatusLine(CoalescedRefresh):
         width = self.size.width
         facts = self._facts()
         left = joined_parts(facts, width)
+        if self._notice:
+            room = max(0, width - min(left.cell_length, width // 2) - 2)
+            notice = Content.styled(one_line(self._notice, room), "$text")
+            left = joined_parts(facts, width - notice.cell_length - 2)
+            gap = max(0, width - left.cell_length - notice.cell_length - 1)
+            return Content("").join([left, Content(" " * gap), notice])
         hints = self._hints()
         while hints and left.cell_length + sum(len(text) + 3 for text in hints) + 1 > width:
             hints.pop()
         right = Content.styled(" · ".join(hints), "$text-muted")
         gap = max(0, width - left.cell_length - right.cell_length - 1)
         return Content("").join([left, Content(" " * gap), right])
+
+    @property
+    def _notice(self) -> str:
+        """Newest short message, for some seconds; empty if there is none."""
+        status = self._status
+        is_new = 0 <= self._surroundings.clock() - status.notice_at < NOTICE_SECONDS
+        return status.notice if is_new and not status.asking else ""
 
     def _facts(self) -> list[Content]:
         """Return status, step, tokens and cost, the most important first."""
@@ -192,6 +207,8 @@ class StatusLine(CoalescedRefresh):
             clock = seconds_text(now - oldest.since, tenths=False)
             names = one_line(oldest.name, 24) if len(status.running) == 1 else count_text(len(status.running), "tool")
             return f"{names} {clock}"
+        if status.status == "compacting" and status.compacting is not None:
+            return f"compacting {tokens_text(status.compacting)} tokens · {clock}"
         if status.status == "stopping" and status.detail:
             return f"stopping {status.detail}"
         words = {"running_tools": "tools", "waiting_user": "waiting for you"}.get(status.status, status.status)

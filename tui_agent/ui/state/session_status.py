@@ -8,7 +8,10 @@ from tui_agent.protocol.events import (
     AgentEvent,
     ApprovalRequested,
     ApprovalResolved,
+    CompactionEnded,
+    CompactionStarted,
     ContextUsage,
+    Noticed,
     PermissionModeChanged,
     RunEnded,
     RunStarted,
@@ -24,14 +27,20 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import FrozenModel, Usage
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.reports import AgentRunReport, RunReason
+from tui_agent.ui.text.amounts import tokens_text
+
+from .step_numbers import StepNumbers
 
 HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
     (
         *(AgentCreated, RunStarted, RunEnded, SessionLoaded, StatusChanged, StepStarted, StepRetry, ContextUsage),
         *(ToolStarted, ToolEnded, ApprovalRequested, ApprovalResolved, PermissionModeChanged, UsageUpdated),
+        *(CompactionStarted, CompactionEnded, Noticed),
     )
 )
 """Events that may change the status."""
+STATUS_NOTICES = frozenset(("settings_checked", "settings_read", "settings_later"))
+"""Codes of notices that the status line shows for some seconds, and the conversation does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +64,7 @@ class SessionStatus:
     model: str = ""
     mode: PermissionMode = PermissionMode.ASK
     step: int | None = None
+    """Index of the present step in the session, from 0; None between runs."""
     tokens: int = 0
     """Tokens in the model's context window."""
     window: int = 0
@@ -70,10 +80,17 @@ class SessionStatus:
     retry_at: float | None = None
     """Time of the next retry; monotonic seconds."""
     retry_text: str = ""
+    compacting: int | None = None
+    """Tokens of the conversation that is being compacted; None if it is not."""
+    notice: str = ""
+    """Short message about a mode, the settings or a compaction."""
+    notice_at: float = 0.0
+    """Time of the message; monotonic seconds."""
     ended: RunReason | None = None
     """Reason why the last run ended; None during a run."""
     report: AgentRunReport | None = None
     """Report of the last run that ended."""
+    _steps: StepNumbers = field(default_factory=StepNumbers)
 
     @property
     def busy(self) -> bool:
@@ -95,8 +112,10 @@ class SessionStatus:
             case ApprovalResolved(request_id=request_id):
                 self.asking_agents.pop(request_id, None)
                 return self.asking.pop(request_id, None) is not None
-            case PermissionModeChanged(new=mode):
+            case PermissionModeChanged(old=old, new=mode, by=by):
                 self.mode = mode
+                if by != "user":
+                    self._notify(f"mode {old.value} → {mode.value} ({by})", envelope)
             case UsageUpdated(total=total, cost=cost):
                 self.usage, self.cost = total, cost
             case _:
@@ -109,7 +128,15 @@ class SessionStatus:
             case StatusChanged(status=status, detail=detail):
                 self._become(status, detail, envelope)
             case StepStarted(index=index):
-                self.step, self.retry_at = index, None
+                self.step, self.retry_at = self._steps.begin_step(index) - 1, None
+            case CompactionStarted(tokens_before=tokens):
+                self.compacting = tokens
+            case CompactionEnded(ok=ok, tokens_before=before, tokens_after=after):
+                self.compacting = None
+                if ok:
+                    self._notify(f"compacted {tokens_text(before)} → {tokens_text(after)} tokens", envelope)
+            case Noticed(code=code, text=text) if code in STATUS_NOTICES:
+                self._notify(text, envelope)
             case StepRetry(attempt=attempt, max=most, wait_s=wait):
                 self.retry_at, self.retry_text = envelope.mono + wait, f"{attempt}/{most}"
             case ContextUsage(tokens=tokens, window=window):
@@ -118,15 +145,20 @@ class SessionStatus:
                 self.model, self.mode = model, mode
             case RunStarted(model=model, mode=mode):
                 self.model, self.mode, self.ended, self.step = model, mode, None, None
+                self._steps.begin_run()
                 self._become("thinking", "", envelope)
             case RunEnded(reason=reason, report=report):
                 self.ended, self.report = reason, report or self.report
                 self._become_idle(envelope)
             case SessionLoaded():
                 self._become_idle(envelope)
+                self.notice = ""
             case _:
                 return False
         return True
+
+    def _notify(self, text: str, envelope: Envelope) -> None:
+        self.notice, self.notice_at = text, envelope.mono
 
     def _become(self, status: Status, detail: str, envelope: Envelope) -> None:
         if status != self.status:
@@ -138,5 +170,5 @@ class SessionStatus:
         self.running.clear()
         self.asking.clear()
         self.asking_agents.clear()
-        self.retry_at = None
+        self.retry_at = self.compacting = None
         self._become("idle", "", envelope)

@@ -30,7 +30,9 @@ class Answer:
 class AnswerFold:
     """Open responses, in the order they began."""
 
-    def __init__(self, transcript: Transcript) -> None:
+    def __init__(self, transcript: Transcript, *, shows_thinking: bool = False) -> None:
+        self.shows_thinking = shows_thinking
+        """True if new thinking is shown, and not folded to one line."""
         self._transcript = transcript
         self._open: dict[str, Answer] = {}
 
@@ -55,6 +57,8 @@ class AnswerFold:
     def grow(self, event: MessageDelta) -> None:
         """Add streamed content to a response."""
         answer = self._open.get(event.message_id) or self.begin(event.message_id)
+        if not event.delta:
+            return  # A part without text would fix its place before the others.
         match event.kind:
             case "text":
                 if answer.text is None:
@@ -63,7 +67,7 @@ class AnswerFold:
                 answer.text.feed(event.delta)
             case "thinking":
                 if answer.thinking is None:
-                    answer.thinking = ThinkingPart(gap=True, margin=BODY, live=True)
+                    answer.thinking = ThinkingPart(gap=True, margin=BODY, live=True, opened=self.shows_thinking)
                     self.append(answer, answer.thinking)
                 answer.thinking.feed(event.delta)
             case "toolcall":
@@ -75,7 +79,7 @@ class AnswerFold:
         self.drop(answer, answer.preparing)
         thinking, text = _thinking_of(message), _text_of(message)
         if thinking and answer.thinking is None:
-            answer.thinking = ThinkingPart(thinking, gap=True, margin=BODY)
+            answer.thinking = ThinkingPart(thinking, gap=True, margin=BODY, opened=self.shows_thinking)
             self.append(answer, answer.thinking)
         if text != (answer.text.text if answer.text else ""):
             self._rewrite(answer, text)

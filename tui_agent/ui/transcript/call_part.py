@@ -64,6 +64,15 @@ _WORDS: dict[ToolStatus, str] = {
     "not_found": "no such tool",
 }
 """Texts for results that the tool did not produce."""
+_REFUSED_BY = {
+    "timeout": "denied: no answer in time",
+    "nobody": "denied: no one could answer",
+    "policy": "denied by a rule",
+    "cancel": "not run: cancelled before you answered",
+    "resume": "not run: the session ended before you answered",
+}
+"""Texts for questions that the user did not answer."""
+_PLAN_MODE = "plan mode"
 _SIGN_STYLES = {
     "waiting": "muted",
     "asking": "warning",
@@ -82,6 +91,8 @@ class CallContext:
 
     find: Callable[[str], LedgerCall | None]
     """Finds a call by id."""
+    at: Callable[[int], LedgerCall] | None = None
+    """Returns a call by its index in the ledger."""
     root: str = ""
     """Working directory; paths below it are shown without it."""
     shows_output: bool = False
@@ -242,7 +253,9 @@ def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bo
         sought: text of a search; lines of the output that have it are shown as well.
     """
     view = call.view
-    groups: list[tuple[str, Sequence[Line]]] = [("", _head_rows(call, context, width, is_open=is_open))]
+    head = [*_head_rows(call, context, width, is_open=is_open), *_changed_rows(view, width)]
+    head.extend(_agent_rows(call, context, width))
+    groups: list[tuple[str, Sequence[Line]]] = [("", head)]
     if view.phase == "running" and (context.shows_output or is_open):
         groups.append(("output", [_output_row(runs, width) for runs in tail_lines(view, "muted")]))
     if is_open:
@@ -337,8 +350,7 @@ def outcome_of(view: CallViewState) -> tuple[str, str]:
     if view.outcome.error_kind == ASKED_AGAIN:
         return "asks again when the session resumes", "muted"
     if view.status in _WORDS:
-        reason = _reason(view)
-        return f"{_WORDS[view.status]}{f': {reason}' if reason else ''}", "warning"
+        return _refusal(view, _WORDS[view.status]), "warning"
     if view.status in _PROBLEMS:
         return (reported if isinstance(reported, str) and reported else first) or "failed", "error"
     return (reported if isinstance(reported, str) else ""), "muted"
@@ -355,6 +367,47 @@ def _state_of(view: CallViewState, context: CallContext) -> tuple[str, str]:
             return view.live.progress, "muted"
         case "ended":
             return outcome_of(view)
+
+
+def _refusal(view: CallViewState, words: str) -> str:
+    """Return who kept a call from running, and why."""
+    resolution, reason = view.approval.resolution, _reason(view)
+    if view.status == "denied_user" and resolution is not None:
+        words = _REFUSED_BY.get(resolution.by, words)
+    if view.status == "denied_policy" and reason.startswith(_PLAN_MODE):
+        return reason
+    return f"{words}{f': {reason}' if reason else ''}"
+
+
+def _changed_rows(view: CallViewState, width: int) -> list[Line]:
+    """Return the row that says who changed the input of a call before it ran, and what the model asked for."""
+    asked, resolution = view.arguments.asked, view.approval.resolution
+    effective = view.arguments.effective
+    # Arguments that were only completed or converted, such as "7" to 7, are not changed.
+    if asked is None or all(str(value) == str(effective.get(name)) for name, value in asked.items()):
+        return []
+    hook = next((run.name for run in reversed(view.approval.hooks) if run.action == "modify"), "")
+    by_user = resolution is not None and resolution.by == "user" and resolution.decision == "approve"
+    who = "you changed it" if by_user else f"hook {one_line(hook, 24)} changed it" if hook else "changed before it ran"
+    before = asked.get("command")
+    words = f"; the model asked for: {one_line(before, _LONGEST)}" if isinstance(before, str) else ""
+    return [Line(clipped(((f"{BODY}└ ", "muted"), (f"{who}{words}", "warning")), width), indent=len(BODY) + 2)]
+
+
+def _agent_rows(call: LedgerCall, context: CallContext, width: int) -> list[Line]:
+    """Return the row that says what the sub-agent of a call does now, or what it has found."""
+    view = call.view
+    if view.subagent.label is None:
+        return []
+    if view.phase == "running":
+        newest = context.at(call.children[-1]).view if call.children and context.at is not None else None
+        doing = f" · {newest.name} {newest.summary}" if newest is not None else ""
+        text = f"{count_text(len(call.children), 'call')}{doing}"
+    else:
+        text = _first_line(view.outcome.result) if view.status == "ok" else ""
+    if not text:
+        return []
+    return [Line(clipped(((f"{BODY}└ ", "muted"), (one_line(text, width), "muted")), width), indent=len(BODY) + 2)]
 
 
 def _reason(view: CallViewState) -> str:
@@ -427,11 +480,6 @@ def _facts(view: CallViewState, width: int) -> Iterable[Line]:
     if isinstance(command, str) and ("\n" in command or cell_len(command) > width // 2):
         for row in wrapped([(sanitise(command[:MAX_DIFF_CHARACTERS]), "code")], width - len(BODY) - 2):
             yield row.prefixed((f"{BODY}  ", ""))
-    asked = view.arguments.asked
-    if asked is not None:
-        before = asked.get("command")
-        words = f": the model asked for {before}" if isinstance(before, str) else ""
-        yield _body_row(f"changed before it ran{words}", width)
     decision = view.approval.decision
     if decision is not None and decision.decision == "deny":
         yield from (

@@ -48,7 +48,7 @@ class Conversation(SteeredTranscript):
     def __init__(self, fold: TranscriptFold, *, id: str | None = None) -> None:  # noqa: A002
         """Create the view; `fold` applies each event before the view is refreshed for it."""
         super().__init__(fold.transcript, id=id)
-        self._fold = fold
+        self._fold: TranscriptFold = fold
         self._unflushed = False
         self._rest_until = self._bar_due = 0.0
         self._timer: Timer | None = None
@@ -87,7 +87,10 @@ class Conversation(SteeredTranscript):
         """Show another transcript, or a longer one of this session; a reader above the end keeps the distance to it."""
         self.show_transcript(fold.transcript)
         fold.show_output(self._fold.calls.shows_output)
-        self._fold, self._found_row, self.cursor = fold, None, PartCursor(fold.transcript)
+        if fold.shows_thinking != self._fold.shows_thinking:
+            fold.show_thinking(self._fold.shows_thinking)
+        self._fold, self._found_row = fold, None
+        self.cursor = PartCursor(fold.transcript)
         self._search = TranscriptSearch(self.transcript, self._search.query) if self._search is not None else None
         self._flush_soon()
 
@@ -95,6 +98,12 @@ class Conversation(SteeredTranscript):
         """Show or hide the newest output of running calls."""
         if self._fold.show_output(shown):
             self._flush_soon()
+
+    def show_thinking(self, shown: bool) -> None:
+        """Show or fold all thinking of the model; the text in sight stays."""
+        with self.same_place():
+            self._fold.show_thinking(shown)
+        self._flush_soon()
 
     def flush(self) -> None:
         """Show all changes now."""

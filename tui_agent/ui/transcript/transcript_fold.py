@@ -14,6 +14,7 @@ from tui_agent.protocol.events import (
     MessageDiscarded,
     MessageEnded,
     MessageStarted,
+    PermissionModeChanged,
     PlanProposed,
     RequestBuilt,
     RunEnded,
@@ -43,15 +44,16 @@ from tui_agent.protocol.messages import AssistantMessage, ImageBlock, UserMessag
 from tui_agent.ui.state.call_ledger import LedgerCall
 from tui_agent.ui.state.call_view_state import call_of
 from tui_agent.ui.state.plan import Plan
-from tui_agent.ui.text.amounts import bytes_text, count_text
-from tui_agent.ui.text.sanitiser import with_controls
+from tui_agent.ui.state.step_numbers import StepNumbers
+from tui_agent.ui.text.amounts import bytes_text, count_text, names_text
+from tui_agent.ui.text.sanitiser import one_line, with_controls
 
 from .answer_fold import AnswerFold
 from .call_part import MOST_READS, CallContext, CallPart, ReadsPart
-from .markdown.markdown_part import MarkdownPart
+from .markdown.markdown_part import MarkdownPart, ThinkingPart
 from .rewind_marks import RewindMarks
 from .transcript_model import Part, Transcript
-from .transcript_notes import note_of, run_end_text
+from .transcript_notes import note_of, retried_text, run_end_text
 from .transcript_parts import (
     BODY,
     MAX_CHARACTERS,
@@ -65,8 +67,8 @@ from .transcript_parts import (
 )
 
 HANDLED_EVENTS: frozenset[type[AgentEvent]] = frozenset(event_classes().values()) - {
-    *(RequestBuilt, TurnStarted, TurnEnded, StepStarted, StepEnded, UsageUpdated, ContextUsage, StatusChanged),
-    *(ToolBatchStarted, ToolBatchEnded),
+    *(RequestBuilt, TurnStarted, TurnEnded, StepEnded, UsageUpdated, ContextUsage, StatusChanged),
+    *(ToolBatchStarted, ToolBatchEnded, PermissionModeChanged),
 }
 """Events that change the conversation; other parts of the screen show the others."""
 
@@ -78,28 +80,41 @@ _RESUMED = frozenset((ASKED_AGAIN, NOT_BEGUN))
 class TranscriptFold:
     """Changes a transcript by events only."""
 
-    def __init__(self, transcript: Transcript, find: Callable[[str], LedgerCall | None]) -> None:
+    def __init__(
+        self,
+        transcript: Transcript,
+        find: Callable[[str], LedgerCall | None],
+        *,
+        at: Callable[[int], LedgerCall] | None = None,
+        is_whole: bool = True,
+    ) -> None:
         """Start with no events.
 
         Args:
             transcript: receives the parts.
             find: returns a call by its id. The ledger receives each event before this fold.
+            at: returns a call by its index in the ledger.
+            is_whole: False if the first events of the session are missing, so that its steps have no known number.
         """
+        self._is_whole = is_whole
         self.transcript = transcript
         """The parts so far."""
-        self.calls = CallContext(find)
+        self.calls = CallContext(find, at)
         """Context of all calls."""
         self._find = find
+        self._answers: AnswerFold = AnswerFold(transcript)
         self._start()
 
     def _start(self) -> None:
         """Forget the events so far."""
-        self._answers = AnswerFold(self.transcript)
+        self._answers = AnswerFold(self.transcript, shows_thinking=self._answers.shows_thinking)
         self._shown: dict[str, CallPart | ReadsPart] = {}
         self._stale: dict[Part, None] = {}
         self._said_parts: dict[str, Part] = {}
         self._landed: dict[str, str] = {}
         self._rules: dict[str, str] = {}
+        self._skipped: list[str] = []
+        self._steps = StepNumbers(is_known=self._is_whole)
         self.calls.root = ""
         self._retry: NotePart | None = None
         self._plan = Plan()
@@ -117,6 +132,19 @@ class TranscriptFold:
             self._stale[self._todo] = None
         self._open_calls_changed()
         return True
+
+    @property
+    def shows_thinking(self) -> bool:
+        """True if thinking is shown as it arrives."""
+        return self._answers.shows_thinking
+
+    def show_thinking(self, shown: bool) -> None:
+        """Show or fold all thinking, now and later."""
+        self._answers.shows_thinking = shown
+        for part in self.transcript.parts:
+            if isinstance(part, ThinkingPart) and part.opened != shown:
+                part.toggle()
+        self.transcript.measure_all()
 
     def flush(self) -> bool:
         """Bring new text of open answers, and changes of calls, into their parts.
@@ -154,9 +182,11 @@ class TranscriptFold:
         match event:
             case MessageDelta():
                 self._answers.grow(event)
+            case StepStarted(index=index):
+                self._steps.begin_step(index)
             case MessageStarted(role="assistant", message_id=message_id):
                 self._answers.begin(message_id)
-                self._retry = None
+                self._end_retry(tried=True)
             case MessageEnded(message=AssistantMessage() as message, message_id=message_id):
                 self._answers.end(message_id, message)
             case MessageEnded(message=UserMessage() as message):
@@ -186,7 +216,7 @@ class TranscriptFold:
         if message.kind == "notice":
             self._add(NotePart("notice", message.text))
             return
-        landed = _landing(message.kind, self._landed.pop(message.id, ""))
+        landed = self._landing(message.kind, self._landed.pop(message.id, ""))
         for number, block in enumerate(message.content):
             is_image = isinstance(block, ImageBlock)
             part = TextPart(_image_words(block), "muted") if is_image else _said_part(block.text)
@@ -201,8 +231,19 @@ class TranscriptFold:
         said = self._said_parts.pop(event.message_id, None)
         if said is None:
             self._landed[event.message_id] = event.boundary
-        elif event.kind == "steer" and (landed := _landing(event.kind, event.boundary)):
+        elif event.kind == "steer" and (landed := self._landing(event.kind, event.boundary)):
             self.transcript.add(TextPart(landed, "muted"), said)
+
+    def _landing(self, kind: str, boundary: str) -> str:
+        """Return the mark of a message that was delivered while the model worked, and what it skipped."""
+        if kind != "steer":
+            return "follow-up" if kind == "follow_up" else ""
+        found = [call for call in map(self._find, self._skipped) if call is not None]
+        names = names_text([f"#{call.number} {one_line(call.view.name, 16)}" for call in found], 6)
+        self._skipped.clear()
+        where = self._steps.in_session(boundary)
+        skipped = f"skipped {names}" if names else ""
+        return " · ".join(filter(None, (f"steered {where}" if where else "", skipped)))
 
     # --- calls --------------------------------------------------------------------------------------------------------
 
@@ -241,6 +282,8 @@ class TranscriptFold:
     def _call_changed(self, call_id: str, event: AgentEvent) -> None:
         """Redraw the rows of a call at the next flush; forget it once it has ended for good."""
         self.redraw(call_id)
+        if isinstance(event, ToolEnded) and event.status == "skipped_steering":
+            self._skipped.append(call_id)
         if isinstance(event, ToolEnded) and event.error_kind not in _RESUMED:
             self._shown.pop(call_id, None)
 
@@ -278,8 +321,10 @@ class TranscriptFold:
 
     def _run(self, event: RunStarted | RunEnded) -> None:
         self._answers.close()
-        self._retry = None
+        self._end_retry(tried=False)
         if isinstance(event, RunStarted):
+            self._steps.begin_run()
+            self._skipped.clear()
             self._command = self._command_of(event) if event.trigger == "command" else None
             return
         self._open_calls_changed()
@@ -291,6 +336,13 @@ class TranscriptFold:
             self._add(NotePart("error", event.error, gap=True))
         style, text = run_end_text(event)
         self._add(DividerPart(text, style))
+
+    def _end_retry(self, *, tried: bool) -> None:
+        """Say in the note about a retry what became of it."""
+        if self._retry is not None:
+            self._retry.replace(retried_text(self._retry.text, tried=tried))
+            self.transcript.refresh(self._retry)
+            self._retry = None
 
     def _command_of(self, event: RunStarted) -> CommandPart:
         private = "only you see the output" if event.input.startswith("!!") else ""
@@ -338,7 +390,7 @@ class TranscriptFold:
             case TodoUpdated(items=items):
                 self._planned(items)
             case PlanProposed(text=text):
-                self._add(TextPart("Plan", "strong", gap=True))
+                self._add(TextPart("Proposed plan", "strong", gap=True))
                 self._add(MarkdownPart(text, margin=BODY))
             case StepRetry() if self._retry is not None:
                 note = note_of(event)
@@ -393,13 +445,6 @@ def _said_part(text: str) -> Part:
     if len(text) <= MAX_CHARACTERS:
         return TextPart(text, shows_controls=True)
     return MarkdownPart(with_controls(text).rstrip("\n"), margin=BODY, style="")
-
-
-def _landing(kind: str, boundary: str) -> str:
-    """Return the mark of a message that was delivered while the model worked."""
-    if kind == "steer":
-        return f"steered {boundary}" if boundary else ""
-    return "follow-up" if kind == "follow_up" else ""
 
 
 def _image_words(block: ImageBlock) -> str:

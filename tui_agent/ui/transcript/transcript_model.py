@@ -182,9 +182,13 @@ class Transcript:
         if width == self.width:
             return False
         self.width = width
-        self._heights = HeightIndex(part.height(width) for part in self.parts)
-        self._dirty = 0
+        self.measure_all()
         return True
+
+    def measure_all(self) -> None:
+        """Take over the heights of all parts, of which many have changed."""
+        self._heights = HeightIndex(self._height(part) for part in self.parts)
+        self._dirty = 0
 
     def add(self, part: Part, after: Part | None = None) -> None:
         """Add a part at the end, or after another one."""

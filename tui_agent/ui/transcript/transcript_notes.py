@@ -1,5 +1,7 @@
 """Notes that events leave in the conversation. Pure."""
 
+import re
+
 from tui_agent.protocol.events import (
     AgentEvent,
     BackgroundEnded,
@@ -13,7 +15,6 @@ from tui_agent.protocol.events import (
     LoopDetected,
     McpStatus,
     Noticed,
-    PermissionModeChanged,
     PlanResolved,
     QuestionAnswered,
     QuestionAsked,
@@ -27,8 +28,11 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.reports import RunReason
 from tui_agent.protocol.retry_text import retry_text
+from tui_agent.ui.state.session_status import STATUS_NOTICES
 from tui_agent.ui.text.amounts import count_text, money_text, names_text, seconds_text, tokens_text
 from tui_agent.ui.text.sanitiser import one_line
+
+_ATTEMPT = re.compile(r"trying again (?:now|in [^(]*) \(attempt [0-9]+ of [0-9]+\)")
 
 Note = tuple[str, str]
 """Kind of `transcript_parts.NotePart`, and text."""
@@ -50,8 +54,8 @@ _ENDS: dict[RunReason, Note] = {
 def note_of(event: AgentEvent) -> Note | None:
     """Return the note about an event; None if it needs none."""
     match event:
-        case Noticed(text=text):
-            return "notice", text
+        case Noticed(code=code, text=text):
+            return None if code in STATUS_NOTICES else ("notice", text)
         case Warned(text=text):
             return "warning", text
         case Failed(text=text):
@@ -67,6 +71,13 @@ def note_of(event: AgentEvent) -> Note | None:
             return "warning", f"Hook {name} {what}; {'the call continues' if opened else 'the call was denied'}"
         case _:
             return _watch_note(event) or _session_note(event)
+
+
+def retried_text(text: str, *, tried: bool) -> str:
+    """Return the text of a retry's note once its wait is over; `tried` is False if the run ended instead."""
+    if not tried:
+        return _ATTEMPT.sub("not tried again", text)
+    return text.replace("trying again in ", "tried again after ").replace("trying again now", "tried again at once")
 
 
 def run_end_text(event: RunEnded) -> tuple[str, str]:
@@ -119,8 +130,6 @@ def _watch_note(event: AgentEvent) -> Note | None:
 def _session_note(event: AgentEvent) -> Note | None:
     """Return notes about the session, such as grants."""
     match event:
-        case PermissionModeChanged(old=old, new=new, by=by) if by != "user":
-            return "notice", f"Mode {old.value} → {new.value} ({by})"
         case CompactionEnded(ok=True):
             return "notice", _compaction_text(event)
         case CompactionEnded(error=error):

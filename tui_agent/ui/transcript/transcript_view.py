@@ -1,5 +1,7 @@
 """View of a transcript: follows the end if the user is there, and otherwise keeps its position."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rich.cells import cell_len
@@ -143,15 +145,23 @@ class TranscriptView(LineView):
 
     def on_resize(self, event: Resize) -> None:
         """Lay out the rows for the new width; the visible text stays."""
-        top = self.transcript.find(self.scroll_offset.y)
-        below = self.scroll_offset.y - self.transcript.start(top) if top is not None else 0
-        if self.transcript.set_width(self.row_width) and top is not None and not self._follows:
-            self.transcript.settle(self.transcript.start(top), self.transcript.start(top))
-            self._move_to(self.transcript.start(top) + min(below, max(0, top.height(self.transcript.width) - 1)))
+        if self.row_width != self.transcript.width:
+            with self.same_place():
+                self.transcript.set_width(self.row_width)
         self.transcript.take_dirty()
         self.lay_out_visible()
         self.show_scrollbar()
         self.refresh()
+
+    @contextmanager
+    def same_place(self) -> Generator[None]:
+        """Keep the text at the top of the view there while heights change."""
+        top = self.transcript.find(self.scroll_offset.y)
+        below = self.scroll_offset.y - self.transcript.start(top) if top is not None else 0
+        yield
+        if top is not None and not self._follows:
+            self.transcript.settle(self.transcript.start(top), self.transcript.start(top))
+            self._move_to(self.transcript.start(top) + min(below, max(0, top.height(self.transcript.width) - 1)))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Follow the end only while it is visible."""

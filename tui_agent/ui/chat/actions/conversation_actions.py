@@ -1,10 +1,11 @@
-"""Actions on what the conversation shows: copying answers, and showing the model's thinking."""
+"""Actions on what the conversation shows: copies of answers, and the model's thinking."""
 
 import re
 from itertools import islice
 
 from tui_agent.ui.text.clipboard import copy_text
 from tui_agent.ui.transcript.answers import answer_texts, code_texts
+from tui_agent.ui.transcript.conversation import Conversation
 
 from .action_context import ActionContext, Handlers
 
@@ -12,12 +13,18 @@ _COPY = re.compile(r"(code)?[ \t]*([1-9][0-9]{0,5})?", re.IGNORECASE)
 
 
 class ConversationActions:
-    """Copy from the conversation."""
+    """Copy from the conversation, and show or fold its thinking."""
 
     def __init__(self, context: ActionContext) -> None:
         self._context = context
-        self.handlers: Handlers = {"chat.copy": self._copy}
+        self.handlers: Handlers = {"chat.copy": self._copy, "chat.thinking": lambda _: self._show_thinking()}
         """Actions by id of their command."""
+
+    def _show_thinking(self) -> None:
+        fold = self._context.state().transcript
+        shown = not fold.shows_thinking
+        self._context.screen.query_one(Conversation).show_thinking(shown)
+        self._context.say("All thinking is shown." if shown else "Thinking is folded.")
 
     def _copy(self, argument: str) -> bool:
         wanted = _COPY.fullmatch(argument.strip())

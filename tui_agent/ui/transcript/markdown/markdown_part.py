@@ -286,10 +286,12 @@ class ThinkingPart(Part):
 
     name = "thinking"
 
-    def __init__(self, text: str = "", *, gap: bool = False, margin: str = "", live: bool = False) -> None:
+    def __init__(
+        self, text: str = "", *, gap: bool = False, margin: str = "", live: bool = False, opened: bool = False
+    ) -> None:
         super().__init__(gap=gap)
         self.pinned = live
-        self.opened = False
+        self.opened = opened
         """True if all of it is shown."""
         self._margin = margin
         self._body = _Thoughts(text, margin=f"{margin}▏ ", live=live)

@@ -1,0 +1,49 @@
+"""Twelve short sessions: a reader who sees only the screen can say what happened."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.ui.session_pictures import SESSIONS
+from tests.ui.still import pressing, still_app
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+
+SAYS: dict[str, tuple[str, ...]] = {
+    "calls": ("FAILED tests/test_price.py::test_round", "+1 −1", "12 passed", "done · 14.2 s · 3 steps · 6 calls"),
+    "denials": ("you denied it: keep dist", "denied: bash(git push --force:*)", "you changed it; the model asked for"),
+    "errors": ("not found", "exit 2 · make: *** No rule", "timed out", "The key was refused (401)"),
+    "flood": ("CC src/module_1999.c", "62 % of 800 MB", "2 tools 31 s"),
+    "sub-agents": ("2 steps, 3 calls", "cart.py:140 and price.py:12 round.", '3 calls · grep "price("'),
+    "steers": (
+        "skipped: you steered",
+        "steered after step 1 · skipped #2 edit, #3 bash",
+        "then write a changelog entry",
+    ),
+    "retries": ("again after 1.0 s (attempt 2 of 10)", "again in 8.0 s (attempt 3 of 10)", "retrying 3/10 in 6 s"),
+    "compaction": ("182k → 40.2k tokens; 86 messages summed up", "compacting 178k tokens · 7 s"),
+    "cut-answer": ("thinking  The manual needs three chapters.", "reached the limit of 8,192 tokens", "failed"),
+    "plan-mode": ("plan mode changes nothing: edit writes", "1 of 3 done", "Proposed plan", "waiting for you"),
+    "long-diff": ("+40 −40", "price_0 = 0", "68 more rows"),
+    "interrupt": ("cancelled  ", "The run ends now: cancelled by the user.", "interrupted · ready"),
+}
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+async def test_the_screen_says_what_happened(name: str) -> None:
+    session = SESSIONS[name]
+    async with still_app(session.tell(), running=session.running).run_test(size=(80, 24)) as pilot:
+        assert isinstance(pilot.app, TuiAgentApp)
+        await pressing(*session.keys)(pilot)
+        rows = ["".join(segment.text for segment in strip) for strip in pilot.app.screen._compositor.render_strips()]
+
+    shown = "\n".join(rows)
+    assert [words for words in SAYS[name] if words not in shown] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SESSIONS)
+def test_a_session_looks_as_it_should(snap_compare: Callable[..., bool], name: str) -> None:
+    session = SESSIONS[name]
+    app = still_app(session.tell(), running=session.running)
+
+    assert snap_compare(app, terminal_size=(80, 24), run_before=pressing(*session.keys))
