@@ -116,7 +116,7 @@ class TuiAgentApp(BaseApp[None]):
             log_file: log file. A widget that fails is reported and logged there; None: it ends the app.
             note_input: receives each terminal event, for a recording.
             open_player: opens recordings; None: recordings cannot be played.
-            sessions: finds and opens other sessions; None: the app shows only this one.
+            sessions: finds and opens sessions, also for the welcome page; None: the app shows only this one.
         """
         self._surroundings = surroundings or TerminalEnvironment.of_environment(os.environ)
         super().__init__()
@@ -128,6 +128,7 @@ class TuiAgentApp(BaseApp[None]):
             model=model,
             label=label,
             ideas=ideas,
+            first_page=sessions,
             surroundings=self._surroundings,
             glimpse=glimpse,
             prompt=prompt,
@@ -139,8 +140,7 @@ class TuiAgentApp(BaseApp[None]):
         self._switcher = SessionSwitcher(self, sessions, lambda: self.chat, self._replace_chat)
         self.painted = asyncio.Event()
         """Set once the first screen is painted."""
-        self._note_input = note_input
-        self._open_player = open_player
+        self._note_input, self._open_player = note_input, open_player
         self._adapt_to_terminal()
 
     def _adapt_to_terminal(self) -> None:
