@@ -37,7 +37,7 @@ def test_clear_begins_an_empty_session_and_resume_returns_to_the_first(machine: 
     assert len(machine.journals) == 2
 
 
-def test_a_run_is_asked_about_and_its_queue_waits_in_its_session(machine: UserMachine) -> None:
+def test_leaving_a_run_asks_first_and_its_queue_waits_in_its_session(machine: UserMachine) -> None:
     script = [calls(call("bash", command=f"echo begun; sleep {machine.tag}")), says("Never read.")]
     with (
         ServerProcess(script, machine.root) as server,

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,8 @@ def run_interactive(options: LaunchOptions) -> int:
     apply_keys(loaded.settings)
     if not options.trust and not _ask_for_trust(options.cwd, locations, loaded.settings.ui.theme):
         return 0
+    if not (options.demo or options.prompt or options.continue_last or options.resume is not None):
+        options = _offer_demo(options, loaded)
     _check_options(options, locations, loaded)
     if options.continue_last or options.resume is not None:
         return _resume(options, locations, loaded.settings)
@@ -85,6 +88,21 @@ def _check_options(options: LaunchOptions, locations: Locations, loaded: LoadedS
         from tui_agent.session import SessionStore
 
         SessionStore(locations.sessions_dir).refuse_name(options.session_id)
+
+
+def _offer_demo(options: LaunchOptions, loaded: LoadedSettings) -> LaunchOptions:
+    """Without a key, offer the offline model; return the options with the user's choice.
+
+    Raises:
+        ConfigurationError: the environment's endpoint is not a URL.
+    """
+    if Credentials.of_environment(os.environ, loaded.settings.base_url).usable:
+        return options
+    # Imported here because most starts do not ask this question.
+    from tui_agent.ui.app.session_picker import NoKey
+
+    answer = run_dialog(NoKey(theme=loaded.settings.ui.theme))
+    return replace(options, demo=True) if answer == "demo" else options
 
 
 def _ask_for_trust(folder: Path, locations: Locations, theme: str) -> bool:

@@ -13,7 +13,8 @@ from tests.ui.app.saved_sessions import NOW, save
 from tui_agent.session.journal import JournalFile
 from tui_agent.session.store import SessionStore
 from tui_agent.ui.app.question_app import QuestionApp
-from tui_agent.ui.app.session_screen import SessionRows, SessionScreen
+from tui_agent.ui.app.session_rows_view import SessionRows
+from tui_agent.ui.app.session_screen import SessionScreen
 from tui_agent.ui.app.session_shelf import SessionShelf
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.text.rows_view import RowsView

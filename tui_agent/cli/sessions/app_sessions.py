@@ -12,6 +12,9 @@ from tui_agent.settings import Locations, Settings
 from tui_agent.ui.app.session_switch import OpenedSession, SessionTarget
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.first_page_data import FirstPage
+
+from .first_pages import collect_first_page, is_first_run, keep_theme
 
 if TYPE_CHECKING:
     from tui_agent.ui.app.session_screen import SessionScreen
@@ -39,8 +42,20 @@ class AppSessions:
         self._left: SessionTarget | None = None
         self._next: PreparedSession | None = None
         self._wanted = asyncio.Event()
+        self._first_run = is_first_run(locations)
+        self._kept_theme = ""
 
     # --- for the screen -----------------------------------------------------------------------------------------------
+
+    async def first_page(self) -> FirstPage:
+        """Return the content of the first page."""
+        return await collect_first_page(self.options, self._locations, first_run=self._first_run)
+
+    async def keep_theme(self, name: str, /) -> str:
+        """Write a theme into the user's new settings file and return its path."""
+        path = await keep_theme(name, self._locations, self._kept_theme)
+        self._kept_theme = name
+        return path
 
     def list_screen(self, current: str, words: str, /) -> "SessionScreen":
         """Return the screen that lists the sessions."""

@@ -1,4 +1,4 @@
-"""Dialogs about sessions before the app starts: the choice of one, and the case that another program has it open."""
+"""Dialogs before the app: the choice of a session, a session that is open elsewhere, and a start without a key."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -89,3 +89,14 @@ class SessionInUse(_Choice):
         )
         heading = f"Session {session_id} is open in another tui-agent. Press escape to quit."
         super().__init__(heading, rows, theme)
+
+
+class NoKey(_Choice):
+    """Choice for a start without a key: returns `demo` or `quit`, or None if the user quits."""
+
+    def __init__(self, *, theme: str = DEFAULT_THEME) -> None:
+        rows = (
+            ("demo", "Try the offline model: a guided tour, without key and network"),
+            ("quit", "Quit, and set one: export ANTHROPIC_API_KEY=…"),
+        )
+        super().__init__("tui-agent needs a key for the model, and none is set.", rows, theme)

@@ -21,13 +21,13 @@ from tui_agent.ui.dialogs.answer_keys import key_runs
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.text.amounts import bytes_text
 from tui_agent.ui.text.input_fields import LineInput
-from tui_agent.ui.text.line_view import LineView
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import one_line, visible
-from tui_agent.ui.text.styled_lines import NARROWEST, Line, clipped, wrapped
+from tui_agent.ui.text.styled_lines import Line, clipped, wrapped
 
 from .session_list import SessionList
 from .session_rows import entry_row, preview_rows, title_of
+from .session_rows_view import SessionRows
 from .session_shelf import Preview, SessionEntry, SessionShelf
 
 QUESTION = "Resume which session?"
@@ -38,41 +38,6 @@ BELOW = 20
 PREVIEW_DELAY = 0.06
 """Seconds that the cursor rests on a session before its journal is read."""
 _KEYS = ("choose", "toggle_all", "rename", "fork", "delete", "back")
-
-
-class SessionRows(LineView):
-    """The visible rows of the list; builds a row only when it is drawn."""
-
-    def __init__(self, row: Callable[[int, int], Line | None]) -> None:
-        """Create the view; `row` returns the row at an index for a width."""
-        super().__init__(id="session-rows")
-        self._row = row
-        self._built: dict[int, Line] = {}
-
-    def line_at(self, row: int) -> Line | None:
-        """Return a row."""
-        if row not in self._built:
-            line = self._row(row, max(NARROWEST, self.row_width))
-            if line is None:
-                return None
-            self._built[row] = line
-        return self._built[row]
-
-    def show(self, count: int, chosen: int) -> None:
-        """Draw `count` rows again, and scroll to the chosen one."""
-        self._built.clear()
-        self.set_rows(count)
-        top, height = self.scroll_offset.y, max(1, self.row_count)
-        if chosen < top:
-            self.scroll_to(y=chosen, animate=False, immediate=True)
-        elif chosen >= top + height:
-            self.scroll_to(y=chosen - height + 1, animate=False, immediate=True)
-        self.refresh()
-
-    def on_resize(self) -> None:
-        """Build the rows for the new width."""
-        self._built.clear()
-        self.refresh()
 
 
 class SessionScreen(ModalScreen[str | None]):

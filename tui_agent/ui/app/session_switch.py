@@ -11,6 +11,7 @@ from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
 from tui_agent.ui.chat.actions.session_actions import SessionRequested
 from tui_agent.ui.chat.chat_options import HistoryTail
 from tui_agent.ui.chat.chat_screen import ChatScreen
+from tui_agent.ui.chat.first_page_data import FirstPageService
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 
 from .base_app import BaseApp
@@ -44,7 +45,7 @@ class OpenedSession:
     """Text beside the model's name."""
 
 
-class SessionService(Protocol):
+class SessionService(FirstPageService, Protocol):
     """Finds sessions and builds their engines. Its coroutines raise `TuiAgentError` if they fail."""
 
     def list_screen(self, current: str, words: str, /) -> Screen[str | None]:

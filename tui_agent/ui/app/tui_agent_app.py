@@ -122,7 +122,7 @@ class TuiAgentApp(BaseApp[None]):
             log_file: log of failed widgets; None: a widget that fails ends the app.
             note_input: receives each terminal event, for a recording.
             open_player: opens recordings; None: they cannot be played.
-            sessions: finds and opens other sessions; None: the app shows only this one.
+            sessions: finds and opens sessions, also for the welcome page; None: the app shows only this one.
             notifications: signal for a user who looks elsewhere.
         """
         self._surroundings = surroundings or TerminalEnvironment.of_environment(os.environ)
@@ -136,6 +136,7 @@ class TuiAgentApp(BaseApp[None]):
             model,
             label,
             ideas,
+            first_page=sessions,
             surroundings=self._surroundings,
             glimpse=glimpse,
             prompt=prompt,
@@ -145,10 +146,10 @@ class TuiAgentApp(BaseApp[None]):
         self.chat = ChatScreen(bridge, options)
         """The main screen; another one after a switch to another session."""
         self._switcher = SessionSwitcher(self, sessions, lambda: self.chat, self._replace_chat)
-        self.painted = asyncio.Event()  # Set once the first screen is painted.
-        self._note_input = note_input
-        self._open_player = open_player
         self._signals = self._new_signals(options.place.directory, notifications)
+        self.painted = asyncio.Event()
+        """Set once the first screen is painted."""
+        self._note_input, self._open_player = note_input, open_player
         self._adapt_to_terminal()
 
     def _new_signals(self, directory: str, notifications: Notifications) -> TerminalSignals:

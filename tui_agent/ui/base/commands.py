@@ -726,6 +726,8 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "welcome.choose", ("enter",), "choose", "Resume the session, or put the prompt into the composer", "welcome"
     ),
+    Command("welcome.next_theme", ("right",), "theme", "At the first run: try the next theme", "welcome", "theme(1)"),
+    Command("welcome.previous_theme", ("left",), "theme", "Try the previous one", "welcome", "theme(-1)"),
     Command("welcome.leave", ("escape",), "back", "Back to the composer", "welcome"),
     # sessions
     Command("sessions.choose", ("enter",), "resume", "Resume the selected session", "sessions", priority=True),

@@ -1,26 +1,29 @@
 """The middle of the chat: welcome page or conversation, the tool panel beside or over it, and the search line."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widget import Widget
 
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.dialogs.text_page import TextPage
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.panel.call_list import CallList
 from tui_agent.ui.panel.tool_panel import PanelStrip
 from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.text.sanitiser import one_line
+from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.transcript.conversation import Conversation
 from tui_agent.ui.transcript.part_page import PartPage
 from tui_agent.ui.transcript.search_line import SearchLine
 
+from .chat_options import ChatOptions
+from .first_page import Welcome
 from .screen_state import ScreenState
 from .side_column import STEP, SideColumn
 
@@ -34,40 +37,6 @@ ScrollTarget: TypeAlias = Literal["page_up", "page_down", "top", "end"]
 """Destination of a key that scrolls the conversation."""
 
 
-class Welcome(Widget):
-    """Name, example prompts and the first keys, shown until the first message."""
-
-    DEFAULT_CSS = """
-    Welcome {
-        width: 1fr;
-        height: 1fr;
-        content-align: center middle;
-        text-align: center;
-        color: $text-muted;
-    }
-    """
-
-    def __init__(self, label: str, ideas: Sequence[str], *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
-        self._label = label
-        self._ideas = ideas
-
-    def render(self) -> Content:
-        """Return the lines, as many as fit."""
-        width = max(1, self.size.width - 4)
-        rows = [Content.styled("tui-agent", "$text bold")]
-        if self._label:
-            rows.append(Content.styled(one_line(self._label, width), "$warning"))
-        rows += [Content(""), Content("See everything. Steer at any time. Allow what happens.")]
-        if self._ideas:
-            rows += [Content(""), Content("You could say")]
-            rows += [Content.styled(f"“{one_line(idea, width - 2)}”", "$primary") for idea in self._ideas]
-        keys = ("composer.submit", "chat.cycle_mode", "chat.toggle_panel", "chat.help")
-        rows += [Content(""), Content(" · ".join(hint(key) for key in keys))]
-        rows = [row.truncate(width, ellipsis=True) for row in rows]
-        return Content("\n").join(rows[: max(1, self.size.height)])
-
-
 class ChatBody(Vertical):
     """The conversation and the tool panel, moving between them, and searching the conversation."""
 
@@ -76,10 +45,9 @@ class ChatBody(Vertical):
     def __init__(
         self,
         state: ScreenState,
-        label: str,
-        ideas: Sequence[str],
-        surroundings: TerminalEnvironment,
+        options: ChatOptions,
         focus_composer: Callable[[], object],
+        use_draft: Callable[[str], object],
         *,
         id: str | None = None,  # noqa: A002
     ) -> None:
@@ -87,12 +55,12 @@ class ChatBody(Vertical):
 
         Args:
             state: the first state to show.
-            label: text beside the model's name.
-            ideas: example prompts for the welcome page.
-            surroundings: the terminal's wishes and the clock.
+            options: the settings of the screen.
             focus_composer: gives the keyboard back to the composer.
+            use_draft: puts a prompt into the composer.
         """
         super().__init__(id=id)
+        surroundings = options.surroundings
         self.conversation = Conversation(state.transcript, id="conversation")
         self.side = SideColumn(state, surroundings, id="side")
         self.panel = self.side.panel
@@ -100,7 +68,15 @@ class ChatBody(Vertical):
         self.strip = PanelStrip(state.ledger, state.plan, id="strip")
         self.search = SearchLine(id="search")
         self._row = Horizontal(id="body")
-        self._welcome = Welcome(label, ideas, id="welcome")
+        self._welcome = Welcome(
+            options.label,
+            options.ideas,
+            service=options.first_page,
+            use_draft=use_draft,
+            leave=focus_composer,
+            themes=options.theme_names,
+            id="welcome",
+        )
         self._clock = surroundings.clock
         self._focus_composer = focus_composer
         self._followed_before_search = False

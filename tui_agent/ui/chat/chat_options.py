@@ -7,6 +7,8 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 
+from .first_page_data import FirstPageService
+
 
 @dataclass(frozen=True, slots=True)
 class HistoryTail:
@@ -31,6 +33,8 @@ class ChatOptions:
     """Text beside the model's name, such as that it is not a language model."""
     ideas: Sequence[str] = ()
     """Example prompts for the welcome page."""
+    first_page: FirstPageService | None = None
+    """Collects what the welcome page offers; None: only the example prompts."""
     surroundings: TerminalEnvironment = field(default_factory=TerminalEnvironment)
     """The terminal's wishes and the clock."""
     glimpse: HistoryTail | None = None

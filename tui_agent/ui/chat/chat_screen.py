@@ -54,7 +54,13 @@ class ChatScreen(AnyScreen):
         """Everything that the parts show."""
         self.bars = StatusBars(options.place, options.label, surroundings, self.state.status)
         """Title bar and status line."""
-        self.body = ChatBody(self.state, options.label, options.ideas, surroundings, self.focus_composer, id="main")
+        self.body = ChatBody(
+            self.state,
+            options,
+            self.focus_composer,
+            lambda text: self.entry.composer.put_back(text),  # noqa: PLW0108 - the composer is made below
+            id="main",
+        )
         """Conversation, tool panel and search."""
         self.approvals = ApprovalController(
             self,

@@ -1,0 +1,183 @@
+"""The first page: its offers are chosen with the mouse, or with tab and enter; typing goes to the composer."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import ClassVar
+
+from textual import on
+from textual.pilot import Pilot
+
+from tests.ui.app.fake_sessions import FakeService
+from tests.ui.still import FakeAgent, bridge_to, drawn
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.chat import chat_body
+from tui_agent.ui.chat.actions.session_actions import SessionRequested
+from tui_agent.ui.chat.first_page import Welcome
+from tui_agent.ui.chat.first_page_data import FirstPage, SessionOffer
+
+PAGE = FirstPage(
+    sessions=(SessionOffer("s1", "fix the failing price test", "2 h"), SessionOffer("s2", "write the docs", "3 d")),
+    facts=("main", "AGENTS.md", "3 rules"),
+    starters=("explain this project", "run the tests and fix what fails"),
+)
+
+
+class PageService(FakeService):
+    """Has the content of the page."""
+
+    def __init__(self, page: FirstPage, kept: list[str], refusal: str) -> None:
+        super().__init__()
+        self.page, self.kept, self.refusal = page, kept, refusal
+
+    async def first_page(self) -> FirstPage:
+        return self.page
+
+    async def keep_theme(self, name: str, /) -> str:
+        if self.refusal:
+            raise ConfigurationError(self.refusal)
+        self.kept.append(name)
+        return "config.toml"
+
+
+class PageApp(TuiAgentApp):
+    """Notes which sessions the user asked for."""
+
+    CSS_PATH: ClassVar[list[str | PurePath] | str | PurePath | None] = [Path(chat_body.__file__).with_name("chat.tcss")]
+
+    def __init__(self, page: FirstPage, kept: list[str], refusal: str) -> None:
+        super().__init__(
+            bridge_to(FakeAgent()),
+            sessions=PageService(page, kept, refusal),
+            surroundings=TerminalEnvironment(reduced_motion=True),
+        )
+        self.requests: list[tuple[str, str]] = []
+
+    @on(SessionRequested)
+    def _session_requested(self, event: SessionRequested) -> None:
+        self.requests.append((event.kind, event.argument))
+
+
+@dataclass
+class Shown:
+    """The page on the screen."""
+
+    app: PageApp
+    pilot: Pilot[None]
+    kept: list[str] = field(default_factory=list[str])
+
+    @property
+    def welcome(self) -> Welcome:
+        return self.app.chat.query_one(Welcome)
+
+    @property
+    def rows(self) -> list[str]:
+        return [row.strip() for row in self.welcome.render().plain.split("\n")]
+
+    @property
+    def draft(self) -> str:
+        return self.app.chat.entry.composer.text
+
+
+@asynccontextmanager
+async def shown(
+    page: FirstPage = PAGE, *, size: tuple[int, int] = (100, 34), refusal: str = ""
+) -> AsyncIterator[Shown]:
+    kept: list[str] = []
+    app = PageApp(page, kept, refusal)
+    async with app.run_test(size=size) as pilot:
+        await drawn(pilot)
+        welcome = app.chat.query_one(Welcome)
+        for _ in range(300):
+            if welcome.page is page:
+                break
+            await pilot.pause(0.01)
+        await pilot.pause()
+        yield Shown(app, pilot, kept)
+
+
+async def test_the_page_shows_last_sessions_what_the_folder_brings_and_starters() -> None:
+    async with shown() as page:
+        rows = page.rows
+        assert "main · AGENTS.md · 3 rules" in rows
+        assert rows.index("Resume") < rows.index("2 h  fix the failing price test")
+        assert rows.index("Start with") < rows.index("explain this project")
+        assert page.app.focused is page.app.chat.entry.composer
+
+
+async def test_tab_and_enter_resume_a_session() -> None:
+    async with shown() as page:
+        await page.pilot.press("tab", "down", "enter")
+        assert any(row.startswith("›") and "write the docs" in row for row in page.rows)
+        assert page.app.requests == [("resume", "s2")]
+
+
+async def test_a_starter_is_put_into_the_composer_and_not_sent() -> None:
+    async with shown() as page:
+        await page.pilot.press("tab", "down", "down", "down", "down", "down", "enter")
+        assert page.draft == "run the tests and fix what fails"
+        assert page.app.focused is page.app.chat.entry.composer
+        assert not page.app.chat.state.begun
+
+
+async def test_a_click_on_an_offer_chooses_it() -> None:
+    async with shown() as page:
+        rows = page.rows
+        top = (page.welcome.size.height - len(rows)) // 2
+        middle = page.welcome.size.width // 2
+        await page.pilot.click(Welcome, offset=(middle, top + rows.index("explain this project")))
+        assert page.draft == "explain this project"
+        await page.pilot.click(Welcome, offset=(middle, top + rows.index("2 h  fix the failing price test")))
+        assert page.app.requests == [("resume", "s1")]
+
+
+async def test_typing_on_the_page_goes_to_the_composer() -> None:
+    async with shown() as page:
+        await page.pilot.press("tab", "h", "i")
+        assert page.draft == "hi"
+        await page.pilot.press("ctrl+c", "tab", "escape")
+        assert page.app.focused is page.app.chat.entry.composer
+
+
+async def test_the_first_run_explains_the_modes_and_offers_themes() -> None:
+    first = FirstPage(starters=("explain this project",), is_first_run=True, key="ANTHROPIC_API_KEY is set")
+    async with shown(first) as page:
+        assert "It asks before it changes anything." in page.rows
+        assert "key: ANTHROPIC_API_KEY is set" in page.rows
+        await page.pilot.press("tab", "down", "right")
+        assert page.app.theme != "dark"
+        chosen = page.app.theme
+        await page.pilot.press("enter")
+        await page.pilot.pause()
+        assert page.kept == [chosen]
+        assert f"› theme: {chosen}, kept in config.toml" in page.rows
+        await page.pilot.press("left")
+        assert page.app.theme == "dark"
+
+
+async def test_a_theme_that_cannot_be_kept_is_reported() -> None:
+    async with shown(FirstPage(is_first_run=True), refusal="config.toml exists") as page:
+        await page.pilot.press("tab", "enter")
+        await page.pilot.pause()
+        assert [note.message for note in page.app._notifications] == ["config.toml exists"]
+
+
+async def test_the_page_fits_any_window_and_keeps_the_offers_longest() -> None:
+    for size in ((100, 34), (80, 24), (60, 20), (40, 12), (20, 6)):
+        async with shown(size=size) as page:
+            assert len(page.rows) <= max(1, page.welcome.size.height)
+    async with shown(size=(80, 20)) as page:
+        assert any("explain this project" in row for row in page.rows)
+
+
+async def test_hostile_titles_stay_text() -> None:
+    evil = "[red]x[/red]\x1b]0;owned\x07\u202e"
+    page = FirstPage((SessionOffer("s1", evil, "2 h"),), (evil,), (evil,))
+    async with shown(page) as seen:
+        text = "\n".join(seen.rows)
+        assert "[red]x[/red]" in text
+        assert "\x1b" not in text
+        assert "\u202e" not in text

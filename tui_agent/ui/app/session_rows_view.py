@@ -1,0 +1,41 @@
+"""The view of the rows of the list of sessions."""
+
+from collections.abc import Callable
+
+from tui_agent.ui.text.line_view import LineView
+from tui_agent.ui.text.styled_lines import NARROWEST, Line
+
+
+class SessionRows(LineView):
+    """The visible rows of the list; builds a row only when it is drawn."""
+
+    def __init__(self, row: Callable[[int, int], Line | None]) -> None:
+        """Create the view; `row` returns the row at an index for a width."""
+        super().__init__(id="session-rows")
+        self._row = row
+        self._built: dict[int, Line] = {}
+
+    def line_at(self, row: int) -> Line | None:
+        """Return a row."""
+        if row not in self._built:
+            line = self._row(row, max(NARROWEST, self.row_width))
+            if line is None:
+                return None
+            self._built[row] = line
+        return self._built[row]
+
+    def show(self, count: int, chosen: int) -> None:
+        """Draw `count` rows again, and scroll to the chosen one."""
+        self._built.clear()
+        self.set_rows(count)
+        top, height = self.scroll_offset.y, max(1, self.row_count)
+        if chosen < top:
+            self.scroll_to(y=chosen, animate=False, immediate=True)
+        elif chosen >= top + height:
+            self.scroll_to(y=chosen - height + 1, animate=False, immediate=True)
+        self.refresh()
+
+    def on_resize(self) -> None:
+        """Build the rows for the new width."""
+        self._built.clear()
+        self.refresh()
