@@ -23,8 +23,8 @@ from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
-from tui_agent.ui.chat.status_bars import NOTICE_SECONDS, StatusLine, TitleBar
 from tui_agent.ui.chat.first_page import Welcome
+from tui_agent.ui.chat.status_bars import NOTICE_SECONDS, StatusLine, TitleBar
 from tui_agent.ui.composer.prompt_area import InterruptMenu
 from tui_agent.ui.composer.queue_strip import QueueStrip
 from tui_agent.ui.panel.tool_panel import PanelStrip

@@ -3,8 +3,8 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
-from functools import partial
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 

@@ -6,18 +6,12 @@ from typing import Literal, TypeAlias
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
 
 from tui_agent.ui.base.app_type import any_app
-from tui_agent.ui.base.commands import hint
-from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.dialogs.text_page import TextPage
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.panel.call_list import CallList
 from tui_agent.ui.panel.tool_panel import PanelStrip
 from tui_agent.ui.state.call_view_state import CallViewState
-from tui_agent.ui.text.sanitiser import one_line
-from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.transcript.conversation import Conversation
 from tui_agent.ui.transcript.part_page import PartPage
 from tui_agent.ui.transcript.search_line import SearchLine

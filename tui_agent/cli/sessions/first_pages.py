@@ -6,14 +6,13 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from tui_agent.cli.configuration.effective_settings import Credentials, load_effective_settings
+from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.protocol.errors import ConfigurationError, TuiAgentError
 from tui_agent.protocol.messages import now_ms
 from tui_agent.settings import Locations
 from tui_agent.ui.base.terminal_environment import branch_of
 from tui_agent.ui.chat.first_page_data import FirstPage, SessionOffer
-
-from .effective_settings import Credentials, load_effective_settings
-from .launch_options import LaunchOptions
 
 MOST_SESSIONS = 3
 JOURNALS_READ = 200
@@ -91,7 +90,7 @@ def _last_sessions(folder: Path, locations: Locations) -> tuple[SessionOffer, ..
 
 def _facts(options: LaunchOptions, locations: Locations) -> tuple[str, ...]:
     """Return what the folder brings: branch, instructions that are used, number of rules."""
-    from .project_trust import folder_trust
+    from tui_agent.cli.configuration.project_trust import folder_trust
 
     facts = [branch] if (branch := branch_of(options.cwd)) else []
     try:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_live_settings import options_for
+from tests.cli.configuration.test_live_settings import options_for
 from tests.ui.app.saved_sessions import save
-from tui_agent.cli.first_pages import collect_first_page, is_first_run, keep_theme, starters_for
+from tui_agent.cli.sessions.first_pages import collect_first_page, is_first_run, keep_theme, starters_for
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.session.journal import JournalFile
 from tui_agent.settings import Locations
