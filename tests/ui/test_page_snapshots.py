@@ -74,6 +74,8 @@ PAGES: dict[str, tuple[str, tuple[str, ...]]] = {
     "calls": ("/permissions", (*("down",) * 5, "enter")),
     "report": ("/report", ()),
     "tools": ("/tools", ()),
+    "timeline": ("/timeline", ()),
+    "zoomed": ("/timeline", ("plus", "plus", "left")),
 }
 
 

@@ -58,9 +58,7 @@ async def test_a_key_adds_the_rule_that_would_have_saved_most() -> None:
         rules = set_up(on_stage)
         await ask(on_stage, "bash(make:*)\nedit(/out/**)")
         await open_report(on_stage)
-        assert "allow bash(make:*) and edit(/out/**) would have answered 1 question and saved 12 s" in text_of(
-            on_stage
-        )
+        assert "allow bash(make:*) and edit(/out/**) would have answered 1 question and saved 12 s" in text_of(on_stage)
 
         await on_stage.pilot.press("a")
         await on_stage.until(lambda: "now applies for this session" in text_of(on_stage))

@@ -15,6 +15,8 @@ from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.dialogs.text_page import TextPage
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.panel.call_list import CallList
+from tui_agent.ui.panel.timeline import Timeline
+from tui_agent.ui.panel.timeline_screen import TimelineScreen
 from tui_agent.ui.panel.tool_panel import PanelStrip
 from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.text.sanitiser import one_line, sanitise
@@ -222,6 +224,10 @@ class ChatBody(Vertical):
     @on(CallList.Opened)
     def _call_opened(self, event: CallList.Opened) -> None:
         self._open_call(event.view)
+
+    @on(Timeline.Opened)
+    def _timeline_opened(self) -> None:
+        self.app.push_screen(TimelineScreen(lambda: self._state.times, lambda: self._state.ledger, self._clock))
 
     def _open_call(self, view: CallViewState) -> None:
         def closed(reverts: bool | None) -> None:

@@ -20,6 +20,7 @@ _TITLES: dict[Where, str] = {
     "rewind": "While rewinding",
     "permissions": "On the permissions page",
     "report": "On the report of a run",
+    "timeline": "On the timeline page",
     "player": "In a recording",
     "everywhere": "Everywhere",
 }
