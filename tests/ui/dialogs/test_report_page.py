@@ -68,6 +68,17 @@ async def test_a_key_adds_the_rule_that_would_have_saved_most() -> None:
         assert len([fact for fact in rules.facts.rules if fact.is_session]) == 2
 
 
+async def test_only_the_missing_part_of_a_rule_is_added() -> None:
+    async with stage() as on_stage:
+        rules = set_up(on_stage)
+        await ask(on_stage, "bash(git status:*)\nbash(make:*)")
+        await open_report(on_stage)
+        await on_stage.pilot.press("a")
+
+        await on_stage.until(lambda: "now applies for this session" in text_of(on_stage))
+        assert [fact.text for fact in rules.facts.rules if fact.is_session] == ["bash(make:*)"]
+
+
 async def test_a_rule_that_is_in_force_is_not_suggested() -> None:
     async with stage() as on_stage:
         set_up(on_stage)

@@ -124,6 +124,9 @@ def tail_rows(view: CallViewState, width: int) -> tuple[tuple[Run, ...], ...]:
         texts = [line for line in text.split("\n") if line.strip()][-TAIL_ROWS:]
     elif view.live.progress:
         texts = [view.live.progress]
+    elif view.subagent.words:
+        said = sanitise(settle(view.subagent.words))
+        texts = [line for line in said.split("\n") if line.strip()][-TAIL_ROWS:]
     indent = " " * (5 + 2 * min(view.origin.depth, 4))
     return tuple(((indent, ""), (one_line(line, max(0, width - len(indent) - 1)), "tail")) for line in texts)
 
