@@ -48,7 +48,7 @@ async def test_the_report_has_the_time_that_questions_waited() -> None:
 
         text = text_of(on_stage)
         assert "last run      no questions" in text
-        assert "session       12.0 s · 1 question · median answer after 12.0 s" in text
+        assert "session       12 s · 1 question · median answer after 12 s" in text
         assert "would have answered" not in text
         assert "said: hello" in text
 
@@ -58,9 +58,7 @@ async def test_a_key_adds_the_rule_that_would_have_saved_most() -> None:
         rules = set_up(on_stage)
         await ask(on_stage, "bash(make:*)\nedit(/out/**)")
         await open_report(on_stage)
-        assert "allow bash(make:*) and edit(/out/**) would have answered 1 question and saved 12.0 s" in text_of(
-            on_stage
-        )
+        assert "allow bash(make:*) and edit(/out/**) would have answered 1 question and saved 12 s" in text_of(on_stage)
 
         await on_stage.pilot.press("a")
         await on_stage.until(lambda: "now applies for this session" in text_of(on_stage))
@@ -68,6 +66,17 @@ async def test_a_key_adds_the_rule_that_would_have_saved_most() -> None:
 
         await on_stage.pilot.press("a")
         assert len([fact for fact in rules.facts.rules if fact.is_session]) == 2
+
+
+async def test_only_the_missing_part_of_a_rule_is_added() -> None:
+    async with stage() as on_stage:
+        rules = set_up(on_stage)
+        await ask(on_stage, "bash(git status:*)\nbash(make:*)")
+        await open_report(on_stage)
+        await on_stage.pilot.press("a")
+
+        await on_stage.until(lambda: "now applies for this session" in text_of(on_stage))
+        assert [fact.text for fact in rules.facts.rules if fact.is_session] == ["bash(make:*)"]
 
 
 async def test_a_rule_that_is_in_force_is_not_suggested() -> None:
@@ -114,4 +123,4 @@ async def test_tools_are_listed_before_the_first_call() -> None:
         assert "read  only reads, runs beside others" in text
         assert "edit  can change things" in text
         assert "deny bash(git push:*)" in text
-        assert "no rule names it; the mode decides" in text
+        assert "no rule names it; inside the workspace it runs" in text

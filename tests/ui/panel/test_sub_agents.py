@@ -142,3 +142,25 @@ async def test_going_to_a_call_of_a_folded_sub_agent_unfolds_it() -> None:
         pilot.app.panel.select("c5")
 
         assert pilot.app.selected == 5
+
+
+def test_a_running_sub_agent_shows_its_newest_words_below_its_row() -> None:
+    story, one, other = two_agents()
+    root = story.origin
+    story.origin = replace(root, agent_id="explore-a1b2", parent_call_id=one, depth=1, step=1)
+    story.answer("Looking.")
+    story.answer("First line.\n\nprice() has\x1b[31m 3 callers.\nI check [red]each[/] of them.")
+    story.origin = root
+    rows = fold(story)
+
+    found = texts(rows, story)
+    place = next(place for place, text in enumerate(found) if "find callers" in text)
+    said = found[place + 1 : place + 4]
+    assert said[0] == "First line."
+    assert said[1].startswith("price() has")
+    assert "\x1b" not in said[1]
+    assert said[2] == "I check [red]each[/] of them."
+    assert "Looking." not in " ".join(found)
+
+    story.ended(one, "agent").ended(other, "agent")
+    assert not any("callers." in text for text in texts(fold(story), story)[1:])

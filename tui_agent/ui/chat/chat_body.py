@@ -10,6 +10,8 @@ from textual.containers import Horizontal, Vertical
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.panel.call_list import CallList
+from tui_agent.ui.panel.timeline import Timeline
+from tui_agent.ui.panel.timeline_screen import TimelineScreen
 from tui_agent.ui.panel.tool_panel import PanelStrip
 from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.transcript.conversation import Conversation
@@ -205,6 +207,10 @@ class ChatBody(Vertical):
     @on(CallList.Opened)
     def _call_opened(self, event: CallList.Opened) -> None:
         self._open_call(event.view)
+
+    @on(Timeline.Opened)
+    def _timeline_opened(self) -> None:
+        self.app.push_screen(TimelineScreen(lambda: self._state.times, lambda: self._state.ledger, self._clock))
 
     def _open_call(self, view: CallViewState) -> None:
         def closed(reverts: bool | None) -> None:

@@ -41,9 +41,9 @@ def rule_name(rule: str) -> str:
 def _row(label: str, figures: Figures) -> Content:
     if not figures.questions:
         return Content.assemble((f"  {label:<{_LABEL}}", "$text-muted"), ("no questions", "$text"))
-    parts = [seconds_text(figures.waited), count_text(figures.questions, "question")]
+    parts = [seconds_text(figures.waited, tenths=False), count_text(figures.questions, "question")]
     if figures.median is not None:
-        parts.append(f"median answer after {seconds_text(figures.median)}")
+        parts.append(f"median answer after {seconds_text(figures.median, tenths=False)}")
     return Content.assemble((f"  {label:<{_LABEL}}", "$text-muted"), (" · ".join(parts), "$text"))
 
 
@@ -52,5 +52,5 @@ def _saving_row(saving: Saving, *, added: bool) -> Content:
         words = " now applies for this session."
     else:
         asked = count_text(saving.questions, "question")
-        words = f" would have answered {asked} and saved {seconds_text(saving.seconds)}."
+        words = f" would have answered {asked} and saved {seconds_text(saving.seconds, tenths=False)}."
     return Content.assemble(("  allow ", "$text"), (rule_name(saving.rule), "$text bold"), (words, "$text"))

@@ -23,6 +23,7 @@ _TITLES: dict[Where, str] = {
     "welcome": "On the first page",
     "permissions": "On the permissions page",
     "report": "On the report of a run",
+    "timeline": "On the timeline page",
     "player": "In a recording",
     "everywhere": "Everywhere",
 }

@@ -66,9 +66,9 @@ def tools_text(tools: Sequence[ToolFact], width: int) -> Content:
         rows += [Content(""), Content.assemble((name, "$primary bold"), (f"  {', '.join(traits)}", "$text-muted"))]
         rows += _wrapped(visible(tool.description), width, "$text")
         rules = [one_line(visible(rule), max(8, width - _MARGIN)) for rule in tool.rules]
-        rows += [Content.styled(f"{' ' * _MARGIN}{rule}", "$text-muted") for rule in rules] or [
-            Content.styled(f"{' ' * _MARGIN}no rule names it; the mode decides", "$text-muted")
-        ]
+        rest = "inside the workspace it runs" if tool.is_read_only else "the mode decides"
+        rules = rules or [f"no rule names it; {rest}"]
+        rows += [Content.styled(f"{' ' * _MARGIN}{rule}", "$text-muted") for rule in rules]
     return Content("\n").join(rows)
 
 

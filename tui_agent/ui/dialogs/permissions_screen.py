@@ -248,7 +248,7 @@ class PermissionsScreen(Paging, ModalScreen[None]):
         """Redraw, and scroll to the selected rule."""
         self._show()
         row, top = self._first_row + self._cursor, self._body.scroll_offset.y
-        if self._cursor == 0:
+        if self._cursor == 0 and row < self._body.row_count:
             self._body.scroll_to(y=0, animate=False, immediate=True)
         elif row < top:
             self._body.scroll_to(y=row, animate=False, immediate=True)

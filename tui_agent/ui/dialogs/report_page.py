@@ -45,8 +45,7 @@ class ReportPage(TextPage):
         now = clock()
         self._run = figures(attention.of_run, now)
         self._session = figures(attention.questions, now)
-        allowed = {rule.text for rule in rules.in_force().rules if rule.verdict == "allow"}
-        self.saving: Saving | None = best_saving(attention.questions, now, allowed)
+        self.saving: Saving | None = best_saving(attention.questions, now, self._allowed())
         """The rule that would have saved most; None if none would have."""
         self._added = False
 
@@ -58,13 +57,18 @@ class ReportPage(TextPage):
         """Add the rule for the rest of the session."""
         if self.saving is None or self._added:
             return
-        for line in self.saving.rule.splitlines():
+        allowed = self._allowed()
+        for line in (line for line in self.saving.rule.splitlines() if line not in allowed):
             if refused := self._rules.add(f"allow {line}"):
                 self.notify(refused, severity="warning", markup=False)
                 return
         self._added = True
         self.notify(f"Added for this session: allow {rule_name(self.saving.rule)}", markup=False)
         self.query_one(PageBody).refresh(layout=True)
+
+    def _allowed(self) -> set[str]:
+        """Return the allow rules in force."""
+        return {rule.text for rule in self._rules.in_force().rules if rule.verdict == "allow"}
 
     def _text(self, _: int) -> Content:
         parts = [attention_text(self._run, self._session, self.saving, added=self._added)]

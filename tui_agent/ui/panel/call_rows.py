@@ -131,7 +131,10 @@ def tail_lines(view: CallViewState, style: str = "") -> Sequence[Sequence[Run]]:
         reader.skip(view.live.text[-2 * _TAIL_READ : -_TAIL_READ])
         lines = reader.lines(view.live.text[-_TAIL_READ:])
         return [line for line in lines if text_of_runs(line).strip()][-TAIL_ROWS:]
-    return [[(sanitise(view.live.progress), style)]] if view.live.progress else ()
+    if view.live.progress:
+        return [[(sanitise(view.live.progress), style)]]
+    said = sanitise(settle(view.subagent.words))
+    return [[(line, style)] for line in said.split("\n") if line.strip()][-TAIL_ROWS:]
 
 
 def sign_of(view: CallViewState, frame: int = 0) -> tuple[str, str]:

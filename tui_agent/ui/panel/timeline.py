@@ -5,15 +5,16 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.events import Resize
+from textual.events import Click, Resize
 from textual.geometry import Region
+from textual.message import Message
 from textual.strip import Strip
 from textual.timer import Timer
 
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.state.call_ledger import CallLedger
-from tui_agent.ui.state.run_times import Lane, RunTimes, SpanKind
+from tui_agent.ui.state.run_times import Lane, RunTimes, SpanKind, Totals
 from tui_agent.ui.text.amounts import seconds_text
 from tui_agent.ui.text.styled_lines import Run
 
@@ -60,6 +61,9 @@ class Timeline(CoalescedRefresh):
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"time--{name}" for name in STYLES}
+
+    class Opened(Message):
+        """The user opens the timeline as a page."""
 
     def __init__(
         self,
@@ -114,6 +118,11 @@ class Timeline(CoalescedRefresh):
         super().notify_style_update()
         self._styles.clear()
 
+    def on_click(self, event: Click) -> None:
+        """Open the timeline as a page."""
+        event.stop()
+        self.post_message(self.Opened())
+
     def on_resize(self, event: Resize) -> None:
         """Lay out the lanes for the new size."""
         self._redraw()
@@ -147,7 +156,11 @@ def timeline_rows(times: RunTimes, ledger: CallLedger, now: float, width: int, h
     room = height - 2 - len(totals)
     chosen = _chosen(list(times.calls.items()), room)
     lanes = [("model", times.model), *((_number_of(call_id, ledger), lane) for call_id, lane in chosen)]
-    rows += [_lane(label, lane, times, now, span, width) for label, lane in lanes]
+    columns = max(1, width - LABEL_ROOM - 1)
+    rows += [
+        ((f" {label:<{LABEL_ROOM - 1}}", "label"), *lane_bars(lane, times, now, times.started, span, columns))
+        for label, lane in lanes
+    ]
     return [*rows, *totals][:height]
 
 
@@ -183,22 +196,32 @@ def _chosen(lanes: Sequence[tuple[str, Lane]], room: int) -> list[tuple[str, Lan
     return [(call_id, lane) for call_id, lane in lanes if call_id in kept]
 
 
-def _lane(label: str, lane: Lane, times: RunTimes, now: float, span: float, width: int) -> tuple[Run, ...]:
-    """Return label and bars, and on the model's lane the marks of steering messages."""
-    columns = max(1, width - LABEL_ROOM - 1)
-    start = times.started or 0.0
+def lane_bars(lane: Lane, times: RunTimes, now: float, start: float, span: float, columns: int) -> list[Run]:
+    """Return the bars of a lane, and on the model's lane the marks of steering messages.
+
+    Args:
+        lane: the lane.
+        times: the times it belongs to.
+        now: the present time, until which open spans last.
+        start: the time of the first column.
+        span: seconds that the columns stand for.
+        columns: cells.
+    """
     cells: list[tuple[str, str]] = [(" ", "")] * columns
     for stretch in lane.spans:
-        sign = _BARS[stretch.kind]
-        first = min(columns - 1, int((stretch.start - start) / span * columns))
         end = stretch.end if stretch.end is not None else now
+        if end < start or stretch.start > start + span:
+            continue
+        sign = _BARS[stretch.kind]
+        first = min(columns - 1, max(0, int((stretch.start - start) / span * columns)))
         last = min(columns - 1, max(first, int((end - start) / span * columns)))
-        for column in range(max(0, first), last + 1):
+        for column in range(first, last + 1):
             cells[column] = sign
     if lane is times.model:
         for at in times.steers:
-            cells[max(0, min(columns - 1, int((at - start) / span * columns)))] = ("▼", "steer")
-    return ((f" {label:<{LABEL_ROOM - 1}}", "label"), *_merged(cells))
+            if start <= at <= start + span:
+                cells[min(columns - 1, int((at - start) / span * columns))] = ("▼", "steer")
+    return _merged(cells)
 
 
 def _merged(cells: Sequence[tuple[str, str]]) -> list[Run]:
@@ -217,15 +240,10 @@ def _totals(times: RunTimes, width: int) -> list[tuple[Run, ...]]:
     totals = times.totals()
     if totals is None:
         return []
-    parts: list[tuple[str, str, str]] = [
-        ("model ", seconds_text(totals.model), ""),
-        ("tools ", seconds_text(totals.tools), ""),
-        ("saved ", seconds_text(totals.saved), "saved") if totals.saved >= 0.005 else ("", "", ""),
-        ("you ", seconds_text(totals.person), "asks") if totals.person >= 0.05 else ("", "", ""),
-    ]
+    parts = total_parts(totals)
     rows: list[list[Run]] = [[(" ", "")]]
     used = 1
-    for word, amount, style in (part for part in parts if part[0]):
+    for word, amount, style in parts:
         size = len(word) + len(amount) + 2
         if used + size > width and used > 1:
             rows.append([(" ", "")])
@@ -233,3 +251,14 @@ def _totals(times: RunTimes, width: int) -> list[tuple[Run, ...]]:
         rows[-1] += [(word, "amount"), (f"{amount}  ", style or "label")]
         used += size
     return [tuple(row) for row in rows]
+
+
+def total_parts(totals: Totals) -> list[tuple[str, str, str]]:
+    """Return word, amount and style of each total that says something."""
+    parts: list[tuple[str, str, str]] = [
+        ("model ", seconds_text(totals.model), ""),
+        ("tools ", seconds_text(totals.tools), ""),
+        ("saved ", seconds_text(totals.saved), "saved") if totals.saved >= 0.005 else ("", "", ""),
+        ("you ", seconds_text(totals.person), "asks") if totals.person >= 0.05 else ("", "", ""),
+    ]
+    return [part for part in parts if part[0]]

@@ -13,6 +13,7 @@ from tui_agent.protocol.events import (
     HookEnded,
     HookFailed,
     HookStarted,
+    MessageEnded,
     PermissionDecided,
     RunEnded,
     SessionLoaded,
@@ -29,8 +30,9 @@ from tui_agent.protocol.events import (
     ToolUpdated,
     UsageUpdated,
 )
-from tui_agent.protocol.messages import FrozenModel
+from tui_agent.protocol.messages import AssistantMessage, FrozenModel
 
+from .call_records import WORDS_LIMIT
 from .call_view_state import CallViewState, call_of
 
 CallKind = Literal["waiting", "running", "needs_you", "done", "failed", "denied", "skipped", "cancelled"]
@@ -69,6 +71,7 @@ HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
         *(ToolQueued, ToolBlockedOn, ToolStarted, ToolUpdated, ToolProgress, ToolOutput, ToolData, ToolEnded),
         *(HookStarted, HookEnded, HookFailed, PermissionDecided, ApprovalRequested, ApprovalResolved),
         *(SubagentStarted, SubagentEnded, FileChanged, RunEnded, SessionLoaded, UsageUpdated),
+        MessageEnded,
     )
 )
 """Events that may change a call."""
@@ -131,6 +134,12 @@ class CallLedger:
                 if place is None:
                     return ()
                 self.calls[place].view.subagent.tokens = total.input_tokens + total.output_tokens
+                return (place,)
+            case MessageEnded(message=AssistantMessage(text=text)) if text.strip():
+                place = self._position_of.get(envelope.origin.parent_call_id or "")
+                if place is None:
+                    return ()
+                self.calls[place].view.subagent.words = text.strip()[-WORDS_LIMIT:]
                 return (place,)
             case _:
                 call_id = call_of(event)

@@ -137,6 +137,10 @@ class CallApproval:
     hooks: tuple[HookRun, ...] = ()
 
 
+WORDS_LIMIT = 400
+"""Most characters kept of a sub-agent's newest message."""
+
+
 @dataclass(slots=True)
 class Subagent:
     """Sub-agent that a call started."""
@@ -145,6 +149,8 @@ class Subagent:
     run_id: str | None = None
     tokens: int = 0
     """Tokens that it has used so far."""
+    words: str = ""
+    """End of its newest message, at most `WORDS_LIMIT` characters."""
 
 
 def _what_of(event: FileChanged) -> str:

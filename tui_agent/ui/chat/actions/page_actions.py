@@ -22,6 +22,7 @@ class PageActions:
             "chat.report": self._report,
             "chat.permissions": lambda _: self.show_permissions(),
             "chat.tools": self._show_tools,
+            "chat.timeline": lambda _: self.show_timeline(),
             "chat.cost": self._show_cost,
             "chat.doctor": self._doctor,
         }
@@ -78,6 +79,18 @@ class PageActions:
             lambda: context.state().rule_hits,
             lambda: context.state().ledger,
         )
+        context.screen.app.push_screen(screen)
+
+    def show_timeline(self) -> None:
+        """Open the timeline of the newest run."""
+        from tui_agent.ui.panel.timeline_screen import TimelineScreen
+
+        context = self._context
+        if context.state().times.started is None:
+            context.say("No run has started yet.")
+            return
+        clock = context.options.surroundings.clock
+        screen = TimelineScreen(lambda: context.state().times, lambda: context.state().ledger, clock)
         context.screen.app.push_screen(screen)
 
     def _show_tools(self, _: str) -> None:

@@ -1,0 +1,160 @@
+"""The timeline as a page: zoom, pan, follow, legend and totals."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.pilot import Pilot
+
+from tests.ui.still import drawn, shown, still_app
+from tests.ui.story import Story, working
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.panel.timeline import Timeline
+from tui_agent.ui.panel.timeline_screen import TimelineScreen
+from tui_agent.ui.panel.timeline_window import SHORTEST, TimeWindow, head_rows, lane_rows, summary_rows
+from tui_agent.ui.state.call_ledger import CallLedger
+from tui_agent.ui.state.run_times import RunTimes
+from tui_agent.ui.text.rows_view import RowsView
+
+
+@asynccontextmanager
+async def page(story: Story, size: tuple[int, int] = (100, 30)) -> AsyncIterator[tuple[Pilot[None], TimelineScreen]]:
+    app = still_app(story, running=True)
+    async with app.run_test(size=size) as pilot:
+        await shown(pilot)
+        await pilot.press("slash", *"timeline", "enter")
+        while not isinstance(app.screen, TimelineScreen):
+            await pilot.pause()
+        await drawn(pilot)
+        screen = app.screen
+        assert isinstance(screen, TimelineScreen)
+        yield pilot, screen
+
+
+def text_of(screen: TimelineScreen, name: str) -> str:
+    view = screen.query_one(f"#timeline-{name}", RowsView)
+    rows = [view.line_at(row) for row in range(view.total)]
+    return "\n".join(row.plain for row in rows if row is not None)
+
+
+def finished() -> Story:
+    story = working().wait(1)
+    story.ended("c3", "bash", latency_ms=13_300.0)
+    story.started("c4", "edit").wait(0.5).ended("c4", "edit")
+    return story.end("Done.")
+
+
+async def test_every_call_has_a_lane_with_its_name_and_the_signs_are_explained() -> None:
+    async with page(working()) as (_, screen):
+        lanes = text_of(screen, "lanes").splitlines()
+
+        assert [lane.split()[0] for lane in lanes] == ["#1", "#2", "#3", "#4"]
+        assert "#3 bash pytest -q" in lanes[2]
+        assert "waits for you" in text_of(screen, "legend")
+        assert "▼" in text_of(screen, "head")
+        assert "╷5 s" in text_of(screen, "head")
+        assert "follows" in text_of(screen, "summary")
+
+
+async def test_the_model_and_the_calls_are_drawn_on_one_scale() -> None:
+    async with page(working()) as (pilot, screen):
+        await pilot.press("0")
+        head, body = (screen.query_one(f"#timeline-{name}", RowsView) for name in ("head", "lanes"))
+
+        lane = body.line_at(2)
+        axis = head.line_at(1)
+        assert lane is not None
+        assert axis is not None
+        assert len(lane.plain) == len(axis.plain) == body.row_width
+
+
+async def test_zoom_and_pan_choose_the_part_that_is_shown() -> None:
+    async with page(working()) as (pilot, screen):
+        await pilot.press("plus")
+        assert screen.window.follows
+        start, span = screen.window.seen(15.0)
+        assert (start, span) == pytest.approx((15.0 - span, span))
+
+        await pilot.press("left")
+        assert not screen.window.follows
+        assert "stands still" in text_of(screen, "summary")
+        await pilot.press("f")
+        assert screen.window.follows
+        await pilot.press("left", "0")
+        assert screen.window == TimeWindow()
+        await pilot.press("minus")
+        assert screen.window.span == 0.0
+
+
+async def test_after_a_run_the_totals_are_shown() -> None:
+    async with page(finished()) as (_, screen):
+        summary = text_of(screen, "summary")
+
+        assert summary.startswith("total ")
+        assert "model 2.7 s" in summary
+        assert "tools" in summary
+        assert "follows" not in summary
+
+
+async def test_a_click_on_the_small_timeline_opens_the_page_and_esc_closes_it() -> None:
+    app = still_app(working(), running=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shown(pilot)
+        await pilot.click(Timeline)
+        while not isinstance(app.screen, TimelineScreen):
+            await pilot.pause()
+
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.screen is app.chat
+
+
+async def test_before_the_first_run_there_is_no_page() -> None:
+    app = still_app(Story())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shown(pilot)
+        await pilot.press("slash", *"timeline", "enter")
+        await drawn(pilot)
+
+        assert app.screen is app.chat
+        assert any("No run has started yet" in note.message for note in app._notifications)
+
+
+@pytest.mark.parametrize("size", [(20, 6), (40, 10), (60, 16)])
+async def test_the_page_works_in_a_small_window(size: tuple[int, int]) -> None:
+    async with page(working(), size) as (pilot, screen):
+        await pilot.press("plus", "plus", "left", "right", "minus", "0", "f", "down", "end", "home")
+
+        assert isinstance(pilot.app, TuiAgentApp)
+        for name in ("head", "lanes", "summary", "legend", "keys"):
+            assert all(len(row) <= size[0] for row in text_of(screen, name).splitlines())
+
+
+moves = st.lists(st.one_of(st.sampled_from((0.5, 2.0)), st.sampled_from((-1, 1))), max_size=30)
+
+
+@given(moves, st.floats(0, 10_000))
+def test_any_zoom_and_pan_stays_within_the_run(steps: list[float], length: float) -> None:
+    window, whole = TimeWindow(), max(length, SHORTEST)
+    for step in steps:
+        window = window.panned(int(step), length) if step in (-1, 1) else window.zoomed(step, length)
+        start, span = window.seen(length)
+        assert 0 <= start <= whole
+        assert SHORTEST * 0.999 <= span <= whole
+        assert start + span <= whole * 1.001
+
+
+@given(st.integers(1, 150), moves)
+def test_every_row_fits_the_width(width: int, steps: list[float]) -> None:
+    times, ledger, story = RunTimes(), CallLedger(), working()
+    for envelope in story.envelopes:
+        times.apply(envelope)
+        ledger.apply(envelope)
+    window = TimeWindow()
+    for step in steps:
+        window = window.panned(int(step), 15.0) if step in (-1, 1) else window.zoomed(step, 15.0)
+
+    rows = [*head_rows(times, window, story.now, width), *lane_rows(times, ledger, window, story.now, width)]
+    assert all(len(row.plain) <= max(width, 8) for row in (*rows, *summary_rows(times, window, story.now, width)))

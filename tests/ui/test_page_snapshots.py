@@ -1,0 +1,95 @@
+"""Snapshots of the pages about rules, tools and the report, at both sizes and in a small window."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.ui.rule_stage import FakeRules
+from tests.ui.still import drawn, shown, still_app
+from tests.ui.story import Story
+from tui_agent.protocol.events import ApprovalResolved, PermissionDecided
+from tui_agent.protocol.permissions import DecisionPart, PermissionMode
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.bridge.rule_queries import RuleFact, RuleQueries
+
+pytestmark = pytest.mark.slow
+
+Compare = Callable[..., bool]
+
+SIZES = [(80, 24), (120, 40), (40, 10)]
+OWN = RuleFact("allow", "bash(make test:*)", "granted for the session", is_session=True)
+
+
+def decided_run() -> Story:
+    """Return a run whose calls were decided by rules, by the mode, and by the user after some time."""
+    story = Story().run("fix the failing price test").step(0).wait(2)
+    calls = (
+        ("read", "src/price.py", None, "read_only"),
+        ("bash", "pytest -q", "bash(pytest:*) (--allow)", "rule"),
+        ("bash", "make test", OWN.cited, "grant"),
+        ("bash", "make test V=1", OWN.cited, "grant"),
+    )
+    for tool, summary, rule, source in calls:
+        call_id = story.queued(tool, summary)
+        part = DecisionPart(text=summary, decision="allow", rule=rule)
+        values = {"decision": "allow", "source": source, "mode": PermissionMode.ASK, "rule": rule, "parts": (part,)}
+        story.tell(PermissionDecided.model_validate({"call_id": call_id, **values}))
+        story.started(call_id, tool, summary).wait(0.4).ended(call_id, tool, latency_ms=400.0)
+    for seconds in (9.0, 14.0, 4.0):
+        call_id = story.queued("bash", "git commit -m 'Round once'")
+        story.tell(
+            PermissionDecided(call_id=call_id, decision="ask", source="mode", mode=PermissionMode.ASK, reason="no rule")
+        )
+        request = story.asks(call_id, "bash", "git commit", "no rule allows it", session_rule="bash(git commit:*)")
+        story.wait(seconds)
+        story.tell(ApprovalResolved(request_id=request, call_id=call_id, decision="approve", by="user"))
+        story.started(call_id, "bash", "git commit").wait(0.2).ended(call_id, "bash", latency_ms=200.0)
+    return story.end("Done.")
+
+
+def typing(command: str, *keys: str) -> Callable[[Pilot[None]], Awaitable[None]]:
+    """Type a command, then press keys on its page."""
+
+    async def before(pilot: Pilot[None]) -> None:
+        await shown(pilot)
+        app = pilot.app
+        assert isinstance(app, TuiAgentApp)
+        app.chat.bridge.rules = RuleQueries(app.chat.bridge.exchange, FakeRules(OWN))
+        await pilot.press("slash", *command.removeprefix("/"), "enter")
+        while app.screen is app.chat:
+            await pilot.pause()
+        await drawn(pilot)
+        for key in keys:
+            await pilot.press(key)
+            await drawn(pilot)
+
+    return before
+
+
+PAGES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "permissions": ("/permissions", ("down",) * 5),
+    "adding": ("/permissions", ("a", *"deny")),
+    "calls": ("/permissions", (*("down",) * 5, "enter")),
+    "report": ("/report", ()),
+    "tools": ("/tools", ()),
+    "timeline": ("/timeline", ()),
+    "zoomed": ("/timeline", ("plus", "plus", "left")),
+}
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["80x24", "120x40", "40x10"])
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_looks_as_it_should(snap_compare: Compare, page: str, size: tuple[int, int]) -> None:
+    command, keys = PAGES[page]
+    fields: dict[str, Any] = {"terminal_size": size, "run_before": typing(command, *keys)}
+
+    assert snap_compare(still_app(decided_run()), **fields)
+
+
+@pytest.mark.parametrize("theme", ["light", "high-contrast", "ansi"])
+def test_the_permissions_look_as_they_should_in_a_theme(snap_compare: Compare, theme: str) -> None:
+    app = still_app(decided_run(), theme=theme)
+
+    assert snap_compare(app, terminal_size=(80, 24), run_before=typing("/permissions", *("down",) * 5))
