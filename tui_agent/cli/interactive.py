@@ -176,6 +176,7 @@ def _build_app(
         open_player=_player_opener(locations, options.cwd, terminal),
         notifications=settings.ui.notifications,
     )
+    app.use_vim_keys(settings.ui.vim_keys)
     if sink is not None:
         sink.begin(recording_header(options, settings), lambda text: app.notify(text, severity="warning"))
     return app, bridge

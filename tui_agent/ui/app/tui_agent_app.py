@@ -300,6 +300,12 @@ class TuiAgentApp(BaseApp[None]):
         else:
             self.exit(return_code=1, message=Text(words))
 
+    # --- typing -------------------------------------------------------------------------------------------------------
+
+    def use_vim_keys(self, wanted: bool) -> None:
+        """Use the modes of vim in the composer, or no longer."""
+        self.chat.entry.composer.use_vim_keys(wanted)
+
     # --- quitting -----------------------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
