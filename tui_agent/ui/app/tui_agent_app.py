@@ -147,7 +147,8 @@ class TuiAgentApp(BaseApp[None]):
 
     def _new_signals(self, directory: str, notifications: Notifications) -> TerminalSignals:
         notification = notification_in(notifications, os.environ)
-        return TerminalSignals(UserPresence(self._surroundings.clock), directory, notification, self._own_terminal)
+        name = Path(directory).name or directory
+        return TerminalSignals(UserPresence(self._surroundings.clock), name, notification, self._own_terminal)
 
     def _adapt_to_terminal(self) -> None:
         register_alt_enter()
