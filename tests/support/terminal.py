@@ -68,7 +68,7 @@ class Terminal:
         self.raw = bytearray()
         """All output of the program."""
         self._unseen = ""
-        self._asked_for_whole_frames = False
+        self._answers = {FRAMES_QUESTION: FRAMES_ANSWER}
         self._master, self._slave = os.openpty()
         fcntl.ioctl(self._slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.modes_before = termios.tcgetattr(self._slave)
@@ -135,6 +135,10 @@ class Terminal:
     def write(self, text: str) -> None:
         """Send the bytes in one write."""
         os.write(self._master, text.encode())
+
+    def answer_when(self, question: str, answer: str) -> None:
+        """Answer a question of the program to its terminal, once. Call this before the program asks."""
+        self._answers[question.encode()] = answer.encode()
 
     def resize(self, columns: int, rows: int) -> None:
         """Change the window's size; the kernel notifies the program."""
@@ -209,9 +213,8 @@ class Terminal:
             shown, self._unseen = whole_frames(self._unseen + decoder.decode(data))
             self.screen.feed(shown)
             self._changed.notify_all()
-        if not self._asked_for_whole_frames and FRAMES_QUESTION in self.raw:
-            self._asked_for_whole_frames = True
-            os.write(self._master, FRAMES_ANSWER)
+        for question in [question for question in self._answers if question in self.raw]:
+            os.write(self._master, self._answers.pop(question))
 
     def _finish_reading(self) -> None:
         if self._reader.is_alive():

@@ -197,6 +197,7 @@ def _build_app(
         sessions=sessions if sink is None else None,
         notifications=settings.ui.notifications,
     )
+    app.use_vim_keys(settings.ui.vim_keys)
     if sink is not None:
         sink.begin(recording_header(options, settings), lambda text: app.notify(text, severity="warning"))
     return app, sessions

@@ -31,7 +31,7 @@ def test_keys_are_understood_as_users_write_them(text: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "foo", "ctlr+k", "ctrl+foo", "ctrl+ctrl+k", "ctrl+k,ctrl+l", "ctrl+", "é\x1b"])
-def test_what_is_no_key_has_no_name(text: str) -> None:
+def test_a_misspelt_key_has_no_name(text: str) -> None:
     assert key_name(text) is None
 
 

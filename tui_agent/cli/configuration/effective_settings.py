@@ -129,8 +129,8 @@ def wrong_key_settings(loaded: LoadedSettings) -> tuple[str, ...]:
     from tui_agent.ui.base.key_settings import check_keys
 
     return tuple(
-        f"{loaded.origins[f'keys.{problem.command_id}']}: `keys.{problem.command_id}`: {problem.text}. "
-        "Its default keys stay."
+        f"{loaded.origins[f'keys.{problem.command_id}']}: `keys.{problem.command_id}`: "
+        f"{problem.text}{'' if problem.text.endswith('?') else '.'} This entry is not applied."
         for problem in check_keys(loaded.settings.keys).problems
     )
 

@@ -18,3 +18,4 @@ def use_on_screen(app: TuiAgentApp, before: Settings, after: Settings) -> None:
         app.show_theme(after.ui.theme)
     if after.keys != before.keys:
         app.use_keys(check_keys(after.keys).keys)
+    app.use_vim_keys(after.ui.vim_keys)

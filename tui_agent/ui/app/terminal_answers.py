@@ -60,7 +60,7 @@ class AnswerSplitter:
         return keys, [answer for answer in answers if answer is not None]
 
     def tick(self) -> str:
-        """Return what was held back and is no answer. Call this regularly."""
+        """Return what was held back once it cannot be an answer. Call this regularly."""
         if self._held and self._clock() - self._held_at >= HOLD_SECONDS:
             return self.release()
         return ""

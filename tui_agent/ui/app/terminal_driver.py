@@ -112,7 +112,7 @@ class TerminalDriver(LinuxDriver):
                 self.process_message(Paste(part.text))
                 continue
             keys, answers = self._answers.feed(part)
-            self._parse(keys, parser)
+            self._parse(with_alt_arrows(keys), parser)
             for answer in answers:
                 self.process_message(answer)
 
@@ -275,6 +275,17 @@ def register_alt_enter() -> None:
     sent as steering (https://github.com/Textualize/textual/issues/6378).
     """
     cast("dict[str, object]", ANSI_SEQUENCES_KEYS)["\x1b\r"] = _ALT_ENTER_MARK
+
+
+_ESCAPED_ARROW = re.compile(r"\x1b\x1b[\[O]([A-DFH])")
+
+
+def with_alt_arrows(keys: str) -> str:
+    """Return input with the arrows of terminals that send Alt as an escape in front of a key.
+
+    The parser would read an escape, which interrupts, and an arrow.
+    """
+    return _ESCAPED_ARROW.sub("\x1b[1;3\\1", keys) if "\x1b\x1b" in keys else keys
 
 
 def with_normalised_name(event: Key) -> Key:

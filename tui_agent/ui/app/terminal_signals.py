@@ -76,7 +76,7 @@ class TerminalSignals:
 
         Args:
             presence: knows whether the user is there.
-            name: the directory, for title and texts.
+            name: name of the directory, for title and texts.
             notification: returns the characters of a notification with a text; none if there is no such signal.
             target: returns the terminal; None: there is none.
         """

@@ -154,7 +154,8 @@ class TuiAgentApp(BaseApp[None]):
 
     def _new_signals(self, directory: str, notifications: Notifications) -> TerminalSignals:
         notification = notification_in(notifications, os.environ)
-        return TerminalSignals(UserPresence(self._surroundings.clock), directory, notification, self._own_terminal)
+        name = Path(directory).name or directory
+        return TerminalSignals(UserPresence(self._surroundings.clock), name, notification, self._own_terminal)
 
     def _adapt_to_terminal(self) -> None:
         register_alt_enter()
@@ -338,6 +339,12 @@ class TuiAgentApp(BaseApp[None]):
             super()._handle_exception(error)
         else:
             self.exit(return_code=1, message=Text(words))
+
+    # --- typing -------------------------------------------------------------------------------------------------------
+
+    def use_vim_keys(self, wanted: bool) -> None:
+        """Use the modes of vim in the composer, or no longer."""
+        self.chat.entry.composer.use_vim_keys(wanted)
 
     # --- quitting -----------------------------------------------------------------------------------------------------
 

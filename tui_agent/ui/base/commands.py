@@ -492,6 +492,10 @@ COMMANDS: tuple[Command, ...] = (
         "composer",
     ),
     Command("composer.edit_draft", ("ctrl+g",), "editor", "Edit the draft in $VISUAL or $EDITOR", "composer"),
+    Command("composer.word_left", ("alt+left", "alt+b"), "word left", "One word left", "composer", "cursor_word_left"),
+    Command(
+        "composer.word_right", ("alt+right", "alt+f"), "word right", "One word right", "composer", "cursor_word_right"
+    ),
     Command("composer.undo", ("ctrl+underscore",), "undo", "Undo the last change of the text", "composer"),
     Command(
         "composer.unfold",

@@ -60,7 +60,7 @@ class KeyProblem:
 
     command_id: str
     text: str
-    """What is wrong with it."""
+    """Reason."""
 
 
 @dataclass(frozen=True, slots=True)

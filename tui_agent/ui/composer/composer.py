@@ -1,6 +1,6 @@
 """The text area where the user types. It accepts input at any time, and nothing else changes its draft."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import ClassVar, Literal
@@ -23,6 +23,7 @@ from .prompt_parser import (
     suggestions,
 )
 from .queue_strip import QueueRequest
+from .vim_keys import VimKeys, VimMode
 
 SubmitKind = Literal["submit", "follow_up"]
 """Send now, steering a run if there is one, or as a turn of its own."""
@@ -180,8 +181,16 @@ class Composer(PasteFoldingArea):
 
         text: str
 
+    @dataclass
+    class ModeChanged(Message):
+        """The mode of the vim keys changed."""
+
+        mode: VimMode
+
     def __init__(self, placeholder: str, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(placeholder, id=id)
+        self.vim: VimKeys | None = None
+        """The keys of vim; None if the user does not want them."""
         self.busy = False
         """True while the agent is working, so that Tab sends a follow-up."""
         self.waiting = 0
@@ -247,8 +256,35 @@ class Composer(PasteFoldingArea):
         self.last_key = event
         if event.key in self.yielded_keys:
             event.prevent_default()
+        elif self._is_vim_key(event):
+            event.prevent_default()
+            event.stop()
         # The change event of the last letter may still be queued.
         self._suggest()
+
+    # --- vim ----------------------------------------------------------------------------------------------------------
+
+    def use_vim_keys(self, wanted: bool) -> None:
+        """Use the keys of vim, or no longer."""
+        if wanted != (self.vim is not None):
+            self.vim = VimKeys(ComposerField(self)) if wanted else None
+            self.post_message(self.ModeChanged("insert"))
+
+    def type_text(self) -> None:
+        """Let the next keys type text."""
+        if self.vim is not None and self.vim.mode != "insert":
+            self.vim.insert()
+            self.post_message(self.ModeChanged("insert"))
+
+    def _is_vim_key(self, event: Key) -> bool:
+        """Handle a key in the present mode; return False if it keeps its usual meaning."""
+        if self.vim is None or (event.key == "escape" and (self._suggested or self.searching)):
+            return False
+        before = self.vim.mode
+        handled = self.vim.press(event.key, event.character if event.is_printable else None)
+        if self.vim.mode != before:
+            self.post_message(self.ModeChanged(self.vim.mode))
+        return handled
 
     def check_consume_key(self, key: str, character: str | None = None) -> bool:
         """Return True if a key types text."""
@@ -461,6 +497,7 @@ class Composer(PasteFoldingArea):
                 self.end_edit()
             else:
                 self.clear()
+            self.type_text()
             pasted, self._pasted_images = frozenset(self._pasted_images), set()
             self.post_message(self.Submitted(text.strip("\n"), kind, edited, pasted))
 
@@ -516,3 +553,40 @@ class Composer(PasteFoldingArea):
     def _row(self) -> int:
         """Return the row of the cursor, with wrapped lines counted as drawn."""
         return self.wrapped_document.location_to_offset(self.cursor_location).y
+
+
+class ComposerField:
+    """The composer as the keys of vim see it."""
+
+    def __init__(self, composer: Composer) -> None:
+        self._composer = composer
+
+    @property
+    def rows(self) -> Sequence[str]:
+        """The lines of the text, with labels and escapes."""
+        return self._composer.document.lines
+
+    @property
+    def cursor_location(self) -> tuple[int, int]:
+        """Row and column of the cursor."""
+        return self._composer.cursor_location
+
+    def place_cursor(self, location: tuple[int, int]) -> None:
+        """Move the cursor."""
+        self._composer.move_cursor(location)
+
+    def change(self, text: str, start: tuple[int, int], end: tuple[int, int]) -> None:
+        """Replace a part of the text, and put the cursor behind it."""
+        self._composer.move_cursor(self._composer.replace(text, start, end).end_location)
+        self._composer.scroll_cursor_visible()
+
+    def step_rows(self, rows: int) -> None:
+        """Move the cursor one row up or down; at the edge of the text, recall another text."""
+        if rows < 0:
+            self._composer.action_earlier()
+        else:
+            self._composer.action_later()
+
+    def undo(self) -> None:
+        """Undo the last change."""
+        self._composer.undo()

@@ -47,7 +47,7 @@ def placeholder(*, busy: bool) -> str:
 
 
 class PromptMarker(Widget):
-    """The sign in front of the text."""
+    """The sign in front of the text: `[N]` in the normal mode of vim."""
 
     DEFAULT_CSS = """
     PromptMarker {
@@ -58,9 +58,12 @@ class PromptMarker(Widget):
     }
     """
 
+    normal_mode = reactive(False)
+    """True if letters do not type text."""
+
     def render(self) -> Content:
         """Return the sign."""
-        return Content(" › ")
+        return Content("[N]" if self.normal_mode else " › ")
 
 
 class SlashMenu(Widget):
@@ -267,6 +270,7 @@ class PromptArea(Vertical):
         self.preview = MentionPreview()
         """The first lines of the file that the menu highlights."""
         self._suggestions = SlashMenu()
+        self._marker = PromptMarker()
         self._row = Horizontal()
 
     def compose(self) -> ComposeResult:
@@ -278,7 +282,7 @@ class PromptArea(Vertical):
         yield self._suggestions
         yield self.refusal
         with self._row:
-            yield PromptMarker()
+            yield self._marker
             yield self.composer
 
     def fit(self, window: Size) -> None:
@@ -310,8 +314,9 @@ class PromptArea(Vertical):
 
     def type_text(self, typed: Sequence[Key | Paste]) -> None:
         """Type keys and pastes into the composer, and give it the focus."""
-        # The letters of an open interrupt menu would not be text.
+        # The letters of an open interrupt menu, or of vim, would not be text.
         self.close_menu()
+        self.composer.type_text()
         self.screen.set_focus(self.composer)
         for event in typed:
             copied = Paste(event.text) if isinstance(event, Paste) else Key(event.key, event.character)
@@ -377,6 +382,11 @@ class PromptArea(Vertical):
         self.refusal.text_changed(self.composer.text)
         if not self.refusal.display:
             self.composer.dropped = 0
+
+    @on(Composer.ModeChanged)
+    def _mode_changed(self, event: Composer.ModeChanged) -> None:
+        event.stop()
+        self._marker.normal_mode = event.mode == "normal"
 
     @on(QueueStrip.Changed)
     def _queue_changed(self, event: QueueStrip.Changed) -> None:
