@@ -127,15 +127,11 @@ class TuiAgentApp(BaseApp[None]):
         """
         self._surroundings = surroundings or TerminalEnvironment.of_environment(os.environ)
         super().__init__(light=self._surroundings.light)
-        catalogue = ThemeCatalogue((shipped_themes(), *themes_dirs))
-        self.themes = LiveThemes(self, catalogue, theme, self._restyle)
+        self.themes = LiveThemes(self, ThemeCatalogue((shipped_themes(), *themes_dirs)), theme, self._restyle)
         """The themes to choose from, and the one in use."""
         self._faults = ErrorBoundary(self._notify_fault, log_file)
         options = ChatOptions(
-            place or WorkingDirectory(),
-            model,
-            label,
-            ideas,
+            *(place or WorkingDirectory(), model, label, ideas),
             first_page=sessions,
             surroundings=self._surroundings,
             glimpse=glimpse,

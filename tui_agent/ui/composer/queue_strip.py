@@ -181,9 +181,9 @@ def _landing(message: WaitingMessage, session: SessionStatus) -> str:
         return "a turn of its own after this one"
     if message.sub_agent:
         return "lands after its step"
-    if session.asking_agents:
+    if sub_agent := next(filter(None, session.asking.values()), ""):
         # A sub-agent is a running call: a message withdraws only the questions of the agent that gets it.
-        return f"lands after {_name(next(iter(session.asking_agents.values())))}, which waits for your answer"
+        return f"lands after {_name(sub_agent)}, which waits for your answer"
     if status == "waiting_approval":
         # A question that a message withdraws is gone by now; this one is answered first.
         return "waits for your answer"

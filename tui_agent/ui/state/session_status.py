@@ -74,9 +74,7 @@ class SessionStatus:
     running: dict[str, RunningCall] = field(default_factory=dict[str, RunningCall])
     """Running calls by id, oldest first."""
     asking: dict[str, str] = field(default_factory=dict[str, str])
-    """Open approval requests: request id to call id."""
-    asking_agents: dict[str, str] = field(default_factory=dict[str, str])
-    """Sub-agents with open approval requests: request id to agent id, the oldest first."""
+    """Open approval requests, oldest first: request id to the id of the sub-agent that asks; empty for the agent."""
     retry_at: float | None = None
     """Time of the next retry; monotonic seconds."""
     retry_text: str = ""
@@ -105,12 +103,9 @@ class SessionStatus:
                 self.running[call_id] = RunningCall(name, envelope.mono)
             case ToolEnded(call_id=call_id):
                 return self.running.pop(call_id, None) is not None
-            case ApprovalRequested(request_id=request_id, call_id=call_id):
-                self.asking[request_id] = call_id
-                if envelope.origin.depth:
-                    self.asking_agents[request_id] = envelope.origin.agent_id
+            case ApprovalRequested(request_id=request_id):
+                self.asking[request_id] = envelope.origin.agent_id if envelope.origin.depth else ""
             case ApprovalResolved(request_id=request_id):
-                self.asking_agents.pop(request_id, None)
                 return self.asking.pop(request_id, None) is not None
             case PermissionModeChanged(old=old, new=mode, by=by):
                 self.mode = mode
@@ -169,6 +164,5 @@ class SessionStatus:
         # A run may end without an event for each call and request that was open.
         self.running.clear()
         self.asking.clear()
-        self.asking_agents.clear()
         self.retry_at = self.compacting = None
         self._become("idle", "", envelope)
