@@ -29,7 +29,9 @@ def test_the_first_page_lets_the_user_type_at_once(machine: UserMachine) -> None
     with machine.app("--demo") as app:
         app.ready()
         app.wait_for("now  hello")
-        app.press("tab", "enter")
+        app.press("tab")
+        app.wait_for_row(r"› +now  hello")
+        app.press("enter")
         app.wait_for_words("I'm a scripted demo")
         app.wait_for_words("── session resumed")
         app.quit()
