@@ -63,11 +63,11 @@ def test_starters_fit_the_folder(folder: Path) -> None:
     (folder / "pyproject.toml").write_text("")
     (folder / ".git").mkdir()
     (folder / ".git/HEAD").write_text("ref: refs/heads/main\n")
-    assert starters_for(folder) == [
+    assert starters_for(folder) == (
         "explain this project",
         "run the tests and fix what fails",
         "review my uncommitted changes",
-    ]
+    )
     assert len(starters_for(folder / "missing")) == 3
 
 

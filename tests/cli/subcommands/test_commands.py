@@ -90,10 +90,13 @@ def test_sessions_are_listed_shown_and_deleted(
     out_of(capsys, "--demo", "-p", "show note.txt", "--session", "first")
 
     rows = json.loads(out_of(capsys, "sessions", "list", "--json"))
+    table = out_of(capsys, "sessions", "list")
     shown = out_of(capsys, "sessions", "show", "fir")
     lines = out_of(capsys, "sessions", "show", "first", "--json").splitlines()
 
     assert [(row["id"], row["title"], row["cwd"]) for row in rows] == [("first", "show note.txt", str(tmp_path))]
+    assert (rows[0]["branch"], rows[0]["cost_usd"]) == ("", 0.0)
+    assert " kB   $0.00  " in table
     assert "You: show note.txt" in shown
     assert "a red apple" in shown
     assert json.loads(lines[0])["type"] == "session.created"

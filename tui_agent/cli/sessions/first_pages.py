@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 from tui_agent.cli.configuration.effective_settings import Credentials, load_effective_settings
@@ -43,12 +42,12 @@ def _collect(options: LaunchOptions, locations: Locations, first_run: bool) -> F
     )
 
 
-def starters_for(folder: Path) -> Sequence[str]:
+def starters_for(folder: Path) -> tuple[str, ...]:
     """Return three prompts that fit a folder."""
     try:
         names = {entry.name for entry in os.scandir(folder)} - {".git", ".tui-agent"}
     except OSError:
-        names = set()
+        names = set[str]()
     if not names:
         return ("write a small program that …", "set up a new project for …", "what can you do?")
     fitting = ["explain this project"]
@@ -59,7 +58,7 @@ def starters_for(folder: Path) -> Sequence[str]:
     if not names.intersection(INSTRUCTIONS):
         fitting.append("write an AGENTS.md for this project")
     fitting.append("find the riskiest part of this code and say why")
-    return fitting[:3]
+    return tuple(fitting[:3])
 
 
 def _last_sessions(folder: Path, locations: Locations) -> tuple[SessionOffer, ...]:

@@ -17,8 +17,10 @@ from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
 from tui_agent.session.journal import with_journal_lock
 from tui_agent.settings import Locations
+from tui_agent.ui.text.amounts import bytes_text, money_text
 
 TITLE_WIDTH = 60
+BRANCH_WIDTH = 16
 
 
 @click.group()
@@ -42,6 +44,8 @@ def list_sessions(as_json: bool, search: str) -> None:
                 "last_message": summary.last_message,
                 "updated": summary.updated,
                 "size": summary.size,
+                "branch": summary.branch,
+                "cost_usd": summary.cost,
                 "path": str(summary.path),
             }
             for summary in found
@@ -53,7 +57,11 @@ def list_sessions(as_json: bool, search: str) -> None:
     for summary in found:
         last_message = datetime.fromtimestamp(summary.last_message / 1000).strftime("%Y-%m-%d %H:%M")
         title = escaped(summary.title)[:TITLE_WIDTH]
-        say(f"{summary.id:<14} {last_message}  {title:<{TITLE_WIDTH}}  {summary.cwd}")
+        size = bytes_text(summary.size)
+        cost = money_text(summary.cost) or "–"
+        branch = escaped(summary.branch)[:BRANCH_WIDTH] or "–"
+        row = f"{summary.id:<14} {last_message}  {title:<{TITLE_WIDTH}}  {branch:<{BRANCH_WIDTH}}  {size:>8} {cost:>7}"
+        say(f"{row}  {summary.cwd}")
 
 
 @sessions.command()

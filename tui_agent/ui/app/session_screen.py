@@ -37,7 +37,7 @@ BELOW = 20
 """Rows from which the preview is below the list in a narrower window."""
 PREVIEW_DELAY = 0.06
 """Seconds that the cursor rests on a session before its journal is read."""
-_KEYS = ("choose", "toggle_all", "rename", "fork", "delete", "back")
+_KEYS = ("choose", "back", "toggle_all", "rename", "fork", "delete")
 
 
 class SessionScreen(ModalScreen[str | None]):

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len
+from textual import getters
 from textual.binding import BindingType
 from textual.content import Content
 from textual.events import Click
 from textual.widget import Widget
 
 from tui_agent.protocol.background import run_service
+from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.text.sanitiser import one_line, visible
 
@@ -40,6 +42,7 @@ class _Row:
 class Welcome(Widget, can_focus=True):
     """The page, shown until the first message."""
 
+    app = getters.app(any_app)
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("welcome")]
     DEFAULT_CSS = """
     Welcome {
