@@ -1,5 +1,6 @@
 """Pictures of the conversation, the dialog and the page about a call, at both sizes."""
 
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 import pytest
@@ -8,11 +9,14 @@ from textual.pilot import Pilot
 from tests.ui.row_kit import DIFF, HostApp, Teller, answer, apply_to, delta, run_ended, started, story, user
 from tests.ui.state.test_call_view_state import QUEUED, STARTED, ended, seen
 from tests.ui.test_approval_screen import LONG, REQUEST, Clock
+from tests.ui.test_change_parts_screen import REQUEST as CHANGE
 from tui_agent.protocol.events import Failed, PermissionDecided
 from tui_agent.protocol.messages import TextBlock, Usage
 from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart, PermissionMode
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
+from tui_agent.ui.approval.change_parts import change_parts
+from tui_agent.ui.approval.change_parts_screen import ChangePartsScreen
 from tui_agent.ui.bridge.exchange import Exchange
 from tui_agent.ui.bridge.services import GrantQueries
 from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS, AnswerKeys
@@ -133,9 +137,42 @@ def test_a_question(snap_compare: Compare, request_: ApprovalRequest, size: tupl
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("keys", [("s",), ("f",), ("w",)], ids=["rule", "reason", "trace"])
+@pytest.mark.parametrize(
+    "keys", [("s",), ("f",), ("Y",), ("w",), ("e",)], ids=["rule", "reason", "remark", "trace", "edit"]
+)
 def test_steps_of_a_question(snap_compare: Compare, keys: tuple[str, ...]) -> None:
     assert snap_compare(HostApp(side=True), terminal_size=(80, 24), run_before=asking(REQUEST, *keys))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", SIZES)
+def test_the_parts_of_a_change(snap_compare: Compare, size: tuple[int, int]) -> None:
+    parts = change_parts(CHANGE)
+    assert parts is not None
+
+    async def show(pilot: Pilot[None]) -> None:
+        await pilot.app.push_screen(ChangePartsScreen(CHANGE, parts, clock=Clock()))
+        await pilot.pause()
+        await pilot.press("down", "space")
+        await pilot.pause()
+
+    assert snap_compare(HostApp(), terminal_size=size, run_before=show)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", SIZES)
+def test_a_rule_is_typed(snap_compare: Compare, size: tuple[int, int]) -> None:
+    async def type_rule(pilot: Pilot[None]) -> None:
+        await asking(REQUEST, "s")(pilot)
+        await pilot.press("e")
+        screen = pilot.app.screen
+        assert isinstance(screen, ApprovalScreen)
+        screen.settle()
+        await pilot.press(*["backspace"] * 2)
+        screen.dialog._show_typed_rule()
+        await pilot.pause()
+
+    assert snap_compare(HostApp(side=True), terminal_size=size, run_before=type_rule)
 
 
 @pytest.mark.slow
@@ -162,7 +199,7 @@ def test_a_page_about_a_call(snap_compare: Compare, size: tuple[int, int]) -> No
     assert snap_compare(HostApp(), terminal_size=size, run_before=show)
 
 
-def asking(request: ApprovalRequest, *keys: str) -> object:
+def asking(request: ApprovalRequest, *keys: str) -> Callable[[Pilot[None]], Awaitable[None]]:
     """Brings a question over a conversation, its quiet moment over, and presses keys."""
 
     async def ask(pilot: Pilot[None]) -> None:

@@ -35,7 +35,7 @@ from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS
 from tui_agent.ui.dialogs.typed_answers import SETTLE_SECONDS
 from tui_agent.ui.replay.replay_loop import ReplayLoop
 
-SCHEDULES = int(os.environ.get("TUI_AGENT_APP_RACES", "8"))
+SCHEDULES = int(os.environ.get("TUI_AGENT_APP_RACES", "6"))
 """Number of schedules. For all: `TUI_AGENT_APP_RACES=5000 pytest tests/ui/chat/test_typing_races.py`."""
 PER_APP = 50
 """Schedules after which a new app begins."""
