@@ -384,7 +384,7 @@ def _changed_rows(view: CallViewState, width: int) -> list[Line]:
     asked, resolution = view.arguments.asked, view.approval.resolution
     effective = view.arguments.effective
     # Arguments that were only completed or converted, such as "7" to 7, are not changed.
-    if asked is None or all(str(value) == str(effective.get(name)) for name, value in asked.items()):
+    if not asked or not effective or all(str(value) == str(effective.get(name)) for name, value in asked.items()):
         return []
     hook = next((run.name for run in reversed(view.approval.hooks) if run.action == "modify"), "")
     by_user = resolution is not None and resolution.by == "user" and resolution.decision == "approve"
