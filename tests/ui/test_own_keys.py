@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from textual.containers import VerticalScroll
 
 from tests.ui.stage import Stage, StageTool, stage
 from tui_agent.providers.scripted_provider import call, reply
@@ -120,3 +121,15 @@ async def test_hints_help_and_palette_name_the_keys_in_force() -> None:
         assert on.chat.entry.composer.placeholder == "Type to steer; f8 for a turn of its own"
         provider = CommandProvider(on.chat)
         assert {entry.text: entry.key for entry in provider._entries()}["search"] == "ctrl+k"
+
+
+async def test_pages_name_the_key_that_closes_them_and_are_readable_in_the_smallest_window() -> None:
+    async with stage(size=(20, 4)) as on:
+        on.app.use_keys({"detail.close": ("f9",)})
+        await on.pilot.press("f1")
+        await on.until(lambda: on.app.screen is not on.chat)
+        page = on.app.screen.query_one(VerticalScroll)
+        assert page.border_subtitle == "f9 closes"
+        assert page.size.height == 4
+        await on.pilot.press("f9")
+        assert on.app.screen is on.chat

@@ -11,7 +11,7 @@ from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
-from tui_agent.ui.base.commands import COMMANDS, bindings_for
+from tui_agent.ui.base.commands import COMMANDS, bindings_for, command
 
 _OWN_KEYS = ("close", "line_up", "line_down", "page_up", "page_down", "scroll_top", "scroll_end")
 
@@ -56,9 +56,16 @@ class TextPage(ModalScreen[None]):
             padding: 0 2;
             scrollbar-size-vertical: 1;
         }
+        /* The frame would leave no row for the text. */
+        &.-tiny > VerticalScroll {
+            height: 100%;
+            border: none;
+            padding: 0;
+        }
     }
     """
 
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (10, "-roomy")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings_for("detail", [command for command in COMMANDS if command.action_name in _OWN_KEYS])
     ]
@@ -79,7 +86,7 @@ class TextPage(ModalScreen[None]):
         """Yield the page."""
         with VerticalScroll(can_focus=False) as page:
             page.border_title = Content(self._heading)
-            page.border_subtitle = "esc closes"
+            page.border_subtitle = f"{command('detail.close').key_text} closes"
             yield PageBody(self.text_at)
 
     @property
