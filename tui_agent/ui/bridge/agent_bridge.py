@@ -239,6 +239,12 @@ class AgentBridge:
         """Return the names by which the running sub-agents can be steered, at any depth."""
         return _names_of(self._agent) if self._agent is not None else ()
 
+    @Query("sub_agent_calls", {}, lasting=True)
+    def sub_agent_calls(self) -> dict[str, str]:
+        """Return the id of the call that started each running sub-agent, by its name."""
+        agents = _named(self._agent) if self._agent is not None else ()
+        return {name: agent.origin.parent_call_id or "" for name, agent in agents}
+
     @Query("is_in_workspace", True, about=("name",))
     def is_in_workspace(self, name: str) -> bool:
         """Return True if a file or directory of the workspace has this relative path."""
@@ -555,16 +561,22 @@ _MAX_HISTORY_BATCH = 500
 
 
 def _names_of(agent: "AgentLoop") -> tuple[str, ...]:
-    """Return a short name for the oldest sub-agent of each kind, and the id for the others, whom it does not reach."""
-    names: list[str] = []
+    """Return the names by which the running sub-agents can be steered."""
+    return tuple(name for name, _ in _named(agent))
+
+
+def _named(agent: "AgentLoop") -> "Iterator[tuple[str, AgentLoop]]":
+    """Yield each sub-agent with a short name, for the oldest of each kind, or with its id, for the others."""
+    names = set[str]()
     waiting = [agent]
     while waiting:
         children = waiting.pop(0).children
-        for agent_id in children:
+        for agent_id, child in children.items():
             short = agent_id.rpartition("-")[0]
-            names.append(short if short and short not in names else agent_id)
+            name = short if short and short not in names else agent_id
+            names.add(name)
+            yield name, child
         waiting += children.values()
-    return tuple(names)
 
 
 def _parts(events: Sequence[Envelope], most: int) -> Iterator[Sequence[Envelope]]:

@@ -208,6 +208,7 @@ class ChatScreen(AnyScreen):
     @on(Composer.MentionTyped)
     @on(Composer.ImageNamed)
     @on(Composer.PromptsWanted)
+    @on(PromptArea.FileHighlighted)
     @on(QueueRequest)
     def _entered(self, event: EntryMessage) -> None:
         self.input.receive(event)

@@ -1,6 +1,6 @@
 """Destinations of the user's input: the agent, one call or sub-agent, a shell, or a command."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Literal, TypeAlias
 
 from textual.timer import Timer
@@ -33,7 +33,12 @@ Interrupt: TypeAlias = Literal["cancel", "stop", "now"]
 DRAFT_DELAY = 0.5
 """Seconds without a change after which the draft is kept."""
 EntryMessage: TypeAlias = (
-    Composer.Submitted | Composer.MentionTyped | Composer.ImageNamed | Composer.PromptsWanted | QueueRequest
+    Composer.Submitted
+    | Composer.MentionTyped
+    | Composer.ImageNamed
+    | Composer.PromptsWanted
+    | PromptArea.FileHighlighted
+    | QueueRequest
 )
 """A request of the composer or the queue."""
 
@@ -69,6 +74,7 @@ class InputRouter:
         self._state = state
         self._show_pending_agent = show_pending_agent
         self._completion: Worker[None] | None = None
+        self._preview_work: Worker[None] | None = None
         self._draft_timer: Timer | None = None
 
     def receive(self, event: EntryMessage) -> None:
@@ -82,6 +88,8 @@ class InputRouter:
                 )
             case Composer.PromptsWanted(text):
                 self._search(self._offer_prompts(text))
+            case PromptArea.FileHighlighted(path):
+                self._preview(path)
             case Composer.ImageNamed():
                 self.images.name(event)
             case QueueRequest():
@@ -174,12 +182,39 @@ class InputRouter:
             self._completion = self._entry.screen.run_worker(work, group="completion", exit_on_error=False)
 
     async def _offer_mentions(self, text: str, *, at_start: bool) -> None:
-        names = self._bridge.sub_agent_names() if at_start else ()
-        agents = [
-            Suggestion(f"@{name}", f"@{name}", "running sub-agent") for name in names if matches_in_order(name, text)
-        ]
-        files = await self._bridge.find_files(text)
-        self._entry.composer.offer_mentions(text, (*agents, *map(Suggestion.of_file, files)))
+        aims = (*self._calls_to_aim_at(text), *self._agents_to_aim_at(text)) if at_start else ()
+        files = () if text.startswith("#") else await self._bridge.find_files(text)
+        self._entry.composer.offer_mentions(text, (*aims, *map(Suggestion.of_file, files)))
+
+    def _agents_to_aim_at(self, text: str) -> Iterator[Suggestion]:
+        """Yield the running sub-agents whose name matches, with their task."""
+        for name, call_id in self._bridge.sub_agent_calls().items():
+            if matches_in_order(name, text):
+                call = self._state().ledger.find(call_id)
+                task = call.view.summary if call is not None else ""
+                yield Suggestion(f"@{name}", f"@{name}", f"steer: {task}" if task else "running sub-agent")
+
+    def _calls_to_aim_at(self, text: str) -> Iterator[Suggestion]:
+        """Yield the running calls whose number begins with the text."""
+        ledger = self._state().ledger
+        for place in sorted(ledger.places["running"]):
+            call = ledger.calls[place]
+            name = f"#{call.number}"
+            if name.startswith(text):
+                help_text = f"cancel {call.view.name} {call.view.summary}, and say why"
+                yield Suggestion(f"@{name}", f"@{name}", help_text)
+
+    def _preview(self, path: str) -> None:
+        """Show the first lines of the highlighted file; another one cancels the reading."""
+        if self._preview_work is not None:
+            self._preview_work.cancel()
+            self._preview_work = None
+        if path:
+            work = self._show_head(path)
+            self._preview_work = self._entry.screen.run_worker(work, group="preview", exit_on_error=False)
+
+    async def _show_head(self, path: str) -> None:
+        self._entry.preview.show(path, await self._bridge.file_head(path))
 
     async def _offer_prompts(self, text: str) -> None:
         self._entry.composer.offer_prompts(text, await self._bridge.earlier.find(text))

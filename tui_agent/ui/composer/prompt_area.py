@@ -24,6 +24,7 @@ from tui_agent.ui.text.joined_parts import joined_parts
 from tui_agent.ui.text.sanitiser import one_line
 
 from .composer import Composer
+from .mention_preview import MentionPreview
 from .prompt_parser import Suggestion
 from .queue_strip import QueueStrip
 
@@ -31,6 +32,8 @@ PLACEHOLDER = "Ask for something, or type / for commands"
 PLACEHOLDER_BUSY = "Type to steer; alt+enter for a turn of its own"
 OPEN_SECONDS = 6.0
 """Seconds until the interrupt menu closes by itself."""
+PREVIEW_HEIGHT = 24
+"""Rows of the window from which a preview is shown."""
 MAX_ROWS = 8
 """Suggestions that the menu shows at a time."""
 _LABEL = 20
@@ -232,6 +235,13 @@ class PromptArea(Vertical):
     }
     """
 
+    @dataclass
+    class FileHighlighted(Message):
+        """The menu highlights another file: answer with `preview.show`."""
+
+        path: str
+        """Its path; empty if no file is highlighted."""
+
     def __init__(self, queue: WaitingMessages, status: SessionStatus, notice: Widget, *, id: str | None = None) -> None:  # noqa: A002
         """Create the widgets.
 
@@ -250,6 +260,8 @@ class PromptArea(Vertical):
         self._notice = notice
         self.refusal = RefusalLine()
         """The reason why the text was not sent."""
+        self.preview = MentionPreview()
+        """The first lines of the file that the menu highlights."""
         self._suggestions = SlashMenu()
         self._row = Horizontal()
 
@@ -258,6 +270,7 @@ class PromptArea(Vertical):
         yield self.queue
         yield self._notice
         yield self.menu
+        yield self.preview
         yield self._suggestions
         yield self.refusal
         with self._row:
@@ -348,6 +361,12 @@ class PromptArea(Vertical):
     def _suggested(self, event: Composer.Suggested) -> None:
         event.stop()
         self._suggestions.offer(event.entries, event.chosen)
+        # In a low window the preview would cover what the user reads.
+        fits = self.screen.size.height >= PREVIEW_HEIGHT
+        path = event.entries[event.chosen].path if event.entries and fits else ""
+        if path != self.preview.path:
+            self.preview.expect(path)
+            self.post_message(self.FileHighlighted(path))
 
     @on(TextArea.Changed)
     def _text_changed(self) -> None:

@@ -72,6 +72,8 @@ class Suggestion:
     """The text as shown, with its argument."""
     help: str = ""
     kind: Literal["command", "mention", "prompt", "note"] = "mention"
+    path: str = ""
+    """Path of the file that it names; empty for anything else."""
 
     @classmethod
     def of_command(cls, command: Command) -> "Suggestion":
@@ -82,7 +84,7 @@ class Suggestion:
     def of_file(cls, path: str) -> "Suggestion":
         """Return the suggestion of a file; a path with blanks is quoted."""
         text = f'@"{path}"' if re.search(r"\s", path) else f"@{path}"
-        return cls(text, text)
+        return cls(text, text, path=path)
 
     @classmethod
     def of_prompt(cls, text: str) -> "Suggestion":
@@ -93,12 +95,12 @@ class Suggestion:
 def mention_before(line: str, column: int) -> str | None:
     """Return the text between an `@` and the cursor; None if the cursor is not at the end of such a word.
 
-    `@#3` names a call and is not completed.
+    `@#3` names a call, but only at the start of the line.
     """
     match = _MENTION.search(line[:column])
-    if match is None or match[1].startswith("#") or line[column : column + 1].strip():
+    if match is None or line[column : column + 1].strip():
         return None
-    return match[1]
+    return None if match[1].startswith("#") and match.start() else match[1]
 
 
 def image_mentions(text: str) -> dict[str, str]:

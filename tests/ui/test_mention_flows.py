@@ -1,0 +1,121 @@
+"""The `@` menu: calls and sub-agents to aim at while something runs, and the first lines of a file."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.ui.stage import Stage, StageTool, stage
+from tests.ui.test_chat_flows import FakeFiles, kinds
+from tui_agent.agent import AgentTool
+from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.providers.scripted_provider import call, reply
+from tui_agent.ui.bridge.services import PromptImage
+from tui_agent.ui.composer.mention_preview import MAX_LINES
+
+pytestmark = pytest.mark.slow
+
+
+class Heads:
+    """Files with first lines; one of them takes its time."""
+
+    def __init__(self) -> None:
+        self.slow = asyncio.Event()
+        self.cancelled: list[str] = []
+
+    async def image(self, path: str, /, *, typed: bool) -> PromptImage | None:
+        return None
+
+    async def head(self, path: str, /) -> str:
+        if path == "docs/slower.md":
+            try:
+                await self.slow.wait()
+            finally:
+                self.cancelled += [] if self.slow.is_set() else [path]
+        lines = ["def price():", "\t\x1b[31mreturn 1", "more"] * 3
+        return "\n".join(lines) if path == "src/price.py" else ""
+
+
+def menu_of(on: Stage) -> str:
+    return on.chat.entry._suggestions.render().plain
+
+
+async def test_the_highlighted_file_shows_its_first_lines_sanitised() -> None:
+    async with stage() as on:
+        heads = Heads()
+        on.chat.bridge.open(on.loop, on.bus, files=FakeFiles(), prompt_files=heads)
+        preview = on.chat.entry.preview
+        await on.pilot.press("at", *"price")
+        await on.until(lambda: preview.display)
+        lines = preview.render().plain.splitlines()
+        assert lines[0].strip() == "src/price.py"
+        assert "def price():" in lines[1]
+        assert "\x1b" not in preview.render().plain
+        assert len(lines) <= MAX_LINES + 1
+
+        await on.pilot.press("escape")
+        await on.until(lambda: not preview.display)
+
+
+async def test_another_file_replaces_the_preview_and_cancels_its_reading() -> None:
+    async with stage() as on:
+        heads = Heads()
+        on.chat.bridge.open(on.loop, on.bus, files=FakeFiles(), prompt_files=heads)
+        preview = on.chat.entry.preview
+        await on.pilot.press("at")
+        await on.until(lambda: preview.path == "docs/slower.md")
+        await on.pilot.press("down")
+        await on.until(lambda: preview.display)
+
+        assert preview.path == "src/price.py"
+        assert heads.cancelled == ["docs/slower.md"]
+
+
+async def test_a_low_window_shows_no_preview() -> None:
+    async with stage(size=(80, 20)) as on:
+        on.chat.bridge.open(on.loop, on.bus, files=FakeFiles(), prompt_files=Heads())
+        await on.pilot.press("at", *"price")
+        await on.until(lambda: on.chat.entry._suggestions.display)
+        await on.pilot.pause()
+
+        assert not on.chat.entry.preview.display
+
+
+async def test_running_calls_and_sub_agents_are_offered_with_what_they_do(tmp_path: Path) -> None:
+    slow = StageTool("look", waits=True)
+    steps = [reply(call("agent", task="Find the callers")), reply(call("look", what="a")), "Found.", "Done."]
+    async with stage(steps, [slow]) as on:
+        on.loop.add_tool(AgentTool(on.loop))
+        on.policy.mode = PermissionMode.ALLOW
+        await on.say("go")
+        await on.until(lambda: slow.ran)
+        (agent_id,) = on.loop.children
+        await on.pilot.press("at")
+        await on.until(lambda: on.chat.entry._suggestions.display)
+        shown = menu_of(on)
+        assert "@#2" in shown
+        assert "cancel look a, and say why" in shown
+        assert f"@{agent_id.rpartition('-')[0]}" in shown
+        assert "Find the callers" in shown
+
+        await on.pilot.press("number_sign", "2")
+        await on.until(lambda: "Find the callers" not in menu_of(on))
+        await on.pilot.press("tab")
+        assert on.draft == "@#2 "
+        await on.type("use b")
+        await on.pilot.press("enter")
+        await on.until(lambda: kinds(on).get("cancelled"))
+        await on.settled()
+
+
+async def test_a_call_is_offered_at_the_start_of_a_message_only() -> None:
+    tool = StageTool("look", waits=True)
+    async with stage([reply(call("look", what="a")), "Fine."], [tool]) as on:
+        await on.say("look at a")
+        await on.until(lambda: kinds(on) == {"running": 1})
+        await on.type("see ")
+        await on.pilot.press("at", "number_sign")
+        await on.pilot.pause()
+
+        assert not on.chat.entry._suggestions.display
+        tool.gate.set()
