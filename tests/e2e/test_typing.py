@@ -94,7 +94,7 @@ def test_a_queued_message_can_be_recalled_changed_and_sent_again(machine: UserMa
         app.wait_for_row(r"1 steer  “change this”")
         app.press("up")
         app.wait_for_draft("change this")
-        app.wait_until_gone("─ queue ─")
+        app.wait_for_row(r"›1 steer  “change this” +being edited")
         app.press("backspace", "backspace", "backspace", "backspace")
         app.type("that")
         app.wait_for_draft("change that")

@@ -197,7 +197,7 @@ def _row(number: int, message: WaitingMessage, status: SessionStatus, width: int
     buttons = "".join(f"{sign} " for sign, _ in _BUTTONS) if with_buttons else ""
     room = width - head.cell_length - len(buttons)
     text, landing = one_line(message.text, _LONGEST), _landing(message, status)
-    offers = (f"{landing}  ", "")
+    offers = (f"{landing} ", "")
     # Cut a long text before dropping the delivery.
     least = (min(cell_len(text) + 5, room // 2), 0)
     tail = next(offer for offer, needed in zip(offers, least, strict=True) if len(offer) + needed <= room or not offer)
