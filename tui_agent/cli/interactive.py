@@ -21,6 +21,7 @@ from .configuration.project_trust import TrustStore, trust_request_for
 from .configuration.screen_settings import apply_keys, use_on_screen
 from .launch_options import DEMO_LABEL, LaunchOptions
 from .process.controlling_terminal import need_terminal, say_error
+from .process.engine_imports import IMPORTING
 from .process.log_file import LOG_NAME, log_to_file
 from .process.shortage import is_group
 from .process.shutdown import exit_on_signals, run_and_exit, run_dialog
@@ -258,7 +259,8 @@ async def _serve_engines(
 
 def _load_engine() -> Callable[..., Awaitable[None]]:
     """Import the engine, which the first screen does not need. Blocks."""
-    from .engine_host import serve
+    with IMPORTING:
+        from .engine_host import serve
 
     return serve
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tui_agent.cli.launch_options import DEMO_LABEL, LaunchOptions
+from tui_agent.cli.process.engine_imports import IMPORTING
 from tui_agent.protocol.errors import SessionError
 from tui_agent.settings import Locations, Settings
 from tui_agent.ui.app.session_switch import OpenedSession, SessionTarget
@@ -60,9 +61,10 @@ class AppSessions:
     def list_screen(self, current: str, words: str, /) -> "SessionScreen":
         """Return the screen that lists the sessions."""
         # Imported here: the first screen does not need sessions.
-        from tui_agent.session.store import SessionStore
-        from tui_agent.ui.app.session_screen import SessionScreen
-        from tui_agent.ui.app.session_shelf import SessionShelf
+        with IMPORTING:
+            from tui_agent.session.store import SessionStore
+            from tui_agent.ui.app.session_screen import SessionScreen
+            from tui_agent.ui.app.session_shelf import SessionShelf
 
         store = SessionStore(self._locations.sessions_dir)
         return SessionScreen(SessionShelf(store, self.options.cwd), current=current, words=words)
@@ -76,7 +78,8 @@ class AppSessions:
         return await asyncio.to_thread(self._find, words)
 
     def _find(self, words: str) -> str | None:
-        from tui_agent.session.store import SessionStore
+        with IMPORTING:
+            from tui_agent.session.store import SessionStore
 
         store = SessionStore(self._locations.sessions_dir)
         with suppress(SessionError):

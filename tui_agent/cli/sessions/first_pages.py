@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tui_agent.cli.configuration.effective_settings import Credentials, load_effective_settings
 from tui_agent.cli.launch_options import LaunchOptions
+from tui_agent.cli.process.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ConfigurationError, TuiAgentError
 from tui_agent.protocol.messages import now_ms
 from tui_agent.settings import Locations
@@ -63,10 +64,11 @@ def starters_for(folder: Path) -> tuple[str, ...]:
 
 def _last_sessions(folder: Path, locations: Locations) -> tuple[SessionOffer, ...]:
     """Return the sessions of a folder with the latest messages, without those that a program has open."""
-    from tui_agent.session.journal import is_journal_open
-    from tui_agent.session.store import SessionStore
-    from tui_agent.session.summary import SessionSummary, summarise
-    from tui_agent.ui.app.session_rows import age_text
+    with IMPORTING:
+        from tui_agent.session.journal import is_journal_open
+        from tui_agent.session.store import SessionStore
+        from tui_agent.session.summary import SessionSummary, summarise
+        from tui_agent.ui.app.session_rows import age_text
 
     here = os.path.realpath(folder)
     found: list[SessionSummary] = []
@@ -89,7 +91,8 @@ def _last_sessions(folder: Path, locations: Locations) -> tuple[SessionOffer, ..
 
 def _facts(options: LaunchOptions, locations: Locations) -> tuple[str, ...]:
     """Return what the folder brings: branch, instructions that are used, number of rules."""
-    from tui_agent.cli.configuration.project_trust import folder_trust
+    with IMPORTING:
+        from tui_agent.cli.configuration.project_trust import folder_trust
 
     facts = [branch] if (branch := branch_of(options.cwd)) else []
     try:
@@ -127,7 +130,8 @@ async def keep_theme(name: str, locations: Locations, before: str) -> str:
 
 
 def _write_theme(name: str, path: Path, before: str) -> str:
-    from tui_agent.tools.atomic_write import write_atomically
+    with IMPORTING:
+        from tui_agent.tools.atomic_write import write_atomically
 
     try:
         if path.exists() and (not before or path.read_text("utf-8") != _settings_with(before)):

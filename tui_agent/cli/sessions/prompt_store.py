@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.cli.process.engine_imports import IMPORTING
 from tui_agent.protocol.regular_file import read_regular_file
 
 FOLDER = "prompts"
@@ -148,7 +149,8 @@ class PromptStore:
     def _of_existing_sessions(self, prompts: Iterable[StoredPrompt]) -> list[StoredPrompt]:
         """Return the prompts whose session was not deleted, by hand or by another program."""
         # Imported here: the first screen does not need sessions.
-        from tui_agent.session.store import JOURNAL_SUFFIX
+        with IMPORTING:
+            from tui_agent.session.store import JOURNAL_SUFFIX
 
         folder = self._sessions_dir or Path()
         known = {prompt.session_id: True for prompt in prompts}
@@ -186,13 +188,15 @@ class PromptStore:
 
 def _make_folder(path: Path) -> None:
     # Imported here: the first screen does not need sessions.
-    from tui_agent.session.store import make_private_directory
+    with IMPORTING:
+        from tui_agent.session.store import make_private_directory
 
     make_private_directory(path)
 
 
 def _write(path: Path, text: str) -> None:
-    from tui_agent.tools.atomic_write import write_atomically
+    with IMPORTING:
+        from tui_agent.tools.atomic_write import write_atomically
 
     write_atomically(path, text.encode())
 

@@ -44,14 +44,14 @@ class PageActions:
             self._context.show_page("Doctor", lambda _: Content(text))
 
     def _show_context_page(self, _: str) -> None:
-        # Imports the whole agent, which must not delay the first screen.
-        from tui_agent.ui.dialogs.info_pages import context_text
-
         breakdown, window = self._context.bridge.context_breakdown(), self._context.state().status.window
         if breakdown is None:
             self._context.say(NOT_READY, wrong=True)
-        else:
-            self._context.show_page("Context", lambda width: context_text(breakdown, window, self._number_of, width))
+            return
+        # Imports the whole agent, which a thread may still be importing as long as it is not ready.
+        from tui_agent.ui.dialogs.info_pages import context_text
+
+        self._context.show_page("Context", lambda width: context_text(breakdown, window, self._number_of, width))
 
     def _report(self, _: str) -> None:
         # Imports the whole agent, as the other pages do.
