@@ -90,4 +90,4 @@ def test_a_retry_that_is_over_no_longer_says_when_it_comes() -> None:
     text = "The model is overloaded (529); trying again in 4.0 s (attempt 2 of 10)"
 
     assert retried_text(text, tried=True) == "The model is overloaded (529); tried again after 4.0 s (attempt 2 of 10)"
-    assert retried_text(text, tried=False) == "The model is overloaded (529); not tried again"
+    assert retried_text(text, tried=False) == "The model is overloaded (529); the run ended before an answer"

@@ -321,7 +321,7 @@ class TranscriptFold:
 
     def _run(self, event: RunStarted | RunEnded) -> None:
         self._answers.close()
-        self._end_retry(tried=False)
+        self._end_retry(tried=isinstance(event, RunEnded) and bool(event.error))
         if isinstance(event, RunStarted):
             self._steps.begin_run()
             self._skipped.clear()

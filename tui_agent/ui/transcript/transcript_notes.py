@@ -74,9 +74,9 @@ def note_of(event: AgentEvent) -> Note | None:
 
 
 def retried_text(text: str, *, tried: bool) -> str:
-    """Return the text of a retry's note once its wait is over; `tried` is False if the run ended instead."""
+    """Return the text of a retry's note once its wait is over; `tried` is False if the run was stopped meanwhile."""
     if not tried:
-        return _ATTEMPT.sub("not tried again", text)
+        return _ATTEMPT.sub("the run ended before an answer", text)
     return text.replace("trying again in ", "tried again after ").replace("trying again now", "tried again at once")
 
 
