@@ -739,7 +739,7 @@ async def test_suggestions_are_chosen_with_the_arrows() -> None:
         await on.type("/t")
         await on.pilot.press("down")
         await on.pilot.press("tab")
-        assert on.draft == "/tools "
+        assert on.draft == "/thinking "
 
         await on.pilot.press("ctrl+u")
         await on.type("/")

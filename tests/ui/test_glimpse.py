@@ -63,7 +63,7 @@ async def test_the_end_is_shown_before_the_agent_is_there_and_looks_the_same_aft
         await all_there(app, pilot, parts)
         assert rows(app) == before
         assert [call.number for call in app.chat.state.ledger.calls] == list(range(1, RUNS + 1))
-        assert app.chat.body.conversation.search("question 3") == 1
+        assert app.chat.body.conversation.search("question 3").count == 1
         await pilot.press("up")
         assert app.chat.entry.composer.text == "question 29"
 
@@ -77,7 +77,7 @@ async def test_a_user_who_scrolled_up_or_searched_meanwhile_keeps_the_position()
     async with app.run_test(size=(120, 24)) as pilot:
         await drawn(pilot)
         parts = len(app.chat.body.conversation.transcript.parts)
-        assert app.chat.body.conversation.search("answer") == 5
+        assert app.chat.body.conversation.search("answer").count == 5
         await pilot.press("pageup")
         await drawn(pilot)
         before = rows(app)

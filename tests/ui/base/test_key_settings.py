@@ -41,9 +41,9 @@ def test_every_key_of_the_table_is_its_own_name(key: str) -> None:
 
 
 def test_several_keys_and_no_key_at_all_are_possible() -> None:
-    checked = check_keys({"chat.search": ("f5", "ctrl+k", "f5"), "queue.drop": ()})
+    checked = check_keys({"chat.search": ("f6", "ctrl+k", "f6"), "queue.drop": ()})
 
-    assert checked.keys == {"chat.search": ("f5", "ctrl+k"), "queue.drop": ()}
+    assert checked.keys == {"chat.search": ("f6", "ctrl+k"), "queue.drop": ()}
     assert checked.problems == ()
 
 

@@ -439,7 +439,7 @@ async def test_commands_are_offered_while_their_name_is_typed() -> None:
 
 async def test_the_chosen_command_is_sent() -> None:
     async with Desk().run_test() as pilot:
-        await pilot.press("slash", "t", "down", "down", "up", "enter")
+        await pilot.press("slash", "t", "o", "down", "down", "up", "enter")
         await pilot.pause()
 
         assert pilot.app.sent == [("submit", "/tools")]

@@ -44,7 +44,8 @@ def test_a_misspelt_command_names_the_nearest() -> None:
 
 
 def test_suggestions_narrow_while_the_name_is_typed() -> None:
-    assert [entry.slash for entry in suggestions("/t")] == ["theme", "tools"]
+    assert [entry.slash for entry in suggestions("/t")] == ["theme", "thinking", "timeline", "tools"]
+    assert [entry.slash for entry in suggestions("/th")] == ["theme", "thinking"]
     assert len(suggestions("/")) > 5
     assert suggestions("/mode ") == ()
     assert suggestions("text") == ()

@@ -13,7 +13,7 @@ from tui_agent.protocol.events import FileChanged, ToolBlockedOn, ToolEnded, Too
 from tui_agent.ui.panel.call_rows import RowContext, row_of, sign_of, step_row, tail_rows
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.text.styled_lines import text_of_runs
-from tui_agent.ui.transcript.call_part import CallContext, call_rows
+from tui_agent.ui.transcript.call_part import CallContext, call_rows, flattened
 
 
 def fold(story: Story) -> CallLedger:
@@ -273,7 +273,7 @@ def test_each_kind_of_tool_has_the_same_mark_in_the_panel_and_in_the_conversatio
     for call in ledger.calls:
         (panel,) = [style for text, style in row_of(call, RowContext(60, story.now)) if text.strip() == call.view.name]
         rows = call_rows(call, CallContext(ledger.find), 60, is_open=False)
-        (conversation,) = [style for text, style in rows[0].runs if text.strip() == call.view.name]
+        (conversation,) = [style for text, style in flattened(rows)[0].runs if text.strip() == call.view.name]
         assert panel == conversation
         marks.append(panel)
 

@@ -171,7 +171,11 @@ async def _wait_for_end(
     """Wait for the first of: exit, cancellation, time limit, a sink that had enough."""
     over = asyncio.Event()
     async with asyncio.TaskGroup() as group:
-        waits: tuple[Coroutine[Any, Any, object], ...] = (process.wait(), cancellation.wait(), pump.sated.wait())
+        waits: tuple[Callable[[], Coroutine[Any, Any, object]], ...] = (
+            process.wait,
+            cancellation.wait,
+            pump.sated.wait,
+        )
         watchers = [group.create_task(_set_when_done(over, wait)) for wait in waits]
         try:
             await _wait_within(over, spec)
@@ -200,8 +204,8 @@ async def _wait_within(over: asyncio.Event, spec: ProcessSpec) -> None:
                 await over.wait()
 
 
-async def _set_when_done(over: asyncio.Event, wait: Coroutine[Any, Any, object]) -> None:
-    await wait
+async def _set_when_done(over: asyncio.Event, wait: Callable[[], Coroutine[Any, Any, object]]) -> None:
+    await wait()
     over.set()
 
 

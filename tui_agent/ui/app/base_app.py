@@ -29,7 +29,6 @@ Result = TypeVar("Result")
 THIN_SCROLLBARS = """
 * {
     scrollbar-size-vertical: 1;
-    scrollbar-size-horizontal: 1;
 }
 """
 """Style of every scrollbar; part of each app's `CSS`, because style sheets of apps are not inherited."""
