@@ -20,13 +20,13 @@ def configure(machine: UserMachine, text: str) -> Path:
 
 
 def test_own_keys_act_and_wrong_ones_are_named_with_their_line(machine: UserMachine) -> None:
-    file = configure(machine, '[keys]\n"chat.search" = "f5"\n"chat.helb" = "f6"\n"app.quit" = ["ctrl+d", "ctrl+q"]\n')
+    file = configure(machine, '[keys]\n"chat.search" = "f6"\n"chat.helb" = "f9"\n"app.quit" = ["ctrl+d", "ctrl+q"]\n')
     checked = machine.run("config", "check")
     assert f"{file}:3: `keys.chat.helb`: no command has this name; did you mean `chat.help`?" in checked.stdout
     with ServerProcess([], machine.root) as server, machine.app_on(server) as app:
         app.ready()
         app.wait_for_words("`keys.chat.helb`: no command has this name")
-        app.write("\x1b[15~")
+        app.write("\x1b[17~")
         app.wait_for("find in the conversation")
         app.press("escape")
         app.wait_until_gone("find in the conversation")
