@@ -156,6 +156,8 @@ def test_the_program_is_suspended_and_comes_back(machine: UserMachine, encoding:
         app.wait_for_draft("keptx")
         app.press("ctrl+q")
         app.wait_for(lambda screen: ALTERNATE_SCREEN not in screen.modes)
+        # The program empties the input queue as it ends: only the shell, once it asks, gets what is typed.
+        app.wait_for(lambda screen: screen.text.count("shell>") == 3)
         app.type("exit\r")
         app.wait_for_end()
 
