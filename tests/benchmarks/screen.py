@@ -128,7 +128,7 @@ def stream(program: str) -> dict[str, float]:
     """Stream 20,000 tokens as fast as possible."""
     text = words(TOKENS) + "\n\nTHE-END"
     with running(program, [{"blocks": [{"type": "text", "text": text}], "piece": 5}]) as terminal:
-        terminal.wait_for(lambda screen: "│" in screen.text)
+        terminal.wait_for("● ready")
         time.sleep(3.0)
         before, begin = cpu_of(terminal), time.perf_counter()
         terminal.type("go\r")
@@ -143,7 +143,7 @@ def typing(program: str) -> dict[str, float]:
     script = [{"blocks": [{"type": "text", "text": words(TOKENS)}], "piece": 5, "pace": 0.005}]
     times: list[float] = []
     with running(program, script) as terminal:
-        terminal.wait_for(lambda screen: "│" in screen.text)
+        terminal.wait_for("● ready")
         time.sleep(3.0)
         terminal.type("go\r")
         terminal.wait_for("parser")
@@ -183,7 +183,7 @@ def floods(program: str) -> dict[str, float]:
         for place, command in enumerate(FLOOD)
     ]
     with running(program, [{"blocks": calls}], "allow") as terminal:
-        terminal.wait_for(lambda screen: "│" in screen.text)
+        terminal.wait_for("● ready")
         time.sleep(3.0)
         terminal.type("go\r")
         terminal.wait_for("#5")
@@ -196,7 +196,7 @@ def killers(program: str) -> dict[str, float]:
     for sign in KILLERS:
         text = {"type": "text", "text": sign * (KILLER_SIZE // len(sign))}
         with running(program, [{"blocks": [text], "piece": KILLER_SIZE}]) as terminal:
-            terminal.wait_for(lambda screen: "│" in screen.text)
+            terminal.wait_for("● ready")
             time.sleep(3.0)
             terminal.type("go\r")
             terminal.read(0.3)

@@ -52,7 +52,7 @@ def app(journal: Path | None) -> Iterator[Terminal]:
             command += ["--resume", journal.stem]
         environment = {"PATH": "/usr/bin:/bin", "HOME": str(home), **server.environment, **THIS_PACKAGE}
         terminal = stack.enter_context(Terminal(command, cwd=work, environment=environment))
-        terminal.wait_for(LAST_WORDS if journal is not None else "│", patience=120)
+        terminal.wait_for(LAST_WORDS if journal is not None else "● ready", patience=120)
         yield terminal
 
 
