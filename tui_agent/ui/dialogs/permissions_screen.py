@@ -3,16 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from textual import getters, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.events import Click, Resize
-from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.bridge.rule_queries import RuleQueries, RulesInForce
 from tui_agent.ui.panel.call_page import state_text
@@ -21,7 +19,8 @@ from tui_agent.ui.state.rule_hits import RuleHits
 from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.input_fields import LineInput
-from tui_agent.ui.text.rows_view import Paging, RowsView
+from tui_agent.ui.text.rows_page import RowsPage
+from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import Line, clipped, wrapped
 
@@ -36,22 +35,13 @@ _LOW = 14
 """Rows of the window below which the page shortens its foot."""
 
 
-class PermissionsScreen(Paging, ModalScreen[None]):
+class PermissionsScreen(RowsPage[None]):
     """The page; it follows the run behind it."""
 
-    app = getters.app(any_app)
-    AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("permissions")]
     DEFAULT_CSS = """
     PermissionsScreen {
-        background: $background;
-        & > Vertical {
-            border: round $border;
-            border-title-color: $text;
-            padding: 0 1;
-            background: $surface;
-        }
-        & RowsView { background: $surface; height: 1; overflow: hidden; }
+        & RowsView { height: 1; overflow: hidden; }
         & #permissions-body { height: 1fr; min-height: 1; overflow-y: auto; }
         & #permissions-detail { height: 2; margin-top: 1; }
         & #permissions-rule { height: 1; border: none; padding: 0; display: none; background: $panel; }

@@ -4,21 +4,20 @@ from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from textual import getters, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.events import Paste
-from textual.screen import ModalScreen
 
 from tui_agent.protocol.background import run_service
-from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.bridge.engine_types import RewindOutcome, RewindPlan, RewindPoint, Scope
 from tui_agent.ui.bridge.services import RewindService
 from tui_agent.ui.text.amounts import count_text
-from tui_agent.ui.text.rows_view import Paging, RowsView
+from tui_agent.ui.text.rows_page import RowsPage
+from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.styled_lines import Line, clipped, wrapped
 
 from .answer_keys import AnswerKeys
@@ -27,22 +26,13 @@ from .rewind_rows import SCOPES, key_row, local_time_text, plan_rows, point_rows
 BUSY = "The agent is working. Stop it before you go back."
 
 
-class RewindScreen(Paging, ModalScreen[RewindOutcome | None]):
+class RewindScreen(RowsPage[RewindOutcome | None]):
     """The page. Returns the result of the rewind, or None if the user closes it."""
 
-    app = getters.app(any_app)
-    AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("rewind")]
     DEFAULT_CSS = """
     RewindScreen {
-        background: $background;
-        & > Vertical {
-            border: round $border;
-            border-title-color: $text;
-            padding: 0 1;
-            background: $surface;
-        }
-        & RowsView { background: $surface; height: 1; overflow: hidden; }
+        & RowsView { height: 1; overflow: hidden; }
         & #rewind-body { height: 1fr; min-height: 1; overflow-y: auto; }
     }
     """

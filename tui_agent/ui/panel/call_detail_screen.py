@@ -5,18 +5,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from textual import getters, on, work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 
-from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for, hint
 from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.text.clipboard import copy_text
-from tui_agent.ui.text.rows_view import Paging, RowsView
+from tui_agent.ui.text.rows_page import RowsPage
+from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import one_line
 from tui_agent.ui.text.styled_lines import Line, Run, clipped, copied_text
 
@@ -28,26 +27,15 @@ FULL_OUTPUT_LIMIT = 80_000
 """Most bytes read of a file with a whole output; of a longer one the page shows head and tail."""
 
 
-class CallDetailScreen(Paging, ModalScreen[bool]):
+class CallDetailScreen(RowsPage[bool]):
     """Detail page of one call; follows the call while it changes.
 
     Returns True if the user wants to revert the call's changes.
     """
 
-    app = getters.app(any_app)
-    AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("detail")]
     DEFAULT_CSS = """
     CallDetailScreen {
-        background: $background;
-        & > Vertical {
-            border: round $border;
-            border-title-color: $text;
-            border-subtitle-color: $text-muted;
-            padding: 0 1;
-            background: $surface;
-        }
-        & RowsView { background: $surface; }
         & #detail-tabs { height: 2; overflow: hidden; }
         & #detail-page { height: 1fr; }
     }

@@ -3,18 +3,16 @@
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from textual import getters
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 
-from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import RunTimes
-from tui_agent.ui.text.rows_view import Paging, RowsView
+from tui_agent.ui.text.rows_page import RowsPage
+from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.styled_lines import Line, clipped
 
 from .timeline import TICK
@@ -23,22 +21,13 @@ from .timeline_window import TimeWindow, head_rows, lane_rows, legend_rows, leng
 _PAIRS = (("zoom_in", "zoom_out", "zoom"), ("pan_left", "pan_right", "move"))
 
 
-class TimelineScreen(Paging, ModalScreen[None]):
+class TimelineScreen(RowsPage[None]):
     """The page."""
 
-    app = getters.app(any_app)
-    AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("timeline")]
     DEFAULT_CSS = """
     TimelineScreen {
-        background: $background;
-        & > Vertical {
-            border: round $border;
-            border-title-color: $text;
-            padding: 0 1;
-            background: $surface;
-        }
-        & RowsView { background: $surface; height: 1; overflow: hidden; }
+        & RowsView { height: 1; overflow: hidden; }
         & #timeline-head { height: 2; }
         & #timeline-lanes { height: 1fr; min-height: 1; overflow-y: scroll; }
     }

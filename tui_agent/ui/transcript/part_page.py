@@ -3,43 +3,26 @@
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from textual import getters
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 
-from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import COMMANDS, bindings_for, hint
 from tui_agent.ui.text.clipboard import copy_text
-from tui_agent.ui.text.rows_view import Paging, RowsView
+from tui_agent.ui.text.rows_page import RowsPage
+from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.styled_lines import Line
 
 _OWN_KEYS = ("close", "line_up", "line_down", "page_up", "page_down", "scroll_top", "scroll_end", "copy")
 
 
-class PartPage(Paging, ModalScreen[None]):
+class PartPage(RowsPage[None]):
     """All rows of one part; a key copies its text."""
 
-    app = getters.app(any_app)
-    AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings_for("detail", [command for command in COMMANDS if command.action_name in _OWN_KEYS])
     ]
-    DEFAULT_CSS = """
-    PartPage {
-        background: $background;
-        & > Vertical {
-            border: round $border;
-            border-title-color: $text;
-            border-subtitle-color: $text-muted;
-            padding: 0 1;
-            background: $surface;
-        }
-        & RowsView { background: $surface; }
-    }
-    """
 
     def __init__(self, title: str, text: str, rows: Callable[[int], Sequence[Line]]) -> None:
         """Create the page.
