@@ -41,7 +41,7 @@ def test_the_dialog_is_shown_again(machine: UserMachine, way: signal.Signals | s
             app.wait_for_question("write")
             if isinstance(way, str):
                 app.press("escape")
-                app.wait_until_gone("▲ Create ")
+                app.wait_until_gone("f no, because")
                 app.press(way)
             else:
                 app.process.send_signal(way)
