@@ -18,8 +18,7 @@ from textual.widget import Widget
 from tui_agent.ui.base.app_type import any_app
 
 from .styled_lines import Line, copied_text, styled_over, width_of_runs
-from .terminal_colours import Palette, output_style
-from .terminal_output import SGR
+from .terminal_output import SGR, Palette, output_style
 
 STYLES = (
     *("strong", "emphasis", "struck", "code", "link", "address", "heading-1", "heading-2", "heading-3", "quote"),
