@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tui_agent.protocol.permissions import PermissionMode, Verdict
 from tui_agent.ui.bridge.rule_queries import RuleFact, RulesInForce
-from tui_agent.ui.state.call_ledger import LedgerCall
+from tui_agent.ui.state.call_view_state import LedgerCall
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import Line, Run, clipped, wrapped

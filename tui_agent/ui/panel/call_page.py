@@ -14,6 +14,8 @@ from tui_agent.ui.text.sanitiser import ends_of, sanitise, visible
 from tui_agent.ui.text.styled_lines import Line, folded, prefixed_lines, wrapped
 from tui_agent.ui.text.terminal_output import output_lines
 
+from .call_rows import change_text
+
 MAX_OUTPUT_LINES = 5_000
 """Most lines shown of an output, half from its head and half from its tail."""
 MAX_OUTPUT_CHARACTERS = 100_000
@@ -140,7 +142,7 @@ def _change_rows(view: CallViewState, width: int) -> list[Line]:
     if all(file.diff for file in changes.files) and changes.count < 2 and not unknown:
         return rows
     listed = wrapped([(NOT_COMPARED, "muted")], width) if unknown else []
-    listed += [row for file in changes.files for row in folded([(sanitise(file.words), "strong")], width)]
+    listed += [row for file in changes.files for row in folded([(sanitise(change_text(file)), "strong")], width)]
     if (left := changes.count - len(changes.files)) > 0:
         listed.append(Line(((f"… {count_text(left, 'more file')}", "muted"),)))
     return [*listed, *([Line(), *rows] if rows else [])]

@@ -18,6 +18,9 @@ Run: TypeAlias = tuple[str, str]
 
 NARROWEST = 8
 """Least cells that layouts assume; a narrower window cuts rows off."""
+MAX_KEY_ROWS = 2
+"""Rows of answers on a page; any further ones are left out."""
+_NO_BREAK = "\u00a0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,30 @@ def copied_text(lines: Sequence[tuple[Line, int, int | None]]) -> str:
             text += "\n" if line.joint is None else line.joint
         text += line.plain[max(start, line.indent) : end]
     return text
+
+
+def key_rows(answers: Iterable[tuple[str, str, bool]], width: int) -> list[Line]:
+    """Return answers in as few rows as hold them, at most `MAX_KEY_ROWS`; no answer is split.
+
+    Args:
+        answers: key, text, and True if the answer counts now; any other is dim.
+        width: cells of a row.
+    """
+    runs = [(text.replace(" ", _NO_BREAK).replace(_NO_BREAK * 3, " " * 3), style) for text, style in key_runs(answers)]
+    rows = wrapped(runs, width)[:MAX_KEY_ROWS]
+    return [Line(tuple((text.replace(_NO_BREAK, " "), style) for text, style in row.runs)) for row in rows]
+
+
+def key_runs(answers: Iterable[tuple[str, str, bool]]) -> list[Run]:
+    """Return a row of answers.
+
+    Args:
+        answers: key, text, and True if the answer counts now; any other is dim.
+    """
+    runs: list[Run] = []
+    for key, text, counts in answers:
+        runs += [(key, "key" if counts else "muted"), (f" {text}   ", "" if counts else "muted")]
+    return runs
 
 
 def _rows(runs: Sequence[Run], width: int, breaks: "_Breaks") -> list[Line]:

@@ -1,8 +1,10 @@
 """Actions on what the conversation shows: copies of answers, and the model's thinking."""
 
 import re
+from collections.abc import Callable
 from itertools import islice
 
+from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.text.clipboard import copy_text
 from tui_agent.ui.transcript.answers import answer_texts, code_texts
 from tui_agent.ui.transcript.conversation import Conversation
@@ -15,13 +17,14 @@ _COPY = re.compile(r"(code)?[ \t]*([1-9][0-9]{0,5})?", re.IGNORECASE)
 class ConversationActions:
     """Copy from the conversation, and show or fold its thinking."""
 
-    def __init__(self, context: ActionContext) -> None:
+    def __init__(self, context: ActionContext, state: Callable[[], ScreenState]) -> None:
         self._context = context
+        self._state = state
         self.handlers: Handlers = {"chat.copy": self._copy, "chat.thinking": lambda _: self._show_thinking()}
         """Actions by id of their command."""
 
     def _show_thinking(self) -> None:
-        fold = self._context.state().transcript
+        fold = self._state().transcript
         shown = not fold.shows_thinking
         self._context.screen.query_one(Conversation).show_thinking(shown)
         self._context.say("All thinking is shown." if shown else "Thinking is folded.")
@@ -33,7 +36,7 @@ class ConversationActions:
                 "/copy copies the last answer, /copy 2 the one before, /copy code the last code block.", wrong=True
             )
             return False
-        transcript = self._context.state().transcript.transcript
+        transcript = self._state().transcript.transcript
         is_code, number = wanted[1] is not None, int(wanted[2] or 1)
         texts = code_texts(transcript) if is_code else answer_texts(transcript)
         text = next(islice(texts, number - 1, None), None)

@@ -1,36 +1,17 @@
 """Actions on the session: its name, its files, and what it went through."""
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from textual.message import Message
-
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
+from tui_agent.ui.chat.app_requests import ReplayRequested, SessionRequested
 from tui_agent.ui.state.call_view_state import CallViewState
 
 from .action_context import ActionContext, Handlers
 
 if TYPE_CHECKING:
     from tui_agent.ui.bridge.engine_types import RewindOutcome
-
-
-@dataclass
-class ReplayRequested(Message):
-    """The user wants to watch a recording."""
-
-    path: str
-
-
-@dataclass
-class SessionRequested(Message):
-    """The user wants another session on the screen."""
-
-    kind: Literal["resume", "clear", "fork", "demo"]
-    """`resume`: a saved one; `clear`: a new one; `fork`: a copy of this one; `demo`: one with the offline model."""
-    argument: str = ""
-    """For `resume` an id or words, empty for the list of sessions; for `fork` a number of messages."""
 
 
 class SessionActions:
