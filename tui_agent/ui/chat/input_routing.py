@@ -6,7 +6,8 @@ from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 from textual.timer import Timer
 from textual.worker import Worker
 
-from tui_agent.ui.base.commands import Command, command
+from tui_agent.ui.base.command_type import Command
+from tui_agent.ui.base.commands import command
 from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_area import PromptArea

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tui_agent.ui.base.commands import Command
+from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.composer.prompt_parser import UnknownSlash
 
