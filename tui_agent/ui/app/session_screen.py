@@ -20,9 +20,10 @@ from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.text.amounts import bytes_text
 from tui_agent.ui.text.input_fields import LineInput
+from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import one_line, visible
-from tui_agent.ui.text.styled_lines import Line, clipped, key_runs, wrapped
+from tui_agent.ui.text.styled_lines import clipped, key_runs, wrapped
 
 from .session_list import SessionList
 from .session_rows import entry_row, preview_rows, title_of

@@ -19,9 +19,10 @@ from tui_agent.ui.bridge.services import GrantFacts
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys
 from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
 from tui_agent.ui.text.amounts import count_text
+from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import one_line, visible
-from tui_agent.ui.text.styled_lines import Line, Run, clipped, key_rows, wrapped
+from tui_agent.ui.text.styled_lines import clipped, key_rows, wrapped
 
 from .approval_rows import TITLE_NAME, ApprovalRows, unread_row
 from .rule_offer import RuleOffer

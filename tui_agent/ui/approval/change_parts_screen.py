@@ -16,9 +16,10 @@ from tui_agent.ui.dialogs.answer_keys import AnswerKeys
 from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import DiffLine, diff_counts, read_diff
+from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import visible
-from tui_agent.ui.text.styled_lines import Line, Run, clipped, key_rows
+from tui_agent.ui.text.styled_lines import clipped, key_rows
 
 from .approval_rows import request_title, unread_row
 from .change_parts import ChangePart, ChangeParts

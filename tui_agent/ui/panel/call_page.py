@@ -10,8 +10,9 @@ from tui_agent.ui.text.amounts import bytes_text, count_text, seconds_text
 from tui_agent.ui.text.argument_rows import argument_rows, argument_texts, beside, labelled_rows, verdict_rows
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
+from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.sanitiser import ends_of, sanitise, visible
-from tui_agent.ui.text.styled_lines import Line, folded, prefixed_lines, wrapped
+from tui_agent.ui.text.styled_lines import folded, prefixed_lines, wrapped
 from tui_agent.ui.text.terminal_output import output_lines
 
 from .call_rows import change_text

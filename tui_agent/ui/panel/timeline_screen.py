@@ -16,10 +16,11 @@ from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.text.amounts import seconds_text
+from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_page import RowsPage
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import one_line, visible
-from tui_agent.ui.text.styled_lines import Line, Run, clipped, wrapped
+from tui_agent.ui.text.styled_lines import clipped, wrapped
 
 from .timeline import TICK, lane_bars, total_parts
 

@@ -10,7 +10,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_agent.ui.base.commands import command, hint
-from tui_agent.ui.text.styled_lines import Run
+from tui_agent.ui.text.line import Run
 
 MIN_BAR = 10
 MAX_BAR = 60

@@ -1,52 +1,17 @@
-"""Rows of styled text, and wrapping of text into rows. Pure: a style is a name, the widget knows its colours.
-
-A style name is one or more of the component classes of `line_view.LineView`, such as `strong code`. Text in runs is
-already sanitised.
-"""
+"""Wrapping, cutting and styling of text in rows. Pure. Text in runs is already sanitised."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from rich.cells import cell_len
 
+from .line import NARROWEST, Line, Run
 from .sanitiser import cells_of, cut_at
 
-Run: TypeAlias = tuple[str, str]
-"""Text and its style name; the empty name is plain."""
-
-NARROWEST = 8
-"""Least cells that layouts assume; a narrower window cuts rows off."""
 MAX_KEY_ROWS = 2
 """Rows of answers on a page; any further ones are left out."""
 _NO_BREAK = "\u00a0"
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One row of the screen."""
-
-    runs: tuple[Run, ...] = ()
-    joint: str | None = None
-    """Text between it and the row above in the unwrapped line: a blank or nothing. None: it begins a line."""
-    indent: int = 0
-    """Number of characters at its beginning that are not text and not copied."""
-    fill: str = ""
-    """Style of the cells after its end."""
-
-    @property
-    def plain(self) -> str:
-        """Its characters."""
-        return "".join(text for text, _ in self.runs)
-
-    def prefixed(self, *prefix: Run) -> "Line":
-        """Return the row after a margin that is not text."""
-        return replace(self, runs=(*prefix, *self.runs), indent=self.indent + sum(len(text) for text, _ in prefix))
-
-    def styled(self, style: str) -> "Line":
-        """Return the row with a style beneath those of its runs."""
-        return replace(self, runs=tuple((text, f"{style} {inner}".strip()) for text, inner in self.runs))
 
 
 def plain_line(text: str, style: str = "", *, fill: str = "") -> Line:

@@ -14,8 +14,8 @@ from rich.color import Color as TerminalColour
 from rich.style import Style
 from textual.color import Color
 
+from .line import Run
 from .sanitiser import SEQUENCE, clean_pieces, sanitise, settled_line
-from .styled_lines import Run
 
 SGR = "sgr-"
 """Prefix of the style words of this module."""

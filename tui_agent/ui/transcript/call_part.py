@@ -20,8 +20,9 @@ from tui_agent.ui.text.amounts import count_text, seconds_text
 from tui_agent.ui.text.argument_rows import argument_texts
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
+from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import clip, one_line, sanitise, without_controls
-from tui_agent.ui.text.styled_lines import Line, Run, clipped, prefixed_lines, wrapped
+from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, wrapped
 from tui_agent.ui.text.terminal_output import OutputReader, plain_output, without_sequences
 
 from .transcript_model import Part, Piece, shifted
