@@ -7,10 +7,9 @@ from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.composer.prompt_parser import UnknownSlash
 
 from .action_context import ActionContext, Handlers
-from .conversation_actions import ConversationActions
 from .page_actions import PageActions
 from .run_actions import RunActions
-from .session_actions import SessionActions
+from .session_actions import ConversationActions, SessionActions
 from .setting_actions import SettingActions
 
 
