@@ -191,6 +191,16 @@ def test_the_main_screen_stays_small() -> None:
     assert len(attributes) <= MOST_ATTRIBUTES, sorted(attributes)
 
 
+MOST_LEVELS = 12
+"""Modules of the longest chain of imports within `ui`."""
+
+
+def test_the_screen_is_a_few_levels_high() -> None:
+    members = {name: module for name, module in structure.modules().items() if name.startswith("ui.")}
+
+    assert structure.import_levels(members) <= MOST_LEVELS
+
+
 def test_there_is_no_cycle_of_imports() -> None:
     names = {name_of(path): path for path in modules()}
     graph: dict[str, set[str]] = {}
