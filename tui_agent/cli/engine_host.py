@@ -64,9 +64,18 @@ async def serve(
             commands=SessionCommands(engine, options),
             rules=SessionRules(engine),
         )
-        gc.freeze()  # What is loaded by now stays; otherwise each collection would look through it and delay a frame.
-        await with_live_settings(engine, options, screen_gone, use_on_screen)
+        async with asyncio.TaskGroup() as tasks:
+            freezing = tasks.create_task(_freeze_loaded(bridge))
+            await with_live_settings(engine, options, screen_gone, use_on_screen)
+            freezing.cancel()
         await _end_run(engine.loop, engine.bus)
+
+
+async def _freeze_loaded(bridge: "AgentBridge") -> None:
+    """Exempt everything that is loaded from garbage collections: it stays, and looking through it delays frames."""
+    gc.freeze()
+    await bridge.warm.wait()  # The model's SDK is most of it.
+    gc.freeze()
 
 
 async def _end_run(loop: AgentLoop, bus: EventBus) -> None:

@@ -277,6 +277,8 @@ class ApprovalDialog(Vertical):
 
     def lay_out(self) -> None:
         """Give each part its rows, and the dialog no more than it needs."""
+        if not self.is_attached:
+            return  # The question was settled before the dialog was laid out for the first time.
         width, height = self.screen.size
         inner = max(NARROWEST, (int(width * SHARE) if width >= WIDE else width) - (4 if self._is_roomy else 0))
         roomy, short = self._foot() if self._is_roomy else (0, 0)

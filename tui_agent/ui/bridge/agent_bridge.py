@@ -106,6 +106,8 @@ class AgentBridge:
         self._deferred: list[Callable[[], object]] = []
         self._arrived = asyncio.Event()
         self._opened = asyncio.Event()
+        self.warm = asyncio.Event()
+        """Set once everything that the model needs is loaded, or has failed to load."""
         self._send_when_over = False
         self._compaction: asyncio.Task[object] | None = None
         self._post: Post | None = None
@@ -525,6 +527,7 @@ class AgentBridge:
                 await self._agent.provider.prepare()
         except TuiAgentError as error:
             self._bus.publish(Warned(code="provider_not_ready", text=str(error)))
+        self.warm.set()
 
     def report_crash(self, error: BaseException) -> None:
         """Publish that a worker failed unexpectedly; the conversation continues.

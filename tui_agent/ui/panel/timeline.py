@@ -95,7 +95,9 @@ class Timeline(CoalescedRefresh):
         """Draw the lanes, be as tall as they are, and start or pause the timer."""
         if self._timer is not None:
             (self._timer.resume if self._times.in_progress else self._timer.pause)()
-        if (height := timeline_height(self._times, self.size.width)) != self._height:
+        height, shown = timeline_height(self._times, self.size.width), self.size.height
+        # If even fewer lanes do not fit, another one must not lay out the whole screen.
+        if height != self._height and not shown < min(height, self._height):
             self._height = self.styles.height = height
         self._redraw()
 
@@ -124,7 +126,9 @@ class Timeline(CoalescedRefresh):
         self.post_message(self.Opened())
 
     def on_resize(self, event: Resize) -> None:
-        """Lay out the lanes for the new size."""
+        """Lay out the lanes for the new size, which may have room for more."""
+        if self._height < timeline_height(self._times, event.size.width):
+            self.settle()
         self._redraw()
 
     def _redraw(self) -> None:

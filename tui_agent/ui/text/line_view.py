@@ -16,6 +16,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_agent.ui.base.app_type import any_app
+from tui_agent.ui.base.steady_scrollbar import SteadyBarView
 
 from .line import Line
 from .styled_lines import copied_text, styled_over, width_of_runs
@@ -37,7 +38,7 @@ SELECTED = "selected"
 """Style that the screen itself defines."""
 
 
-class LineView(ScrollView, can_focus=True, inherit_bindings=False):
+class LineView(SteadyBarView, ScrollView, can_focus=True, inherit_bindings=False):
     """Rows of `Line`s. A subclass provides the rows, this class their colours."""
 
     app = getters.app(any_app)
