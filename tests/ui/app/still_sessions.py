@@ -26,7 +26,6 @@ ROWS = (
 PREVIEW = SessionPreview(
     prompt="fix the failing price test\n\nIt fails since the last release; see the log of the nightly run.",
     answer="All 12 tests pass. `total()` no longer rounds each item, only the sum.",
-    messages=3,
     files={
         "src/price.py": ChangedFile("src/price.py", 4, 6),
         "tests/test_price.py": ChangedFile("tests/test_price.py", 12, 0),

@@ -59,9 +59,8 @@ class Listed:
     async def type(self, text: str) -> None:
         await self.pilot.press(*("space" if letter == " " else letter for letter in text))
 
-    def _rows_of(self, name: str) -> list[str]:
-        view = self.app.list.query_one(name, RowsView)
-        return [line.plain for row in range(view.total) if (line := view.line_at(row)) is not None]
+    def _text_of(self, name: str) -> str:
+        return str(self.app.list.query_one(name, Static).visual)
 
     @property
     def rows(self) -> list[str]:
@@ -70,20 +69,20 @@ class Listed:
 
     @property
     def columns(self) -> list[str]:
-        return self._rows_of("#session-columns")[0].split()
+        return self._text_of("#session-columns").split()
 
     @property
     def empty(self) -> str:
-        return str(self.app.list.query_one("#session-empty", Static).visual)
+        return self._text_of("#session-empty")
 
     @property
     def side(self) -> list[str]:
-        return self._rows_of("#session-preview")
+        view = self.app.list.query_one("#session-preview", RowsView)
+        return [line.plain for row in range(view.total) if (line := view.line_at(row)) is not None]
 
     @property
     def state(self) -> str:
-        note = self.app.list.query_one("#session-note", Static).visual
-        return "\n".join((*self._rows_of("#session-state"), str(note))).strip()
+        return "\n".join(self._text_of(name) for name in ("#session-state", "#session-note")).strip()
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.events import Click, Resize
+from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
@@ -22,8 +23,8 @@ from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.text.amounts import bytes_text
 from tui_agent.ui.text.input_fields import LineInput
 from tui_agent.ui.text.rows_view import RowsView
-from tui_agent.ui.text.sanitiser import clip, visible
-from tui_agent.ui.text.styled_lines import Line
+from tui_agent.ui.text.sanitiser import visible
+from tui_agent.ui.text.styled_lines import NARROWEST, Line
 
 from .session_list import SessionList
 from .session_rows import entry_row, heading_row, preview_rows, title_of
@@ -52,9 +53,16 @@ class SessionScreen(ModalScreen[str | None]):
         & > #session-head {
             height: 1;
             padding: 0 1;
-            & > Static { width: auto; text-style: bold; }
+            & > #session-question { width: auto; text-style: bold; }
         }
-        & #session-state { width: 1fr; height: 1; overflow: hidden; }
+        & #session-state {
+            width: 1fr;
+            height: 1;
+            color: $text-muted;
+            text-align: right;
+            text-wrap: nowrap;
+            text-overflow: ellipsis;
+        }
         & > #session-search {
             height: 1;
             background: $panel;
@@ -63,13 +71,13 @@ class SessionScreen(ModalScreen[str | None]):
         }
         & #session-body { height: 1fr; min-height: 1; margin: 1 0; }
         & #session-list { height: 1fr; min-height: 1; }
-        & #session-columns { height: 1; overflow: hidden; }
+        & #session-columns { height: 1; color: $text-muted; text-wrap: nowrap; }
         & #session-rows { height: 1fr; min-height: 1; }
         & #session-empty { height: 1fr; padding: 0 1; color: $text-muted; display: none; }
         & RowsView { scrollbar-size-vertical: 1; }
         & #session-preview { height: 45%; border-top: solid $border-blurred; padding: 0 1; overflow-y: auto; }
         & #session-note { height: auto; padding: 0 1; color: $warning; }
-        & #session-keys { height: 1; padding: 0 1; overflow: hidden; }
+        & #session-keys { height: auto; min-height: 1; padding: 0 1; }
         &.-beside #session-body { layout: horizontal; }
         &.-beside #session-preview { width: 38%; height: 1fr; border-top: none; border-left: solid $border-blurred; }
         &.-empty #session-empty { display: block; }
@@ -116,18 +124,20 @@ class SessionScreen(ModalScreen[str | None]):
         self._sign = Static(" / ", markup=False)
         self._input = LineInput(placeholder="search titles, branches, folders", compact=True)
         self._input.cursor_blink = False
-        self._columns = RowsView(self._heading_rows, id="session-columns")
+        # Lines of a fixed style are no views of rows: each view costs the styles of all its components.
+        self._columns = Static(id="session-columns", markup=False)
         self._rows = SessionRows(self._row)
         self._side = RowsView(self._preview_rows, id="session-preview")
-        self._state = RowsView(self._state_rows, id="session-state")
+        self._state = Static(id="session-state", markup=False)
         self._empty = Static(id="session-empty", markup=False)
         self._note = Static(id="session-note", markup=False)
-        self._keys = RowsView(self._key_rows, id="session-keys")
+        self._keys = Static(id="session-keys", markup=False)
 
     def compose(self) -> ComposeResult:
         """Yield heading, search, list, preview and keys."""
+        self._place(self.app.size)
         with Horizontal(id="session-head"):
-            yield Static(QUESTION, markup=False)
+            yield Static(QUESTION, id="session-question", markup=False)
             yield self._state
         with Horizontal(id="session-search"):
             yield self._sign
@@ -138,7 +148,7 @@ class SessionScreen(ModalScreen[str | None]):
                 yield self._rows
             yield self._side
             yield self._empty
-        for view in (self._state, self._columns, self._rows, self._side, self._keys):
+        for view in (self._rows, self._side):
             view.can_focus = False
         yield self._note
         yield self._keys
@@ -151,11 +161,14 @@ class SessionScreen(ModalScreen[str | None]):
 
     def on_resize(self, event: Resize) -> None:
         """Place the preview where there is room for it."""
-        beside = event.size.width >= BESIDE
-        self.set_class(beside, "-beside")
-        self.set_class(not beside and event.size.height < BELOW, "-bare")
-        self.set_class(event.size.height < 8, "-low")
+        self._place(event.size)
         self.call_after_refresh(self._show)
+
+    def _place(self, size: Size) -> None:
+        beside = size.width >= BESIDE
+        self.set_class(beside, "-beside")
+        self.set_class(not beside and size.height < BELOW, "-bare")
+        self.set_class(size.height < 8, "-low")
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -178,8 +191,9 @@ class SessionScreen(ModalScreen[str | None]):
             self._side.show(self._preview_rows)
 
     def _notify_failure(self, reason: str) -> None:
-        self._note.update(Content(visible(reason)))
-        self._note.display = bool(reason)
+        if reason or self._note.display:
+            self._note.update(Content(visible(reason)))
+            self._note.display = bool(reason)
 
     def _chosen_changed(self) -> None:
         entry = self._sessions.chosen
@@ -207,19 +221,15 @@ class SessionScreen(ModalScreen[str | None]):
         if not self.is_attached:
             return
         self.set_class(not self._sessions.shown and not self.is_reading, "-empty")
-        self._empty.update(Content(self._sessions.empty_text()))
-        self._columns.show(self._heading_rows)
+        if not self._sessions.shown:
+            self._empty.update(Content(self._sessions.empty_text()))
+        headings = heading_row(max(NARROWEST, self._rows.row_width), folders=self._sessions.all_folders)
+        self._columns.update(Content(headings.plain), layout=False)
         self._rows.show(len(self._sessions.shown), self._sessions.place)
-        self._state.show(self._state_rows)
+        toggle = command("sessions.toggle_all").key_text
+        self._state.update(Content(self._sessions.state_text(toggle, is_reading=self.is_reading)), layout=False)
         self._show_keys()
         self._chosen_changed()
-
-    def _show_keys(self) -> None:
-        self._keys.show(self._key_rows)
-        self._keys.styles.height = max(1, len(self._key_rows(self._keys.row_width)))
-
-    def _heading_rows(self, width: int) -> Sequence[Line]:
-        return [heading_row(width, folders=self._sessions.all_folders)]
 
     def _row(self, place: int, width: int) -> Line | None:
         if place >= len(self._sessions.shown):
@@ -239,17 +249,22 @@ class SessionScreen(ModalScreen[str | None]):
             return ()
         return preview_rows(entry, self._preview, width, self._now, is_loading=self._is_previewing)
 
-    def _state_rows(self, width: int) -> Sequence[Line]:
-        toggle = command("sessions.toggle_all").key_text
-        text = clip(self._sessions.state_text(toggle, is_reading=self.is_reading), width)
-        return [Line(((f"{text:>{width}}", "muted"),))]
+    def _show_keys(self) -> None:
+        text = self._key_text()
+        if text != self._keys.content:
+            self._keys.update(text)
 
-    def _key_rows(self, width: int) -> Sequence[Line]:
+    def _key_text(self) -> Content:
         if self._renaming is not None:
-            return key_rows([("enter", "rename", True), ("esc", "keep the name", True)], width)
-        names = _KEYS if self._sessions.chosen is not None else ("back",)
-        commands = [command(f"sessions.{name}") for name in names]
-        return key_rows([(one.key_text, one.text, True) for one in commands], width)
+            keys = [("enter", "rename", True), ("esc", "keep the name", True)]
+        else:
+            names = _KEYS if self._sessions.chosen is not None else ("back",)
+            keys = [(one.key_text, one.text, True) for one in (command(f"sessions.{name}") for name in names)]
+        rows = key_rows(keys, self.size.width - 2)
+        colours = {"key": "$primary bold"}
+        return Content("\n").join(
+            Content.assemble(*((text, colours.get(style, "")) for text, style in row.runs)) for row in rows
+        )
 
     # --- keys and mouse -----------------------------------------------------------------------------------------------
 
