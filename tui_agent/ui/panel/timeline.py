@@ -124,8 +124,8 @@ class Timeline(CoalescedRefresh):
         self.post_message(self.Opened())
 
     def on_resize(self, event: Resize) -> None:
-        """Lay out the lanes for the new size."""
-        self._redraw()
+        """Lay out the lanes for the new size; the totals need a row more if they no longer fit into one."""
+        self.changed()
 
     def _redraw(self) -> None:
         self._lines = None
