@@ -4,7 +4,7 @@ import json
 import os
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from threading import Lock
 
@@ -112,4 +112,4 @@ def _load(path: Path) -> dict[str, _Count]:
 def _count_of(row: object) -> _Count | None:
     """Return one stored number; None if it is damaged."""
     numbers = [one for one in row if type(one) is int and one >= 0] if is_array(row) else []
-    return _Count(*numbers) if len(numbers) == len(_Count.__slots__) else None
+    return _Count(*numbers) if len(numbers) == len(fields(_Count)) else None

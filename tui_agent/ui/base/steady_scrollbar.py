@@ -5,9 +5,12 @@ from typing import Self, TypeAlias
 
 from rich.console import RenderableType
 from rich.style import StyleType
+from textual import getters
 from textual.geometry import Region
+from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar, ScrollBarRender
-from textual.widget import Widget
+
+from .app_type import any_app
 
 _EIGHTHS = 8
 """Steps of the thumb's ends within a cell."""
@@ -56,8 +59,10 @@ class SteadyScrollBar(ScrollBar):
         return size, start, start + ceil(thumb * _EIGHTHS), bar.style
 
 
-class SteadyBarView(Widget):
+class SteadyBarView(ScrollView):
     """A widget with a steady vertical scrollbar."""
+
+    app = getters.app(any_app)
 
     @property
     def vertical_scrollbar(self) -> ScrollBar:
