@@ -29,6 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ui.app.session_shelf": {
         "protocol",
         "session.journal",
+        "session.message_counts",
         "session.preview",
         "session.store",
         "session.summary",
