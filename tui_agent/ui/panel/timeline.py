@@ -126,10 +126,8 @@ class Timeline(CoalescedRefresh):
         self.post_message(self.Opened())
 
     def on_resize(self, event: Resize) -> None:
-        """Lay out the lanes for the new size, which may have room for more."""
-        if self._height < timeline_height(self._times, event.size.width):
-            self.settle()
-        self._redraw()
+        """Lay out the lanes for the new size, which may have room for more, or need fewer rows for the totals."""
+        self.settle()
 
     def _redraw(self) -> None:
         self._lines = None
