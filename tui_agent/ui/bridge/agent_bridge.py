@@ -20,11 +20,10 @@ from tui_agent.protocol.events import Failed, SessionRenamed, Warned
 from tui_agent.protocol.messages import UserKind, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 
-from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished
+from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished, drop_superseded
 from .exchange import Exchange, Query
 from .message_edits import MessageEdits
 from .prompt_images import PromptImages
-from .prompt_queries import PromptQueries
 from .rule_queries import RuleQueries, RuleService
 from .services import (
     FileFinder,
@@ -33,11 +32,11 @@ from .services import (
     LeftoverCommands,
     PromptFiles,
     PromptMemory,
+    PromptQueries,
     RewindQueries,
     RewindService,
     SessionCommands,
 )
-from .superseded_events import drop_superseded
 
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.

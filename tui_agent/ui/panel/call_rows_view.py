@@ -17,7 +17,8 @@ from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.row_strips import RowStrips
 from tui_agent.ui.base.steady_scrollbar import SteadyBarView
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.state.call_ledger import CallFilter, CallLedger, LedgerCall
+from tui_agent.ui.state.call_ledger import CallFilter, CallLedger
+from tui_agent.ui.state.call_view_state import LedgerCall
 from tui_agent.ui.state.tool_kinds import TOOL_KINDS
 
 from .call_rows import CLOCK_ROOM, RowContext

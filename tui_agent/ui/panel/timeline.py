@@ -17,7 +17,7 @@ from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import Lane, RunTimes, SpanKind, Totals
 from tui_agent.ui.text.amounts import seconds_text
-from tui_agent.ui.text.styled_lines import Run
+from tui_agent.ui.text.line import Run
 
 TICK = 0.5
 """Seconds between two updates during a run."""

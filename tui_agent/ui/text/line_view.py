@@ -19,9 +19,9 @@ from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.row_strips import RowStrips
 from tui_agent.ui.base.steady_scrollbar import SteadyBarView
 
-from .styled_lines import Line, copied_text, styled_over, width_of_runs
-from .terminal_colours import Palette, output_style
-from .terminal_output import SGR
+from .line import Line
+from .styled_lines import copied_text, styled_over, width_of_runs
+from .terminal_output import SGR, Palette, output_style
 
 STYLES = (
     *("strong", "emphasis", "struck", "code", "link", "address", "heading-1", "heading-2", "heading-3", "quote"),
@@ -31,7 +31,7 @@ STYLES = (
     *("cursor", "found", "found-here", "chip", "label", "key", "exact"),
     *("tool-read", "tool-change", "tool-run", "tool-agent", "tool-other"),
 )
-"""Style names in `styled_lines`; each is a component class `line--NAME`."""
+"""Style names of a `Line`; each is a component class `line--NAME`."""
 
 MAX_STYLES = 4_096
 """Most style names whose colours are kept: output may have any number of colours."""
