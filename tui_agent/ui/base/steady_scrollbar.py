@@ -12,6 +12,8 @@ from textual.scrollbar import ScrollBar, ScrollBarRender
 
 from .app_type import any_app
 
+from .row_strips import RowStrips
+
 _EIGHTHS = 8
 """Steps of the thumb's ends within a cell."""
 
@@ -19,7 +21,7 @@ _Look: TypeAlias = tuple[int, int, int, StyleType]
 """Cells of the bar, first and last eighth of the thumb, and colours."""
 
 
-class SteadyScrollBar(ScrollBar):
+class SteadyScrollBar(ScrollBar, RowStrips):
     """A scrollbar that ignores changes of the scrolled view that no cell of it shows."""
 
     def __init__(self, *, thickness: int) -> None:

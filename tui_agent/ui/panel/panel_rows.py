@@ -172,13 +172,16 @@ class PanelRows:
             if self._shown[index] in moving and first_row <= row <= last_row:
                 yield row
 
+    def at(self, row: int) -> tuple[int, int] | None:
+        """Return the block at a row, and the row within it: 0 is the call's own, -1 the line above; None below all."""
+        index = self.find(row)
+        return None if index is None else (index, row - self.row_within(index))
+
     def runs(self, row: int, context: RowContext) -> tuple[Run, ...]:
         """Return the text of one row."""
-        index = self.find(row)
-        if index is None:
+        if (at := self.at(row)) is None:
             return ()
-        call = self.call(index)
-        line = row - self.row_within(index)
+        call, line = self.call(at[0]), at[1]
         if line < 0:
             return step_row(call.view, context.width)
         if line == 0:
