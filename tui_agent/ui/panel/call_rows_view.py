@@ -8,7 +8,6 @@ from rich.style import Style
 from textual.events import Resize
 from textual.geometry import Region, Size
 from textual.reactive import Reactive
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
@@ -42,7 +41,7 @@ STYLES = (
 )
 
 
-class CallRowsView(CoalescedRefresh, RowStrips, SteadyBarView, ScrollView):
+class CallRowsView(CoalescedRefresh, RowStrips, SteadyBarView):  # pyright: ignore[reportIncompatibleMethodOverride]
     """One row a call, live output under running ones, and a line between steps. Follows the newest call."""
 
     DEFAULT_CSS = """
