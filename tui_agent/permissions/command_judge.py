@@ -11,13 +11,13 @@ from dataclasses import replace
 from tui_agent.protocol.permissions import PermissionDecision, PermissionMode
 
 from .command_pattern import command_patterns
+from .commands.argv import is_known
+from .commands.catalogue import canonical_name
 from .execution_contexts import ExecutionContexts, Task
 from .normalized_argv import is_harmless_setting, is_script_variable, normalize_command
 from .opaque_command_checks import LocatedCommand, OpaqueCommandChecks
 from .path_checks import AllowScope, ExecutionContext, Looks, PathChecks
 from .path_judge import PathJudge
-from .read_only_check import canonical_name
-from .read_only_options import is_known
 from .read_operands import sources_of
 from .repository_settings import find_program_setting
 from .rule_set import NormalizedCommand, Ruling

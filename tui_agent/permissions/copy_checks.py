@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from .commands.argv import Arguments, is_remote
 from .protected_paths import protected_name
-from .writer_options import ParsedArguments, is_remote
 
 MAX_ENTRIES = 20_000
 """Maximum number of directory entries of a source to check; with more, the policy asks."""
@@ -24,7 +24,7 @@ class Copy:
     """Names that are not copied, as written; one with a leading `/` applies only at the top."""
 
 
-def copies_of(name: str, found: ParsedArguments, words: Sequence[str]) -> tuple[Copy, ...]:
+def copies_of(name: str, found: Arguments, words: Sequence[str]) -> tuple[Copy, ...]:
     """Return the sources that `cp`, `rsync` and the like copy, with their targets.
 
     Args:
@@ -73,7 +73,7 @@ def why_copy_unsafe(source: str, into: str, left_out: frozenset[str]) -> str | N
     return None
 
 
-def _into(name: str, found: ParsedArguments, source: str) -> str:
+def _into(name: str, found: Arguments, source: str) -> str:
     # `cp a/. b` and `rsync a/ b` copy the contents, `cp a b` and `rsync a b` the directory itself.
     last = source.rstrip("/").rpartition("/")[2]
     if found.has("--parents") or (name == "rsync" and found.has("-R", "--relative")):

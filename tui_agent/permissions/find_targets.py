@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
+from .commands.argv import is_known
 from .path_facts import PathLookup
 from .protected_paths import is_git_directory, protected_name
 from .read_only_find import ASKING_ACTIONS, EXEC_ACTIONS, find_roots, is_test, takes_value, tests_begin
-from .read_only_options import is_known
 from .shell_syntax import MARKS, names
 
 MAX_ENTRIES = 100_000

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Sequence
 
+from .commands.argv import is_known
+from .commands.catalogue import canonical_name
 from .listing_output import is_line_filter
 from .printed_names import passes_on
-from .read_only_check import canonical_name
-from .read_only_options import is_known
 from .shell_syntax import SimpleCommand, names
 from .shell_wrappers import unwrap
 

@@ -12,15 +12,16 @@ from itertools import pairwise
 
 from tui_agent.protocol.regular_file import read_regular_file
 
+from .commands.argv import Arguments, is_known
+from .commands.catalogue import canonical_name, read_only_command
 from .find_targets import replace_print_with_exec, why_find_unsafe
 from .git_index import index_names
 from .path_facts import PathLookup
 from .protected_paths import PROTECTED_NAMES, git_directories, may_mean_protected, protected_name
-from .read_only_check import canonical_name, collect_reads
+from .read_only_check import collect_reads
 from .read_only_find import runs_of, tests_begin, without_exec
 from .read_only_git import git_words
-from .read_only_options import Options, is_known, parse_options
-from .read_only_table import read_only_command
+from .read_only_options import parse_options
 from .repository_settings import repository_roots
 from .shell_syntax import UNKNOWN, SimpleCommand, names
 
@@ -192,7 +193,7 @@ def _as_find(name: str, words: Sequence[str], place: str, cut: Cut) -> list[str]
             return None
 
 
-def _by_ls(roots: Sequence[str], options: Options, place: str) -> list[str]:
+def _by_ls(roots: Sequence[str], options: Arguments, place: str) -> list[str]:
     if options.has("-d", "--directory"):
         return ["find", *roots, "-maxdepth", "0"]
     sees_hidden = options.has("-a", "--all", "-A", "--almost-all", "-f")
@@ -227,7 +228,7 @@ def passes_on(words: Sequence[str]) -> bool:
 
 
 def _by_search(
-    roots: Sequence[str], options: Options, place: str, *, sees_hidden: bool, is_fd: bool = False
+    roots: Sequence[str], options: Arguments, place: str, *, sees_hidden: bool, is_fd: bool = False
 ) -> list[str]:
     globs = [] if is_fd else [*options.given.get("-g", ()), *options.given.get("--glob", ())]
     wanted = [glob for glob in globs if not glob.startswith("!")]

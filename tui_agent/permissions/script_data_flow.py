@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from .commands.argv import is_known
+from .commands.catalogue import SHELLS, canonical_name
 from .name_filters import is_name_filter, prints_fragments, takes_first_field, xargs_passes_names
 from .path_facts import PathLookup
 from .printed_names import Cut, Trouble, says_no_file, trouble_with
 from .protected_paths import may_mean_protected
 from .read_only_builtins import read_names
-from .read_only_check import canonical_name
-from .read_only_options import is_known
 from .script_variables import walk_statements
 from .shell_expansion import Bindings, Expander, base_name, has_glob, single_bindings
 from .shell_flow import ScriptStep
@@ -34,7 +34,6 @@ from .shell_syntax import (
     names,
 )
 from .shell_wrappers import unwrap
-from .wrapper_table import SHELLS
 
 MAX_LOOKUPS = 16
 """Maximum number of commands of one script whose output is traced."""

@@ -9,15 +9,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from .commands.argv import parse_arguments
+from .commands.catalogue import INTERPRETERS, SHELLS, CommandFacts, canonical_name, writer
 from .copy_checks import copies_of
 from .indirect_commands import PROGRAM_INPUT
-from .read_only_check import canonical_name, collect_reads, is_mostly_read_only
+from .read_only_check import collect_reads, is_mostly_read_only
 from .read_only_find import runs_of
 from .shell_syntax import UNKNOWN, SimpleCommand, names
 from .subcommand_effects import Effects, subcommand_effects
-from .wrapper_table import INTERPRETERS, SHELLS
-from .writer_options import Write, parse_writer_arguments, writes_of
-from .writer_table import Writer, writer
+from .writer_options import Write, writes_of
 
 _CODE_OPTIONS = names("-c -e -E -r -p --eval --execute --print eval -pe -ne -i -le -lne -lpe")
 _EXCLUDING = re.compile(r"--?[\w-]*(?:ignore|exclude|skip|omit|without)[\w-]*(?:=|\Z)", re.IGNORECASE)
@@ -135,8 +135,8 @@ def _is_plain_script(name: str, words: Sequence[str], raw: SimpleCommand) -> boo
     return collect_reads(words, raw) is not None
 
 
-def _by_entry(name: str, entry: Writer, words: Sequence[str]) -> Effects:
-    found = parse_writer_arguments(name, entry, words[1:])
+def _by_entry(name: str, entry: CommandFacts, words: Sequence[str]) -> Effects:
+    found = parse_arguments(entry, words[1:])
     writes = writes_of(name, entry, found)
     mentions = tuple(Write(value) for value in found.unclear)
     if found.directory is not None:
