@@ -250,6 +250,8 @@ def _option_words(word: Word, wrapper: CommandFacts) -> int:
         return -1
     if value == "--" or (_NUMBER.match(value) and "-n" in wrapper.options):
         return 1  # `nice -5` is `nice -n 5`.
+    if value.partition("=")[0] in wrapper.harmless and value.startswith("--") and "=" in value:
+        return 1  # Such as `--rm=true`, where the value of a flag is optional.
     split = split_options(wrapper, value)
     if split is None or not {*split.flags, split.last} <= wrapper.harmless:
         return -1
