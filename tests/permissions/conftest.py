@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -36,15 +37,28 @@ class Desk:
         self.tools = sample_tools(root)
 
     def policy(
-        self, *rules: str, mode: PermissionMode | str = PermissionMode.ASK, private: Sequence[Path] = ()
+        self,
+        *rules: str,
+        mode: PermissionMode | str = PermissionMode.ASK,
+        private: Sequence[Path] = (),
+        unknown_targets: Literal["ask", "allow"] = "ask",
     ) -> PermissionPolicy:
         """Return a policy with rules such as `deny bash(rm:*)`."""
         parsed = [Rule.parse(*rule.split(" ", 1)) for rule in rules]
-        return PermissionPolicy(self.root, rules=parsed, mode=PermissionMode(mode), private_paths=private)
+        return PermissionPolicy(
+            self.root, rules=parsed, mode=mode, private_paths=private, unknown_targets=unknown_targets
+        )
 
-    def bash(self, command: str, *rules: str, mode: PermissionMode | str = PermissionMode.ASK) -> PermissionDecision:
+    def bash(
+        self,
+        command: str,
+        *rules: str,
+        mode: PermissionMode | str = PermissionMode.ASK,
+        unknown_targets: Literal["ask", "allow"] = "ask",
+    ) -> PermissionDecision:
         """Return the decision on a command."""
-        return self.policy(*rules, mode=mode).check(self.tools["bash"], {"command": command})
+        policy = self.policy(*rules, mode=mode, unknown_targets=unknown_targets)
+        return policy.check(self.tools["bash"], {"command": command})
 
     def file(
         self, tool: str, path: str, *rules: str, mode: PermissionMode | str = PermissionMode.ASK

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -34,6 +35,8 @@ class PermissionDefaults:
     """True if the user trusts the contents of the workspace. Ignored for a record that names another workspace."""
     tool_names: Collection[str] = ()
     """Tools that the rules of a record may name, beside the tool of the call."""
+    unknown_targets: Literal["ask", "allow"] = "ask"
+    """Answer to an allowed command whose text does not tell which files it changes."""
     command_note: str = ""
     """Note for the trace on how shell commands run, such as "in the sandbox"."""
 
@@ -132,6 +135,7 @@ def _read(record: object, find_tool: FindTool, defaults: PermissionDefaults) -> 
         readable_paths=defaults.readable_paths,
         is_trusted=defaults.is_trusted or cwd is not None,
         command_note=defaults.command_note,
+        unknown_targets=defaults.unknown_targets,
     )
     return _Request(policy, tool, arguments)
 

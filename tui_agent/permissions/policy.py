@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import cast, get_args
+from typing import Literal, cast, get_args
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject
@@ -42,6 +42,7 @@ class PermissionPolicy:
         store_grant: Callable[[Sequence[Rule], GrantScope], str | None] | None = None,
         is_trusted: bool = True,
         command_note: str = "",
+        unknown_targets: Literal["ask", "allow"] = "ask",
     ) -> None:
         """
         Args:
@@ -57,6 +58,8 @@ class PermissionPolicy:
             store_grant: stores grants beyond the session, all or none, and returns the file; None refuses such a scope.
             is_trusted: the user trusts the contents of the workspace; else git, which reads its settings, asks.
             command_note: note for the trace on how shell commands run, such as "in the sandbox".
+            unknown_targets: the answer to an allowed command whose text does not tell which files it changes, if it
+                cannot run in the sandbox.
 
         Raises:
             ConfigurationError: an argument is of the wrong kind, or a rule cannot be read; the text names it.
@@ -65,6 +68,7 @@ class PermissionPolicy:
         expect_choice("PermissionPolicy.resolution", resolution, get_args(RuleResolution))
         expect_flag("PermissionPolicy.relaxed_reads", relaxed_reads)
         expect_flag("PermissionPolicy.is_trusted", is_trusted)
+        expect_choice("PermissionPolicy.unknown_targets", unknown_targets, ("ask", "allow"))
         expect_function("PermissionPolicy.store_grant", store_grant, "a function or None", optional=True)
         expect_kind("PermissionPolicy.command_note", command_note, str, "text")
         for name, paths in (("private_paths", private_paths), ("readable_paths", readable_paths)):
@@ -75,7 +79,7 @@ class PermissionPolicy:
         self._rules = RuleSet((*((own,) if own else ()), *more), path_lookup.workspace, path_lookup.root, resolution)
         self._workspace = path_lookup.workspace
         paths = PathJudge(path_lookup, self._rules)
-        commands = CommandJudge(paths, is_trusted=is_trusted, note=command_note)
+        commands = CommandJudge(paths, is_trusted=is_trusted, note=command_note, unknown_targets=unknown_targets)
         self._judge = CallJudge(paths, commands, relaxed_reads=relaxed_reads)
         self._mode = as_permission_mode("PermissionPolicy.mode", mode)
         self._store_grant = store_grant

@@ -25,6 +25,7 @@ from .shell_syntax import (
     Unsupported,
     names,
 )
+from .wrapper_table import SHELLS
 
 PossibleDirectories = tuple[str | None, ...]
 """Directories that a statement may run in; None for an unknown one."""
@@ -58,6 +59,20 @@ def script_steps(statement: Statement, places: PossibleDirectories, expander: Ex
     flow = _Flow(statement, expander)
     flow.run(statement, places, None)
     return tuple(flow.steps)
+
+
+def widens_patterns(script: Statement) -> bool:
+    """True if a script may make patterns match hidden names."""
+    for part in walk_statements(script):
+        if not isinstance(part, SimpleCommand):
+            continue
+        values = [word.value for word in part.words]
+        name = values[0].rpartition("/")[2] if values else ""
+        if name == "shopt" or (name in SHELLS and not {"-O", "+O"}.isdisjoint(values)):
+            return True
+        if any(assignment.name == "GLOBIGNORE" for assignment in part.assignments):
+            return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from .copy_checks import Copy
 from .read_only_find import find_roots
 from .shell_syntax import UNKNOWN, names
 from .writer_options import ParsedArguments, Write, is_remote, parse_writer_arguments, writes_of
@@ -31,6 +30,14 @@ _TAR_TAKING = ("-x", "--extract", "--get")
 
 
 @dataclass(frozen=True, slots=True)
+class Copy:
+    """A source that may be a directory, and the path its contents go to."""
+
+    source: str
+    into: str
+
+
+@dataclass(frozen=True, slots=True)
 class Effects:
     """Effects of one command, as far as its words tell."""
 
@@ -41,8 +48,8 @@ class Effects:
     """Programs in other languages, which may name paths anywhere."""
     runs_in: str | None = None
     """Directory that the command changes to first."""
-    search: tuple[str, ...] = ()
-    """Words of a `find` that may change the files it finds."""
+    changes_matches: bool = False
+    """True if it changes the files that it finds, or passes them to a command that may."""
     copies: tuple[Copy, ...] = ()
     """Files and directories copied with their contents."""
 
@@ -69,10 +76,10 @@ def _find(words: Sequence[str]) -> Effects:
     roots = find_roots(words)
     if "-delete" not in words:
         return Effects(tuple(writes))
-    # Without a test everything below the roots is deleted; with one, the walk finds the matches.
+    # Without a test everything below the roots is deleted.
     if _FIND_NARROWING.isdisjoint(words):
         return Effects((*writes, *(Write(root, whole=True) for root in roots)))
-    return Effects((*writes, *(Write(root) for root in roots)), search=tuple(words))
+    return Effects((*writes, *(Write(root) for root in roots)), changes_matches=True)
 
 
 def _unzip(words: Sequence[str]) -> Effects:

@@ -76,6 +76,7 @@ def build_policy(
         layers=layers,
         mode=chosen.mode,
         resolution=chosen.rule_resolution,
+        unknown_targets=chosen.unknown_targets,
         private_paths=(locations.config_dir, locations.state_dir),
         readable_paths=(archive,),
         store_grant=RuleStore(locations, root).store,
