@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tui_agent.protocol.permissions import PermissionDecision, PermissionMode
+from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision, PermissionMode
 
 from .command_pattern import command_patterns
 from .execution_contexts import ExecutionContexts, Task
@@ -49,18 +49,23 @@ _NOT_IN_COMMANDS = re.compile("[\x00\ud800-\udfff]")
 class CommandJudge:
     """Decides commands for one workspace."""
 
-    def __init__(self, paths: PathJudge, *, is_trusted: bool = True, note: str = "") -> None:
+    def __init__(self, paths: PathJudge, *, is_trusted: bool = True) -> None:
         """
         Args:
             paths: judges the paths of a command.
             is_trusted: True if git may look at the workspace's repository without a question.
-            note: how commands run, for the trace.
         """
         self._paths = paths
         self._is_trusted = is_trusted
-        self._note = note
 
-    def judge(self, tool: str, command: str, mode: PermissionMode, trace: list[str]) -> PermissionDecision:
+    def judge(
+        self,
+        tool: str,
+        command: str,
+        mode: PermissionMode,
+        trace: list[str],
+        containment: Containment = NO_CONTAINMENT,
+    ) -> PermissionDecision:
         """Decide one command; never raises.
 
         Args:
@@ -68,10 +73,10 @@ class CommandJudge:
             command: byte for byte as it would run.
             mode: the mode in force.
             trace: gets a line for every rule and check.
+            containment: the sandbox that this command can run in.
         """
         if _NOT_IN_COMMANDS.search(command) is not None:
             return invalid("the command contains characters that no command can contain", trace)
-        trace += [self._note] if self._note else []
         case = _Case(self._paths, tool, mode, trace, is_trusted=self._is_trusted)
         statement = read_script(command)
         case.run(statement, (self._paths.path_lookup.workspace,), 0, None)

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
-from tui_agent.protocol.permissions import PermissionDecision, PermissionMode
+from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision, PermissionMode
 from tui_agent.protocol.tool import Subject, Tool, ToolContext, ToolResult, ToolSpec, UrlSubject
 
 from .policy import PermissionPolicy
@@ -34,8 +34,8 @@ class PermissionDefaults:
     """True if the user trusts the contents of the workspace. Ignored for a record that names another workspace."""
     tool_names: Collection[str] = ()
     """Tools that the rules of a record may name, beside the tool of the call."""
-    command_note: str = ""
-    """Note for the trace on how shell commands run, such as "in the sandbox"."""
+    containment: Containment = NO_CONTAINMENT
+    """The sandbox that shell commands can run in."""
 
 
 def check_record(record: object, *, find_tool: FindTool, defaults: PermissionDefaults) -> JsonObject:
@@ -131,7 +131,7 @@ def _read(record: object, find_tool: FindTool, defaults: PermissionDefaults) -> 
         private_paths=defaults.private_paths,
         readable_paths=defaults.readable_paths,
         is_trusted=defaults.is_trusted or cwd is not None,
-        command_note=defaults.command_note,
+        containment=defaults.containment,
     )
     return _Request(policy, tool, arguments)
 
