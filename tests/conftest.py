@@ -117,6 +117,8 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, homes: Path) -> Path:
         monkeypatch.delenv(name, raising=False)
     for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
+    # Otherwise results would depend on the machine: with `auto`, commands run in the sandbox where it works.
+    monkeypatch.setenv("TUI_AGENT_SANDBOX", "off")
     return home
 
 

@@ -9,7 +9,10 @@ import pytest
 
 from tests.support.sample_tools import sample_tools
 from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule
-from tui_agent.protocol.permissions import PermissionDecision
+from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision
+
+SANDBOX = Containment(setting="auto", works=True)
+"""A sandbox for commands whose targets are unknown."""
 
 FILES = (
     "README.md",
@@ -42,11 +45,17 @@ class Desk:
         mode: PermissionMode | str = PermissionMode.ASK,
         private: Sequence[Path] = (),
         unknown_targets: Literal["ask", "allow"] = "ask",
+        containment: Containment = NO_CONTAINMENT,
     ) -> PermissionPolicy:
         """Return a policy with rules such as `deny bash(rm:*)`."""
         parsed = [Rule.parse(*rule.split(" ", 1)) for rule in rules]
         return PermissionPolicy(
-            self.root, rules=parsed, mode=mode, private_paths=private, unknown_targets=unknown_targets
+            self.root,
+            rules=parsed,
+            mode=mode,
+            private_paths=private,
+            unknown_targets=unknown_targets,
+            containment=containment,
         )
 
     def bash(
@@ -55,9 +64,10 @@ class Desk:
         *rules: str,
         mode: PermissionMode | str = PermissionMode.ASK,
         unknown_targets: Literal["ask", "allow"] = "ask",
+        containment: Containment = NO_CONTAINMENT,
     ) -> PermissionDecision:
         """Return the decision on a command."""
-        policy = self.policy(*rules, mode=mode, unknown_targets=unknown_targets)
+        policy = self.policy(*rules, mode=mode, unknown_targets=unknown_targets, containment=containment)
         return policy.check(self.tools["bash"], {"command": command})
 
     def file(

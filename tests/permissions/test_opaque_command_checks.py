@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Desk
+from .conftest import SANDBOX, Desk
 
 FOLDER = Path(__file__).parent
 
@@ -16,16 +16,19 @@ def commands(name: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("rules", [(), ("allow bash", "allow edit"), ("allow bash(*)",)])
 def test_a_possible_write_to_a_protected_path_needs_an_answer(desk: Desk, rules: tuple[str, ...]) -> None:
-    decided = {command: desk.bash(command, *rules, mode="allow") for command in commands("protected_writes.txt")}
-
-    assert [command for command, decision in decided.items() if decision.decision == "allow"] == []
+    bare, confined = desk.policy(*rules, mode="allow"), desk.policy(*rules, mode="allow", containment=SANDBOX)
+    for command in commands("protected_writes.txt"):
+        assert bare.check(desk.tools["bash"], {"command": command}).decision != "allow", command
+        found = confined.check(desk.tools["bash"], {"command": command})
+        assert found.decision != "allow" or found.confinement, command
 
 
 def test_naming_a_protected_path_needs_no_answer(desk: Desk) -> None:
-    policy = desk.policy(mode="allow", unknown_targets="allow")
+    policies = desk.policy(mode="allow", unknown_targets="allow"), desk.policy(mode="allow", containment=SANDBOX)
     decided = {
-        command: policy.check(desk.tools["bash"], {"command": command})
+        (command, number): policy.check(desk.tools["bash"], {"command": command})
         for command in commands("unprotected_writes.txt")
+        for number, policy in enumerate(policies)
     }
 
     assert [(command, found.reason) for command, found in decided.items() if found.decision != "allow"] == []

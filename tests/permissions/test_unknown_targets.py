@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from .conftest import Desk
+from .conftest import SANDBOX, Desk
 
 REACHING = (
     "find . -name HEAD",
@@ -143,16 +143,67 @@ def test_no_carrier_hides_a_protected_name(tracked: Desk, names: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_setting_lets_them_run(tracked: Desk) -> None:
-    policy = tracked.policy(mode="allow", unknown_targets="allow")
+def test_the_setting_and_the_sandbox_let_them_run(tracked: Desk) -> None:
+    by_setting = tracked.policy(mode="allow", unknown_targets="allow")
+    in_sandbox = tracked.policy(mode="allow", containment=SANDBOX)
     commands = [
         carrier.format(names=names, change=("sed -i s/a/b/", "touch")[at % 2])
         for at, (names, carrier) in enumerate(product(HARMLESS, CARRIERS))
     ]
-    asked = {one: found.reason for one in commands
+    asked = {one: found.reason for policy in (by_setting, in_sandbox) for one in commands
              if (found := policy.check(tracked.tools["bash"], {"command": one})).decision != "allow"}  # fmt: skip
 
     assert asked == {}
+
+
+UNKNOWN = 'touch "$X"'
+
+
+@pytest.mark.parametrize(
+    ("command", "mode", "rules", "without", "within"),
+    [
+        # the sandbox replaces the question about the targets
+        (UNKNOWN, "allow", (), "ask", "confined"),
+        (UNKNOWN, "ask", ("allow bash(touch:*)",), "ask", "confined"),
+        (UNKNOWN, "accept_edits", ("allow bash(touch:*)",), "ask", "confined"),
+        (UNKNOWN, "deny", ("allow bash(touch:*)",), "deny", "confined"),
+        (UNKNOWN, "ask", ("allow bash",), "ask", "confined"),
+        ('echo x > "$X"', "allow", (), "ask", "confined"),
+        ('echo x > "$X"', "ask", ("allow bash(*)",), "ask", "confined"),
+        # and no other question
+        (UNKNOWN, "ask", (), "ask", "ask, confined"),
+        (UNKNOWN, "accept_edits", (), "ask", "ask, confined"),
+        (UNKNOWN, "deny", (), "deny", "deny, confined"),
+        (UNKNOWN, "plan", ("allow bash",), "deny", "deny, confined"),
+        (UNKNOWN, "allow", ("ask bash(touch:*)",), "ask", "ask, confined"),
+        (UNKNOWN, "allow", ("deny bash(touch:*)",), "deny", "deny, confined"),
+        ('echo x > "$X"', "ask", ("allow bash(echo:*)",), "ask", "ask, confined"),
+        ('echo x > "$X"', "accept_edits", (), "ask", "ask, confined"),
+        (f"{UNKNOWN}; make", "ask", ("allow bash(touch:*)",), "ask", "ask, confined"),
+        # rules that deny changes are unknown to the sandbox
+        (UNKNOWN, "allow", ("deny edit(src/**)",), "ask", "ask"),
+        # a rule that spells out the command allows it outside
+        ("find src -name x -delete", "ask", ("allow bash(find src -name x -delete)",), "allow", "allow"),
+        # the sandbox would discard changes elsewhere
+        (f"cp a ../b; {UNKNOWN}", "allow", (), "ask", "ask"),
+        (f"echo x > /tmp/x; {UNKNOWN}", "allow", (), "ask", "ask"),
+        # known targets are never confined
+        ("touch x", "allow", (), "allow", "allow"),
+        ("cat $X", "allow", (), "allow", "allow"),
+        ("make $X", "allow", (), "allow", "allow"),
+        # protected paths stay
+        ('rm ".git/$X"', "allow", (), "deny", "deny"),
+    ],
+)  # fmt: skip
+def test_unknown_targets_by_mode_and_rule(
+    desk: Desk, command: str, mode: str, rules: tuple[str, ...], without: str, within: str
+) -> None:
+    outside, inside = desk.bash(command, *rules, mode=mode), desk.bash(command, *rules, mode=mode, containment=SANDBOX)
+    shown = f"{inside.decision}, confined" if inside.confinement else inside.decision
+
+    assert outside.decision == without, outside.reason
+    assert shown.removeprefix("allow, ") == within, inside.reason
+    assert outside.confinement == ""
 
 
 @pytest.mark.parametrize(

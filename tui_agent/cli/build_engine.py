@@ -24,6 +24,7 @@ from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import Noticed, Warned
+from tui_agent.protocol.permissions import Containment
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.rewind import Rewinder
 from tui_agent.session import JournalWriter, StoredSession
@@ -34,7 +35,7 @@ from tui_agent.tools.content_store import ContentStore
 from tui_agent.ui.base.terminal_environment import branch_of
 
 from .build_provider import ProviderBuilder
-from .built_in_tools import build_sandbox, built_in_tools
+from .built_in_tools import build_sandbox, built_in_tools, try_sandbox
 from .configuration.effective_settings import prepare_settings, wrong_key_settings, wrong_theme_setting
 from .configuration.permission_rules import build_policy, parse_rules
 from .configuration.project_trust import FolderTrust, folder_trust
@@ -110,6 +111,7 @@ class _Start:
     bus: EventBus
     journal: JournalWriter | None
     sandbox: Sandbox | None
+    containment: Containment
 
 
 @asynccontextmanager
@@ -187,7 +189,10 @@ async def _open_session(
         await stack.enter_async_context(journal)
         contents = ContentStore(archive / CONTENTS_NAME)
     sandbox = build_sandbox(loaded.settings, locations, archive)
-    return _Start(options, locations, loaded, session, archive, contents, bus, journal, sandbox)
+    containment = await asyncio.to_thread(try_sandbox, sandbox, options.cwd)
+    if not (containment.works or containment.confines_all):
+        sandbox = None
+    return _Start(options, locations, loaded, session, archive, contents, bus, journal, sandbox, containment)
 
 
 def _report_unsaved_events(journal: JournalWriter) -> None:
@@ -238,7 +243,7 @@ def _policy(start: _Start, rules: Sequence[Sequence[Rule]], folder: FolderTrust)
         start.options.cwd,
         start.locations,
         start.archive,
-        sandbox=start.sandbox,
+        containment=start.containment,
         is_trusted=folder.is_trusted,
     )
     session = start.session

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from tui_agent.permissions.protected_tree import protected_tree
 from tui_agent.permissions.read_only_predicate import is_read_only_command
+from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment
 from tui_agent.protocol.tool import Tool
 from tui_agent.settings import Locations, Settings
-from tui_agent.tools import Sandbox, Workspace, default_tools
+from tui_agent.tools import Sandbox, Workspace, default_tools, sandbox_problem
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.processes.spool_file import SESSION_SPOOL_LIMIT
 
@@ -56,7 +57,7 @@ def tool_finder(root: Path) -> Callable[[str], Tool | None]:
 
 
 def build_sandbox(settings: Settings, locations: Locations, archive: Path) -> Sandbox | None:
-    """Return the sandbox that the settings ask for; None if they ask for none.
+    """Return the sandbox that the settings ask for, untested; None if they ask for none.
 
     Args:
         settings: the settings.
@@ -71,9 +72,23 @@ def build_sandbox(settings: Settings, locations: Locations, archive: Path) -> Sa
         hidden=own,
         shown=(Path(os.path.realpath(archive)),),
         network=settings.sandbox_network,
+        is_for_all=settings.sandbox == "bwrap",
     )
 
 
-def sandbox_note(sandbox: Sandbox | None) -> str:
-    """Return the note about the sandbox for the trace of a decision; empty without a sandbox."""
-    return f"a command {sandbox.words}" if sandbox is not None else ""
+def try_sandbox(sandbox: Sandbox | None, root: Path) -> Containment:
+    """Run an empty command in the sandbox, once per process, and return what a policy needs to know about it. Blocks.
+
+    Args:
+        sandbox: from `build_sandbox`.
+        root: the workspace.
+    """
+    if sandbox is None:
+        return NO_CONTAINMENT
+    problem = sandbox_problem(root, network=sandbox.network)
+    return Containment(
+        setting="bwrap" if sandbox.is_for_all else "auto",
+        works=problem is None,
+        network=sandbox.network,
+        problem=problem or "",
+    )

@@ -7,8 +7,9 @@ commands. In every mode and under every rule, the user decides about text that c
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
-from tui_agent.protocol.permissions import PermissionDecision, PermissionMode
+from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision, PermissionMode
 
 from .command_pattern import command_patterns
 from .execution_contexts import ExecutionContexts, Task
@@ -47,21 +48,27 @@ class CommandJudge:
     """Decides commands for one workspace."""
 
     def __init__(
-        self, paths: PathJudge, *, is_trusted: bool = True, note: str = "", unknown_targets: UnknownTargets = "ask"
+        self, paths: PathJudge, *, is_trusted: bool = True, unknown_targets: Literal["ask", "allow"] = "ask"
     ) -> None:
         """
         Args:
             paths: judges the paths of a command.
             is_trusted: True if git may look at the workspace's repository without a question.
-            note: how commands run, for the trace.
-            unknown_targets: the answer to a command whose text does not tell which files it changes.
+            unknown_targets: the answer to a command whose text does not tell which files it changes, if it cannot run
+                in the sandbox.
         """
         self._paths = paths
-        self._unknown_targets: UnknownTargets = unknown_targets
+        self._unknown_targets: Literal["ask", "allow"] = unknown_targets
         self._is_trusted = is_trusted
-        self._note = note
 
-    def judge(self, tool: str, command: str, mode: PermissionMode, trace: list[str]) -> PermissionDecision:
+    def judge(
+        self,
+        tool: str,
+        command: str,
+        mode: PermissionMode,
+        trace: list[str],
+        containment: Containment = NO_CONTAINMENT,
+    ) -> PermissionDecision:
         """Decide one command; never raises.
 
         Args:
@@ -69,23 +76,27 @@ class CommandJudge:
             command: byte for byte as it would run.
             mode: the mode in force.
             trace: gets a line for every rule and check.
+            containment: the sandbox that this command can run in.
         """
         if _NOT_IN_COMMANDS.search(command) is not None:
             return invalid("the command contains characters that no command can contain", trace)
-        trace += [self._note] if self._note else []
-        case = _Case(self._paths, tool, mode, trace, is_trusted=self._is_trusted, unknown_targets=self._unknown_targets)
+        unknown_targets: UnknownTargets = "sandbox" if containment.is_available else self._unknown_targets
+        case = _Case(self._paths, tool, mode, trace, is_trusted=self._is_trusted, unknown_targets=unknown_targets)
         statement = read_script(command)
         case.run(statement, (self._paths.path_lookup.workspace,), 0, None)
+        if case.is_confined and case.writes_outside and not containment.confines_all:
+            case.keep_out_of_sandbox()
         if not case.parts:
             return PermissionDecision(
                 decision="allow", source="read_only", reason="there is nothing to run", trace=tuple(trace)
             )
-        decision = decision_of(case.parts, trace, case.targets)
+        decision = case.decision()
         # Beside a command that is not read-only, git runs in the user's environment, without its protection.
         if decision.decision == "allow" and any(part.deciding.source != "read_only" for part in case.parts):
             case.look_at_repositories()
-            return decision_of(case.parts, trace, case.targets)
-        return decision
+            decision = case.decision()
+        # Also for an `ask`: an approval does not let a command with unknown targets out of the sandbox.
+        return decision.model_copy(update={"confinement": containment.words}) if case.is_confined else decision
 
 
 class _Case:
@@ -103,6 +114,10 @@ class _Case:
     ) -> None:
         self.parts: list[PartFindings] = []
         self.targets: list[str] = []
+        self.is_confined = False
+        """True if a part has unknown targets and may therefore only run in the sandbox."""
+        self.writes_outside = False
+        """True if a part certainly changes a file outside the workspace, which the sandbox prevents."""
         self._repositories: dict[str, str] = {}
         self.expander = Expander()
         self._paths = paths
@@ -137,6 +152,16 @@ class _Case:
                     self._other(step.command.text, "defining a function", inherited_scope)
                 case ForEach():
                     self._loop(step, step.command, inherited_scope)
+
+    def decision(self) -> PermissionDecision:
+        """Return the decision by all findings so far."""
+        return decision_of(self.parts, self._trace, self.targets)
+
+    def keep_out_of_sandbox(self) -> None:
+        """Ask, because the sandbox would refuse or discard a part's changes."""
+        self.is_confined = False
+        reason = "the text does not tell all files that it changes, and outside the workspace the sandbox changes none"
+        self._note("", [Finding("ask", "floor", reason)])
 
     def look_at_repositories(self) -> None:
         """Judge read-only git commands again because other commands run beside them.
@@ -236,6 +261,8 @@ class _Case:
             self._on_assignments(command, contexts, paths)
         self._on_paths(command, contexts, paths, task.step, is_reading=is_reading)
         self.targets.extend(paths.targets)
+        self.is_confined = self.is_confined or paths.is_confined
+        self.writes_outside = self.writes_outside or paths.writes_outside
         self._note(command.text, paths.findings)
         if wrapping:
             self._inside(wrapping, command, ruling, allow_scope, task)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
-from tui_agent.protocol.permissions import PermissionDecision, PermissionMode
+from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision, PermissionMode
 from tui_agent.protocol.tool import Subject, Tool, ToolContext, ToolResult, ToolSpec, UrlSubject
 
 from .policy import PermissionPolicy
@@ -37,8 +37,8 @@ class PermissionDefaults:
     """Tools that the rules of a record may name, beside the tool of the call."""
     unknown_targets: Literal["ask", "allow"] = "ask"
     """Answer to an allowed command whose text does not tell which files it changes."""
-    command_note: str = ""
-    """Note for the trace on how shell commands run, such as "in the sandbox"."""
+    containment: Containment = NO_CONTAINMENT
+    """The sandbox that shell commands can run in."""
 
 
 def check_record(record: object, *, find_tool: FindTool, defaults: PermissionDefaults) -> JsonObject:
@@ -134,8 +134,8 @@ def _read(record: object, find_tool: FindTool, defaults: PermissionDefaults) -> 
         private_paths=defaults.private_paths,
         readable_paths=defaults.readable_paths,
         is_trusted=defaults.is_trusted or cwd is not None,
-        command_note=defaults.command_note,
         unknown_targets=defaults.unknown_targets,
+        containment=defaults.containment,
     )
     return _Request(policy, tool, arguments)
 

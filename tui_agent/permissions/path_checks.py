@@ -102,6 +102,10 @@ class PathChecks:
     unknown_targets: UnknownTargets
     findings: list[Finding] = field(default_factory=list[Finding])
     targets: list[str] = field(default_factory=list[str])
+    is_confined: bool = False
+    """True if only the running shell knows some targets, and the command may therefore only run in the sandbox."""
+    writes_outside: bool = False
+    """True if it certainly changes a file outside the workspace."""
 
     def check_reads(self, reads: Reads, directory: str | None) -> None:
         """Judge the paths that a read-only command reads."""
@@ -315,8 +319,7 @@ class PathChecks:
         if facts is None:
             self._unknown_write(target, directory, redirect.text, allowed_by)
             return
-        if not facts.is_device:
-            self.targets.append(facts.resolved)
+        self._note_target(facts)
         found = self.judge.writing(None, facts, self.mode, self.trace, allowed_by=allowed_by)
         self.findings.append(found)
 
@@ -325,8 +328,7 @@ class PathChecks:
         if facts is None:
             self._unknown_write(write.path, directory, _shown(write.path), self.by_words)
             return
-        if not facts.is_device:
-            self.targets.append(facts.resolved)
+        self._note_target(facts)
         allowed_by: Finding | None = self.by_words
         # `allow bash(cp:*)` is meant for the workspace, not for targets anywhere.
         if self.allow_scope and not self.allow_scope.covers_words and not facts.is_inside:
@@ -334,6 +336,11 @@ class PathChecks:
         self.findings.append(
             self.judge.writing(None, facts, self.mode, self.trace, whole=write.whole, allowed_by=allowed_by)
         )
+
+    def _note_target(self, facts: PathFacts) -> None:
+        if not facts.is_device:
+            self.targets.append(facts.resolved)
+            self.writes_outside = self.writes_outside or not facts.is_inside
 
     def _unknown_write(self, path: str, directory: str | None, what: str, allowed_by: Finding | None) -> None:
         """Judge a write whose target only the running shell knows. Its known components may still be protected."""
@@ -363,8 +370,10 @@ class PathChecks:
         elif self.judge.rules.denies_changes:
             reason = f"{what} is known only when the command runs, and rules deny some changes"
             self.findings += [Finding("ask", "floor", reason), by_mode]
-        elif found.decision == "allow" and self.unknown_targets == "sandbox":
-            self.findings.append(replace(found, contained=True))
+        elif self.unknown_targets == "sandbox":
+            self.trace.append(f"unknown targets: {what}: only in the sandbox")
+            self.is_confined = True
+            self.findings.append(found)
         elif self.unknown_targets == "allow" or found.decision != "allow":
             self.findings.append(found if covers else by_mode)
         else:

@@ -40,8 +40,6 @@ class Finding:
     reason: str
     rule: str | None = None
     """The rule behind it, as written, with its source."""
-    contained: bool = False
-    """True if it allows the command only in the sandbox."""
 
 
 @dataclass(frozen=True, slots=True)

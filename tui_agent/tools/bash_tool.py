@@ -82,6 +82,12 @@ class BashArguments(Arguments):
     description: str = Field(default="", description="A few words on what the command does, for the user.")
 
 
+class SandboxedBashArguments(BashArguments):
+    """Arguments of the bash tool where a sandbox is available."""
+
+    sandbox: bool = Field(default=True, description="false: run outside the sandbox; the user is asked first.")
+
+
 class BashTool(TypedTool[BashArguments]):
     """Tool that runs shell commands. Bash gets the exact text that was judged and shown."""
 
@@ -95,13 +101,13 @@ class BashTool(TypedTool[BashArguments]):
         Args:
             workspace: the directory that commands run in.
             is_read_only_command: returns True if a command only reads, False in doubt; never raises.
-            sandbox: sandbox for every command; None: commands run without one.
+            sandbox: sandbox for commands; None: they run without one.
 
         Raises:
             ConfigurationError: `is_read_only_command` cannot be called with a command.
         """
-        about = f"\nEach command {sandbox.words}; it gets an empty /tmp of its own." if sandbox is not None else ""
-        super().__init__("bash", _DESCRIPTION + about, BashArguments)
+        model = BashArguments if sandbox is None else SandboxedBashArguments
+        super().__init__("bash", _DESCRIPTION + _about_sandbox(sandbox), model)
         self._sandbox = sandbox
         self._workspace = workspace
         self._is_read_only_command = _check_of_commands(is_read_only_command, workspace.root)
@@ -110,25 +116,27 @@ class BashTool(TypedTool[BashArguments]):
         return self._is_read_only_command(args.command)
 
     def call_subject(self, args: BashArguments) -> Subject:
-        return CommandSubject(args.command)
+        return CommandSubject(args.command, leaves_sandbox=_leaves_sandbox(args))
 
     def call_timeout(self, args: BashArguments) -> Timeout:
         return args.timeout
 
     def call_summary(self, args: BashArguments) -> str:
-        return args.command if self._sandbox is None else f"box: {args.command}"
+        return args.command
 
     async def call_preview(self, args: BashArguments) -> Preview:
-        return Preview(kind="command", text=args.command, note=self._sandbox.words if self._sandbox else "")
+        note = "The model asks to run this outside the sandbox, with your own rights." if _leaves_sandbox(args) else ""
+        return Preview(kind="command", text=args.command, note=note)
 
     async def run(self, args: BashArguments, context: ToolContext) -> ToolResult:
         spec = self._spec(args, context)
+        sandbox = self._sandbox_of(args, context)
         watch = None if self.call_is_read_only(args) else self._workspace.tree
         before = None if watch is None else await run_service("listing files", asyncio.to_thread(watch.look))
         output = CapturedOutput(SpoolFile(self._workspace.new_spool_file, SPOOL_LIMIT, self._workspace.spool_budget))
         live = LiveOutput(output, context.output)
         try:
-            outcome = await self._run(spec, output, live, context)
+            outcome = await self._run(spec, sandbox, output, live, context)
         except OSError as error:
             raise ToolError(
                 f"bash could not be started in {self._workspace.root}: {error.strerror or error}"
@@ -140,22 +148,32 @@ class BashTool(TypedTool[BashArguments]):
             changed: int | None = None
             if watch is not None and before is not None:
                 changed = await run_service("finding changed files", _emit_changes(watch, before, context))
-        result = _result(args, outcome, captured, context, is_sandboxed=self._sandbox is not None)
+        result = _result(args, outcome, captured, context, is_sandboxed=sandbox is not None)
         if watch is not None and result.details is not None:
             result.details["files_changed"] = changed
         return result
 
+    def _sandbox_of(self, args: BashArguments, context: ToolContext) -> Sandbox | None:
+        """Return the sandbox for a call; None if it runs without one."""
+        if context.is_confined:
+            if self._sandbox is None:
+                raise ToolError("The command was not run: it may only run in a sandbox, and this tool has none.")
+            return self._sandbox
+        if self._sandbox is None or _leaves_sandbox(args):
+            return None
+        return self._sandbox if self._sandbox.is_for_all else None
+
     async def _run(
-        self, spec: ProcessSpec, output: CapturedOutput, live: LiveOutput, context: ToolContext
+        self, spec: ProcessSpec, sandbox: Sandbox | None, output: CapturedOutput, live: LiveOutput, context: ToolContext
     ) -> ProcessOutcome:
         def on_data() -> None:
             live.wake()
             self._workspace.warn_of_full_spool()
 
         mark = TreeMark(context.mark) if context.mark else None
-        if self._sandbox is None:
+        if sandbox is None:
             return await run_process(spec, output, None, context.cancellation, on_data, context.report_process, mark)
-        async with self._sandbox.around(spec) as run:
+        async with sandbox.around(spec) as run:
             outcome = await run_process(
                 run.spec, output, None, context.cancellation, on_data, context.report_process, mark
             )
@@ -173,6 +191,22 @@ class BashTool(TypedTool[BashArguments]):
         limit = args.timeout + _OWN_TIMER_LATER
         more = context.extra_seconds
         return ProcessSpec(argv, self._workspace.root, environment, limit, extra_seconds=more, is_command=True)
+
+
+def _leaves_sandbox(args: BashArguments) -> bool:
+    return isinstance(args, SandboxedBashArguments) and not args.sandbox
+
+
+def _about_sandbox(sandbox: Sandbox | None) -> str:
+    """Return the part of the description that tells the model about the sandbox."""
+    if sandbox is None:
+        return ""
+    which = "Commands run" if sandbox.is_for_all else "A command that changes files its text does not name runs"
+    network = "with network" if sandbox.network else "without network"
+    return (
+        f"\n{which} in a sandbox: only the working directory is writable, except .git and other protected names, "
+        f"{network}, with an empty /tmp. If a command fails because of that, repeat it with `sandbox: false`."
+    )
 
 
 async def _emit_changes(watch: TreeWatch, before: TreeSnapshot, context: ToolContext) -> int | None:

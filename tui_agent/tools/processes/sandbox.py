@@ -78,12 +78,8 @@ class Sandbox:
     """Directories inside hidden ones that commands may still read, such as saved output."""
     network: bool = False
     """True if commands may use the network."""
-
-    @property
-    def words(self) -> str:
-        """Short description of the restrictions, for the model and the user."""
-        network = "with network" if self.network else "no network"
-        return f"runs in the sandbox: {network}, and only the working directory is writable"
+    is_for_all: bool = True
+    """True if every command runs in it; False: only those that the policy confines."""
 
     @asynccontextmanager
     async def around(self, spec: ProcessSpec) -> AsyncGenerator[SandboxedRun]:
