@@ -69,7 +69,8 @@ def test_a_rule_that_denies_changes_holds_for_commands(desk: Desk) -> None:
 
 
 def test_prefix_rules_allow_their_commands_and_no_more(desk: Desk) -> None:
-    names = ("cp", "mv", "touch", "tee", "tar", "curl", "npm", "make", "sed", "git", "mkdir", "pytest")
+    names = ("cp", "mv", "touch", "tee", "tar", "curl", "npm", "make", "sed", "git", "mkdir", "pytest",
+             "find", "rsync", "printf", "test", "[")  # fmt: skip
     rules = [f"allow bash({name}:*)" for name in names]
     past, within = (
         {command: desk.bash(command, *rules) for command in commands(f"{where}_prefix_rules.txt")}
@@ -77,6 +78,10 @@ def test_prefix_rules_allow_their_commands_and_no_more(desk: Desk) -> None:
     )
 
     assert [command for command, found in past.items() if found.decision == "allow"] == []
+    confined = desk.policy(*rules, containment=SANDBOX)
+    for command in commands("past_prefix_rules.txt"):
+        found = confined.check(desk.tools["bash"], {"command": command})
+        assert found.decision != "allow" or command in ("touch $X",), command
     assert [(command, found.reason) for command, found in within.items() if found.decision != "allow"] == []
 
 

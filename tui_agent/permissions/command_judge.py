@@ -5,7 +5,7 @@ commands. In every mode and under every rule, the user decides about text that c
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -17,8 +17,10 @@ from .normalized_argv import is_harmless_setting, is_script_variable, normalize_
 from .opaque_command_checks import LocatedCommand, OpaqueCommandChecks
 from .path_checks import AllowScope, ExecutionContext, Looks, PathChecks, UnknownTargets
 from .path_judge import PathJudge
+from .read_only_options import is_known
 from .read_operands import sources_of
 from .repository_settings import find_program_setting
+from .rule_coverage import words_to_spell
 from .rule_set import NormalizedCommand, Ruling
 from .shell_expansion import Expander
 from .shell_flow import PossibleDirectories, ScriptStep, script_steps, widens_patterns
@@ -251,6 +253,8 @@ class _Case:
         if allow_scope and not allow_scope.spells_assignments and not is_harmless:
             set_names = ", ".join(assignment.name for assignment in command.assignments)
             paths.findings.append(finding_for_mode(self._mode, "effect", f"setting {set_names}"))
+        if allow_scope and not allow_scope.covers_words and not is_reading:
+            paths.findings.extend(self._on_words_to_spell(command, contexts, allow_scope))
         if wrapping and wrapping.hidden:
             paths.findings.extend(self._on_hidden(wrapping, allow_scope))
         if not is_reading and command.words:
@@ -300,7 +304,8 @@ class _Case:
         exact = [pattern for pattern in patterns if pattern.is_exact]
         spells = any(pattern.match(view.with_assignments) for pattern in exact)
         is_exact = spells or any(pattern.match(view.words) for pattern in exact)
-        return AllowScope(found, "command" if is_exact else "words", spells)
+        spelled = frozenset(word for pattern in patterns for word in pattern.spelled)
+        return AllowScope(found, "command" if is_exact else "words", spells, spelled)
 
     def _by_words(
         self,
@@ -328,6 +333,16 @@ class _Case:
         if is_transparent:
             return Finding("allow", "read_only", "the command it runs decides")
         return finding_for_mode(self._mode, "effect", f"`{_short(command.text)}`")
+
+    def _on_words_to_spell(
+        self, command: SimpleCommand, contexts: Sequence[ExecutionContext], allow_scope: AllowScope
+    ) -> Iterator[Finding]:
+        """Yield a finding for each word that a rule for the command covers only if it spells the word out."""
+        written = [word.value for word in command.words]
+        found = dict.fromkeys(word for one in contexts for word in words_to_spell(one.words or written))
+        for word in found.keys() - allow_scope.spelled:
+            shown = "a word known only when the command runs" if not is_known(word) else f"`{_short(word)}`"
+            yield finding_for_mode(self._mode, "effect", f"{shown} in `{_short(command.text)}`")
 
     def _on_hidden(self, wrapping: Wrapping, allow_scope: AllowScope | None) -> list[Finding]:
         if self._forbids_any:

@@ -197,7 +197,7 @@ def _alternatives(request: _Request, decision: PermissionDecision) -> list[str]:
     if decision.rule:
         lines.append(f"without the rule {decision.rule}: the rules after it, then the mode")
     if rule := policy.grant_rule(request.tool, request.arguments):
-        lines.extend(f'rule ["allow", "{line}"]: allow' for line in rule.splitlines())
+        lines.extend(f'rule ["allow", "{line}"]: allow' for line in rule.split("\n"))
     elif decision.decision == "ask":
         lines.append("no single rule is narrow enough to offer; you can approve the call once")
     if decision.source == "floor":

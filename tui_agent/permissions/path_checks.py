@@ -57,6 +57,8 @@ class AllowScope:
     """
     spells_assignments: bool = False
     """True if the permission includes the assignments before the command."""
+    spelled: frozenset[str] = frozenset()
+    """Words that the rule spells out."""
 
     @property
     def covers_words(self) -> bool:
@@ -329,6 +331,9 @@ class PathChecks:
             self._unknown_write(write.path, directory, _shown(write.path), self.by_words)
             return
         self._note_target(facts)
+        too_much = self.judge.path_lookup.why_too_much(facts) if write.whole and not self._is_spelled_out() else None
+        if too_much:
+            self.findings.append(Finding("ask", "floor", f"{facts.given} is changed with everything in it: {too_much}"))
         allowed_by: Finding | None = self.by_words
         # `allow bash(cp:*)` is meant for the workspace, not for targets anywhere.
         if self.allow_scope and not self.allow_scope.covers_words and not facts.is_inside:

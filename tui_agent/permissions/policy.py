@@ -162,7 +162,7 @@ class PermissionPolicy:
         proposed = self.grant_rule(tool, arguments)
         if proposed is None:
             return ()
-        ladders = self._ladders(tool, subject_of(tool, arguments), self.check(tool, arguments), proposed.splitlines())
+        ladders = self._ladders(tool, subject_of(tool, arguments), self.check(tool, arguments), proposed.split("\n"))
         # Widens all parts of a call step by step; a part that has no wider rule keeps its widest.
         steps = range(max(len(ladder) for ladder in ladders))
         found = [list(dict.fromkeys(ladder[min(step, len(ladder) - 1)] for ladder in ladders)) for step in steps]
@@ -175,8 +175,8 @@ class PermissionPolicy:
         Such a rule is never wider than `grant_choices` could be, allows the call, and has no line it does not need.
         """
         choices = self.grant_choices(tool, arguments)
-        offered = [line for choice in choices for line in choice.splitlines()]
-        lines = [line.strip() for line in rule.splitlines() if line.strip()]
+        offered = [line for choice in choices for line in choice.split("\n")]
+        lines = [line.strip() for line in rule.split("\n") if line.strip()]
         if not offered:
             return "No rule is narrow enough to be stored for this call."
         if not lines:
@@ -203,7 +203,7 @@ class PermissionPolicy:
         Raises:
             ConfigurationError: the rule cannot be read or the scope cannot be stored; nothing was granted.
         """
-        granted = [Rule.parse("allow", line, f"granted for the {scope}") for line in rule.splitlines() if line.strip()]
+        granted = [Rule.parse("allow", line, f"granted for the {scope}") for line in rule.split("\n") if line.strip()]
         if not granted:
             raise ConfigurationError("there is no rule to grant")
         if scope == "once":

@@ -25,7 +25,7 @@ _MESSAGE_OPTIONS: dict[str, frozenset[str]] = {
     for name in ("gh", "glab", "hub", "tea")
 } | {name: names("-m --message --description") for name in ("hg", "svn", "jj", "fossil", "darcs")}
 """Programs with options whose values are text for readers."""
-_SED_EFFECT = re.compile(r"(?:\A|[;{}\n\d$/!,])\s*[ewW](?:\s|\Z)|[^\w\s][gpimIM\d]*[ew][gpimIM\d]*(?:[\s;}]|\Z)")
+SED_EFFECT = re.compile(r"(?:\A|[;{}\n\d$/!,])\s*[ewW](?:\s|\Z)|[^\w\s][gpimIM\d]*[ew][gpimIM\d]*(?:[\s;}]|\Z)")
 _CONTAINERS = names("docker podman nerdctl docker-compose podman-compose")
 _IN_CONTAINER = names("run exec create")
 _FINDS_AND_RUNS = names("fd fdfind rg")
@@ -101,7 +101,7 @@ def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Effects:
             return effects
         code = tuple(word for word in words[1:] if not word.startswith("-"))
         # The script may write another file or run a program.
-        anywhere = (Write(UNKNOWN),) if name == "sed" and any(_SED_EFFECT.search(word) for word in code) else ()
+        anywhere = (Write(UNKNOWN),) if name == "sed" and any(SED_EFFECT.search(word) for word in code) else ()
         return replace(effects, writes=(*effects.writes, *anywhere), code=code)
     if name in INTERPRETERS:
         code = [after for before, after in pairwise(words) if before in _CODE_OPTIONS]

@@ -93,7 +93,7 @@ def _unzip(words: Sequence[str]) -> Effects:
 
 def _tar(words: Sequence[str]) -> Effects:
     """Return tar's effects: the archive it writes, or the directory and the members it extracts."""
-    rest = _with_dashes(words[1:])
+    rest = tar_with_dashes(words[1:])
     # The mode is only known once the options are parsed, and the modes take different values.
     entry = writer("tar create") or Writer("NONE")
     found = parse_writer_arguments("tar", entry, rest)
@@ -114,7 +114,7 @@ def _tar(words: Sequence[str]) -> Effects:
     return Effects(tuple(dict.fromkeys(writes)), tuple(Write(path) for path in mentions), tuple(found.code))
 
 
-def _with_dashes(words: Sequence[str]) -> list[str]:
+def tar_with_dashes(words: Sequence[str]) -> list[str]:
     """Return tar's words in the dashed form.
 
     The first word may be letters without a dash, whose values follow in order.

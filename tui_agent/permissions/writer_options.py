@@ -120,6 +120,12 @@ def writes_of(name: str, entry: Writer, found: ParsedArguments) -> list[Write]:
     return list(dict.fromkeys(writes))
 
 
+def options_of(name: str, entry: Writer, word: str) -> list[str]:
+    """Return the options with a value, or their full names, that a word may mean."""
+    option, _ = _option(name, entry, word)
+    return _meant(entry, option)
+
+
 def is_remote(path: str) -> bool:
     """True for a file on another machine: `host:path` or a URL."""
     return bool(_REMOTE.match(path))

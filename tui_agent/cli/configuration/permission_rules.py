@@ -180,7 +180,7 @@ class RuleImpact:
 
     def answered(self, rule: str, but_call: str) -> Sequence[str]:
         """Return the calls of this session that need an approval and would run without one under the rule."""
-        lines = rule.splitlines()
+        lines = rule.split("\n")
         messages = [message for message in self._loop.history.messages() if isinstance(message, AssistantMessage)]
         calls = [call for message in messages for call in message.tool_calls if call.id != but_call]
         return [
