@@ -85,7 +85,7 @@ def try_sandbox(sandbox: Sandbox | None, root: Path) -> Containment:
     """
     if sandbox is None:
         return NO_CONTAINMENT
-    problem = sandbox_problem(root, network=sandbox.network)
+    problem = sandbox_problem(root, sandbox)
     return Containment(
         setting="bwrap" if sandbox.is_for_all else "auto",
         works=problem is None,

@@ -121,7 +121,26 @@ async def test_a_refusal_of_the_system_is_reported_and_nothing_runs(bash: BashTo
     with pytest.raises(ToolError, match=r"not run.*No permissions to create new namespace"):
         await call(bash, command="touch ran")
     assert os.listdir(root) == []
-    assert sandbox_problem(root) == "bwrap: No permissions to create new namespace"
+    reason = "the system forbids user namespaces (bwrap: No permissions to create new namespace)"
+    assert sandbox_problem(root) == reason
+
+
+def test_the_sandbox_is_tested_once_per_process(root: Path, programs: Path) -> None:
+    fake_bwrap(programs, "echo x >> ${0%/*}/tested; exit 0")
+
+    assert [sandbox_problem(root) for _ in range(3)] == [None, None, None]
+    assert (programs / "tested").read_text("utf-8") == "x\n"
+
+
+async def test_where_the_sandbox_is_for_single_commands_its_failure_offers_to_leave_it(
+    bash: BashTool, workspace: Workspace, sandbox: Sandbox, programs: Path
+) -> None:
+    recorded = Recorded()
+    recorded.context.is_confined = True
+    bash = BashTool(workspace, is_read_only_command=lambda _: False, sandbox=replace(sandbox, is_for_all=False))
+
+    with pytest.raises(ToolError, match=r"not run: the sandbox does not work here.*repeat the call with `sandbox: f"):
+        await call(bash, recorded, command="true")
 
 
 async def test_a_bubblewrap_inside_the_workspace_is_not_used(bash: BashTool, root: Path, programs: Path) -> None:
