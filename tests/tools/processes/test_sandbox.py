@@ -330,6 +330,35 @@ async def test_a_read_only_command_runs_in_the_sandbox_too(bash: BashTool, root:
     assert details_of(await call(bash, command="cat a"))["sandboxed"] is True
 
 
+# --- a command that the sandbox keeps from its work -------------------------------------------------------------------
+
+
+@real
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("touch /usr/new", "writes only in the working directory"),
+        ("echo x > .git/config", "not to protected names"),
+        ("mkdir -p repo/.git; mv repo other", ""),
+        ("mv .git other", "stay in place"),
+        ("python3 -c 'import socket; socket.getaddrinfo(\"example.org\", 80)'", "it has no network"),
+        ("echo no network >&2; exit 3", ""),
+    ],
+)
+async def test_the_result_says_what_the_sandbox_refused_and_how_to_leave_it(
+    bash: BashTool, command: str, reason: str
+) -> None:
+    result = await call(bash, command=command)
+
+    details = details_of(result)
+    assert reason in str(details["sandbox_refused"])
+    assert bool(details["sandbox_refused"]) is bool(reason)
+    if reason:
+        assert "[the sandbox refused this: " in result.text
+        assert "repeat the call with `sandbox: false`, which asks the user." in result.text
+        assert "the sandbox refused it: " in str(details["outcome"])
+
+
 # --- the end of a command ---------------------------------------------------------------------------------------------
 
 

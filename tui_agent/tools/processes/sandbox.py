@@ -28,8 +28,25 @@ HOW_TO_HELP = (
 )
 """Advice to the user if the sandbox does not work."""
 
-LEAVE_SANDBOX = "To run it outside the sandbox, repeat the call with `sandbox: false`, which asks the user."
+LEAVE_SANDBOX = "To run it outside, repeat the call with `sandbox: false`, which asks the user."
 """Advice to the model on a command that the sandbox keeps from its work."""
+
+_READ_ONLY = "it writes only in the working directory, and not to protected names"
+_FILE_ERRORS = (
+    (_READ_ONLY, ("Read-only file system", "EROFS", "read-only file system")),
+    ("protected names and the directories above them stay in place", ("Device or resource busy", "EBUSY", "EXDEV")),
+)
+"""Restrictions, and the messages of programs that meet them."""
+_NETWORK_ERRORS = (
+    (
+        "it has no network",
+        (
+            "Network is unreachable", "Temporary failure in name resolution", "Could not resolve host", "ENOTFOUND",
+            "EAI_AGAIN", "ENETUNREACH", "Name or service not known", "nodename nor servname", "dns error",
+            "Temporary failure resolving", "failed to lookup address", "no such host",
+        ),
+    ),
+)  # fmt: skip
 
 PLACEHOLDER_MODE = 0o1755
 """Mode of a placeholder; a real directory of such a name never has the sticky bit. Programs outside the sandbox may
@@ -129,6 +146,12 @@ class Sandbox:
         options += _each("--remount-ro", map(str, (*private.homes, *hidden)))
         return [*options, "--chdir", str(root)]
 
+    def refused(self, output: str) -> str:
+        """Return what the sandbox kept a failed command from, as far as its output tells; empty if it does not."""
+        network = () if self.network else _NETWORK_ERRORS
+        found = [words for words, errors in (*_FILE_ERRORS, *network) if any(error in output for error in errors)]
+        return ", ".join(dict.fromkeys(found))
+
     def refusal(self, why: str) -> str:
         """Return the error of a command that was not run because the sandbox does not work."""
         if self.is_for_all:
@@ -150,9 +173,8 @@ class Sandbox:
         wanted = list(dict.fromkeys(placeholder_path(place) for place in self.protected_places(root)))
         links = [place for place in wanted if place.is_symlink()]
         if links:
-            raise ToolError(
-                f"The command was not run: {links[0]} is a symbolic link, which the sandbox cannot protect. {LEAVE_SANDBOX}"
-            )
+            reason = f"{links[0]} is a symbolic link, which the sandbox cannot protect"
+            raise ToolError(f"The command was not run: {reason}. {LEAVE_SANDBOX}")
         impossible = held.enter_context(placeholders(wanted))
         reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         held.callback(os.close, reading)
