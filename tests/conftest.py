@@ -14,7 +14,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.support.examples import DAILY, IS_CI
 from tests.support.terminal import Terminal
-from tui_agent.tools import bash_tool, tree_watch
+from tui_agent.tools import command_watch, tree_watch
 from tui_agent.tools.search import tree_listing
 
 settings.register_profile(
@@ -142,5 +142,5 @@ def unhurried_comparisons() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tree_listing, "LISTING_SECONDS", 60.0)
         patch.setattr(tree_watch, "KEEPING_SECONDS", 60.0)
-        patch.setattr(bash_tool, "_DIFF_SECONDS", 60.0)
+        patch.setattr(command_watch, "_DIFF_SECONDS", 60.0)
         yield

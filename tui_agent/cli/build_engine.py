@@ -21,6 +21,7 @@ from tui_agent.execution import (
     Strategy,
 )
 from tui_agent.permissions import PermissionPolicy, Rule
+from tui_agent.permissions.protected_tree import ProtectedTree
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import Noticed, Warned
@@ -35,7 +36,7 @@ from tui_agent.tools.content_store import ContentStore
 from tui_agent.ui.base.terminal_environment import branch_of
 
 from .build_provider import ProviderBuilder
-from .built_in_tools import build_sandbox, built_in_tools, try_sandbox
+from .built_in_tools import build_sandbox, built_in_tools, own_directories, try_sandbox
 from .configuration.effective_settings import prepare_settings, wrong_key_settings, wrong_theme_setting
 from .configuration.permission_rules import build_policy, parse_rules
 from .configuration.project_trust import FolderTrust, folder_trust
@@ -112,6 +113,7 @@ class _Start:
     journal: JournalWriter | None
     sandbox: Sandbox | None
     containment: Containment
+    protected: ProtectedTree
 
 
 @asynccontextmanager
@@ -188,11 +190,12 @@ async def _open_session(
         stack.callback(_report_unsaved_events, journal)
         await stack.enter_async_context(journal)
         contents = ContentStore(archive / CONTENTS_NAME)
-    sandbox = build_sandbox(loaded.settings, locations, archive)
+    protected = ProtectedTree(options.cwd.resolve(), own_directories(locations))
+    sandbox = build_sandbox(loaded.settings, locations, archive, protected)
     containment = await asyncio.to_thread(try_sandbox, sandbox, options.cwd)
     if not (containment.works or containment.confines_all):
         sandbox = None
-    return _Start(options, locations, loaded, session, archive, contents, bus, journal, sandbox, containment)
+    return _Start(options, locations, loaded, session, archive, contents, bus, journal, sandbox, containment, protected)
 
 
 def _report_unsaved_events(journal: JournalWriter) -> None:
@@ -283,6 +286,8 @@ async def _loop_config(
         (start.locations.config_dir, start.locations.state_dir),
         output_limit=settings.output_disk_limit,
         warn=lambda text: bus.publish(Warned(code="output_disk_limit", text=text)),
+        protected=start.protected,
+        warn_of_protected=lambda text: bus.publish(Warned(code="protected_changed", text=text)),
     )
     return AgentLoopConfig(
         provider=provider,

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tui_agent.permissions.protected_tree import protected_tree
+from tui_agent.permissions.protected_tree import ProtectedTree
 from tui_agent.permissions.read_only_predicate import is_read_only_command
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment
 from tui_agent.protocol.tool import Tool
@@ -23,6 +23,8 @@ def built_in_tools(
     private: Sequence[Path] = (),
     output_limit: int | None = None,
     warn: Callable[[str], None] | None = None,
+    protected: ProtectedTree | None = None,
+    warn_of_protected: Callable[[str], None] | None = None,
 ) -> list[Tool]:
     """Return the built-in tools for a workspace.
 
@@ -34,6 +36,8 @@ def built_in_tools(
         private: tui-agent's own directories, in which changes by commands are not looked for.
         output_limit: most bytes of long outputs that are saved; None: the default.
         warn: called with a warning for the user once this limit is reached.
+        protected: the protected paths, in which changes by commands are reported; None: they are not.
+        warn_of_protected: called with a warning for the user after such a change.
     """
     spool = spool_dir or Path(tempfile.gettempdir()) / "tui-agent-spool"
     return default_tools(
@@ -44,6 +48,8 @@ def built_in_tools(
             private=private,
             spool_limit=SESSION_SPOOL_LIMIT if output_limit is None else output_limit,
             warn=warn,
+            protected_files=None if protected is None else protected.files,
+            warn_of_protected=warn_of_protected,
         ),
         is_read_only_command=lambda command: is_read_only_command(command, root, (spool,)),
         sandbox=sandbox,
@@ -56,20 +62,25 @@ def tool_finder(root: Path) -> Callable[[str], Tool | None]:
     return tools.get
 
 
-def build_sandbox(settings: Settings, locations: Locations, archive: Path) -> Sandbox | None:
+def own_directories(locations: Locations) -> tuple[Path, ...]:
+    """Return tui-agent's own directories, links resolved."""
+    return tuple(Path(os.path.realpath(path)) for path in (locations.config_dir, locations.state_dir))
+
+
+def build_sandbox(settings: Settings, locations: Locations, archive: Path, protected: ProtectedTree) -> Sandbox | None:
     """Return the sandbox that the settings ask for, untested; None if they ask for none.
 
     Args:
         settings: the settings.
         locations: tui-agent's own directories, which commands do not see.
         archive: directory of saved tool output, which commands may read.
+        protected: the paths of the workspace that stay read-only.
     """
     if settings.sandbox == "off":
         return None
-    own = tuple(Path(os.path.realpath(path)) for path in (locations.config_dir, locations.state_dir))
     return Sandbox(
-        lambda root: protected_tree(root, own),
-        hidden=own,
+        lambda _: protected.places(),
+        hidden=own_directories(locations),
         shown=(Path(os.path.realpath(archive)),),
         network=settings.sandbox_network,
         is_for_all=settings.sandbox == "bwrap",
@@ -85,7 +96,7 @@ def try_sandbox(sandbox: Sandbox | None, root: Path) -> Containment:
     """
     if sandbox is None:
         return NO_CONTAINMENT
-    problem = sandbox_problem(root, network=sandbox.network)
+    problem = sandbox_problem(root, sandbox)
     return Containment(
         setting="bwrap" if sandbox.is_for_all else "auto",
         works=problem is None,

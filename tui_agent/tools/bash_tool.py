@@ -1,6 +1,5 @@
 """The bash tool: run a command in a new shell and show its output as it is written."""
 
-import asyncio
 import codecs
 import inspect
 import os
@@ -13,27 +12,22 @@ from typing import TypeAlias
 
 from pydantic import Field
 
-from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import CommandSubject, Preview, Subject, Timeout, ToolContext, ToolResult
 from tui_agent.protocol.value_checks import wrong_kind
 
-from .file_change import DIFF_LIMIT
-from .file_states import TreeChange, diffs_of
+from .command_watch import NOT_WATCHED, CommandChanges, CommandWatch
 from .processes.captured_output import Captured, CapturedOutput
 from .processes.child_environment import child_environment, read_only_environment
 from .processes.live_output import LiveOutput
 from .processes.process import ProcessOutcome, ProcessSpec, run_process
 from .processes.process_tree import TreeMark
 from .processes.programs import find_program
-from .processes.sandbox import Sandbox
+from .processes.sandbox import LEAVE_SANDBOX, Sandbox
 from .processes.spool_file import SPOOL_LIMIT, SpoolFile
-from .shielded_thread import run_shielded_in_thread
 from .text_format import counted, printable
-from .tree_watch import TreeSnapshot, TreeWatch
 from .typed_tool import Arguments, TypedTool, WordText
-from .unified_diff import Diff
 from .workspace import Workspace
 
 DEFAULT_TIMEOUT = 120.0
@@ -44,11 +38,6 @@ LONGEST_TIMEOUT = 3_600.0
 
 _OWN_TIMER_LATER = 0.25
 """Seconds by which this tool's timer comes after the engine's, whose result is a timeout rather than an error."""
-
-_DIFF_SECONDS = 0.2
-"""Seconds to spend on comparing changed files line by line."""
-
-_EVENTS_AT_ONCE = 200
 
 _LONGEST_OUTCOME = 200
 _CONTROL_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -131,10 +120,11 @@ class BashTool(TypedTool[BashArguments]):
     async def run(self, args: BashArguments, context: ToolContext) -> ToolResult:
         spec = self._spec(args, context)
         sandbox = self._sandbox_of(args, context)
-        watch = None if self.call_is_read_only(args) else self._workspace.tree
-        before = None if watch is None else await run_service("listing files", asyncio.to_thread(watch.look))
+        watch = CommandWatch(self._workspace, is_needed=not self.call_is_read_only(args))
+        await watch.begin()
         output = CapturedOutput(SpoolFile(self._workspace.new_spool_file, SPOOL_LIMIT, self._workspace.spool_budget))
         live = LiveOutput(output, context.output)
+        changes = NOT_WATCHED
         try:
             outcome = await self._run(spec, sandbox, output, live, context)
         except OSError as error:
@@ -145,13 +135,8 @@ class BashTool(TypedTool[BashArguments]):
             live.close()
             captured = output.close()
             self._workspace.warn_of_full_spool()
-            changed: int | None = None
-            if watch is not None and before is not None:
-                changed = await run_service("finding changed files", _emit_changes(watch, before, context))
-        result = _result(args, outcome, captured, context, is_sandboxed=sandbox is not None)
-        if watch is not None and result.details is not None:
-            result.details["files_changed"] = changed
-        return result
+            changes = await watch.end(context)
+        return _result(args, outcome, captured, context, sandbox, changes)
 
     def _sandbox_of(self, args: BashArguments, context: ToolContext) -> Sandbox | None:
         """Return the sandbox for a call; None if it runs without one."""
@@ -209,22 +194,6 @@ def _about_sandbox(sandbox: Sandbox | None) -> str:
     )
 
 
-async def _emit_changes(watch: TreeWatch, before: TreeSnapshot, context: ToolContext) -> int | None:
-    """Emit a `file.changed` for each file the command changed; return their number, None if some may be missing."""
-    changes, is_complete = await run_shielded_in_thread(lambda: _compared(watch, before))
-    for number, (change, diff) in enumerate(changes, start=1):
-        context.emit("file.changed", change.event_data(diff))
-        if number % _EVENTS_AT_ONCE == 0:
-            await asyncio.sleep(0)  # Thousands of changed files must not hold up the event loop.
-    return len(changes) if is_complete else None
-
-
-def _compared(watch: TreeWatch, before: TreeSnapshot) -> tuple[list[tuple[TreeChange, Diff]], bool]:
-    changes = watch.changes_since(before)
-    diffs = diffs_of(changes.files, watch.contents, watch.root, seconds=_DIFF_SECONDS, room=DIFF_LIMIT)
-    return list(zip(changes.files, diffs, strict=True)), changes.is_complete
-
-
 def _check_of_commands(check: Callable[..., bool], workspace: Path) -> Callable[[str], bool]:
     """Return a check that takes a command alone.
 
@@ -256,16 +225,24 @@ def _call_with(check: Callable[[str, Path], bool], workspace: Path, command: str
 
 
 def _result(
-    args: BashArguments, outcome: ProcessOutcome, captured: Captured, context: ToolContext, *, is_sandboxed: bool
+    args: BashArguments,
+    outcome: ProcessOutcome,
+    captured: Captured,
+    context: ToolContext,
+    sandbox: Sandbox | None,
+    changes: CommandChanges,
 ) -> ToolResult:
     """Return the output and the outcome, as text for the model and as data for the screen."""
     context.measure("exit_code", outcome.returncode if outcome.returncode is not None else -1)
     context.measure("output_bytes", captured.total)
-    notes = [note for note in (_ending_note(args, outcome), _ended_note(outcome)) if note]
     output = _output_text(captured)
+    failed = outcome.ending != "exited" or outcome.returncode != 0
+    refused = sandbox.refused(output) if sandbox is not None and failed else ""
+    notes = [_ending_note(args, outcome), _ended_note(outcome), *_sandbox_notes(sandbox, outcome, refused)]
+    notes = [note for note in (*notes, changes.note) if note]
     text = "\n".join([*([output.removesuffix("\n")] if output else []), *(f"[{note}]" for note in notes)])
     details: JsonObject = {
-        "outcome": _outcome(outcome, captured),
+        "outcome": " · ".join(filter(None, (changes.mark, _outcome(outcome, captured, refused)))),
         "exit_code": outcome.returncode,
         "timed_out": outcome.ending == "timeout",
         "cancelled": outcome.ending == "cancelled",
@@ -274,18 +251,34 @@ def _result(
         "truncated": captured.left_out > 0,
         "persisted_path": printable(str(captured.path)) if captured.path else None,
         "ended_processes": list(outcome.ended),
-        "sandboxed": is_sandboxed,
+        "sandboxed": sandbox is not None,
+        "sandbox_refused": refused,
     }
-    failed = outcome.ending != "exited" or outcome.returncode != 0
+    if changes.is_watched:
+        details["files_changed"] = changes.count
+    if changes.protected:
+        details["protected_changes"] = changes.protected
     return ToolResult.of_text(text or "[no output]", is_error=failed, details=details)
 
 
-def _outcome(outcome: ProcessOutcome, captured: Captured) -> str:
+def _sandbox_notes(sandbox: Sandbox | None, outcome: ProcessOutcome, refused: str) -> list[str]:
+    """Return notes to the model if the sandbox may be why the command failed; none outside of it or on success."""
+    if sandbox is None or outcome.ending != "exited" or not outcome.returncode:
+        return []
+    if refused:
+        return [f"the sandbox refused this: {refused}. {LEAVE_SANDBOX}"]
+    # With a sandbox for every command, most failures have another reason.
+    return [] if sandbox.is_for_all else [f"this ran in the sandbox. {LEAVE_SANDBOX}"]
+
+
+def _outcome(outcome: ProcessOutcome, captured: Captured, refused: str) -> str:
     """Return how the command ended and the line of its output that says most, in one line."""
     if outcome.ending != "exited":
         return ""
     code = outcome.returncode or 0
     ending = f"signal {-code}" if code < 0 else f"exit {code}" if code else ""
+    if refused:
+        ending = f"{ending} · the sandbox refused it: {refused}"
     if not captured.is_text:
         return " · ".join(filter(None, (ending, f"{captured.total:,} bytes of binary output")))
     text = _CONTROL_SEQUENCE.sub("", _text(captured.tail or captured.head))

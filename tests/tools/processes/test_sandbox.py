@@ -121,7 +121,26 @@ async def test_a_refusal_of_the_system_is_reported_and_nothing_runs(bash: BashTo
     with pytest.raises(ToolError, match=r"not run.*No permissions to create new namespace"):
         await call(bash, command="touch ran")
     assert os.listdir(root) == []
-    assert sandbox_problem(root) == "bwrap: No permissions to create new namespace"
+    reason = "the system forbids user namespaces (bwrap: No permissions to create new namespace)"
+    assert sandbox_problem(root) == reason
+
+
+def test_the_sandbox_is_tested_once_per_process(root: Path, programs: Path) -> None:
+    fake_bwrap(programs, "echo x >> ${0%/*}/tested; exit 0")
+
+    assert [sandbox_problem(root) for _ in range(3)] == [None, None, None]
+    assert (programs / "tested").read_text("utf-8") == "x\n"
+
+
+async def test_where_the_sandbox_is_for_single_commands_its_failure_offers_to_leave_it(
+    bash: BashTool, workspace: Workspace, sandbox: Sandbox, programs: Path
+) -> None:
+    recorded = Recorded()
+    recorded.context.is_confined = True
+    bash = BashTool(workspace, is_read_only_command=lambda _: False, sandbox=replace(sandbox, is_for_all=False))
+
+    with pytest.raises(ToolError, match=r"not run: the sandbox does not work here.*repeat the call with `sandbox: f"):
+        await call(bash, recorded, command="true")
 
 
 async def test_a_bubblewrap_inside_the_workspace_is_not_used(bash: BashTool, root: Path, programs: Path) -> None:
@@ -309,6 +328,35 @@ async def test_a_read_only_command_runs_in_the_sandbox_too(bash: BashTool, root:
     (root / "a").write_text("words", "utf-8")
 
     assert details_of(await call(bash, command="cat a"))["sandboxed"] is True
+
+
+# --- a command that the sandbox keeps from its work -------------------------------------------------------------------
+
+
+@real
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("touch /usr/new", "writes only in the working directory"),
+        ("echo x > .git/config", "not to protected names"),
+        ("mkdir -p repo/.git; mv repo other", ""),
+        ("mv .git other", "stay in place"),
+        ("python3 -c 'import socket; socket.getaddrinfo(\"example.org\", 80)'", "it has no network"),
+        ("echo no network >&2; exit 3", ""),
+    ],
+)
+async def test_the_result_says_what_the_sandbox_refused_and_how_to_leave_it(
+    bash: BashTool, command: str, reason: str
+) -> None:
+    result = await call(bash, command=command)
+
+    details = details_of(result)
+    assert reason in str(details["sandbox_refused"])
+    assert bool(details["sandbox_refused"]) is bool(reason)
+    if reason:
+        assert "[the sandbox refused this: " in result.text
+        assert "repeat the call with `sandbox: false`, which asks the user." in result.text
+        assert "the sandbox refused it: " in str(details["outcome"])
 
 
 # --- the end of a command ---------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from tui_agent.cli.process.controlling_terminal import say
 from tui_agent.cli.process.shortage import memory_problem
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import LoadedSettings, Locations, Settings, load_settings
-from tui_agent.tools import sandbox_problem
+from tui_agent.tools import Sandbox, sandbox_problem
 from tui_agent.tools.processes.command_launcher import launcher_problem
 
 _SIGNS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
@@ -120,7 +120,7 @@ def _processes(directory: Path) -> Finding:
 
 def _sandbox(directory: Path, settings: Settings) -> Finding:
     """Return whether commands can run in the sandbox, found out by running one."""
-    problem = sandbox_problem(directory, network=settings.sandbox_network)
+    problem = sandbox_problem(directory, Sandbox(lambda _: (), network=settings.sandbox_network))
     reason = " ".join((problem or "").split())
     network = "with network" if settings.sandbox_network else "without network"
     match settings.sandbox:
