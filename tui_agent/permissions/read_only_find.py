@@ -77,11 +77,6 @@ def takes_value(word: str) -> bool:
     return word in _VALUES or word in _PATHS or bool(_NEWER_THAN_TIME.match(word))
 
 
-def is_test(word: str) -> bool:
-    """True if a word is a test, operator or action that takes no value and changes nothing."""
-    return word in _TESTS
-
-
 def runs_of(words: Sequence[str]) -> list[list[str]]:
     """Return the commands that a `find` command runs, with `{}` for its match."""
     found: list[list[str]] = []

@@ -7,7 +7,6 @@ from itertools import pairwise
 
 from .commands.argv import Arguments, is_remote, parse_arguments
 from .commands.catalogue import CommandFacts, writer
-from .copy_checks import Copy
 from .read_only_find import find_roots
 from .shell_syntax import UNKNOWN, names
 from .writer_options import Write, writes_of
@@ -32,6 +31,14 @@ _TAR_TAKING = ("-x", "--extract", "--get")
 
 
 @dataclass(frozen=True, slots=True)
+class Copy:
+    """A source that may be a directory, and the path its contents go to."""
+
+    source: str
+    into: str
+
+
+@dataclass(frozen=True, slots=True)
 class Effects:
     """Effects of one command, as far as its words tell."""
 
@@ -42,8 +49,8 @@ class Effects:
     """Programs in other languages, which may name paths anywhere."""
     runs_in: str | None = None
     """Directory that the command changes to first."""
-    search: tuple[str, ...] = ()
-    """Words of a `find` that may change the files it finds."""
+    changes_matches: bool = False
+    """True if it changes the files that it finds, or passes them to a command that may."""
     copies: tuple[Copy, ...] = ()
     """Files and directories copied with their contents."""
 
@@ -70,10 +77,10 @@ def _find(words: Sequence[str]) -> Effects:
     roots = find_roots(words)
     if "-delete" not in words:
         return Effects(tuple(writes))
-    # Without a test everything below the roots is deleted; with one, the walk finds the matches.
+    # Without a test everything below the roots is deleted.
     if _FIND_NARROWING.isdisjoint(words):
         return Effects((*writes, *(Write(root, whole=True) for root in roots)))
-    return Effects((*writes, *(Write(root) for root in roots)), search=tuple(words))
+    return Effects((*writes, *(Write(root) for root in roots)), changes_matches=True)
 
 
 def _unzip(words: Sequence[str]) -> Effects:
@@ -87,7 +94,7 @@ def _unzip(words: Sequence[str]) -> Effects:
 
 def _tar(words: Sequence[str]) -> Effects:
     """Return tar's effects: the archive it writes, or the directory and the members it extracts."""
-    rest = _with_dashes(words[1:])
+    rest = tar_with_dashes(words[1:])
     # The mode is only known once the options are parsed, and the modes take different values.
     entry = writer("tar", "create") or CommandFacts("tar")
     found = parse_arguments(entry, rest)
@@ -108,7 +115,7 @@ def _tar(words: Sequence[str]) -> Effects:
     return Effects(tuple(dict.fromkeys(writes)), tuple(Write(path) for path in mentions), tuple(found.code))
 
 
-def _with_dashes(words: Sequence[str]) -> list[str]:
+def tar_with_dashes(words: Sequence[str]) -> list[str]:
     """Return tar's words in the dashed form.
 
     The first word may be letters without a dash, whose values follow in order.

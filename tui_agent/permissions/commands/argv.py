@@ -128,6 +128,31 @@ def split_options(facts: CommandFacts, word: str) -> OptionWord | None:
     return OptionWord(tuple(f"-{letter}" for letter in word[1:place]), last, rest or None, takes_next)
 
 
+def options_meant(facts: CommandFacts, word: str) -> list[str]:
+    """Return the options of the facts that a word beginning with a dash may mean."""
+    split = split_options(facts, word)
+    return [*split.flags, split.last] if split is not None else _meant(facts, _option_at_end(facts, word)[0])
+
+
+def _meant(facts: CommandFacts, option: str) -> list[str]:
+    """Return the options that a word may mean: itself, or the long options it may abbreviate."""
+    if option in facts.options:
+        return [option]
+    return [name for name in facts.options if option.startswith("--") and name.startswith(option)]
+
+
+def _option_at_end(facts: CommandFacts, word: str) -> tuple[str, str | None]:
+    """Return the option that a word ends with, and the value attached to it."""
+    if word.startswith("--"):
+        option, equals, value = word.partition("=")
+        return option, value if equals else None
+    for place in range(1, len(word)):
+        option = f"-{word[place]}"
+        if facts.options.get(option):
+            return option, word[place + 1 :] or None
+    return word, None
+
+
 class _Parser:
     """One pass over the words of one command."""
 
@@ -183,8 +208,8 @@ class _Parser:
         """Take an option word without facts; True if the next word may be its value."""
         found, facts = self._found, self._facts
         found.is_exact = False
-        option, value = self._option(word)
-        meant = self._meant(option)
+        option, value = _option_at_end(facts, word)
+        meant = _meant(facts, option)
         letters = "" if word.startswith("--") else word[1 : len(word) - len(value or "")]
         found.flags |= {option, *meant, *(f"-{letter}" for letter in letters)}
         kinds: list[ValueKind] = [_NO_VALUE, *(facts.options[one] for one in meant)]
@@ -198,24 +223,6 @@ class _Parser:
         if value is not None:
             self._keep(kind, value)
         return word.startswith("--") and not meant and value is None and word not in PLAIN_FLAGS
-
-    def _meant(self, option: str) -> list[str]:
-        """Return the options that a word may mean: itself, or the long options it may abbreviate."""
-        known = self._facts.options
-        if option in known:
-            return [option]
-        return [name for name in known if option.startswith("--") and name.startswith(option)]
-
-    def _option(self, word: str) -> tuple[str, str | None]:
-        """Return the option that a word ends with, and the value attached to it."""
-        if word.startswith("--"):
-            option, equals, value = word.partition("=")
-            return option, value if equals else None
-        for place in range(1, len(word)):
-            option = f"-{word[place]}"
-            if self._facts.options.get(option):
-                return option, word[place + 1 :] or None
-        return word, None
 
     def _keep(self, kind: ValueKind, value: str) -> None:
         found = self._found

@@ -7,8 +7,9 @@ from pathlib import Path
 from rich.cells import cell_len
 
 from tui_agent.ui.text.amounts import bytes_text, count_text, money_text
+from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import clip, one_line, visible
-from tui_agent.ui.text.styled_lines import Line, Run, clipped, wrapped
+from tui_agent.ui.text.styled_lines import clipped, wrapped
 
 from .session_shelf import Preview, SessionEntry
 

@@ -17,13 +17,13 @@ from tui_agent.protocol.background import run_service
 from tui_agent.protocol.messages import now_ms
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.dialogs.answer_keys import key_runs
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.text.amounts import bytes_text
 from tui_agent.ui.text.input_fields import LineInput
+from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import one_line, visible
-from tui_agent.ui.text.styled_lines import Line, clipped, wrapped
+from tui_agent.ui.text.styled_lines import clipped, key_runs, wrapped
 
 from .session_list import SessionList
 from .session_rows import entry_row, preview_rows, title_of
