@@ -47,8 +47,8 @@ def check_record(record: object, *, find_tool: FindTool, defaults: PermissionDef
         defaults: mode, rules and workspace for records without.
 
     Returns:
-        `{"decision", "source", "reason", "parts": [{"text", "decision", "rule"}]}`; source `invalid` for a record that
-        does not describe a call.
+        `{"decision", "source", "reason", "parts": [{"text", "decision", "rule"}], "confinement"?}`; source `invalid`
+        for a record that does not describe a call.
     """
     try:
         request = _read(record, find_tool, defaults)
@@ -65,6 +65,8 @@ def explain_record(record: object, *, find_tool: FindTool, defaults: PermissionD
         return f"deny (invalid): {_clean(str(error))}"
     decision = request.policy.check(request.tool, request.arguments)
     lines = [f"{decision.decision} ({decision.source}): {decision.reason}"]
+    if decision.confinement:
+        lines.append(f"Where: {decision.confinement}")
     if decision.parts:
         lines.append("Parts:")
         lines.extend(f"  {part.decision}  {part.text!r}: {part.reason}" for part in decision.parts)
@@ -179,6 +181,7 @@ def _answer(decision: PermissionDecision) -> JsonObject:
         "source": decision.source,
         "reason": _clean(decision.reason),
         "parts": [{"text": _clean(part.text), "decision": part.decision, "rule": part.rule} for part in decision.parts],
+        **({"confinement": decision.confinement} if decision.confinement else {}),
     }
 
 

@@ -36,7 +36,9 @@ class CommandChanges:
         """Note on protected files for the model; empty if none changed."""
         if not self.protected:
             return ""
-        return f"this command changed protected files: {self.protected}. A warning shows this to the user, who can undo it"
+        return (
+            f"this command changed protected files: {self.protected}. A warning shows this to the user, who can undo it"
+        )
 
     @property
     def mark(self) -> str:
