@@ -66,7 +66,7 @@ def explain_record(record: object, *, find_tool: FindTool, defaults: PermissionD
     decision = request.policy.check(request.tool, request.arguments)
     lines = [f"{decision.decision} ({decision.source}): {decision.reason}"]
     if decision.confinement:
-        lines.append(f"Where: {decision.confinement}")
+        lines.append(f"Confined: {decision.confinement}")
     if decision.parts:
         lines.append("Parts:")
         lines.extend(f"  {part.decision}  {part.text!r}: {part.reason}" for part in decision.parts)
