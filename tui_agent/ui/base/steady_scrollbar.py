@@ -5,10 +5,12 @@ from typing import Self, TypeAlias
 
 from rich.console import RenderableType
 from rich.style import StyleType
+from textual import getters
 from textual.geometry import Region
+from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar, ScrollBarRender
-from textual.widget import Widget
 
+from .app_type import any_app
 from .row_strips import RowStrips
 
 _EIGHTHS = 8
@@ -58,8 +60,10 @@ class SteadyScrollBar(ScrollBar, RowStrips):
         return size, start, start + ceil(thumb * _EIGHTHS), bar.style
 
 
-class SteadyBarView(Widget):
-    """A widget with a steady vertical scrollbar."""
+class SteadyScrollView(RowStrips, ScrollView):
+    """A view of rows, each of whose strips is kept, with a steady vertical scrollbar."""
+
+    app = getters.app(any_app)
 
     @property
     def vertical_scrollbar(self) -> ScrollBar:
