@@ -20,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
-from tui_agent.protocol.permissions import PermissionMode, Verdict
+from tui_agent.protocol.permissions import PermissionMode, SandboxSetting, Verdict
 from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 from tui_agent.protocol.repository_files import refusal, target_outside
 
@@ -40,6 +40,7 @@ NEVER_FROM_PROJECT = (
     "base_url",
     "permissions.mode",
     "permissions.rule_resolution",
+    "permissions.unknown_targets",
     "sandbox",
     "sandbox_network",
     "hooks",
@@ -75,6 +76,9 @@ class PermissionSettings(_Section):
     """Ordered rules such as `["allow", "bash(git status:*)"]`."""
     rule_resolution: Literal["first_match", "severity"] = "first_match"
     """Rule that decides within one list. Across the lists of several layers, the strictest verdict wins."""
+    unknown_targets: Literal["ask", "allow"] = "ask"
+    """Answer to an allowed shell command whose text does not tell which files it changes, if it cannot run in the
+    sandbox. `allow` is for a machine that is a sandbox itself, such as a container. Never taken from a project."""
 
 
 class BudgetSettings(_Section):
@@ -159,10 +163,9 @@ class Settings(_Section):
     """Timeout in seconds, for tools without one of their own."""
     output_disk_limit: int = Field(default=1024**3, ge=0)
     """Disk space in bytes for long outputs of one session's commands, at most 256 MiB for each."""
-    sandbox: Literal["off", "bwrap"] = "off"
-    """Sandbox for shell commands: `bwrap` is bubblewrap; if it is not installed, commands are refused. Never taken from
-    a
-    project."""
+    sandbox: SandboxSetting = "auto"
+    """Shell commands in the sandbox (bubblewrap): with `auto`, those whose targets their text does not tell, if it
+    works here; with `bwrap`, all, and none runs if it does not work. Never taken from a project."""
     sandbox_network: bool = False
     """True to give commands in the sandbox access to the network. Never taken from a project."""
     append_system: str = ""

@@ -10,8 +10,9 @@ import pytest
 from tests.cli.configuration.test_live_settings import decision, options_for
 from tui_agent.cli.build_engine import Engine, open_engine
 from tui_agent.cli.launch_options import LaunchOptions
-from tui_agent.cli.session_rules import SessionRules
+from tui_agent.cli.session_rules import SessionRules, sandbox_fact
 from tui_agent.protocol.events import Noticed
+from tui_agent.protocol.permissions import Containment
 from tui_agent.ui.bridge.rule_queries import RuleFact
 
 pytestmark = pytest.mark.slow
@@ -34,7 +35,20 @@ async def test_every_rule_is_listed_in_the_order_in_which_it_is_checked(tmp_path
     assert RuleFact("ask", "bash(date)", "--ask") in found.rules
     assert [rule.text for rule in found.rules if rule.is_session] == ["bash(rm:*)", "bash(make:*)"]
     assert not found.strictest_wins
-    assert found.sandbox == ""
+    assert found.sandbox == "off: every command runs with your own rights"
+
+
+@pytest.mark.parametrize(
+    ("containment", "words"),
+    [
+        (Containment(setting="auto", works=True), "for commands whose targets their text does not tell: writes only"),
+        (Containment(setting="auto", problem="no bwrap"), "not available, so commands whose targets their text"),
+        (Containment(setting="bwrap", works=True, network=True), "for every command: writes only in the workspace, w"),
+        (Containment(setting="bwrap", problem="no bwrap"), "not available, so no command runs: no bwrap"),
+    ],
+)
+def test_the_page_says_which_commands_run_in_the_sandbox(containment: Containment, words: str) -> None:
+    assert sandbox_fact(containment).startswith(words)
 
 
 async def test_a_rule_applies_from_the_moment_it_is_added_until_it_is_removed(tmp_path: Path) -> None:

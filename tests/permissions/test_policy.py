@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
+from tests.support.sample_tools import SampleBash
 from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule, shell_reader
 from tui_agent.permissions.fallback_tokenizer import fallback_commands
 from tui_agent.permissions.shell_syntax import SimpleCommand
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.permissions import GrantScope
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import Containment, GrantScope
+from tui_agent.protocol.tool import CommandSubject, Subject
 
 from .conftest import Desk
 
@@ -256,11 +259,34 @@ def test_a_question_about_a_long_command_parses_it_once(desk: Desk, monkeypatch:
     assert cuts == [command]
 
 
-def test_the_command_note_is_in_the_trace(desk: Desk) -> None:
-    policy = PermissionPolicy(desk.root, command_note="a command runs in the sandbox")
+def test_a_sandbox_for_every_command_is_in_the_decision_and_its_trace(desk: Desk) -> None:
+    policy = PermissionPolicy(desk.root, containment=Containment(setting="bwrap"))
+    words = "runs in the sandbox: writes only here, no network"
 
-    assert "a command runs in the sandbox" in policy.check(desk.tools["bash"], {"command": "make"}).trace
-    assert "a command runs in the sandbox" not in policy.check(desk.tools["write"], {"path": "x"}).trace
+    decision = policy.check(desk.tools["bash"], {"command": "make"})
+    assert decision.confinement == words
+    assert words in decision.trace
+    assert policy.check(desk.tools["write"], {"path": "x"}).confinement == ""
+
+
+@pytest.mark.parametrize("rules", [[], ["allow bash(make)"]])
+def test_no_rule_and_no_mode_lets_a_command_leave_a_sandbox_for_every_command(desk: Desk, rules: list[str]) -> None:
+    containment = Containment(setting="bwrap", works=True)
+    policy = PermissionPolicy(desk.root, rules=rules, mode="allow", containment=containment)
+
+    decision = policy.check(LeavingBash(desk.root), {"command": "make"})
+
+    assert (decision.decision, decision.confinement) == ("ask", "")
+    assert decision.reason == "it asks to run outside the sandbox"
+    policy.set_mode("plan")
+    assert policy.check(LeavingBash(desk.root), {"command": "make"}).decision == "deny"
+
+
+class LeavingBash(SampleBash):
+    """Tool whose commands ask to run outside the sandbox."""
+
+    def subject(self, arguments: JsonObject) -> Subject:
+        return CommandSubject(arguments["command"], leaves_sandbox=True)
 
 
 def test_git_asks_in_an_untrusted_folder(desk: Desk) -> None:
@@ -314,7 +340,8 @@ def test_rules_are_texts_pairs_or_rules_and_modes_are_texts(desk: Desk) -> None:
         ({"relaxed_reads": "no"}, "PermissionPolicy.relaxed_reads must be True or False, got 'no'"),
         ({"is_trusted": 1}, "PermissionPolicy.is_trusted must be True or False, got 1"),
         ({"store_grant": "file"}, "PermissionPolicy.store_grant must be a function or None, got 'file'"),
-        ({"command_note": None}, "PermissionPolicy.command_note must be text, got None"),
+        ({"unknown_targets": "box"}, "unknown PermissionPolicy.unknown_targets 'box'"),
+        ({"containment": "bwrap"}, "PermissionPolicy.containment must be a Containment, got 'bwrap'"),
     ],
 )
 def test_an_argument_of_the_wrong_kind_is_refused(desk: Desk, arguments: dict[str, Any], words: str) -> None:

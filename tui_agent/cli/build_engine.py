@@ -21,9 +21,11 @@ from tui_agent.execution import (
     Strategy,
 )
 from tui_agent.permissions import PermissionPolicy, Rule
+from tui_agent.permissions.protected_tree import ProtectedTree
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import Noticed, Warned
+from tui_agent.protocol.permissions import Containment
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.rewind import Rewinder
 from tui_agent.session import JournalWriter, StoredSession
@@ -34,7 +36,7 @@ from tui_agent.tools.content_store import ContentStore
 from tui_agent.ui.base.terminal_environment import branch_of
 
 from .build_provider import ProviderBuilder
-from .built_in_tools import build_sandbox, built_in_tools
+from .built_in_tools import build_sandbox, built_in_tools, own_directories, try_sandbox
 from .configuration.effective_settings import prepare_settings, wrong_key_settings, wrong_theme_setting
 from .configuration.permission_rules import build_policy, parse_rules
 from .configuration.project_trust import FolderTrust, folder_trust
@@ -59,6 +61,7 @@ ONLY_AT_START = (
     "sandbox",
     "sandbox_network",
     "permissions.rule_resolution",
+    "permissions.unknown_targets",
     "ui.reduced_motion",
     "ui.notifications",
 )
@@ -109,6 +112,8 @@ class _Start:
     bus: EventBus
     journal: JournalWriter | None
     sandbox: Sandbox | None
+    containment: Containment
+    protected: ProtectedTree
 
 
 @asynccontextmanager
@@ -185,8 +190,12 @@ async def _open_session(
         stack.callback(_report_unsaved_events, journal)
         await stack.enter_async_context(journal)
         contents = ContentStore(archive / CONTENTS_NAME)
-    sandbox = build_sandbox(loaded.settings, locations, archive)
-    return _Start(options, locations, loaded, session, archive, contents, bus, journal, sandbox)
+    protected = ProtectedTree(options.cwd.resolve(), own_directories(locations))
+    sandbox = build_sandbox(loaded.settings, locations, archive, protected)
+    containment = await asyncio.to_thread(try_sandbox, sandbox, options.cwd)
+    if not (containment.works or containment.confines_all):
+        sandbox = None
+    return _Start(options, locations, loaded, session, archive, contents, bus, journal, sandbox, containment, protected)
 
 
 def _report_unsaved_events(journal: JournalWriter) -> None:
@@ -237,7 +246,7 @@ def _policy(start: _Start, rules: Sequence[Sequence[Rule]], folder: FolderTrust)
         start.options.cwd,
         start.locations,
         start.archive,
-        sandbox=start.sandbox,
+        containment=start.containment,
         is_trusted=folder.is_trusted,
     )
     session = start.session
@@ -277,6 +286,8 @@ async def _loop_config(
         (start.locations.config_dir, start.locations.state_dir),
         output_limit=settings.output_disk_limit,
         warn=lambda text: bus.publish(Warned(code="output_disk_limit", text=text)),
+        protected=start.protected,
+        warn_of_protected=lambda text: bus.publish(Warned(code="protected_changed", text=text)),
     )
     return AgentLoopConfig(
         provider=provider,

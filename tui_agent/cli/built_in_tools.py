@@ -5,11 +5,12 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tui_agent.permissions.protected_tree import protected_tree
+from tui_agent.permissions.protected_tree import ProtectedTree
 from tui_agent.permissions.read_only_predicate import is_read_only_command
+from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment
 from tui_agent.protocol.tool import Tool
 from tui_agent.settings import Locations, Settings
-from tui_agent.tools import Sandbox, Workspace, default_tools
+from tui_agent.tools import Sandbox, Workspace, default_tools, sandbox_problem
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.processes.spool_file import SESSION_SPOOL_LIMIT
 
@@ -22,6 +23,8 @@ def built_in_tools(
     private: Sequence[Path] = (),
     output_limit: int | None = None,
     warn: Callable[[str], None] | None = None,
+    protected: ProtectedTree | None = None,
+    warn_of_protected: Callable[[str], None] | None = None,
 ) -> list[Tool]:
     """Return the built-in tools for a workspace.
 
@@ -33,6 +36,8 @@ def built_in_tools(
         private: tui-agent's own directories, in which changes by commands are not looked for.
         output_limit: most bytes of long outputs that are saved; None: the default.
         warn: called with a warning for the user once this limit is reached.
+        protected: the protected paths, in which changes by commands are reported; None: they are not.
+        warn_of_protected: called with a warning for the user after such a change.
     """
     spool = spool_dir or Path(tempfile.gettempdir()) / "tui-agent-spool"
     return default_tools(
@@ -43,6 +48,8 @@ def built_in_tools(
             private=private,
             spool_limit=SESSION_SPOOL_LIMIT if output_limit is None else output_limit,
             warn=warn,
+            protected_files=None if protected is None else protected.files,
+            warn_of_protected=warn_of_protected,
         ),
         is_read_only_command=lambda command: is_read_only_command(command, root, (spool,)),
         sandbox=sandbox,
@@ -55,25 +62,44 @@ def tool_finder(root: Path) -> Callable[[str], Tool | None]:
     return tools.get
 
 
-def build_sandbox(settings: Settings, locations: Locations, archive: Path) -> Sandbox | None:
-    """Return the sandbox that the settings ask for; None if they ask for none.
+def own_directories(locations: Locations) -> tuple[Path, ...]:
+    """Return tui-agent's own directories, links resolved."""
+    return tuple(Path(os.path.realpath(path)) for path in (locations.config_dir, locations.state_dir))
+
+
+def build_sandbox(settings: Settings, locations: Locations, archive: Path, protected: ProtectedTree) -> Sandbox | None:
+    """Return the sandbox that the settings ask for, untested; None if they ask for none.
 
     Args:
         settings: the settings.
         locations: tui-agent's own directories, which commands do not see.
         archive: directory of saved tool output, which commands may read.
+        protected: the paths of the workspace that stay read-only.
     """
     if settings.sandbox == "off":
         return None
-    own = tuple(Path(os.path.realpath(path)) for path in (locations.config_dir, locations.state_dir))
     return Sandbox(
-        lambda root: protected_tree(root, own),
-        hidden=own,
+        lambda _: protected.places(),
+        hidden=own_directories(locations),
         shown=(Path(os.path.realpath(archive)),),
         network=settings.sandbox_network,
+        is_for_all=settings.sandbox == "bwrap",
     )
 
 
-def sandbox_note(sandbox: Sandbox | None) -> str:
-    """Return the note about the sandbox for the trace of a decision; empty without a sandbox."""
-    return f"a command {sandbox.words}" if sandbox is not None else ""
+def try_sandbox(sandbox: Sandbox | None, root: Path) -> Containment:
+    """Run an empty command in the sandbox, once per process, and return what a policy needs to know about it. Blocks.
+
+    Args:
+        sandbox: from `build_sandbox`.
+        root: the workspace.
+    """
+    if sandbox is None:
+        return NO_CONTAINMENT
+    problem = sandbox_problem(root, sandbox)
+    return Containment(
+        setting="bwrap" if sandbox.is_for_all else "auto",
+        works=problem is None,
+        network=sandbox.network,
+        problem=problem or "",
+    )

@@ -4,7 +4,7 @@ from tui_agent.execution.untrusted_calls import call_or_default
 from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed
-from tui_agent.protocol.permissions import Verdict
+from tui_agent.protocol.permissions import Containment, Verdict
 from tui_agent.protocol.tool import Tool
 from tui_agent.ui.bridge.rule_queries import RuleFact, RulesInForce, ToolFact
 
@@ -28,11 +28,10 @@ class SessionRules:
     def in_force(self) -> RulesInForce:
         """Return the rules in the order in which they are checked."""
         settings = self._engine.loaded.settings
-        network = "with network" if settings.sandbox_network else "without network"
         return RulesInForce(
             rules=tuple(_fact(rule, is_session=is_session) for rule, is_session in self._rules()),
             strictest_wins=settings.permissions.rule_resolution == "severity",
-            sandbox=f"{settings.sandbox}, {network}" if settings.sandbox != "off" else "",
+            sandbox=sandbox_fact(self._policy.containment),
         )
 
     def add(self, rule: str, /) -> str:
@@ -73,6 +72,18 @@ class SessionRules:
     def _publish(self, notice: Noticed) -> None:
         self._engine.bus.publish(notice)
         self._engine.gate.reconsider()
+
+
+def sandbox_fact(containment: Containment) -> str:
+    """Return which commands run in the sandbox, or why none does."""
+    if containment.setting == "off":
+        return "off: every command runs with your own rights"
+    which = "every command" if containment.confines_all else "commands whose targets their text does not tell"
+    if not containment.works:
+        outcome = "no command runs" if containment.confines_all else f"{which} ask"
+        return f"not available, so {outcome}: {containment.problem}"
+    network = "with network" if containment.network else "no network"
+    return f"for {which}: writes only in the workspace, {network}"
 
 
 def _fact(rule: Rule, *, is_session: bool) -> RuleFact:

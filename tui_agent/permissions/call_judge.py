@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.permissions import PermissionDecision, PermissionMode
+from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision, PermissionMode
 from tui_agent.protocol.tool import CommandSubject, PathSubject, Subject, Tool, UrlSubject
 
 from .command_judge import CommandJudge
@@ -30,10 +30,18 @@ _REMOTE_PREFIX = "mcp__"
 class CallJudge:
     """Decides calls of any tool."""
 
-    def __init__(self, paths: PathJudge, commands: CommandJudge, *, relaxed_reads: bool) -> None:
+    def __init__(
+        self,
+        paths: PathJudge,
+        commands: CommandJudge,
+        *,
+        relaxed_reads: bool,
+        containment: Containment = NO_CONTAINMENT,
+    ) -> None:
         self._paths = paths
         self._commands = commands
         self._relaxed_reads = relaxed_reads
+        self._containment = containment
 
     def judge(self, tool: Tool, arguments: JsonObject, mode: PermissionMode) -> PermissionDecision:
         """Decide one call; never raises."""
@@ -43,8 +51,20 @@ class CallJudge:
         except _PREDICATE_ERRORS as error:
             return invalid(f"the tool cannot tell what this call is about: {type(error).__name__}", trace)
         if isinstance(subject, CommandSubject):
-            return self._commands.judge(tool.name, subject.command, mode, trace)
+            return self._judge_command(tool.name, subject, mode, trace)
         return self._judge_subject(tool, arguments, subject, mode, trace)
+
+    def _judge_command(
+        self, tool: str, subject: CommandSubject, mode: PermissionMode, trace: list[str]
+    ) -> PermissionDecision:
+        """Decide a command, and whether it runs in the sandbox."""
+        containment = self._containment
+        if subject.leaves_sandbox:
+            # Judged as on a machine without a sandbox: a call cannot get more by leaving it than by its absence.
+            decision = self._commands.judge(tool, subject.command, mode, trace)
+            return _asked_to_leave(decision) if containment.confines_all else decision
+        decision = self._commands.judge(tool, subject.command, mode, trace, containment)
+        return _confined(decision, containment.words) if containment.confines_all else decision
 
     def _judge_subject(
         self,
@@ -108,6 +128,18 @@ def subject_of(tool: Tool, arguments: JsonObject) -> Subject | None:
         return tool.subject(arguments)
     except _PREDICATE_ERRORS:
         return None
+
+
+def _confined(decision: PermissionDecision, words: str) -> PermissionDecision:
+    return decision.model_copy(update={"confinement": words, "trace": (*decision.trace, words)})
+
+
+def _asked_to_leave(decision: PermissionDecision) -> PermissionDecision:
+    """Return the decision on a command that asks to run outside a sandbox for all: no rule or mode allows that."""
+    if decision.decision != "allow":
+        return decision
+    asks = {"decision": "ask", "source": "floor", "rule": None, "reason": "it asks to run outside the sandbox"}
+    return decision.model_copy(update=asks)
 
 
 def _is_read_only(tool: Tool, arguments: JsonObject) -> bool:

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import Literal
 
 from pydantic import ValidationError
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
-from tui_agent.protocol.permissions import PermissionDecision, PermissionMode
+from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision, PermissionMode
 from tui_agent.protocol.tool import Subject, Tool, ToolContext, ToolResult, ToolSpec, UrlSubject
 
 from .policy import PermissionPolicy
@@ -34,8 +35,10 @@ class PermissionDefaults:
     """True if the user trusts the contents of the workspace. Ignored for a record that names another workspace."""
     tool_names: Collection[str] = ()
     """Tools that the rules of a record may name, beside the tool of the call."""
-    command_note: str = ""
-    """Note for the trace on how shell commands run, such as "in the sandbox"."""
+    unknown_targets: Literal["ask", "allow"] = "ask"
+    """Answer to an allowed command whose text does not tell which files it changes."""
+    containment: Containment = NO_CONTAINMENT
+    """The sandbox that shell commands can run in."""
 
 
 def check_record(record: object, *, find_tool: FindTool, defaults: PermissionDefaults) -> JsonObject:
@@ -47,8 +50,8 @@ def check_record(record: object, *, find_tool: FindTool, defaults: PermissionDef
         defaults: mode, rules and workspace for records without.
 
     Returns:
-        `{"decision", "source", "reason", "parts": [{"text", "decision", "rule"}]}`; source `invalid` for a record that
-        does not describe a call.
+        `{"decision", "source", "reason", "parts": [{"text", "decision", "rule"}], "confinement"?}`; source `invalid`
+        for a record that does not describe a call.
     """
     try:
         request = _read(record, find_tool, defaults)
@@ -65,6 +68,8 @@ def explain_record(record: object, *, find_tool: FindTool, defaults: PermissionD
         return f"deny (invalid): {_clean(str(error))}"
     decision = request.policy.check(request.tool, request.arguments)
     lines = [f"{decision.decision} ({decision.source}): {decision.reason}"]
+    if decision.confinement:
+        lines.append(f"Confined: {decision.confinement}")
     if decision.parts:
         lines.append("Parts:")
         lines.extend(f"  {part.decision}  {part.text!r}: {part.reason}" for part in decision.parts)
@@ -85,6 +90,8 @@ class _Request:
     policy: PermissionPolicy
     tool: Tool
     arguments: JsonObject
+    policy_with: Callable[..., PermissionPolicy]
+    """Returns the same policy with other arguments."""
 
 
 class _UnknownTool(Tool):
@@ -123,7 +130,8 @@ def _read(record: object, find_tool: FindTool, defaults: PermissionDefaults) -> 
             raise ConfigurationError(f"`input` does not fit {name}: {_first_problem(error)}") from error
     cwd: object = record.get("cwd")
     rules: object = record.get("rules")
-    policy = PermissionPolicy(
+    policy_with = partial(
+        PermissionPolicy,
         defaults.workspace if cwd is None else _workspace(cwd),
         layers=defaults.layers if rules is None else (_rules(rules, (name, *defaults.tool_names)),),
         mode=defaults.mode if record.get("mode") is None else _mode(record["mode"]),
@@ -131,9 +139,10 @@ def _read(record: object, find_tool: FindTool, defaults: PermissionDefaults) -> 
         private_paths=defaults.private_paths,
         readable_paths=defaults.readable_paths,
         is_trusted=defaults.is_trusted or cwd is not None,
-        command_note=defaults.command_note,
+        unknown_targets=defaults.unknown_targets,
+        containment=defaults.containment,
     )
-    return _Request(policy, tool, arguments)
+    return _Request(policy_with(), tool, arguments, policy_with)
 
 
 def _workspace(cwd: object) -> Path:
@@ -179,6 +188,7 @@ def _answer(decision: PermissionDecision) -> JsonObject:
         "source": decision.source,
         "reason": _clean(decision.reason),
         "parts": [{"text": _clean(part.text), "decision": part.decision, "rule": part.rule} for part in decision.parts],
+        **({"confinement": decision.confinement} if decision.confinement else {}),
     }
 
 
@@ -193,12 +203,21 @@ def _alternatives(request: _Request, decision: PermissionDecision) -> list[str]:
     if decision.rule:
         lines.append(f"without the rule {decision.rule}: the rules after it, then the mode")
     if rule := policy.grant_rule(request.tool, request.arguments):
-        lines.extend(f'rule ["allow", "{line}"]: allow' for line in rule.splitlines())
+        lines.extend(f'rule ["allow", "{line}"]: allow' for line in rule.split("\n"))
     elif decision.decision == "ask":
         lines.append("no single rule is narrow enough to offer; you can approve the call once")
-    if decision.source == "floor":
+    if decision.decision == "ask":
+        in_sandbox = request.policy_with(containment=Containment(setting="auto", works=True))
+        anywhere = request.policy_with(unknown_targets="allow")
+        others = {'sandbox = "auto", where it works': in_sandbox, 'permissions.unknown_targets = "allow"': anywhere}
+        lines.extend(f"{shown}: allow" for shown, other in others.items() if _allows(other, request))
+    if decision.source == "floor" and not rule:
         lines.append("no rule and no grant: the floor holds under all of them")
     return lines or ["nothing: the decision is the same in every mode"]
+
+
+def _allows(policy: PermissionPolicy, request: _Request) -> bool:
+    return policy.check(request.tool, request.arguments).decision == "allow"
 
 
 def _clean(text: str) -> str:

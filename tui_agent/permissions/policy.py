@@ -2,11 +2,18 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import cast, get_args
+from typing import Literal, cast, get_args
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.permissions import GrantScope, PermissionDecision, PermissionMode, as_permission_mode
+from tui_agent.protocol.permissions import (
+    NO_CONTAINMENT,
+    Containment,
+    GrantScope,
+    PermissionDecision,
+    PermissionMode,
+    as_permission_mode,
+)
 from tui_agent.protocol.tool import CommandSubject, PathSubject, Subject, Tool, UrlSubject
 from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_function, expect_items, expect_kind
 
@@ -41,7 +48,8 @@ class PermissionPolicy:
         relaxed_reads: bool = True,
         store_grant: Callable[[Sequence[Rule], GrantScope], str | None] | None = None,
         is_trusted: bool = True,
-        command_note: str = "",
+        containment: Containment = NO_CONTAINMENT,
+        unknown_targets: Literal["ask", "allow"] = "ask",
     ) -> None:
         """
         Args:
@@ -56,7 +64,9 @@ class PermissionPolicy:
             relaxed_reads: read-only calls in the workspace need no answer (S1-17).
             store_grant: stores grants beyond the session, all or none, and returns the file; None refuses such a scope.
             is_trusted: the user trusts the contents of the workspace; else git, which reads its settings, asks.
-            command_note: note for the trace on how shell commands run, such as "in the sandbox".
+            containment: the sandbox that shell commands can run in.
+            unknown_targets: the answer to an allowed command whose text does not tell which files it changes, if it
+                cannot run in the sandbox.
 
         Raises:
             ConfigurationError: an argument is of the wrong kind, or a rule cannot be read; the text names it.
@@ -65,8 +75,9 @@ class PermissionPolicy:
         expect_choice("PermissionPolicy.resolution", resolution, get_args(RuleResolution))
         expect_flag("PermissionPolicy.relaxed_reads", relaxed_reads)
         expect_flag("PermissionPolicy.is_trusted", is_trusted)
+        expect_choice("PermissionPolicy.unknown_targets", unknown_targets, ("ask", "allow"))
         expect_function("PermissionPolicy.store_grant", store_grant, "a function or None", optional=True)
-        expect_kind("PermissionPolicy.command_note", command_note, str, "text")
+        expect_kind("PermissionPolicy.containment", containment, Containment, "a Containment")
         for name, paths in (("private_paths", private_paths), ("readable_paths", readable_paths)):
             expect_items(f"PermissionPolicy.{name}", paths, _expect_path, "a list of paths")
         own = _rules("PermissionPolicy.rules", rules)
@@ -75,8 +86,10 @@ class PermissionPolicy:
         self._rules = RuleSet((*((own,) if own else ()), *more), path_lookup.workspace, path_lookup.root, resolution)
         self._workspace = path_lookup.workspace
         paths = PathJudge(path_lookup, self._rules)
-        commands = CommandJudge(paths, is_trusted=is_trusted, note=command_note)
-        self._judge = CallJudge(paths, commands, relaxed_reads=relaxed_reads)
+        commands = CommandJudge(paths, is_trusted=is_trusted, unknown_targets=unknown_targets)
+        self._judge = CallJudge(paths, commands, relaxed_reads=relaxed_reads, containment=containment)
+        self.containment = containment
+        """The sandbox that shell commands can run in."""
         self._mode = as_permission_mode("PermissionPolicy.mode", mode)
         self._store_grant = store_grant
         self._kept: set[Rule] = set()
@@ -149,7 +162,7 @@ class PermissionPolicy:
         proposed = self.grant_rule(tool, arguments)
         if proposed is None:
             return ()
-        ladders = self._ladders(tool, subject_of(tool, arguments), self.check(tool, arguments), proposed.splitlines())
+        ladders = self._ladders(tool, subject_of(tool, arguments), self.check(tool, arguments), proposed.split("\n"))
         # Widens all parts of a call step by step; a part that has no wider rule keeps its widest.
         steps = range(max(len(ladder) for ladder in ladders))
         found = [list(dict.fromkeys(ladder[min(step, len(ladder) - 1)] for ladder in ladders)) for step in steps]
@@ -162,8 +175,8 @@ class PermissionPolicy:
         Such a rule is never wider than `grant_choices` could be, allows the call, and has no line it does not need.
         """
         choices = self.grant_choices(tool, arguments)
-        offered = [line for choice in choices for line in choice.splitlines()]
-        lines = [line.strip() for line in rule.splitlines() if line.strip()]
+        offered = [line for choice in choices for line in choice.split("\n")]
+        lines = [line.strip() for line in rule.split("\n") if line.strip()]
         if not offered:
             return "No rule is narrow enough to be stored for this call."
         if not lines:
@@ -190,7 +203,7 @@ class PermissionPolicy:
         Raises:
             ConfigurationError: the rule cannot be read or the scope cannot be stored; nothing was granted.
         """
-        granted = [Rule.parse("allow", line, f"granted for the {scope}") for line in rule.splitlines() if line.strip()]
+        granted = [Rule.parse("allow", line, f"granted for the {scope}") for line in rule.split("\n") if line.strip()]
         if not granted:
             raise ConfigurationError("there is no rule to grant")
         if scope == "once":

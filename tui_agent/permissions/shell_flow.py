@@ -7,6 +7,7 @@ either. If a directory is not certain, one of them is None, and a relative path 
 import os
 from dataclasses import dataclass, field
 
+from .commands.catalogue import SHELLS
 from .path_resolution import resolve
 from .read_only_builtins import sets_switches_only, unsets_script_variables
 from .script_variables import KINDS, ScriptVariables, walk_statements
@@ -58,6 +59,20 @@ def script_steps(statement: Statement, places: PossibleDirectories, expander: Ex
     flow = _Flow(statement, expander)
     flow.run(statement, places, None)
     return tuple(flow.steps)
+
+
+def widens_patterns(script: Statement) -> bool:
+    """True if a script may make patterns match hidden names."""
+    for part in walk_statements(script):
+        if not isinstance(part, SimpleCommand):
+            continue
+        values = [word.value for word in part.words]
+        name = values[0].rpartition("/")[2] if values else ""
+        if name == "shopt" or (name in SHELLS and not {"-O", "+O"}.isdisjoint(values)):
+            return True
+        if any(assignment.name == "GLOBIGNORE" for assignment in part.assignments):
+            return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,45 @@ def as_permission_mode(name: str, mode: object) -> PermissionMode:
     return PermissionMode(mode)
 
 
+SandboxSetting = Literal["off", "auto", "bwrap"]
+"""Commands in the sandbox: none, those whose targets are unknown, all."""
+
+
+class Containment(FrozenModel):
+    """The sandbox that commands can run in, as a policy needs to know it. Fixed when the engine starts.
+
+    A policy that finds the targets of a command unknown lets it run in the sandbox if `is_available`, and sets the
+    decision's `confinement` to `words`; otherwise it asks. With `confines_all`, every decision has a `confinement`.
+    """
+
+    setting: SandboxSetting = "off"
+    works: bool = False
+    """True if the sandbox was tried and works here."""
+    network: bool = False
+    """True if commands in it may use the network."""
+    problem: str = ""
+    """Reason why it does not work; empty if it works or was not tried."""
+
+    @property
+    def is_available(self) -> bool:
+        """True if a command can run in the sandbox."""
+        return self.works and self.setting != "off"
+
+    @property
+    def confines_all(self) -> bool:
+        """True if every command must run in the sandbox, and none runs if it does not work."""
+        return self.setting == "bwrap"
+
+    @property
+    def words(self) -> str:
+        """Restrictions of the sandbox, for the model and the user."""
+        return f"runs in the sandbox: writes only here, {'with' if self.network else 'no'} network"
+
+
+NO_CONTAINMENT = Containment()
+"""Commands run without a sandbox."""
+
+
 class DecisionPart(FrozenModel):
     """The verdict on one part of a call, such as one simple command of a pipeline."""
 
@@ -63,6 +102,9 @@ class PermissionDecision(FrozenModel):
     """Every rule and check that was evaluated, in order, a line each."""
     targets: tuple[str, ...] = ()
     """Resolved paths the call would touch. An approval is valid for these only."""
+    confinement: str = ""
+    """Restrictions under which the call runs, such as `Containment.words`; empty: none. The tool obeys them
+    (`ToolContext.is_confined`), also after an approval."""
 
 
 DECIDED_BY_USER = "you"

@@ -104,6 +104,8 @@ class CommandSubject:
     """A permission subject: a shell command, exactly as it would run."""
 
     command: str
+    leaves_sandbox: bool = False
+    """True if the call asks to run outside the sandbox, whatever its targets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +209,8 @@ class ToolContext:
     """Mark for every process that this call starts, recorded before the call started; if empty, the tool makes one."""
     report_process: Callable[[StartedProcess], None] = _drop
     """Records a program that this call started and that ends with it. Call it on the event loop only."""
+    is_confined: bool = False
+    """True if the policy allowed the call only in the sandbox."""
     extra_seconds: Callable[[], float] = _no_seconds
     """Returns the seconds that the user has added to the call's time limit so far. The engine keeps the limit; only a
     tool with a timer of its own needs this."""

@@ -238,6 +238,8 @@ class PermissionDecided(FrozenModel):
     rule: str | None = None
     reason: str = ""
     parts: tuple[DecisionPart, ...] = ()
+    confinement: str = ""
+    """Restrictions under which the call runs, such as those of the sandbox; empty: none."""
 
 
 class PermissionModeChanged(FrozenModel):

@@ -1,6 +1,5 @@
 """The bash tool: run a command in a new shell and show its output as it is written."""
 
-import asyncio
 import codecs
 import inspect
 import os
@@ -13,27 +12,22 @@ from typing import TypeAlias
 
 from pydantic import Field
 
-from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import CommandSubject, Preview, Subject, Timeout, ToolContext, ToolResult
 from tui_agent.protocol.value_checks import wrong_kind
 
-from .file_change import DIFF_LIMIT
-from .file_states import TreeChange, diffs_of
+from .command_watch import NOT_WATCHED, CommandChanges, CommandWatch
 from .processes.captured_output import Captured, CapturedOutput
 from .processes.child_environment import child_environment, read_only_environment
 from .processes.live_output import LiveOutput
 from .processes.process import ProcessOutcome, ProcessSpec, run_process
 from .processes.process_tree import TreeMark
 from .processes.programs import find_program
-from .processes.sandbox import Sandbox
+from .processes.sandbox import LEAVE_SANDBOX, Sandbox
 from .processes.spool_file import SPOOL_LIMIT, SpoolFile
-from .shielded_thread import run_shielded_in_thread
 from .text_format import counted, printable
-from .tree_watch import TreeSnapshot, TreeWatch
 from .typed_tool import Arguments, TypedTool, WordText
-from .unified_diff import Diff
 from .workspace import Workspace
 
 DEFAULT_TIMEOUT = 120.0
@@ -44,11 +38,6 @@ LONGEST_TIMEOUT = 3_600.0
 
 _OWN_TIMER_LATER = 0.25
 """Seconds by which this tool's timer comes after the engine's, whose result is a timeout rather than an error."""
-
-_DIFF_SECONDS = 0.2
-"""Seconds to spend on comparing changed files line by line."""
-
-_EVENTS_AT_ONCE = 200
 
 _LONGEST_OUTCOME = 200
 _CONTROL_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -82,6 +71,12 @@ class BashArguments(Arguments):
     description: str = Field(default="", description="A few words on what the command does, for the user.")
 
 
+class SandboxedBashArguments(BashArguments):
+    """Arguments of the bash tool where a sandbox is available."""
+
+    sandbox: bool = Field(default=True, description="false: run outside the sandbox; the user is asked first.")
+
+
 class BashTool(TypedTool[BashArguments]):
     """Tool that runs shell commands. Bash gets the exact text that was judged and shown."""
 
@@ -95,13 +90,13 @@ class BashTool(TypedTool[BashArguments]):
         Args:
             workspace: the directory that commands run in.
             is_read_only_command: returns True if a command only reads, False in doubt; never raises.
-            sandbox: sandbox for every command; None: commands run without one.
+            sandbox: sandbox for commands; None: they run without one.
 
         Raises:
             ConfigurationError: `is_read_only_command` cannot be called with a command.
         """
-        about = f"\nEach command {sandbox.words}; it gets an empty /tmp of its own." if sandbox is not None else ""
-        super().__init__("bash", _DESCRIPTION + about, BashArguments)
+        model = BashArguments if sandbox is None else SandboxedBashArguments
+        super().__init__("bash", _DESCRIPTION + _about_sandbox(sandbox), model)
         self._sandbox = sandbox
         self._workspace = workspace
         self._is_read_only_command = _check_of_commands(is_read_only_command, workspace.root)
@@ -110,25 +105,28 @@ class BashTool(TypedTool[BashArguments]):
         return self._is_read_only_command(args.command)
 
     def call_subject(self, args: BashArguments) -> Subject:
-        return CommandSubject(args.command)
+        return CommandSubject(args.command, leaves_sandbox=_leaves_sandbox(args))
 
     def call_timeout(self, args: BashArguments) -> Timeout:
         return args.timeout
 
     def call_summary(self, args: BashArguments) -> str:
-        return args.command if self._sandbox is None else f"box: {args.command}"
+        return args.command
 
     async def call_preview(self, args: BashArguments) -> Preview:
-        return Preview(kind="command", text=args.command, note=self._sandbox.words if self._sandbox else "")
+        note = "The model asks to run this outside the sandbox, with your own rights." if _leaves_sandbox(args) else ""
+        return Preview(kind="command", text=args.command, note=note)
 
     async def run(self, args: BashArguments, context: ToolContext) -> ToolResult:
         spec = self._spec(args, context)
-        watch = None if self.call_is_read_only(args) else self._workspace.tree
-        before = None if watch is None else await run_service("listing files", asyncio.to_thread(watch.look))
+        sandbox = self._sandbox_of(args, context)
+        watch = CommandWatch(self._workspace, is_needed=not self.call_is_read_only(args))
+        await watch.begin()
         output = CapturedOutput(SpoolFile(self._workspace.new_spool_file, SPOOL_LIMIT, self._workspace.spool_budget))
         live = LiveOutput(output, context.output)
+        changes = NOT_WATCHED
         try:
-            outcome = await self._run(spec, output, live, context)
+            outcome = await self._run(spec, sandbox, output, live, context)
         except OSError as error:
             raise ToolError(
                 f"bash could not be started in {self._workspace.root}: {error.strerror or error}"
@@ -137,25 +135,30 @@ class BashTool(TypedTool[BashArguments]):
             live.close()
             captured = output.close()
             self._workspace.warn_of_full_spool()
-            changed: int | None = None
-            if watch is not None and before is not None:
-                changed = await run_service("finding changed files", _emit_changes(watch, before, context))
-        result = _result(args, outcome, captured, context, is_sandboxed=self._sandbox is not None)
-        if watch is not None and result.details is not None:
-            result.details["files_changed"] = changed
-        return result
+            changes = await watch.end(context)
+        return _result(args, outcome, captured, context, sandbox, changes)
+
+    def _sandbox_of(self, args: BashArguments, context: ToolContext) -> Sandbox | None:
+        """Return the sandbox for a call; None if it runs without one."""
+        if context.is_confined:
+            if self._sandbox is None:
+                raise ToolError("The command was not run: it may only run in a sandbox, and this tool has none.")
+            return self._sandbox
+        if self._sandbox is None or _leaves_sandbox(args):
+            return None
+        return self._sandbox if self._sandbox.is_for_all else None
 
     async def _run(
-        self, spec: ProcessSpec, output: CapturedOutput, live: LiveOutput, context: ToolContext
+        self, spec: ProcessSpec, sandbox: Sandbox | None, output: CapturedOutput, live: LiveOutput, context: ToolContext
     ) -> ProcessOutcome:
         def on_data() -> None:
             live.wake()
             self._workspace.warn_of_full_spool()
 
         mark = TreeMark(context.mark) if context.mark else None
-        if self._sandbox is None:
+        if sandbox is None:
             return await run_process(spec, output, None, context.cancellation, on_data, context.report_process, mark)
-        async with self._sandbox.around(spec) as run:
+        async with sandbox.around(spec) as run:
             outcome = await run_process(
                 run.spec, output, None, context.cancellation, on_data, context.report_process, mark
             )
@@ -175,20 +178,20 @@ class BashTool(TypedTool[BashArguments]):
         return ProcessSpec(argv, self._workspace.root, environment, limit, extra_seconds=more, is_command=True)
 
 
-async def _emit_changes(watch: TreeWatch, before: TreeSnapshot, context: ToolContext) -> int | None:
-    """Emit a `file.changed` for each file the command changed; return their number, None if some may be missing."""
-    changes, is_complete = await run_shielded_in_thread(lambda: _compared(watch, before))
-    for number, (change, diff) in enumerate(changes, start=1):
-        context.emit("file.changed", change.event_data(diff))
-        if number % _EVENTS_AT_ONCE == 0:
-            await asyncio.sleep(0)  # Thousands of changed files must not hold up the event loop.
-    return len(changes) if is_complete else None
+def _leaves_sandbox(args: BashArguments) -> bool:
+    return isinstance(args, SandboxedBashArguments) and not args.sandbox
 
 
-def _compared(watch: TreeWatch, before: TreeSnapshot) -> tuple[list[tuple[TreeChange, Diff]], bool]:
-    changes = watch.changes_since(before)
-    diffs = diffs_of(changes.files, watch.contents, watch.root, seconds=_DIFF_SECONDS, room=DIFF_LIMIT)
-    return list(zip(changes.files, diffs, strict=True)), changes.is_complete
+def _about_sandbox(sandbox: Sandbox | None) -> str:
+    """Return the part of the description that tells the model about the sandbox."""
+    if sandbox is None:
+        return ""
+    which = "Commands run" if sandbox.is_for_all else "A command that changes files its text does not name runs"
+    network = "with network" if sandbox.network else "without network"
+    return (
+        f"\n{which} in a sandbox: only the working directory is writable, except .git and other protected names, "
+        f"{network}, with an empty /tmp. If a command fails because of that, repeat it with `sandbox: false`."
+    )
 
 
 def _check_of_commands(check: Callable[..., bool], workspace: Path) -> Callable[[str], bool]:
@@ -222,16 +225,24 @@ def _call_with(check: Callable[[str, Path], bool], workspace: Path, command: str
 
 
 def _result(
-    args: BashArguments, outcome: ProcessOutcome, captured: Captured, context: ToolContext, *, is_sandboxed: bool
+    args: BashArguments,
+    outcome: ProcessOutcome,
+    captured: Captured,
+    context: ToolContext,
+    sandbox: Sandbox | None,
+    changes: CommandChanges,
 ) -> ToolResult:
     """Return the output and the outcome, as text for the model and as data for the screen."""
     context.measure("exit_code", outcome.returncode if outcome.returncode is not None else -1)
     context.measure("output_bytes", captured.total)
-    notes = [note for note in (_ending_note(args, outcome), _ended_note(outcome)) if note]
     output = _output_text(captured)
+    failed = outcome.ending != "exited" or outcome.returncode != 0
+    refused = sandbox.refused(output) if sandbox is not None and failed else ""
+    notes = [_ending_note(args, outcome), _ended_note(outcome), *_sandbox_notes(sandbox, outcome, refused)]
+    notes = [note for note in (*notes, changes.note) if note]
     text = "\n".join([*([output.removesuffix("\n")] if output else []), *(f"[{note}]" for note in notes)])
     details: JsonObject = {
-        "outcome": _outcome(outcome, captured),
+        "outcome": " · ".join(filter(None, (changes.mark, _outcome(outcome, captured, refused)))),
         "exit_code": outcome.returncode,
         "timed_out": outcome.ending == "timeout",
         "cancelled": outcome.ending == "cancelled",
@@ -240,18 +251,34 @@ def _result(
         "truncated": captured.left_out > 0,
         "persisted_path": printable(str(captured.path)) if captured.path else None,
         "ended_processes": list(outcome.ended),
-        "sandboxed": is_sandboxed,
+        "sandboxed": sandbox is not None,
+        "sandbox_refused": refused,
     }
-    failed = outcome.ending != "exited" or outcome.returncode != 0
+    if changes.is_watched:
+        details["files_changed"] = changes.count
+    if changes.protected:
+        details["protected_changes"] = changes.protected
     return ToolResult.of_text(text or "[no output]", is_error=failed, details=details)
 
 
-def _outcome(outcome: ProcessOutcome, captured: Captured) -> str:
+def _sandbox_notes(sandbox: Sandbox | None, outcome: ProcessOutcome, refused: str) -> list[str]:
+    """Return notes to the model if the sandbox may be why the command failed; none outside of it or on success."""
+    if sandbox is None or outcome.ending != "exited" or not outcome.returncode:
+        return []
+    if refused:
+        return [f"the sandbox refused this: {refused}. {LEAVE_SANDBOX}"]
+    # With a sandbox for every command, most failures have another reason.
+    return [] if sandbox.is_for_all else [f"this ran in the sandbox. {LEAVE_SANDBOX}"]
+
+
+def _outcome(outcome: ProcessOutcome, captured: Captured, refused: str) -> str:
     """Return how the command ended and the line of its output that says most, in one line."""
     if outcome.ending != "exited":
         return ""
     code = outcome.returncode or 0
     ending = f"signal {-code}" if code < 0 else f"exit {code}" if code else ""
+    if refused:
+        ending = f"{ending} · the sandbox refused it: {refused}"
     if not captured.is_text:
         return " · ".join(filter(None, (ending, f"{captured.total:,} bytes of binary output")))
     text = _CONTROL_SEQUENCE.sub("", _text(captured.tail or captured.head))

@@ -11,7 +11,7 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -79,19 +79,27 @@ class Changes:
 class TreeWatch:
     """Detector of changes in the tree of one workspace. Blocks; thread-safe."""
 
-    def __init__(self, root: Path, contents: ContentStore, private: Iterable[Path] = ()) -> None:
+    def __init__(
+        self,
+        root: Path,
+        contents: ContentStore,
+        private: Iterable[Path] = (),
+        names: Callable[[], Iterable[str] | None] | None = None,
+    ) -> None:
         """
         Args:
             root: the workspace, resolved.
             contents: store for contents.
             private: resolved directories of tui-agent that are never scanned.
+            names: returns the files to watch, or None if there are too many; None: those git tracks or would track.
         """
         self.root = root
         """The workspace."""
         self.contents = contents
         """Store for contents."""
         self._private = tuple(str(path.relative_to(root)) for path in private if path.is_relative_to(root))
-        self._git = GitFiles.of(root)
+        self._names = names
+        self._git = GitFiles.of(root) if names is None else None
         self._last: Mapping[str, FileSnapshot] | None = None
         self._is_too_large = False
         self._slow_looks = 0
@@ -157,6 +165,9 @@ class TreeWatch:
 
     def _listing(self) -> TreeListing | None:
         """Return the names; None if there are too many or listing them takes too long. One slow scan is forgiven."""
+        if self._names is not None:
+            names = self._names()
+            return None if names is None else TreeListing(dict.fromkeys(names, ""))
         found = None if self._git is None else self._git.list(compared=self._last is None)
         listing = found or walked_listing(self.root)
         self._slow_looks = 0 if listing.complete else self._slow_looks + 1

@@ -14,6 +14,7 @@ from .content_store import ContentStore
 from .file_versions import FileVersions
 from .pinned_directory import ResolvedPath
 from .processes.spool_file import SESSION_SPOOL_LIMIT, SPOOL_PREFIX, SpoolBudget
+from .protected_watch import ListProtectedFiles, ProtectedWatch
 from .text_format import printable_name
 from .tree_watch import TreeWatch
 
@@ -30,6 +31,8 @@ class Workspace:
         private: Sequence[Path] = (),
         spool_limit: int = SESSION_SPOOL_LIMIT,
         warn: Callable[[str], None] | None = None,
+        protected_files: ListProtectedFiles | None = None,
+        warn_of_protected: Callable[[str], None] | None = None,
     ) -> None:
         """
         Args:
@@ -39,6 +42,8 @@ class Workspace:
             private: directories of tui-agent, in which changes of commands are not detected.
             spool_limit: most bytes in all files of long output.
             warn: called with a warning for the user when this limit is reached; None: only tool results mention it.
+            protected_files: lists the files that no command should change; None: they are not watched.
+            warn_of_protected: called with a warning for the user when a command changed one of them.
         """
         self.root = root.resolve()
         self.spool_dir = Path(os.path.realpath(spool_dir))
@@ -52,7 +57,15 @@ class Workspace:
         ours = (self.spool_dir, *(Path(os.path.realpath(path)) for path in private))
         self.tree = TreeWatch(self.root, contents, ours) if contents is not None else None
         """Detects the changes of commands; None: they are not detected."""
+        self.protected = None if protected_files is None else self._protected_watch(protected_files)
+        """Detects changes of protected files by commands; None: they are not detected."""
+        self.warn_of_protected = warn_of_protected or _ignore
+        """Warns the user; call it on the event loop."""
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
+
+    def _protected_watch(self, files: ListProtectedFiles) -> ProtectedWatch:
+        # Without a session, a store without room: the changes are found, but cannot be undone.
+        return ProtectedWatch(self.root, self.contents or ContentStore(self.spool_dir, 0), files)
 
     def given(self, path: str) -> str:
         """Return a path from a call with `~` expanded, so that permission rules and tools mean the same file."""
@@ -108,3 +121,7 @@ class Workspace:
             self.spool_dir.chmod(0o700)
         descriptor, name = tempfile.mkstemp(prefix=SPOOL_PREFIX, suffix=".txt", dir=self.spool_dir)
         return descriptor, Path(name)
+
+
+def _ignore(text: str) -> None:
+    """Discard a warning."""

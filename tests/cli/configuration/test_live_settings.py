@@ -96,7 +96,8 @@ async def test_saved_output_of_a_session_stays_within_the_limit(tmp_path: Path) 
     assert any("output_disk_limit" in event.text for event in told if isinstance(event, Noticed))
 
 
-async def test_other_settings_apply_from_the_next_request(tmp_path: Path) -> None:
+async def test_other_settings_apply_from_the_next_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TUI_AGENT_SANDBOX")
     shown: list[str] = []
     async with open_engine(options_for(tmp_path), watched=True) as engine:
         live = LiveSettings(

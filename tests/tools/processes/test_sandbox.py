@@ -7,6 +7,7 @@ import asyncio
 import os
 import shutil
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ from tests.tools.calls import Recorded, call, details_of, eventually
 from tests.tools.processes.test_process import lives
 from tui_agent.permissions.protected_tree import protected_tree
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.tool import ToolResult
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.tool import CommandSubject, ToolResult
 from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.processes import process
 from tui_agent.tools.processes.sandbox import Sandbox, sandbox_problem
@@ -93,7 +95,6 @@ def test_the_options_remove_everything_that_is_not_granted(tmp_path: Path, ours:
 
 def test_the_network_is_there_only_if_allowed(tmp_path: Path) -> None:
     assert "--unshare-net" not in Sandbox(lambda _: (), network=True).arguments(tmp_path, (), "")
-    assert "with network" in Sandbox(lambda _: (), network=True).words
 
 
 def test_directories_of_tui_agent_are_hidden_in_the_workspace_and_never_writable(ours: Path) -> None:
@@ -120,7 +121,26 @@ async def test_a_refusal_of_the_system_is_reported_and_nothing_runs(bash: BashTo
     with pytest.raises(ToolError, match=r"not run.*No permissions to create new namespace"):
         await call(bash, command="touch ran")
     assert os.listdir(root) == []
-    assert sandbox_problem(root) == "bwrap: No permissions to create new namespace"
+    reason = "the system forbids user namespaces (bwrap: No permissions to create new namespace)"
+    assert sandbox_problem(root) == reason
+
+
+def test_the_sandbox_is_tested_once_per_process(root: Path, programs: Path) -> None:
+    fake_bwrap(programs, "echo x >> ${0%/*}/tested; exit 0")
+
+    assert [sandbox_problem(root) for _ in range(3)] == [None, None, None]
+    assert (programs / "tested").read_text("utf-8") == "x\n"
+
+
+async def test_where_the_sandbox_is_for_single_commands_its_failure_offers_to_leave_it(
+    bash: BashTool, workspace: Workspace, sandbox: Sandbox, programs: Path
+) -> None:
+    recorded = Recorded()
+    recorded.context.is_confined = True
+    bash = BashTool(workspace, is_read_only_command=lambda _: False, sandbox=replace(sandbox, is_for_all=False))
+
+    with pytest.raises(ToolError, match=r"not run: the sandbox does not work here.*repeat the call with `sandbox: f"):
+        await call(bash, recorded, command="true")
 
 
 async def test_a_bubblewrap_inside_the_workspace_is_not_used(bash: BashTool, root: Path, programs: Path) -> None:
@@ -169,14 +189,60 @@ async def test_every_command_runs_through_bubblewrap_and_keeps_its_exit_code(
     assert details_of(result)["sandboxed"] is True
 
 
-async def test_a_call_says_that_it_runs_in_the_sandbox(bash: BashTool) -> None:
-    preview = await bash.preview({"command": "make"})
+async def test_a_call_outside_the_sandbox_says_so_and_only_where_there_is_one(
+    workspace: Workspace, bash: BashTool
+) -> None:
+    preview = await bash.preview({"command": "make", "sandbox": False})
 
     assert preview is not None
-    assert preview.text == "make"
-    assert preview.note == "runs in the sandbox: no network, and only the working directory is writable"
-    assert bash.summarise({"command": "make"}) == "box: make"
-    assert "no network" in bash.spec.description
+    assert preview.note == "The model asks to run this outside the sandbox, with your own rights."
+    assert bash.subject({"command": "make", "sandbox": False}) == CommandSubject("make", leaves_sandbox=True)
+    assert bash.subject({"command": "make"}) == CommandSubject("make")
+    assert "in a sandbox" in bash.spec.description
+    bare = BashTool(workspace, is_read_only_command=lambda _: False)
+    assert "sandbox" not in str(bare.spec)
+
+
+@pytest.mark.parametrize(
+    ("is_for_all", "is_confined", "arguments", "is_sandboxed"),
+    [
+        (True, False, {}, True),
+        (True, False, {"sandbox": False}, False),
+        (False, False, {}, False),
+        (False, True, {}, True),
+        (True, True, {"sandbox": False}, True),
+    ],
+    ids=["all", "approved outside", "auto", "confined by the policy", "the policy wins"],
+)
+async def test_the_policy_decides_which_commands_run_in_the_sandbox(
+    workspace: Workspace,
+    sandbox: Sandbox,
+    programs: Path,
+    is_for_all: bool,
+    is_confined: bool,
+    arguments: JsonObject,
+    is_sandboxed: bool,
+) -> None:
+    fake_bwrap(programs, STAND_IN)
+    chosen = replace(sandbox, is_for_all=is_for_all)
+    bash = BashTool(workspace, is_read_only_command=lambda _: False, sandbox=chosen)
+    recorded = Recorded()
+    recorded.context.is_confined = is_confined
+
+    result = await call(bash, recorded, command="true", **arguments)
+
+    assert details_of(result)["sandboxed"] is is_sandboxed
+    assert (programs / "given").exists() is is_sandboxed
+
+
+async def test_a_confined_call_never_runs_without_a_sandbox(workspace: Workspace, root: Path) -> None:
+    bash = BashTool(workspace, is_read_only_command=lambda _: False)
+    recorded = Recorded()
+    recorded.context.is_confined = True
+
+    with pytest.raises(ToolError, match="may only run in a sandbox"):
+        await call(bash, recorded, command="touch ran")
+    assert os.listdir(root) == []
 
 
 # --- the reach of a command -------------------------------------------------------------------------------------------
@@ -262,6 +328,35 @@ async def test_a_read_only_command_runs_in_the_sandbox_too(bash: BashTool, root:
     (root / "a").write_text("words", "utf-8")
 
     assert details_of(await call(bash, command="cat a"))["sandboxed"] is True
+
+
+# --- a command that the sandbox keeps from its work -------------------------------------------------------------------
+
+
+@real
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("touch /usr/new", "writes only in the working directory"),
+        ("echo x > .git/config", "not to protected names"),
+        ("mkdir -p repo/.git; mv repo other", ""),
+        ("mv .git other", "stay in place"),
+        ("python3 -c 'import socket; socket.getaddrinfo(\"example.org\", 80)'", "it has no network"),
+        ("echo no network >&2; exit 3", ""),
+    ],
+)
+async def test_the_result_says_what_the_sandbox_refused_and_how_to_leave_it(
+    bash: BashTool, command: str, reason: str
+) -> None:
+    result = await call(bash, command=command)
+
+    details = details_of(result)
+    assert reason in str(details["sandbox_refused"])
+    assert bool(details["sandbox_refused"]) is bool(reason)
+    if reason:
+        assert "[the sandbox refused this: " in result.text
+        assert "repeat the call with `sandbox: false`, which asks the user." in result.text
+        assert "the sandbox refused it: " in str(details["outcome"])
 
 
 # --- the end of a command ---------------------------------------------------------------------------------------------

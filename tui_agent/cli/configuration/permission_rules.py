@@ -11,15 +11,15 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Array, InlineTable, Table
 
-from tui_agent.cli.built_in_tools import sandbox_note, tool_finder
+from tui_agent.cli.built_in_tools import tool_finder
 from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall
-from tui_agent.protocol.permissions import GrantScope
+from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, GrantScope
 from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 from tui_agent.protocol.tool import Tool
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations, RuleSetting
-from tui_agent.tools import BUILT_IN_TOOLS, Sandbox
+from tui_agent.tools import BUILT_IN_TOOLS
 from tui_agent.tools.atomic_write import write_atomically
 
 from .project_trust import TrustStore
@@ -56,7 +56,7 @@ def build_policy(
     locations: Locations,
     archive: Path,
     *,
-    sandbox: Sandbox | None = None,
+    containment: Containment = NO_CONTAINMENT,
     is_trusted: bool,
 ) -> PermissionPolicy:
     """Return the policy that the settings ask for.
@@ -67,7 +67,7 @@ def build_policy(
         root: the workspace.
         locations: tui-agent's own directories, which calls must not touch.
         archive: directory of saved tool output, which calls may read.
-        sandbox: sandbox of shell commands.
+        containment: the sandbox that shell commands can run in.
         is_trusted: True if the user trusts everything that the workspace brings.
     """
     chosen = loaded.settings.permissions
@@ -76,11 +76,12 @@ def build_policy(
         layers=layers,
         mode=chosen.mode,
         resolution=chosen.rule_resolution,
+        unknown_targets=chosen.unknown_targets,
         private_paths=(locations.config_dir, locations.state_dir),
         readable_paths=(archive,),
         store_grant=RuleStore(locations, root).store,
         is_trusted=is_trusted,
-        command_note=sandbox_note(sandbox),
+        containment=containment,
     )
 
 
@@ -179,7 +180,7 @@ class RuleImpact:
 
     def answered(self, rule: str, but_call: str) -> Sequence[str]:
         """Return the calls of this session that need an approval and would run without one under the rule."""
-        lines = rule.splitlines()
+        lines = rule.split("\n")
         messages = [message for message in self._loop.history.messages() if isinstance(message, AssistantMessage)]
         calls = [call for message in messages for call in message.tool_calls if call.id != but_call]
         return [

@@ -18,7 +18,7 @@ from tui_agent.cli.process.controlling_terminal import say
 from tui_agent.cli.process.shortage import memory_problem
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import LoadedSettings, Locations, Settings, load_settings
-from tui_agent.tools import sandbox_problem
+from tui_agent.tools import Sandbox, sandbox_problem
 from tui_agent.tools.processes.command_launcher import launcher_problem
 
 _SIGNS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
@@ -120,20 +120,25 @@ def _processes(directory: Path) -> Finding:
 
 def _sandbox(directory: Path, settings: Settings) -> Finding:
     """Return whether commands can run in the sandbox, found out by running one."""
-    problem = sandbox_problem(directory, network=settings.sandbox_network)
+    problem = sandbox_problem(directory, Sandbox(lambda _: (), network=settings.sandbox_network))
     reason = " ".join((problem or "").split())
+    network = "with network" if settings.sandbox_network else "without network"
     match settings.sandbox:
         case "bwrap" if problem:
-            return Finding(
-                "sandbox", "bad", f'sandbox = "bwrap" is set but does not work, so no command can run: {reason}'
-            )
+            text = f'sandbox = "bwrap" is set but does not work, so no command can run: {reason}'
+            return Finding("sandbox", "bad", text)
         case "bwrap":
-            network = "with network" if settings.sandbox_network else "without network"
-            return Finding("sandbox", "ok", f"commands run in bwrap, {network}")
-        case _ if problem:
+            return Finding("sandbox", "ok", f"every command runs in bwrap, {network}")
+        case "auto" if problem:
+            text = f"not available, so commands whose targets their text does not tell ask first: {reason}"
+            return Finding("sandbox", "note", text)
+        case "auto":
+            text = f"commands whose targets their text does not tell run in bwrap, {network}; all others outside"
+            return Finding("sandbox", "ok", text)
+        case "off" if problem:
             return Finding("sandbox", "note", f"off, and not available: {reason}")
-        case _:
-            return Finding("sandbox", "note", 'off; bwrap works here: set sandbox = "bwrap" to run commands in it')
+        case "off":
+            return Finding("sandbox", "note", 'off; bwrap works here: sandbox = "auto" or "bwrap" uses it')
 
 
 def _writable(subject: str, directory: Path, state: Literal["note", "bad"], problem: str) -> Finding:

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import click
 
-from tui_agent.cli.built_in_tools import build_sandbox, sandbox_note, tool_finder
+from tui_agent.cli.built_in_tools import tool_finder
 from tui_agent.cli.configuration.permission_rules import RULE_TOOL_NAMES, parse_rules
 from tui_agent.cli.configuration.project_trust import folder_trust, trust_for
 from tui_agent.cli.process.controlling_terminal import say, say_json_line
 from tui_agent.permissions.explain import PermissionDefaults, check_record, explain_record
-from tui_agent.settings import Locations, load_settings
+from tui_agent.protocol.permissions import Containment
+from tui_agent.settings import Locations, Settings, load_settings
 
 
 @click.group()
@@ -73,6 +74,12 @@ def _defaults() -> PermissionDefaults:
         mode=loaded.settings.permissions.mode,
         private_paths=(locations.config_dir, locations.state_dir),
         is_trusted=folder_trust(Path.cwd(), locations).is_trusted,
+        unknown_targets=loaded.settings.permissions.unknown_targets,
         tool_names=RULE_TOOL_NAMES,
-        command_note=sandbox_note(build_sandbox(loaded.settings, locations, locations.sessions_dir)),
+        containment=_containment(loaded.settings),
     )
+
+
+def _containment(settings: Settings) -> Containment:
+    """Return the sandbox without a test, which would start a process: with `auto`, calls are judged as without one."""
+    return Containment(setting=settings.sandbox, works=settings.sandbox == "bwrap", network=settings.sandbox_network)

@@ -150,7 +150,7 @@ async def _request(services: ExecutionServices, state: CallState) -> ApprovalReq
             return failure("error", preview.text, "tool_error")
         known = preview.error.preview if isinstance(preview.error, PreviewError) else None
         preview = known or Preview(kind="text", text=f"This call would currently fail: {preview.text}")
-    state.approval.preview = preview if isinstance(preview, Preview) else None
+    state.approval.preview = _with_note(preview, decision.confinement) if isinstance(preview, Preview) else None
     return ApprovalRequest(
         call_id=state.received.call.id,
         digest=digest,
@@ -166,6 +166,13 @@ async def _request(services: ExecutionServices, state: CallState) -> ApprovalReq
         rules=_choices_for(services.policy, state),
         agent=services.agent,
     )
+
+
+def _with_note(preview: Preview, note: str) -> Preview:
+    """Return a preview with one more note; an empty one adds nothing."""
+    if not note:
+        return preview
+    return preview.model_copy(update={"note": "\n".join(filter(None, (preview.note, note)))})
 
 
 def _may_read_target(services: ExecutionServices, state: CallState) -> bool:
@@ -280,7 +287,8 @@ async def _grant(
         services.publisher.publish(Warned(code="grant_failed", text=text, context=context))
         return
     if stored_in is not None:
-        text = f"From now on allowed: {', '.join(rule.splitlines())}. To undo this, delete it from {stored_in}."
+        shown = rule.replace("\n", ", ")
+        text = f"From now on allowed: {shown}. To undo this, delete it from {stored_in}."
         services.publisher.publish(Noticed(code="rule_stored", text=text, context=context))
     services.gate.reconsider()
 

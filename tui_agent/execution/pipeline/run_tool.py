@@ -158,6 +158,7 @@ def _new_execution(state: CallState, prepared: PreparedCall, channel: UpdateChan
 
 
 def _context(services: ExecutionServices, state: CallState, execution: ToolExecution) -> ToolContext:
+    decision = state.admission.decision
     return ToolContext(
         call_id=state.received.call.id,
         tool_name=execution.tool.name,
@@ -170,6 +171,7 @@ def _context(services: ExecutionServices, state: CallState, execution: ToolExecu
         can_use=partial(judge_nested_call, services),
         mark=state.run.mark,
         report_process=partial(_publish_process, services, state),
+        is_confined=decision is not None and bool(decision.confinement),
         extra_seconds=lambda: execution.extra_seconds,
     )
 

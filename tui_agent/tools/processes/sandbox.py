@@ -18,6 +18,7 @@ from pathlib import Path
 from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
+from .private_places import private_places
 from .process import ProcessOutcome, ProcessSpec
 from .programs import find_program
 
@@ -26,6 +27,26 @@ HOW_TO_HELP = (
     'whether it works. Or set sandbox = "off" in your settings; commands then run with your own rights.'
 )
 """Advice to the user if the sandbox does not work."""
+
+LEAVE_SANDBOX = "To run it outside, repeat the call with `sandbox: false`, which asks the user."
+"""Advice to the model on a command that the sandbox keeps from its work."""
+
+_READ_ONLY = "it writes only in the working directory, and not to protected names"
+_FILE_ERRORS = (
+    (_READ_ONLY, ("Read-only file system", "EROFS", "read-only file system")),
+    ("protected names and the directories above them stay in place", ("Device or resource busy", "EBUSY", "EXDEV")),
+)
+"""Restrictions, and the messages of programs that meet them."""
+_NETWORK_ERRORS = (
+    (
+        "it has no network",
+        (
+            "Network is unreachable", "Temporary failure in name resolution", "Could not resolve host", "ENOTFOUND",
+            "EAI_AGAIN", "ENETUNREACH", "Name or service not known", "nodename nor servname", "dns error",
+            "Temporary failure resolving", "failed to lookup address", "no such host",
+        ),
+    ),
+)  # fmt: skip
 
 PLACEHOLDER_MODE = 0o1755
 """Mode of a placeholder; a real directory of such a name never has the sticky bit. Programs outside the sandbox may
@@ -36,6 +57,8 @@ _PRIVATE = ("/tmp", "/var/tmp", "/run")
 _STATUS_BYTES = 65_536
 _STARTED = b'"exit-code"'
 """Key in bubblewrap's status once the command was started and has ended."""
+_MOST_PINNED = 32
+"""Most directories above protected places that become mount points: the time grows with the square of the mounts."""
 _SET_UP_FAILED = 1
 _PROBE_SECONDS = 10
 _TRIES = 100
@@ -46,6 +69,7 @@ _TRIES = 100
 class SandboxedRun:
     """One command, prepared for the sandbox."""
 
+    sandbox: "Sandbox"
     spec: ProcessSpec
     """Command line of bubblewrap with the command."""
     status: int
@@ -63,7 +87,7 @@ class SandboxedRun:
         """
         if outcome.ending != "exited" or outcome.returncode != _SET_UP_FAILED or _STARTED in _read(self.status):
             return
-        raise ToolError(_refusal(output.decode("utf-8", "replace").strip() or "bwrap gave no reason"))
+        raise ToolError(self.sandbox.refusal(output.decode("utf-8", "replace").strip() or "bwrap gave no reason"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +102,8 @@ class Sandbox:
     """Directories inside hidden ones that commands may still read, such as saved output."""
     network: bool = False
     """True if commands may use the network."""
-
-    @property
-    def words(self) -> str:
-        """Short description of the restrictions, for the model and the user."""
-        network = "with network" if self.network else "no network"
-        return f"runs in the sandbox: {network}, and only the working directory is writable"
+    is_for_all: bool = True
+    """True if every command runs in it; False: only those that the policy confines."""
 
     @asynccontextmanager
     async def around(self, spec: ProcessSpec) -> AsyncGenerator[SandboxedRun]:
@@ -99,26 +119,44 @@ class Sandbox:
             await run_shielded_in_thread(held.close)
 
     def arguments(self, root: Path, places: Sequence[Path], search_path: str) -> list[str]:
-        """Return bubblewrap's options for a command in `root`.
+        """Return bubblewrap's options for a command in `root`. Blocks.
 
         Args:
             root: the workspace; absolute, links followed.
             places: existing paths in it that stay read-only.
             search_path: the command's PATH.
         """
+        private = private_places(search_path)
+        hidden = [path for path in (*self.hidden, *private.directories) if path.is_dir()]
+        # A workspace inside our own directories is read-only as a whole.
         is_ours = any(root.is_relative_to(path) for path in self.hidden)
-        inside = [path for path in self.hidden if path.is_relative_to(root)]
+        pinned = [] if is_ours else _to_pin(places, root)
         options = ["--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--new-session"]
         options += ["--cap-drop", "ALL", *([] if self.network else ["--unshare-net"])]
         options += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"]
-        options += _each("--tmpfs", _PRIVATE)
-        options += _shown([*_programs_in_private(search_path), *self._network_files()])
-        options += _emptied(path for path in self.hidden if path not in inside)
+        # Later mounts cover earlier ones: first what hides most, then what shows parts of it again.
+        options += _each("--tmpfs", (*_PRIVATE, *map(str, private.homes)))
+        options += _shown([*_programs_in_private(search_path), *self._network_files(), *private.shown])
+        options += _hidden([path for path in hidden if not path.is_relative_to(root)], private.files)
         options += ["--ro-bind" if is_ours else "--bind", str(root), str(root)]
+        options += [word for path in pinned for word in ("--bind", str(path), str(path))]
         options += [word for place in places for word in ("--ro-bind", str(place), str(place))]
-        options += [*_emptied(inside), *_shown(self.shown)]
-        options += _each("--remount-ro", (str(path) for path in self.hidden if path.is_dir()))
+        options += _hidden([path for path in hidden if path.is_relative_to(root)], _within(private.files, root))
+        options += _shown(self.shown)
+        options += _each("--remount-ro", map(str, (*private.homes, *hidden)))
         return [*options, "--chdir", str(root)]
+
+    def refused(self, output: str) -> str:
+        """Return what the sandbox kept a failed command from, as far as its output tells; empty if it does not."""
+        network = () if self.network else _NETWORK_ERRORS
+        found = [words for words, errors in (*_FILE_ERRORS, *network) if any(error in output for error in errors)]
+        return ", ".join(dict.fromkeys(found))
+
+    def refusal(self, why: str) -> str:
+        """Return the error of a command that was not run because the sandbox does not work."""
+        if self.is_for_all:
+            return f'The command was not run: sandbox = "bwrap" is set, and it does not work here: {why}. {HOW_TO_HELP}'
+        return f"The command was not run: the sandbox does not work here: {why}. {LEAVE_SANDBOX}"
 
     def _network_files(self) -> list[Path]:
         """Return the file that configures name lookup; on many systems it is in `/run`, which the sandbox hides."""
@@ -129,15 +167,14 @@ class Sandbox:
         root = spec.cwd
         bwrap = find_program("bwrap", root)
         if bwrap is None:
-            raise ToolError(_refusal("bwrap is not on PATH outside the workspace"))
-        if any(Path(place).is_relative_to(root) for place in (*_PRIVATE, "/dev", "/proc")):
-            raise ToolError(f"The command was not run: the sandbox does not work with {root} as the working directory.")
+            raise ToolError(self.refusal("bwrap is not on PATH outside the workspace"))
+        if reason := _impossible_root(root):
+            raise ToolError(f"The command was not run: {reason}. {LEAVE_SANDBOX}")
         wanted = list(dict.fromkeys(placeholder_path(place) for place in self.protected_places(root)))
         links = [place for place in wanted if place.is_symlink()]
         if links:
-            raise ToolError(
-                f"The command was not run: {links[0]} is a symbolic link, which the sandbox cannot protect."
-            )
+            reason = f"{links[0]} is a symbolic link, which the sandbox cannot protect"
+            raise ToolError(f"The command was not run: {reason}. {LEAVE_SANDBOX}")
         impossible = held.enter_context(placeholders(wanted))
         reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         held.callback(os.close, reading)
@@ -147,32 +184,56 @@ class Sandbox:
         options = self.arguments(root, places, environment.get("PATH", os.defpath))
         argv = (str(bwrap), *options, "--json-status-fd", str(writing), "--", *spec.argv)
         ready = replace(spec, argv=argv, environment=environment, descriptors=(writing,), is_wrapped=True)
-        return SandboxedRun(ready, reading)
+        return SandboxedRun(self, ready, reading)
 
 
-def sandbox_problem(root: Path, *, network: bool = False) -> str | None:
+def sandbox_problem(root: Path, sandbox: Sandbox | None = None) -> str | None:
     """Return the reason why the sandbox does not work here, found by running an empty command; None: it works. Blocks.
+
+    The answer is remembered for the rest of the process, as long as bubblewrap and the options stay the same.
 
     Args:
         root: the workspace.
-        network: test the sandbox with network access.
+        sandbox: the sandbox to test; None: one without directories of tui-agent.
     """
     bwrap, bash = find_program("bwrap", root), find_program("bash", root)
     if bwrap is None or bash is None:
         return f"{'bwrap' if bwrap is None else 'bash'} is not installed"
-    sandbox = Sandbox(lambda _: (), network=network)
-    options = sandbox.arguments(Path(os.path.realpath(root)), (), os.environ.get("PATH", os.defpath))
+    root = Path(os.path.realpath(root))
+    if reason := _impossible_root(root):
+        return reason
+    tested = sandbox or Sandbox(lambda _: ())
+    options = tested.arguments(root, (), os.environ.get("PATH", os.defpath))
+    status = bwrap.stat()
+    known = (bwrap, status.st_ino, status.st_mtime_ns, bash, *options)
+    if known not in _PROBLEMS:
+        _PROBLEMS[known] = _problem([str(bwrap), *options, "--", str(bash), "--noprofile", "--norc", "-c", ":"])
+    return _PROBLEMS[known]
+
+
+_PROBLEMS: dict[tuple[object, ...], str | None] = {}
+"""Answers of `sandbox_problem`, by everything that they depend on."""
+
+
+def _problem(argv: Sequence[str]) -> str | None:
+    """Return the reason why a command in the sandbox fails."""
     try:
-        argv = [str(bwrap), *options, "--", str(bash), "--noprofile", "--norc", "-c", ":"]
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_PROBE_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
     output = (done.stdout + done.stderr).decode("utf-8", "replace").strip()
-    return None if done.returncode == 0 and not output else output or f"bwrap ended with code {done.returncode}"
+    if done.returncode == 0 and not output:
+        return None
+    reason = output or f"bwrap ended with code {done.returncode}"
+    is_forbidden = "namespace" in reason or "uid map" in reason
+    return f"the system forbids user namespaces ({reason})" if is_forbidden else reason
 
 
-def _refusal(why: str) -> str:
-    return f'The command was not run: sandbox = "bwrap" is set, and it does not work here: {why}. {HOW_TO_HELP}'
+def _impossible_root(root: Path) -> str:
+    """Return why no command can run in the sandbox with this working directory; empty if it can."""
+    if any(Path(place).is_relative_to(root) for place in (*_PRIVATE, "/dev", "/proc")):
+        return f"the sandbox does not work with {root} as the working directory"
+    return ""
 
 
 def _programs_in_private(search_path: str) -> list[Path]:
@@ -181,8 +242,25 @@ def _programs_in_private(search_path: str) -> list[Path]:
     return [path for path in directories if any(path.is_relative_to(place) for place in _PRIVATE) and path.is_dir()]
 
 
-def _emptied(paths: Iterable[Path]) -> list[str]:
-    return _each("--tmpfs", (str(path) for path in paths if path.is_dir()))
+def _hidden(directories: Iterable[Path], files: Iterable[Path]) -> list[str]:
+    """Return the options that show directories and files as empty."""
+    covered = [word for path in files for word in ("--ro-bind", os.devnull, str(path))]
+    return [*_each("--tmpfs", map(str, directories)), *covered]
+
+
+def _to_pin(places: Sequence[Path], root: Path) -> list[Path]:
+    """Return the directories between the workspace and nested protected places, upper ones first.
+
+    As mount points of their own they cannot be renamed, and nothing else can take the place of a nested repository.
+    Installed packages are left out: there may be hundreds, and each mount slows the start of every command.
+    """
+    nested = [place for place in places if place.name != "node_modules"]
+    found = {path for place in nested for path in place.parents if path != root and path.is_relative_to(root)}
+    return sorted(found, key=lambda path: len(path.parts))[:_MOST_PINNED]
+
+
+def _within(paths: Iterable[Path], root: Path) -> list[Path]:
+    return [path for path in paths if path.is_relative_to(root)]
 
 
 def _shown(paths: Iterable[Path]) -> list[str]:

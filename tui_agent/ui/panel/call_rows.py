@@ -37,7 +37,7 @@ _ENDINGS: dict[ToolStatus, tuple[str, str, str]] = {
     "invalid": ("✖", "failed", "bad input"),
     "not_found": ("✖", "failed", "no such tool"),
     "output_limit": ("✖", "failed", "cut off"),
-    "denied_policy": ("⊘", "stopped", "denied by rule"),
+    "denied_policy": ("⊘", "stopped", "denied"),
     "denied_user": ("⊘", "stopped", "you denied"),
     "denied_hook": ("⊘", "stopped", "denied by hook"),
     "denied_guardrail": ("⊘", "stopped", "guardrail"),
@@ -177,7 +177,8 @@ def _named_summary(view: CallViewState) -> str:
     """Return the summary of a call, and before it the name of its sub-agent if the tool's name does not say it."""
     label = view.subagent.label or ""
     name = label.rpartition("-")[0] or label  # The last part of an agent's id only tells agents of one name apart.
-    return f"{one_line(name, 20)} · {view.summary}" if name not in ("", view.name) else view.summary
+    summary = view.marked_summary
+    return f"{one_line(name, 20)} · {summary}" if name not in ("", view.name) else summary
 
 
 def _agent_facts(call: LedgerCall) -> Sequence[str]:

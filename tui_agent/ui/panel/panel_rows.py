@@ -52,6 +52,7 @@ class PanelRows:
     def update(self, changed: Sequence[int]) -> RowsChange:
         """Lay out the calls at these indexes of the ledger, which an event has changed or added."""
         if self.chosen != "all":
+            # Any change may let a call pass the filter, or no longer.
             self.rebuild(self.chosen, self.width)
             return RowsChange(moved=True)
         moved, blocks = False, list[int]()
@@ -64,6 +65,7 @@ class PanelRows:
             elif (index := self._index(shown)) is not None:
                 moved = self._heights.set(index, self._height_of(shown)) or moved
                 blocks.append(index)
+            # The row of a sub-agent counts its calls.
             parent = self.ledger.calls[shown].parent
             if parent is not None and (above := self._index(parent)) is not None:
                 blocks.append(above)

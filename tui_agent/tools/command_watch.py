@@ -1,0 +1,109 @@
+"""Report of the files that one command changes: for rewind and undo, and protected ones as a warning."""
+
+import asyncio
+from dataclasses import dataclass
+
+from tui_agent.protocol.background import run_service
+from tui_agent.protocol.tool import ToolContext
+
+from .file_change import DIFF_LIMIT
+from .file_states import TreeChange, diffs_of
+from .protected_watch import ProtectedChanges, ProtectedSnapshot
+from .shielded_thread import run_shielded_in_thread
+from .tree_watch import TreeSnapshot
+from .unified_diff import Diff
+from .workspace import Workspace
+
+_DIFF_SECONDS = 0.2
+"""Seconds to spend on comparing changed files line by line."""
+
+_EVENTS_AT_ONCE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class CommandChanges:
+    """Files that a command changed in the workspace."""
+
+    is_watched: bool = False
+    """True if its files were compared."""
+    count: int | None = None
+    """Number of changed files; None if some may be missing."""
+    protected: str = ""
+    """Changes of protected files; empty if there are none."""
+
+    @property
+    def note(self) -> str:
+        """Note on protected files for the model; empty if none changed."""
+        if not self.protected:
+            return ""
+        return (
+            f"this command changed protected files: {self.protected}. A warning shows this to the user, who can undo it"
+        )
+
+    @property
+    def mark(self) -> str:
+        """The same for the row of the call."""
+        return f"changed protected files: {self.protected}" if self.protected else ""
+
+
+NOT_WATCHED = CommandChanges()
+
+
+class CommandWatch:
+    """Comparison of the workspace before and after one command."""
+
+    def __init__(self, workspace: Workspace, *, is_needed: bool) -> None:
+        """
+        Args:
+            workspace: the workspace.
+            is_needed: False for a command that only reads: nothing is compared.
+        """
+        self._workspace = workspace
+        self._tree = workspace.tree if is_needed else None
+        self._protected = workspace.protected if is_needed else None
+        self._files: TreeSnapshot | None = None
+        self._guarded: ProtectedSnapshot | None = None
+
+    async def begin(self) -> None:
+        """Record the workspace as it is before the command."""
+        if self._tree is not None or self._protected is not None:
+            await run_service("listing files", asyncio.to_thread(self._look))
+
+    async def end(self, context: ToolContext) -> CommandChanges:
+        """Emit a `file.changed` for each file that the command changed, and warn the user of protected ones."""
+        if self._files is None and self._guarded is None:
+            return CommandChanges(is_watched=self._tree is not None)
+        found = await run_service("finding changed files", self._emit(context))
+        return CommandChanges(is_watched=self._tree is not None) if found is None else found
+
+    def _look(self) -> None:
+        # Protected files first: they are few, and must be found even if the workspace is too large to compare.
+        self._guarded = None if self._protected is None else self._protected.look()
+        self._files = None if self._tree is None else self._tree.look()
+
+    async def _emit(self, context: ToolContext) -> CommandChanges:
+        changes, is_complete, protected = await run_shielded_in_thread(self._compare)
+        for number, (change, diff) in enumerate(changes, start=1):
+            context.emit("file.changed", change.event_data(diff))
+            if number % _EVENTS_AT_ONCE == 0:
+                await asyncio.sleep(0)  # Thousands of changed files must not hold up the event loop.
+        words = protected.words(self._workspace.root)
+        if words:
+            offer = " Press ctrl+u on its row to undo that." if protected.files and self._tree is not None else ""
+            self._workspace.warn_of_protected(f"A command changed protected files: {words}.{offer}")
+        return CommandChanges(self._tree is not None, len(changes) if is_complete else None, words)
+
+    def _compare(self) -> tuple[list[tuple[TreeChange, Diff]], bool, ProtectedChanges]:
+        protected, files, is_complete = ProtectedChanges(), list[TreeChange](), False
+        if self._protected is not None and self._guarded is not None:
+            protected = self._protected.changes_since(self._guarded)
+        if self._tree is not None and self._files is not None:
+            found = self._tree.changes_since(self._files)
+            files, is_complete = found.files, found.is_complete
+        if self._tree is None:
+            return [], is_complete, protected
+        # Files that git tracks may be protected, too: each change is reported once.
+        known = {change.path for change in files}
+        files = [*files, *(change for change in protected.files if change.path not in known)]
+        diffs = diffs_of(files, self._tree.contents, self._tree.root, seconds=_DIFF_SECONDS, room=DIFF_LIMIT)
+        return list(zip(files, diffs, strict=True)), is_complete, protected
