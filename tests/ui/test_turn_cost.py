@@ -52,8 +52,8 @@ async def test_a_late_turn_draws_only_what_is_new() -> None:
     app = still_app(story, running=True)
     async with app.run_test(size=(120, 40)) as pilot:
         await shown(pilot)
-        chat, layouts = app.chat, list[int]()
-        chat.screen_layout_refresh_signal.subscribe(chat, lambda _: layouts.append(1))
+        chat = app.chat
+        layouts = counted(chat, "_refresh_layout")
         rows = chat.query_one(CallList)
         calls = counted(rows, "_draw")
         bars = [counted(view.vertical_scrollbar, "render_line") for view in (chat.body.conversation, rows)]

@@ -60,8 +60,8 @@ class SteadyScrollBar(ScrollBar, RowStrips):
         return size, start, start + ceil(thumb * _EIGHTHS), bar.style
 
 
-class SteadyBarView(ScrollView):
-    """A widget with a steady vertical scrollbar."""
+class SteadyScrollView(RowStrips, ScrollView):
+    """A view of rows, each of whose strips is kept, with a steady vertical scrollbar."""
 
     app = getters.app(any_app)
 

@@ -13,8 +13,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
-from tui_agent.ui.base.row_strips import RowStrips
-from tui_agent.ui.base.steady_scrollbar import SteadyBarView
+from tui_agent.ui.base.steady_scrollbar import SteadyScrollView
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.state.call_ledger import CallFilter, CallLedger
 from tui_agent.ui.state.call_view_state import LedgerCall
@@ -41,7 +40,7 @@ STYLES = (
 )
 
 
-class CallRowsView(CoalescedRefresh, RowStrips, SteadyBarView):  # pyright: ignore[reportIncompatibleMethodOverride]
+class CallRowsView(CoalescedRefresh, SteadyScrollView):
     """One row a call, live output under running ones, and a line between steps. Follows the newest call."""
 
     DEFAULT_CSS = """
