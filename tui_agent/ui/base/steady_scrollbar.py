@@ -11,7 +11,6 @@ from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar, ScrollBarRender
 
 from .app_type import any_app
-
 from .row_strips import RowStrips
 
 _EIGHTHS = 8
