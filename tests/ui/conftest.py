@@ -15,6 +15,8 @@ def quiet_pilots(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each press and pause of a pilot wait until the app is at rest."""
     monkeypatch.setattr("textual.pilot.wait_for_idle", wait_until_idle)
     monkeypatch.setattr("textual.app.wait_for_idle", wait_until_idle)
+    # On a busy machine, the menu would close before the test has pressed the next key.
+    monkeypatch.setattr("tui_agent.ui.composer.prompt_area.OPEN_SECONDS", 600.0)
 
 
 @pytest.fixture(scope="session", autouse=True)
