@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.support.examples import examples
 from tui_agent.permissions import PermissionMode
+from tui_agent.permissions.commands.catalogue import all_facts
 from tui_agent.permissions.rule_set import STRICTNESS
 from tui_agent.permissions.shell_grammar import MAX_BYTES
-from tui_agent.permissions.wrapper_table import wrappers
 from tui_agent.protocol.permissions import PermissionDecision
 
 from .command_grammar import any_commands, joins, simple_commands, whole_commands
@@ -37,7 +37,7 @@ RUNNING_WRAPS = (
 """Compound commands in which the command still runs."""
 
 WRAPPERS = tuple(
-    " ".join((name, *["1"] * wrapper.own_words)) for name, wrapper in wrappers().items() if name not in ("parallel",)
+    " ".join((name, *["1"] * row.own_words)) for name, row in all_facts().items() if row.runs and name != "parallel"
 )
 """Every wrapper of the table, with its own operands."""
 REDIRECTIONS = (

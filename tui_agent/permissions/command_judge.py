@@ -12,12 +12,12 @@ from typing import Literal
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision, PermissionMode
 
 from .command_pattern import command_patterns
+from .commands.argv import is_known
 from .execution_contexts import ExecutionContexts, Task
 from .normalized_argv import is_harmless_setting, is_script_variable, normalize_command
 from .opaque_command_checks import LocatedCommand, OpaqueCommandChecks
 from .path_checks import AllowScope, ExecutionContext, Looks, PathChecks, UnknownTargets
 from .path_judge import PathJudge
-from .read_only_options import is_known
 from .read_operands import sources_of
 from .repository_settings import find_program_setting
 from .rule_coverage import words_to_spell

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from .commands.catalogue import canonical_name, writer
 from .listing_output import Listing, find_output_names, listing_output
 from .literal_output import may_expand_to_anything
 from .normalized_argv import DECLARATION_COMMANDS, without_expansion
 from .path_checks import AllowScope, ExecutionContext
 from .path_judge import PathJudge
 from .path_resolution import links_stay_inside
-from .read_only_check import canonical_name, collect_reads
+from .read_only_check import collect_reads
 from .read_only_options import Reads
 from .remote_url_secrets import find_remote_url_secret
 from .repository_settings import find_program_setting
@@ -34,7 +35,6 @@ from .shell_wrappers import Wrapping
 from .subcommand_effects import Effects
 from .tree_filter import find_filter
 from .writer_options import Write
-from .writer_table import writer
 from .xargs_input import accepts_any_files, find_exec_words, splits_at_nul
 
 MAX_WORDS = 5_000
@@ -303,7 +303,7 @@ def _settled(words: tuple[str, ...], expanded: Sequence[tuple[str, ...]], listed
     `cp a $(ls)` changes the last name that arrives.
     """
     entry = writer(canonical_name(words[0])) if listed and words else None
-    if entry is None or entry.role == "ALL":
+    if entry is None or entry.writes == "ALL":
         return words
     return tuple(word for at, group in enumerate(expanded) for word in ((UNKNOWN,) if at in listed else group))
 

@@ -8,12 +8,13 @@ from typing import Literal
 
 from tui_agent.protocol.permissions import PermissionMode
 
+from .commands.argv import is_known
 from .path_facts import PathFacts
 from .path_judge import PathJudge
 from .path_resolution import MAX_LENGTH, is_within
 from .protected_paths import may_mean_protected, protected_name
 from .read_only_check import shows_environments
-from .read_only_options import FileFilter, Reads, is_known
+from .read_only_options import FileFilter, Reads
 from .read_operands import Sources
 from .repository_settings import repository_roots
 from .shell_effects import pieces_of

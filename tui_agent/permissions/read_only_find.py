@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from .read_only_options import Reads, is_known
+from .commands.argv import is_known
+from .read_only_options import Reads
 from .shell_syntax import names
 
 EXEC_ACTIONS = names("-exec -execdir")

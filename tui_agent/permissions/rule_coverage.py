@@ -8,13 +8,12 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
+from .commands.argv import options_meant
+from .commands.catalogue import canonical_name, writer
 from .normalized_argv import is_script_variable
-from .read_only_check import canonical_name
 from .shell_effects import SED_EFFECT
 from .shell_syntax import MARKS, names
 from .subcommand_effects import tar_with_dashes
-from .writer_options import options_of
-from .writer_table import writer
 
 _FIND_ACTIONS = names("-delete -exec -execdir -ok -okdir -fprint -fprint0 -fprintf -fls")
 _TAR = names("tar bsdtar gtar")
@@ -43,18 +42,18 @@ def words_to_spell(words: Sequence[str]) -> Iterator[str]:
     elif name in _NAMES_VARIABLES:
         yield from _variables(name, words[1:])
     elif name in _TAR:
-        yield from _programs("tar create", tar_with_dashes(words[1:]))
+        yield from _programs(("tar", "create"), tar_with_dashes(words[1:]))
     else:
-        yield from _programs(name, words[1:])
+        yield from _programs((name,), words[1:])
 
 
-def _programs(name: str, words: Sequence[str]) -> Iterator[str]:
+def _programs(name: tuple[str, ...], words: Sequence[str]) -> Iterator[str]:
     """Yield the options whose value is a program."""
-    entry = writer(name)
+    entry = writer(*name)
     if entry is None:
         return
     for word in takewhile(lambda word: word != "--", words):
-        if word.startswith("-") and any(entry.values.get(option) == "code" for option in options_of(name, entry, word)):
+        if word.startswith("-") and any(entry.options[option] == "code" for option in options_meant(entry, word)):
             yield word
 
 

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from .commands.argv import Arguments, is_remote, parse_arguments
+from .commands.catalogue import INTERPRETERS, SHELLS, CommandFacts, canonical_name, writer
 from .indirect_commands import PROGRAM_INPUT
-from .read_only_check import canonical_name, collect_reads, is_mostly_read_only
+from .read_only_check import collect_reads, is_mostly_read_only
 from .read_only_find import runs_of
 from .shell_syntax import UNKNOWN, SimpleCommand, names
 from .subcommand_effects import Copy, Effects, subcommand_effects
-from .wrapper_table import INTERPRETERS, SHELLS
-from .writer_options import ParsedArguments, Write, is_remote, parse_writer_arguments, writes_of
-from .writer_table import Writer, writer
+from .writer_options import Write, writes_of
 
 _CODE_OPTIONS = names("-c -e -E -r -p --eval --execute --print eval -pe -ne -i -le -lne -lpe")
 _EXCLUDING = re.compile(r"--?[\w-]*(?:ignore|exclude|skip|omit|without)[\w-]*(?:=|\Z)", re.IGNORECASE)
@@ -132,8 +132,8 @@ def _is_plain_script(name: str, words: Sequence[str], raw: SimpleCommand) -> boo
     return collect_reads(words, raw) is not None
 
 
-def _by_entry(name: str, entry: Writer, words: Sequence[str]) -> Effects:
-    found = parse_writer_arguments(name, entry, words[1:])
+def _by_entry(name: str, entry: CommandFacts, words: Sequence[str]) -> Effects:
+    found = parse_arguments(entry, words[1:])
     writes = writes_of(name, entry, found)
     mentions = tuple(Write(value) for value in found.unclear)
     if found.directory is not None:
@@ -147,7 +147,7 @@ def _by_entry(name: str, entry: Writer, words: Sequence[str]) -> Effects:
     return Effects(tuple(writes), mentions, tuple(found.code), found.directory, copies=_copies(name, found))
 
 
-def _copies(name: str, found: ParsedArguments) -> tuple[Copy, ...]:
+def _copies(name: str, found: Arguments) -> tuple[Copy, ...]:
     """Return the sources that `cp`, `rsync` and the like copy with everything in them, and their targets."""
     if name not in ("cp", "rsync", "scp", "ditto") or is_remote(found.target):
         return ()
@@ -157,7 +157,7 @@ def _copies(name: str, found: ParsedArguments) -> tuple[Copy, ...]:
     return tuple(Copy(source, _into(name, found, source)) for source in found.sources if not is_remote(source))
 
 
-def _into(name: str, found: ParsedArguments, source: str) -> str:
+def _into(name: str, found: Arguments, source: str) -> str:
     # `cp a/. b` and `rsync a/ b` copy the contents, `cp a b` and `rsync a b` the directory itself.
     last = source.rstrip("/").rpartition("/")[2]
     if found.has("--parents") or (name == "rsync" and found.has("-R", "--relative")):

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from .commands.catalogue import SHELLS, facts_of
 from .path_resolution import resolve
 from .read_only_builtins import sets_switches_only, unsets_script_variables
-from .read_only_table import read_only_command
 from .script_variables import KINDS, ScriptVariables, walk_statements
 from .shell_expansion import Bindings, Expander, single_bindings
 from .shell_syntax import (
@@ -30,8 +30,6 @@ from .shell_syntax import (
     Unsupported,
     names,
 )
-from .wrapper_table import SHELLS
-from .writer_table import writer
 
 PossibleDirectories = tuple[str | None, ...]
 """Directories that a statement may run in; None for an unknown one."""
@@ -310,7 +308,7 @@ def _inlined_functions(everything: Iterable[Statement]) -> dict[str, Statement]:
 def _means_nothing_else(name: str) -> bool:
     if not _FUNCTION.match(name) or name in _BUILTINS:
         return False
-    return read_only_command(name) is None and writer(name) is None and shutil.which(name) is None
+    return facts_of(name) is None and shutil.which(name) is None
 
 
 def _either(first: PossibleDirectories, second: PossibleDirectories) -> PossibleDirectories:

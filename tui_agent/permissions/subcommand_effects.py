@@ -5,10 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from .commands.argv import Arguments, is_remote, parse_arguments
+from .commands.catalogue import CommandFacts, writer
 from .read_only_find import find_roots
 from .shell_syntax import UNKNOWN, names
-from .writer_options import ParsedArguments, Write, is_remote, parse_writer_arguments, writes_of
-from .writer_table import Writer, writer
+from .writer_options import Write, writes_of
 
 _FIND_NARROWING = names(
     "-name -iname -path -ipath -regex -iregex -size -mtime -mmin -newer -empty -user -perm -wholename -samefile -inum"
@@ -95,11 +96,11 @@ def _tar(words: Sequence[str]) -> Effects:
     """Return tar's effects: the archive it writes, or the directory and the members it extracts."""
     rest = tar_with_dashes(words[1:])
     # The mode is only known once the options are parsed, and the modes take different values.
-    entry = writer("tar create") or Writer("NONE")
-    found = parse_writer_arguments("tar", entry, rest)
+    entry = writer("tar", "create") or CommandFacts("tar")
+    found = parse_arguments(entry, rest)
     if found.has(*_TAR_TAKING) or not found.has(*_TAR_WRITING):
-        entry = writer("tar extract") or Writer("NONE")
-        found = parse_writer_arguments("tar", entry, rest)
+        entry = writer("tar", "extract") or CommandFacts("tar")
+        found = parse_arguments(entry, rest)
     writes = [Write(path) for path in found.written if path != "-" and not is_remote(path)]
     if found.has(*_TAR_TAKING):
         tops = [word.partition("=")[2] for word in rest if re.match(r"--one[a-z-]*=", word)] + found.written or ["."]
@@ -146,7 +147,7 @@ def _git(words: Sequence[str]) -> Effects:
         rest = rest[taken:]
     # Entries may have two words, such as `worktree add`.
     for count in (2, 1):
-        entry = writer(" ".join(("git", *rest[:count]))) if len(rest) >= count else None
+        entry = writer("git", *rest[:count]) if len(rest) >= count else None
         if entry is not None:
             effects = _by_git_entry(entry, rest[count - 1], rest[count:], directory, mentions)
             return replace(effects, code=(*effects.code, *settings))
@@ -156,9 +157,9 @@ def _git(words: Sequence[str]) -> Effects:
 
 
 def _by_git_entry(
-    entry: Writer, name: str, words: Sequence[str], directory: str | None, mentions: list[str]
+    entry: CommandFacts, name: str, words: Sequence[str], directory: str | None, mentions: list[str]
 ) -> Effects:
-    found = parse_writer_arguments("git", entry, words)
+    found = parse_arguments(entry, words)
     writes = writes_of("git", entry, found)
     # `git restore --staged` alone changes only the index.
     if name == "restore" and found.has("--staged", "-S") and not _restores_files(found):
@@ -171,7 +172,7 @@ def _by_git_entry(
     )
 
 
-def _restores_files(found: ParsedArguments) -> bool:
+def _restores_files(found: Arguments) -> bool:
     return found.has("--worktree", "-W")
 
 

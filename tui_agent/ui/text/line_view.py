@@ -16,6 +16,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_agent.ui.base.app_type import any_app
+from tui_agent.ui.base.row_strips import RowStrips
 from tui_agent.ui.base.steady_scrollbar import SteadyBarView
 
 from .line import Line
@@ -38,7 +39,7 @@ SELECTED = "selected"
 """Style that the screen itself defines."""
 
 
-class LineView(SteadyBarView, ScrollView, can_focus=True, inherit_bindings=False):
+class LineView(RowStrips, SteadyBarView, ScrollView, can_focus=True, inherit_bindings=False):
     """Rows of `Line`s. A subclass provides the rows, this class their colours."""
 
     app = getters.app(any_app)
