@@ -87,6 +87,7 @@ class FakePolicy:
     targets: Callable[[JsonObject], tuple[str, ...]] = lambda arguments: ()
     granted: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     rule: str | None = "act(*)"
+    confinement: str = ""
     checks: int = 0
 
     def set_mode(self, mode: PermissionMode) -> None:
@@ -106,9 +107,8 @@ class FakePolicy:
         if verdict == "ask" and any(rule == self.rule for rule, _ in self.granted):
             return PermissionDecision(decision="allow", source="grant", reason="granted")
         reason = f"{tool.name} is {verdict}"
-        return PermissionDecision.model_validate(
-            {"decision": verdict, "source": "rule", "reason": reason, "targets": self.targets(arguments)}
-        )
+        decided = {"decision": verdict, "source": "rule", "reason": reason, "targets": self.targets(arguments)}
+        return PermissionDecision.model_validate({**decided, "confinement": self.confinement})
 
     def grant_rule(self, tool: Tool, arguments: JsonObject) -> str | None:
         return self.rule

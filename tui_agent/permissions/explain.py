@@ -50,8 +50,8 @@ def check_record(record: object, *, find_tool: FindTool, defaults: PermissionDef
         defaults: mode, rules and workspace for records without.
 
     Returns:
-        `{"decision", "source", "reason", "parts": [{"text", "decision", "rule"}]}`; source `invalid` for a record that
-        does not describe a call.
+        `{"decision", "source", "reason", "parts": [{"text", "decision", "rule"}], "confinement"?}`; source `invalid`
+        for a record that does not describe a call.
     """
     try:
         request = _read(record, find_tool, defaults)
@@ -188,6 +188,7 @@ def _answer(decision: PermissionDecision) -> JsonObject:
         "source": decision.source,
         "reason": _clean(decision.reason),
         "parts": [{"text": _clean(part.text), "decision": part.decision, "rule": part.rule} for part in decision.parts],
+        **({"confinement": decision.confinement} if decision.confinement else {}),
     }
 
 

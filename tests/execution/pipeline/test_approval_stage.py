@@ -21,7 +21,14 @@ from tui_agent.execution.pipeline.approval_stage import MAX_QUESTIONS, ask_user,
 from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.execution.pipeline.finish_call import notes_of
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, Noticed, ToolBlockedOn, Warned
+from tui_agent.protocol.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    Noticed,
+    PermissionDecided,
+    ToolBlockedOn,
+    Warned,
+)
 from tui_agent.protocol.hooks import DenyCall, ModifyArguments, OverrideResult
 from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionDecision
@@ -66,6 +73,17 @@ async def test_the_question_contains_everything_known() -> None:
     assert stand.state.approval.preview == preview
     assert stand.state.admission.stale
     assert len(stand.state.approval.asked) == 1
+
+
+async def test_the_question_says_under_which_restrictions_the_call_runs() -> None:
+    for note, shown in (("", "in the box"), ("first", "first\nin the box")):
+        tool = ScriptedTool(preview=Preview(kind="command", text="make", note=note))
+        policy = FakePolicy({"act": "ask"}, confinement="in the box")
+        stand = asking(tools=[tool], policy=policy, gate=approving())
+
+        assert await outcome_of(stand) is None
+        assert stand.events(ApprovalRequested)[0].preview.note == shown
+        assert stand.events(PermissionDecided)[0].confinement == "in the box"
 
 
 async def test_questions_are_asked_in_call_order_however_long_a_preview_takes() -> None:

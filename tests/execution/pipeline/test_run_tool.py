@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from tests.execution.kit import ScriptedTool, call, sleeping
+from tests.execution.kit import FakePolicy, ScriptedTool, call, sleeping
 from tests.execution.stage_kit import Stand
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import ExecutionOptions, HookBus
 from tui_agent.execution.outcomes import Outcome
-from tui_agent.execution.pipeline.admission import prepared_call
+from tui_agent.execution.pipeline.admission import judge_now, prepared_call
 from tui_agent.execution.pipeline.run_tool import publish_start, run_tool
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.protocol.events import ToolProgress, ToolStarted, ToolUpdated
@@ -44,6 +44,21 @@ class Timed:
             if meanwhile is not None:
                 await meanwhile(stand)
         return task.result(), round(loop.time() - began, 6), stand
+
+
+@pytest.mark.parametrize("confinement", ["", "in the box"])
+async def test_a_tool_learns_whether_the_policy_confined_the_call(confinement: str) -> None:
+    found: list[bool] = []
+
+    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        found.append(context.is_confined)
+        return ToolResult.of_text("done")
+
+    stand = Stand(ScriptedTool(behaviour=behaviour), policy=FakePolicy(confinement=confinement))
+    assert judge_now(stand.services, stand.state) is None
+    await run_tool(stand.services, stand.state)
+
+    assert found == [bool(confinement)]
 
 
 async def test_a_tool_receives_its_context_and_its_result_is_the_outcome() -> None:

@@ -159,6 +159,8 @@ def _decision_rows(view: CallViewState, width: int) -> list[Line]:
         source = decision.source.replace("_", " ")
         rows.extend(_labelled(f"{verb} by {source}", decision.rule or decision.reason, width))
         rows.extend(_labelled("mode", PermissionMode(decision.mode).value, width))
+        if decision.confinement:
+            rows.extend(_labelled("sandbox", decision.confinement, width))
         rows.extend(row for part in decision.parts for row in verdict_rows(part, width))
     if request is not None:
         rows.extend(_labelled("asked because", request.reason, width))

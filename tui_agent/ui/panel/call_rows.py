@@ -177,7 +177,8 @@ def _named_summary(view: CallViewState) -> str:
     """Return the summary of a call, and before it the name of its sub-agent if the tool's name does not say it."""
     label = view.subagent.label or ""
     name = label.rpartition("-")[0] or label  # The last part of an agent's id only tells agents of one name apart.
-    return f"{one_line(name, 20)} · {view.summary}" if name not in ("", view.name) else view.summary
+    summary = view.marked_summary
+    return f"{one_line(name, 20)} · {summary}" if name not in ("", view.name) else summary
 
 
 def _agent_facts(call: LedgerCall) -> Sequence[str]:

@@ -99,6 +99,12 @@ class CallViewState:
         return self.phase == "ended"
 
     @property
+    def marked_summary(self) -> str:
+        """The summary, with a mark before it if the call runs in the sandbox."""
+        decision = self.approval.decision
+        return f"box: {self.summary}" if decision is not None and decision.confinement else self.summary
+
+    @property
     def diff(self) -> str:
         """Unified diffs of its changes, else of the proposed ones; empty if there are none."""
         done = "\n".join(change.diff.rstrip("\n") for change in self.changes.files if change.diff)

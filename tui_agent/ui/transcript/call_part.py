@@ -428,7 +428,7 @@ def _head_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: b
     sign, sign_style = sign_of(view)
     outcome, style = _state_of(view, context)
     name = one_line(view.name, 16)
-    summary = one_line(view.summary, _LONGEST)
+    summary = one_line(view.marked_summary, _LONGEST)
     # A tool may have put its result into the summary, too, as `edit` does with its counts.
     outcome = "" if f"({outcome})" in summary else one_line(outcome, _LONGEST)
     clock = seconds_text(view.timing.latency_ms / 1000) if view.status and view.timing.latency_ms >= 1000 else ""
