@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from .commands.catalogue import SHELLS, read_only_command, writer
+from .commands.catalogue import SHELLS, facts_of
 from .path_resolution import resolve
 from .read_only_builtins import sets_switches_only, unsets_script_variables
 from .script_variables import KINDS, ScriptVariables, walk_statements
@@ -308,7 +308,7 @@ def _inlined_functions(everything: Iterable[Statement]) -> dict[str, Statement]:
 def _means_nothing_else(name: str) -> bool:
     if not _FUNCTION.match(name) or name in _BUILTINS:
         return False
-    return read_only_command(name) is None and writer(name) is None and shutil.which(name) is None
+    return facts_of(name) is None and shutil.which(name) is None
 
 
 def _either(first: PossibleDirectories, second: PossibleDirectories) -> PossibleDirectories:
