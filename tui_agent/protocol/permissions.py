@@ -65,6 +65,9 @@ class PermissionDecision(FrozenModel):
     """Resolved paths the call would touch. An approval is valid for these only."""
 
 
+PLAN_MODE_DENIAL = "plan mode changes nothing"
+"""Beginning of the reason for a denial by plan mode."""
+
 DECIDED_BY_USER = "you"
 """Agent name in requests for a call by the user."""
 
