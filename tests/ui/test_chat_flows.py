@@ -6,8 +6,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from rich.console import RenderableType
 from textual.command import CommandList
 from textual.events import Key, Paste
+from textual.screen import Screen
 
 from tests.ui.approval.test_change_parts import NEW, OLD
 from tests.ui.stage import Stage, StageTool, stage
@@ -380,6 +382,28 @@ async def test_nothing_opens_while_the_user_types() -> None:
         await on.pilot.press("ctrl+y")
         await dialog_of(on)
         assert on.draft == "yes"
+
+
+@pytest.mark.parametrize("key", ["escape", "n"])
+async def test_the_conversation_moves_once_when_the_dialog_closes(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool, heights = StageTool("change", read_only=False), list[int]()
+    async with stage([reply(call("change", what="a")), "Changed."], [tool], size=(100, 30)) as on:
+        await on.say("change a")
+        on.clock.now += 5
+        await dialog_of(on)
+        display = on.app._display
+
+        def note_frame(screen: Screen[object], renderable: RenderableType | None) -> None:
+            if on.app.screen is on.chat:
+                heights.append(on.chat.body.conversation.region.height)
+            display(screen, renderable)
+
+        monkeypatch.setattr(on.app, "_display", note_frame)
+        await on.pilot.press(key)
+        await on.until(lambda: on.app.screen is on.chat and heights)
+        await on.pilot.pause()
+
+        assert len(set(heights)) == 1
 
 
 async def test_not_now_puts_it_off_until_it_is_asked_for() -> None:
