@@ -15,9 +15,10 @@ from pydantic import Field
 
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import ConfigurationError, ToolError
-from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject
 from tui_agent.protocol.tool import CommandSubject, Preview, Subject, Timeout, ToolContext, ToolResult
 from tui_agent.protocol.value_checks import wrong_kind
+from tui_agent.protocol.visible_text import without_sequences
 
 from .file_change import DIFF_LIMIT
 from .file_states import TreeChange, diffs_of
@@ -51,7 +52,6 @@ _DIFF_SECONDS = 0.2
 _EVENTS_AT_ONCE = 200
 
 _LONGEST_OUTCOME = 200
-_CONTROL_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _NAMES_FAILURE = re.compile(
     r"(?:^|[\s:])(?:FAILED|FAIL|ERROR|Error|error|fatal|panic)\b|(?:^|\s)ERR!|^\w*(?:Error|Exception):"
 )
@@ -241,6 +241,7 @@ def _result(
         "persisted_path": printable(str(captured.path)) if captured.path else None,
         "ended_processes": list(outcome.ended),
         "sandboxed": is_sandboxed,
+        TERMINAL_OUTPUT: True,
     }
     failed = outcome.ending != "exited" or outcome.returncode != 0
     return ToolResult.of_text(text or "[no output]", is_error=failed, details=details)
@@ -254,7 +255,7 @@ def _outcome(outcome: ProcessOutcome, captured: Captured) -> str:
     ending = f"signal {-code}" if code < 0 else f"exit {code}" if code else ""
     if not captured.is_text:
         return " · ".join(filter(None, (ending, f"{captured.total:,} bytes of binary output")))
-    text = _CONTROL_SEQUENCE.sub("", _text(captured.tail or captured.head))
+    text = without_sequences(_text(captured.tail or captured.head))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
         return ending or "no output"

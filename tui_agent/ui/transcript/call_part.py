@@ -13,6 +13,7 @@ from rich.cells import cell_len
 from tui_agent.protocol.cancellation import ASKED_AGAIN
 from tui_agent.protocol.events import ToolStatus
 from tui_agent.protocol.permissions import PLAN_MODE_DENIAL
+from tui_agent.protocol.visible_text import without_sequences
 from tui_agent.ui.panel.call_rows import sign_of, tail_lines, wait_text
 from tui_agent.ui.state.call_ledger import LedgerCall
 from tui_agent.ui.state.call_records import FileChange
@@ -24,7 +25,7 @@ from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
 from tui_agent.ui.text.sanitiser import clip, one_line, sanitise, without_controls
 from tui_agent.ui.text.styled_lines import Line, Run, clipped, prefixed_lines, wrapped
-from tui_agent.ui.text.terminal_output import OutputReader, plain_output, without_sequences
+from tui_agent.ui.text.terminal_output import OutputReader, plain_output
 
 from .transcript_model import Part, Piece, shifted
 from .transcript_parts import BODY, HEAD
