@@ -15,6 +15,7 @@ from .configuration.effective_settings import prepare_settings
 from .configuration.live_settings import UseOnScreen, with_live_settings
 from .configuration.permission_rules import RuleImpact
 from .launch_options import LaunchOptions
+from .process.controlling_terminal import say
 from .process.log_file import log_to_file
 from .sessions.prompt_files import PromptFiles
 from .sessions.recordings import open_recording_writer, recording_header, warn_of_broken_recording
@@ -109,9 +110,12 @@ def run_plain_mode(options: LaunchOptions) -> int:
     from tui_agent.headless import HeadlessOptions
 
     from .plain_questions import question_lines
+    from .plain_trust import ask_in_lines, has_terminal, read_line
 
     locations, _ = prepare_settings(options)
     log_to_file(locations, verbose=options.verbose)
+    if not options.trust and has_terminal():
+        ask_in_lines(options.cwd, locations, read_line, say)
     headless = HeadlessOptions(options.prompt, options.output_format, options.input_format)
     return asyncio.run(_run_headless(options, headless, question_lines))
 
