@@ -15,6 +15,8 @@ from .configuration.project_trust import TrustAnswer, TrustRequest, TrustStore, 
 _LONGEST_LINE = 4_096
 """Bytes; a terminal passes on no longer line."""
 _ANSWERS: dict[str, TrustAnswer] = {"": "no", "n": "no", "no": "no", "t": "tightening", "a": "all"}
+_PLAIN_YES: dict[str, TrustAnswer] = {"y": "tightening", "yes": "tightening"}
+"""Answers to a folder without allow rules."""
 
 
 def ask_in_lines(
@@ -71,7 +73,7 @@ def _in_one_line(text: str) -> str:
 
 
 def _answer(offer: TrustRequest, read: Callable[[], str | None], say: Callable[[str], None]) -> TrustAnswer | None:
-    answers = {**_ANSWERS, "y": "tightening", "yes": "tightening"} if not offer.allows else _ANSWERS
+    answers = _ANSWERS if offer.allows else _ANSWERS | _PLAIN_YES
     choices = "t yes, without allow rules · a yes, allow rules too" if offer.allows else "y yes"
     while True:
         say(f"Apply them? enter no · {choices}")
