@@ -350,10 +350,10 @@ COMMANDS: tuple[Command, ...] = (
         "chat.model",
         (),
         "model",
-        "Show the model, or use another one from the next request on",
+        "Show the model, or use another one from the next request on; --default: in new sessions, too",
         "chat",
         slash="model",
-        argument="[NAME]",
+        argument="[NAME] [--default]",
     ),
     Command(
         "chat.effort",
@@ -362,7 +362,7 @@ COMMANDS: tuple[Command, ...] = (
         "Show how much the model thinks, or change it from the next request on: off, low, medium, high, max, default",
         "chat",
         slash="effort",
-        argument="[NAME]",
+        argument="[NAME] [--default]",
     ),
     Command(
         "chat.init",

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from textual.message import Message
 
@@ -325,6 +325,15 @@ class AgentBridge:
             TuiAgentError: this is not possible.
         """
         return self._session_commands.choose_effort(name)
+
+    @Query("keep_default", "", about=("setting",))
+    async def keep_default(self, setting: Literal["model", "effort"]) -> str:
+        """Store the model or the effort in force in the user's settings, for new sessions, and return their file.
+
+        Raises:
+            TuiAgentError: this is not possible.
+        """
+        return await self._session_commands.keep_default(setting)
 
     @property
     def _session_commands(self) -> SessionCommands:
