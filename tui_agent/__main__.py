@@ -24,11 +24,17 @@ def report_uncaught(kind: type[BaseException], error: BaseException, trace: Trac
 # A hook rather than a handler: without memory, the interpreter may lose an exception where a handler would catch it.
 sys.excepthook = report_uncaught
 
-from tui_agent.cli.process.process_setup import deny_memory_access, log_uncaught_errors, open_missing_streams  # noqa: E402
+from tui_agent.cli.process.process_setup import (  # noqa: E402
+    collect_garbage_rarely,
+    deny_memory_access,
+    log_uncaught_errors,
+    open_missing_streams,
+)
 
 
 def main() -> None:
     """Run the program and exit with its code."""
+    collect_garbage_rarely()
     deny_memory_access()
     open_missing_streams()
     log_uncaught_errors()

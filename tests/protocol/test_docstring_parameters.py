@@ -2,7 +2,7 @@ from inspect import cleandoc
 
 import pytest
 
-from tui_agent.protocol.docstring_parameters import split_docstring
+from tui_agent.protocol.function_schema import split_docstring
 
 GOOGLE = """
     Search the web.

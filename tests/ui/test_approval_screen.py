@@ -169,6 +169,17 @@ async def test_one_key_answers(keys: list[str], decision: ApprovalDecision | Non
         assert asked.answers == [decision]
 
 
+async def test_a_question_settled_before_its_dialog_is_laid_out_ends_quietly() -> None:
+    async with asking() as asked:
+        dialog = asked.screen.dialog
+        await asked.screen.dismiss(None)
+        await asked.pilot.pause()
+
+        dialog.lay_out()
+
+        assert not dialog.is_attached
+
+
 @pytest.mark.parametrize("key", ["enter", "space", "p", "e", "tab", "f1", "ctrl+y"])
 async def test_nothing_else_answers(key: str) -> None:
     async with asking() as asked:

@@ -589,7 +589,7 @@ async def test_commands_by_name_do_what_they_say() -> None:
         await on.until(lambda: isinstance(on.app.screen, TextPage))
         await on.pilot.press("pagedown", "down", "up", "pageup", "end", "home", "escape")
         await on.until(lambda: on.app.screen is on.chat)
-        await on.until(lambda: len(on.chat.input.commands.settings.theme_names) == 5)
+        await on.until(lambda: len(on.chat.commands.settings.theme_names) == 5)
         await on.say("/theme light")
         await on.until(lambda: on.app.theme == "light")
 

@@ -127,7 +127,7 @@ async def test_what_the_agent_will_be_allowed_is_shown_before_it_is_there() -> N
         await pilot.press("shift+tab")
         await drawn(pilot)
         assert app.chat.bars.title.render().plain.endswith(" accept edits ")
-        app.chat.input.commands.settings.choose_mode(PermissionMode.DENY)
+        app.chat.commands.settings.choose_mode(PermissionMode.DENY)
         assert app.chat.bars.title.render().plain.endswith(" deny ")
         await pilot.press(*"/mode ask", "enter")
         await drawn(pilot)

@@ -12,7 +12,7 @@ from tui_agent.recording import Recording, RecordingEntry, RecordingHeader
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.replay.player_app import PlayerApp
 from tui_agent.ui.replay.player_screen import PlayerScreen, Size
-from tui_agent.ui.replay.scrubber_row import PlayState, scrubber_row, speed_text, time_text
+from tui_agent.ui.replay.scrubber import PlayState, scrubber_row, speed_text, time_text
 
 pytestmark = pytest.mark.slow
 

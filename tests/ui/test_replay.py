@@ -36,7 +36,7 @@ from tui_agent.recording import Recording, RecordingHeader, RecordingWriter, par
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.bridge.superseded_events import drop_superseded
+from tui_agent.ui.bridge.bridge_messages import drop_superseded
 from tui_agent.ui.chat.chat_options import HistoryTail
 from tui_agent.ui.replay.input_events import input_recorder
 from tui_agent.ui.replay.recorded_exchange import RecordingExchange

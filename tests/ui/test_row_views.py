@@ -6,8 +6,9 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
+from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.rows_view import RowsView
-from tui_agent.ui.text.styled_lines import Line, plain_line
+from tui_agent.ui.text.styled_lines import plain_line
 
 
 class ViewApp(App[None]):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tui_agent.agent import AgentLoop
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
+from tui_agent.protocol.permissions import ApprovalRequest
 
 from .build_engine import open_engine
 from .configuration.effective_settings import prepare_settings
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from tui_agent.recording import RecordingSink
     from tui_agent.ui.bridge.agent_bridge import AgentBridge
 
+QUESTION_WIDTH = 100
+"""Cells of a row of a question in plain mode."""
 RUN_END_TIMEOUT = 4.0
 """Seconds that a run gets to end when the user quits in the middle of it."""
 
@@ -62,9 +65,18 @@ async def serve(
             commands=SessionCommands(engine, options),
             rules=SessionRules(engine),
         )
-        gc.freeze()  # What is loaded by now stays; otherwise each collection would look through it and delay a frame.
-        await with_live_settings(engine, options, screen_gone, use_on_screen)
+        async with asyncio.TaskGroup() as tasks:
+            freezing = tasks.create_task(_freeze_loaded(bridge))
+            await with_live_settings(engine, options, screen_gone, use_on_screen)
+            freezing.cancel()
         await _end_run(engine.loop, engine.bus)
+
+
+async def _freeze_loaded(bridge: "AgentBridge") -> None:
+    """Exempt everything that is loaded from garbage collections: it stays, and looking through it delays frames."""
+    gc.freeze()
+    await bridge.warm.wait()  # The model's SDK is most of it.
+    gc.freeze()
 
 
 async def _end_run(loop: AgentLoop, bus: EventBus) -> None:
@@ -108,9 +120,14 @@ def run_plain_mode(options: LaunchOptions) -> int:
         SessionError: the session cannot be opened.
     """
     from tui_agent.headless import HeadlessOptions
+    from tui_agent.ui.approval.approval_rows import ApprovalRows, request_title, why_rows
 
-    from .plain_questions import question_lines
     from .plain_trust import ask_in_lines, has_terminal, read_line
+
+    def question_lines(request: ApprovalRequest) -> list[str]:
+        """Return the question as a sentence, then the reason and the exact input with every character visible."""
+        rows = [*why_rows(request, QUESTION_WIDTH), *ApprovalRows(request).rows(QUESTION_WIDTH, spaced=False)]
+        return [request_title(request), *(row.plain.rstrip() for row in rows)]
 
     locations, _ = prepare_settings(options)
     log_to_file(locations, verbose=options.verbose)

@@ -13,8 +13,7 @@ from textual.app import App
 from textual.events import Key, Paste
 
 import tui_agent.ui
-from tui_agent.ui.app.base_app import BaseApp
-from tui_agent.ui.app.remappable_app import RemappableApp
+from tui_agent.ui.app.base_app import BaseApp, RemappableApp
 from tui_agent.ui.app.terminal_driver import PASTE_BEGINS, PASTE_ENDS, PASTE_TIMEOUT, PastedText, PasteSplitter
 
 HOSTILE = (

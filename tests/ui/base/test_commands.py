@@ -5,17 +5,8 @@ from typing import get_args
 
 import pytest
 
-from tui_agent.ui.base.commands import (
-    COMMANDS,
-    Command,
-    Where,
-    bindings_for,
-    command,
-    commands_for,
-    hint,
-    key_label,
-    slash_commands,
-)
+from tui_agent.ui.base.command_type import Command, Where, key_label
+from tui_agent.ui.base.commands import COMMANDS, bindings_for, command, commands_for, hint, slash_commands
 
 HELD_TOGETHER = (("everywhere", "chat", "composer", "queue"), ("everywhere", "chat", "panel"))
 """Parts of the screen whose keys are active at the same time."""

@@ -16,7 +16,7 @@ from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.state.run_times import RunTimes
-from tui_agent.ui.text.styled_lines import Line
+from tui_agent.ui.text.line import Line
 from tui_agent.ui.transcript.transcript_model import Part
 
 LOG = Path("/somewhere/tui-agent.log")

@@ -16,8 +16,7 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.providers import ScriptedProvider
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.bridge.bridge_messages import AgentEvents
-from tui_agent.ui.bridge.superseded_events import drop_superseded
+from tui_agent.ui.bridge.bridge_messages import AgentEvents, drop_superseded
 
 
 class Unready(ScriptedProvider):

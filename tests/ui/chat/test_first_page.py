@@ -15,7 +15,7 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.chat import chat_body
-from tui_agent.ui.chat.actions.session_actions import SessionRequested
+from tui_agent.ui.chat.app_requests import SessionRequested
 from tui_agent.ui.chat.first_page import Welcome
 from tui_agent.ui.chat.first_page_data import FirstPage, SessionOffer
 

@@ -21,7 +21,7 @@ from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.bridge.superseded_events import drop_superseded
+from tui_agent.ui.bridge.bridge_messages import drop_superseded
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.replay.recorded_exchange import RecordingExchange
 from tui_agent.ui.replay.replay_stage import Stage

@@ -12,8 +12,7 @@ from tests.ui.still import drawn, shown, still_app
 from tests.ui.story import Story, working
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.panel.timeline import Timeline
-from tui_agent.ui.panel.timeline_screen import TimelineScreen
-from tui_agent.ui.panel.timeline_window import SHORTEST, TimeWindow, head_rows, lane_rows, summary_rows
+from tui_agent.ui.panel.timeline_screen import SHORTEST, TimelineScreen, TimeWindow, head_rows, lane_rows, summary_rows
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.text.rows_view import RowsView

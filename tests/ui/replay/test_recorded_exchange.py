@@ -18,9 +18,8 @@ from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.bridge_messages import AgentStatus, StatusPublished
 from tui_agent.ui.bridge.exchange import Query
 from tui_agent.ui.bridge.message_edits import MessageEdits
-from tui_agent.ui.bridge.prompt_queries import HIDDEN_PROMPT, PromptQueries
 from tui_agent.ui.bridge.rule_queries import RuleFact, RuleQueries, RulesInForce, ToolFact
-from tui_agent.ui.bridge.services import GrantQueries, RewindQueries
+from tui_agent.ui.bridge.services import HIDDEN_PROMPT, GrantQueries, PromptQueries, RewindQueries
 from tui_agent.ui.replay.recorded_exchange import RecordingExchange, ReplayExchange
 
 

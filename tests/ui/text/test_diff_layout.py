@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tests.ui.text.test_diff_parser import DIFF
 from tui_agent.ui.text.diff_layout import SPLIT_WIDTH, layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
-from tui_agent.ui.text.styled_lines import NARROWEST, width_of_runs
+from tui_agent.ui.text.line import NARROWEST
+from tui_agent.ui.text.styled_lines import width_of_runs
 
 code_lines = st.lists(st.text("ab \t日(){}=", max_size=40), max_size=8)
 

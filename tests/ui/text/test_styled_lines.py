@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tui_agent.ui.text.line import NARROWEST, Line
 from tui_agent.ui.text.styled_lines import (
-    NARROWEST,
-    Line,
     clipped,
     copied_text,
     folded,

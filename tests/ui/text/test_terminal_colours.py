@@ -5,9 +5,9 @@ from textual.app import App, ComposeResult
 from textual.color import Color
 
 from tui_agent.ui.app.themes import read_theme, shipped_themes
+from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.rows_view import RowsView
-from tui_agent.ui.text.styled_lines import Line
-from tui_agent.ui.text.terminal_colours import LEAST_CONTRAST, contrast
+from tui_agent.ui.text.terminal_output import LEAST_CONTRAST, contrast
 
 WORDS = [
     *(f"sgr-f{number}" for number in range(256)),

@@ -74,7 +74,8 @@ def run_replay(path: Path, theme: str | None) -> int:
         ConfigurationError: standard streams are not a terminal, or the file is not a recording.
     """
     from tui_agent.recording import read_recording
-    from tui_agent.ui.replay.player_app import PlayerApp, player_of
+    from tui_agent.ui.replay.player_app import PlayerApp
+    from tui_agent.ui.replay.replay_stage import player_of
 
     recording = read_recording(path)
     need_terminal("run tui-agent --replay in one")
@@ -101,7 +102,7 @@ async def open_recording(path: Path, locations: Locations, terminal: TerminalEnv
         ConfigurationError: the file is missing, or not a recording.
     """
     from tui_agent.recording import read_recording
-    from tui_agent.ui.replay.player_app import player_of
+    from tui_agent.ui.replay.replay_stage import player_of
 
     return player_of(
         await asyncio.to_thread(read_recording, path),

@@ -1,26 +1,36 @@
-"""Base of all apps: the terminal driver, and the last line of defence against control characters.
+"""Base of all apps: the user's keys, the terminal driver, and the last line of defence against control characters.
+
+Textual's own keymap also drops other bindings of the same key, and cannot remove one. `RemappableApp` replaces the
+bindings of each widget and screen instead, when it is registered and when the keys change.
 
 Text is sanitised where it enters the screen (`sanitiser.py`). The filter here runs after every widget, also Textual's
 own: a missed call of the sanitiser leaves a gap in a line instead of a terminal command (safety promise 17).
 """
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from functools import cache
+from itertools import chain
 from typing import TypeVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual import on
+from textual.app import App
+from textual.binding import Binding, BindingsMap
 from textual.color import Color
+from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
+from textual.widget import Widget
+from textual.widgets import Input, TextArea
 
+from tui_agent.ui.base.commands import COMMANDS, all_commands, has_own_keys, use_keys
 from tui_agent.ui.text.sanitiser import sanitise
 
-from .remappable_app import RemappableApp
 from .terminal_answers import BackgroundReported
 from .terminal_driver import TerminalDriver
 
@@ -37,6 +47,71 @@ _CONTROL_CHARACTERS = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
 )
 """Controls, characters that hide or reorder others, and lone surrogates, which cannot be encoded."""
+
+
+class RemappableApp(App[Result]):
+    """An app whose commands have the keys of the table of commands, also after these have changed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        if has_own_keys():
+            self._rebind(self)
+
+    def use_keys(self, keys: Mapping[str, tuple[str, ...]]) -> None:
+        """Use other keys for some commands, by id, and the default ones for all others."""
+        use_keys(keys)
+        for node in (self, *self._registry):
+            self._rebind(node)
+        self.refresh_bindings()
+        for screen in self.screen_stack:
+            for widget in (screen, *screen.walk_children(Widget)):
+                widget.refresh()
+
+    def _register_child(self, parent: DOMNode, child: Widget, before: int | None, after: int | None) -> None:
+        # Every widget and screen passes here before its first key.
+        super()._register_child(parent, child, before, after)
+        if has_own_keys():
+            self._rebind(child)
+
+    def _rebind(self, node: DOMNode) -> None:
+        """Bind a node's commands to the keys in force.
+
+        Its other bindings stay, unless the user gave their key to a command of the whole chat.
+        """
+        own = {binding.id: binding for _, binding in type(node)._merge_bindings() if binding.id}
+        commands = [entry for entry in all_commands() if entry.id in own]
+        taken: dict[str, list[Binding]] = {}
+        for entry in commands:
+            for key in entry.keys:
+                taken.setdefault(key, []).append(own[entry.id].with_key(key))
+        ids, claimed = {entry.id for entry in commands}, _claimed()
+        others: dict[str, list[Binding]] = {}
+        for key, binding in chain(_text_bindings(type(node)), node._bindings):
+            if binding.id not in ids and key not in taken and key not in claimed and binding not in others.get(key, ()):
+                others.setdefault(key, []).append(binding)
+        node._bindings = BindingsMap.from_keys({**others, **taken})
+
+
+def _claimed() -> set[str]:
+    """Return the keys that the user gave to commands of the whole chat: no widget may keep them for itself."""
+    default = {entry.id: entry.keys for entry in COMMANDS}
+    return {
+        key
+        for entry in all_commands()
+        if entry.where in ("everywhere", "chat") and entry.keys != default[entry.id]
+        for key in entry.keys
+    }
+
+
+@cache
+def _text_bindings(node_type: type[DOMNode]) -> BindingsMap:
+    """Return what the keys of a text field do without commands, which comes back when a command gives its key up."""
+    keys: dict[str, list[Binding]] = {}
+    for base in reversed(node_type.__mro__ if issubclass(node_type, TextArea | Input) else ()):
+        if issubclass(base, DOMNode):
+            own = BindingsMap(base.__dict__.get("BINDINGS", [])).key_to_bindings
+            keys.update({key: found for key, bound in own.items() if (found := [b for b in bound if not b.id])})
+    return BindingsMap.from_keys(keys)
 
 
 class BaseApp(RemappableApp[Result]):

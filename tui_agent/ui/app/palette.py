@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from rich.text import Text
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.commands import all_commands
-from tui_agent.ui.chat.chat_screen import ChatScreen
+from tui_agent.ui.chat.actions.command_actions import CommandActions
 from tui_agent.ui.text.sanitiser import clip
 
 _FIRST = ("chat.search", "chat.toggle_panel", "chat.rewind", "chat.cycle_mode", "chat.help")
@@ -18,6 +19,16 @@ _LAST = "app.quit"
 _MARGIN = 6
 """Cells of a row beside its text: padding and scrollbar."""
 _NAME_WIDTH = 20
+
+
+@runtime_checkable
+class HasCommands(Protocol):
+    """A screen whose commands the palette lists."""
+
+    @property
+    def commands(self) -> CommandActions:
+        """Runs the commands."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +69,9 @@ class CommandProvider(Provider):
 
     def _entries(self) -> Iterator[PaletteEntry]:
         chat = self.screen
-        if not isinstance(chat, ChatScreen):
+        if not isinstance(chat, HasCommands):
             return
-        commands = chat.input.commands
+        commands = chat.commands
         settings = commands.settings
         in_order = {command.id: command for command in all_commands() if command.palette}
         last = in_order.pop(_LAST)

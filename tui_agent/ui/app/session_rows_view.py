@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from tui_agent.ui.text.line import NARROWEST, Line
 from tui_agent.ui.text.line_view import LineView
-from tui_agent.ui.text.styled_lines import NARROWEST, Line
 
 
 class SessionRows(LineView):

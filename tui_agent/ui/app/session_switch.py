@@ -2,16 +2,17 @@
 
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from textual.screen import Screen
 
 from tui_agent.protocol.background import run_service
 from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
-from tui_agent.ui.chat.actions.session_actions import SessionRequested
-from tui_agent.ui.chat.chat_options import HistoryTail
-from tui_agent.ui.chat.chat_screen import ChatScreen
+from tui_agent.ui.chat.app_requests import SessionRequested
+from tui_agent.ui.chat.chat_options import ChatOptions, HistoryTail
 from tui_agent.ui.chat.first_page_data import FirstPageService
+from tui_agent.ui.chat.screen_state import ScreenState
+from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 
 from .base_app import BaseApp
@@ -70,15 +71,33 @@ class SessionService(FirstPageService, Protocol):
         ...
 
 
-class SessionSwitcher:
+class Chat(Protocol):
+    """The chat screen, as far as switching needs it."""
+
+    options: ChatOptions
+    bridge: AgentBridge
+    state: ScreenState
+    entry: PromptArea
+
+    @property
+    def is_active(self) -> bool:
+        """True if no other screen covers it."""
+        ...
+
+
+ChatT = TypeVar("ChatT", bound=Chat)
+
+
+class SessionSwitcher(Generic[ChatT]):
     """Shows another session in place of the present one."""
 
     def __init__(
         self,
         app: BaseApp[None],
         service: SessionService | None,
-        chat: Callable[[], ChatScreen],
-        replace_chat: Callable[[ChatScreen], Awaitable[None]],
+        chat: Callable[[], ChatT],
+        new_chat: Callable[[AgentBridge, ChatOptions], ChatT],
+        replace_chat: Callable[[ChatT], Awaitable[None]],
     ) -> None:
         """Create it.
 
@@ -86,11 +105,13 @@ class SessionSwitcher:
             app: shows the questions.
             service: None where sessions cannot be switched: in a recording or an embedded app.
             chat: returns the present chat.
+            new_chat: returns a chat for another session.
             replace_chat: shows another chat in its place.
         """
         self._app = app
         self._service = service
         self._chat = chat
+        self._new_chat = new_chat
         self._replace_chat = replace_chat
 
     def receive(self, request: SessionRequested) -> None:
@@ -202,13 +223,13 @@ class SessionSwitcher:
         options = replace(old.options, glimpse=opened.glimpse, prompt=None, model=opened.model, label=opened.label)
         if old.bridge.status.mode != opened.bridge.status.mode:
             opened.bridge.set_mode(old.bridge.status.mode)
-        chat = ChatScreen(opened.bridge, options)
+        chat = self._new_chat(opened.bridge, options)
         # Keys that the user typed before are on their way to the old composer.
         old.entry.after_typed_keys(lambda: self._app.call_later(self._replace, chat, opened, note, draft))
 
-    async def _replace(self, chat: ChatScreen, opened: OpenedSession, note: str, draft: str) -> None:
+    async def _replace(self, chat: ChatT, opened: OpenedSession, note: str, draft: str) -> None:
         old = self._chat()
-        while self._app.screen is not old:
+        while not old.is_active:
             await self._app.pop_screen()
         old.bridge.detach()
         if old.entry.composer.searching:

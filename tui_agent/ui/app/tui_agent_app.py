@@ -25,8 +25,7 @@ from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.bridge_messages import AgentEvents
-from tui_agent.ui.chat.actions.session_actions import ReplayRequested, SessionRequested
-from tui_agent.ui.chat.actions.setting_actions import ThemeRequested
+from tui_agent.ui.chat.app_requests import ReplayRequested, SessionRequested, ThemeRequested
 from tui_agent.ui.chat.chat_options import ChatOptions, HistoryTail
 from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.composer.composer import Composer
@@ -141,7 +140,7 @@ class TuiAgentApp(BaseApp[None]):
         )
         self.chat = ChatScreen(bridge, options)
         """The main screen; another one after a switch to another session."""
-        self._switcher = SessionSwitcher(self, sessions, lambda: self.chat, self._replace_chat)
+        self._switcher = SessionSwitcher(self, sessions, lambda: self.chat, ChatScreen, self._replace_chat)
         self._signals = self._new_signals(options.place.directory, notifications)
         self.painted = asyncio.Event()
         """Set once the first screen is painted."""

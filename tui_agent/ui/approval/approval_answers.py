@@ -7,7 +7,8 @@ from rich.cells import cell_len
 
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.ui.base.commands import command
-from tui_agent.ui.text.styled_lines import Line, Run, wrapped
+from tui_agent.ui.text.line import Line, Run
+from tui_agent.ui.text.styled_lines import wrapped
 
 from .rule_offer import RuleOffer
 

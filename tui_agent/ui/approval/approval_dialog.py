@@ -20,9 +20,10 @@ from tui_agent.ui.base.commands import command
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.input_fields import InputEditor, LineInput
+from tui_agent.ui.text.line import NARROWEST, Line, Run
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import visible
-from tui_agent.ui.text.styled_lines import NARROWEST, Line, Run, clipped, wrapped
+from tui_agent.ui.text.styled_lines import clipped, wrapped
 
 from .approval_answers import MAX_ANSWER_ROWS, AnswerStep, answer_choices, answer_rows, offered_answers
 from .approval_rows import ApprovalRows, request_title, why_rows
@@ -276,6 +277,8 @@ class ApprovalDialog(Vertical):
 
     def lay_out(self) -> None:
         """Give each part its rows, and the dialog no more than it needs."""
+        if not self.is_attached:
+            return  # The question was settled before the dialog was laid out for the first time.
         width, height = self.screen.size
         inner = max(NARROWEST, (int(width * SHARE) if width >= WIDE else width) - (4 if self._is_roomy else 0))
         roomy, short = self._foot() if self._is_roomy else (0, 0)

@@ -16,12 +16,13 @@ from textual.content import Content
 from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.bridge.services import GrantFacts
-from tui_agent.ui.dialogs.answer_keys import AnswerKeys, key_rows
+from tui_agent.ui.dialogs.answer_keys import AnswerKeys
 from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
 from tui_agent.ui.text.amounts import count_text
+from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import one_line, visible
-from tui_agent.ui.text.styled_lines import Line, Run, clipped, wrapped
+from tui_agent.ui.text.styled_lines import clipped, key_rows, wrapped
 
 from .approval_rows import TITLE_NAME, ApprovalRows, unread_row
 from .rule_offer import RuleOffer

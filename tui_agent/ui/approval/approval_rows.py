@@ -26,8 +26,9 @@ from tui_agent.ui.text.argument_rows import (
 )
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import DiffLine, diff_counts, is_cut, read_diff
+from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, visible
-from tui_agent.ui.text.styled_lines import Line, Run, clipped, prefixed_lines, width_of_runs, wrapped
+from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_runs, wrapped
 
 from .approval_marks import danger_marks
 

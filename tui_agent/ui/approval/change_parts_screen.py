@@ -12,13 +12,14 @@ from textual.content import Content
 
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.dialogs.answer_keys import AnswerKeys, key_rows
+from tui_agent.ui.dialogs.answer_keys import AnswerKeys
 from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import DiffLine, diff_counts, read_diff
+from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import visible
-from tui_agent.ui.text.styled_lines import Line, Run, clipped
+from tui_agent.ui.text.styled_lines import clipped, key_rows
 
 from .approval_rows import request_title, unread_row
 from .change_parts import ChangePart, ChangeParts

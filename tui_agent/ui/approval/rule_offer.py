@@ -8,8 +8,9 @@ from tui_agent.ui.base.commands import command
 from tui_agent.ui.bridge.services import GrantFacts
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.argument_rows import beside, exact_rows
+from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, visible
-from tui_agent.ui.text.styled_lines import Line, Run, clipped, folded, wrapped
+from tui_agent.ui.text.styled_lines import clipped, folded, wrapped
 
 MAX_LISTED_CALLS = 3
 """Calls of this session that are listed; the others are only counted."""

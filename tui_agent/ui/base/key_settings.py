@@ -13,7 +13,8 @@ from typing import TypeAlias
 from textual._keyboard_protocol import FUNCTIONAL_KEYS
 from textual.keys import KEY_NAME_REPLACEMENTS
 
-from .commands import COMMANDS, Command, Where
+from .command_type import Command, Where
+from .commands import COMMANDS
 
 Keys: TypeAlias = tuple[str, ...]
 

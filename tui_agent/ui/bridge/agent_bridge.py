@@ -20,11 +20,10 @@ from tui_agent.protocol.events import Failed, SessionRenamed, Warned
 from tui_agent.protocol.messages import UserKind, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 
-from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished
+from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished, drop_superseded
 from .exchange import Exchange, Query
 from .message_edits import MessageEdits
 from .prompt_images import PromptImages
-from .prompt_queries import PromptQueries
 from .rule_queries import RuleQueries, RuleService
 from .services import (
     FileFinder,
@@ -33,11 +32,11 @@ from .services import (
     LeftoverCommands,
     PromptFiles,
     PromptMemory,
+    PromptQueries,
     RewindQueries,
     RewindService,
     SessionCommands,
 )
-from .superseded_events import drop_superseded
 
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.
@@ -107,6 +106,8 @@ class AgentBridge:
         self._deferred: list[Callable[[], object]] = []
         self._arrived = asyncio.Event()
         self._opened = asyncio.Event()
+        self.warm = asyncio.Event()
+        """Set once everything that the model needs is loaded, or has failed to load."""
         self._send_when_over = False
         self._compaction: asyncio.Task[object] | None = None
         self._post: Post | None = None
@@ -535,6 +536,7 @@ class AgentBridge:
                 await self._agent.provider.prepare()
         except TuiAgentError as error:
             self._bus.publish(Warned(code="provider_not_ready", text=str(error)))
+        self.warm.set()
 
     def report_crash(self, error: BaseException) -> None:
         """Publish that a worker failed unexpectedly; the conversation continues.

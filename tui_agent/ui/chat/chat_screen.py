@@ -74,13 +74,18 @@ class ChatScreen(AnyScreen):
         """Dialogs of approval requests."""
         self.entry = PromptArea(self.state.waiting, self.state.status, self.approvals.line, id="entry")
         """Queue, menus and composer."""
-        context = ActionContext(self, bridge, options, lambda: self.state, self.entry.composer, self.show_pending_agent)
+        context = ActionContext(self, bridge, options, self.entry.composer, self.show_pending_agent)
         self.input = InputRouter(
-            bridge, self.entry, lambda: self.state, CommandActions(context), self.show_pending_agent
+            bridge, self.entry, lambda: self.state, CommandActions(context, lambda: self.state), self.show_pending_agent
         )
         """Destinations of what the user types."""
         self._past: ScreenState | None = None
         self._workers: dict[str, Worker[None]] = {}
+
+    @property
+    def commands(self) -> CommandActions:
+        """Runs `/` commands and entries of the palette."""
+        return self.input.commands
 
     def compose(self) -> ComposeResult:
         """Yield the parts from the top."""
@@ -240,7 +245,7 @@ class ChatScreen(AnyScreen):
 
     @on(CallList.RevertRequested)
     def _revert_requested(self, event: CallList.RevertRequested) -> None:
-        self.input.commands.session.rewind(event.view)
+        self.commands.session.rewind(event.view)
 
     # --- keys ---------------------------------------------------------------------------------------------------------
 
@@ -314,4 +319,4 @@ class ChatScreen(AnyScreen):
 
     def action_perform(self, command_id: str) -> None:
         """Run a command whose action is not the screen's own."""
-        self.input.commands.perform(command(command_id))
+        self.commands.perform(command(command_id))

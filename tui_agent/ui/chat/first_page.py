@@ -19,8 +19,7 @@ from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.text.sanitiser import one_line, visible
 
-from .actions.session_actions import SessionRequested
-from .actions.setting_actions import ThemeRequested
+from .app_requests import SessionRequested, ThemeRequested
 from .first_page_data import FirstPage, FirstPageService, SessionOffer
 
 MOTTO = "See everything. Steer at any time. Allow what happens."

@@ -1,11 +1,12 @@
 """Destinations of the user's input: the agent, one call or sub-agent, a shell, or a command."""
 
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Literal, TypeAlias
+from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from textual.timer import Timer
 from textual.worker import Worker
 
+from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
 from tui_agent.ui.composer.composer import Composer
@@ -25,9 +26,8 @@ from tui_agent.ui.composer.queue_strip import QueueRequest
 from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.text.amounts import seconds_text
 
-from .actions.command_actions import CommandActions
 from .image_routing import ImageRouter
-from .queue_routing import QueueRouter
+from .queue_routing import QueueRouter, Say
 from .screen_state import ScreenState
 
 Interrupt: TypeAlias = Literal["cancel", "stop", "now"]
@@ -47,7 +47,27 @@ EntryMessage: TypeAlias = (
 """A request of the composer or the queue."""
 
 
-class InputRouter:
+class CommandRunner(Protocol):
+    """Runs `/` commands, and shows messages."""
+
+    @property
+    def say(self) -> Say:
+        """Shows a short message."""
+        ...
+
+    def perform(self, command: Command, argument: str = "", /) -> bool:
+        """Run one command; return False if its argument is missing or unknown."""
+        ...
+
+    def explain(self, unknown: UnknownSlash, /) -> None:
+        """Say that a command does not exist."""
+        ...
+
+
+Runner = TypeVar("Runner", bound=CommandRunner)
+
+
+class InputRouter(Generic[Runner]):
     """Sends what the user types, and recalls, cancels and interrupts. The results are events."""
 
     def __init__(
@@ -55,7 +75,7 @@ class InputRouter:
         bridge: AgentBridge,
         entry: PromptArea,
         state: Callable[[], ScreenState],
-        commands: CommandActions,
+        commands: Runner,
         show_pending_agent: Callable[[], object],
     ) -> None:
         """Connect the input with its destinations.

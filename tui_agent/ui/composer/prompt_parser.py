@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote
 
-from tui_agent.ui.base.commands import Command, slash_commands
+from tui_agent.ui.base.command_type import Command
+from tui_agent.ui.base.commands import slash_commands
 
 _AIMED = re.compile(r"@(#[0-9]{1,9}|[\w.-]+)[ \t]+(\S.*)\Z", re.DOTALL)
 _MENTION = re.compile(r"(?:\A|(?<=\s))@([^\s@]*)\Z")

@@ -5,18 +5,16 @@ chat, `typed_answers.py` separates answers from text for the composer. In dialog
 too early or has no meaning starts that moment again, so that neither a held key nor fast typing answers.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from textual.events import Key, Paste
 from textual.timer import Timer
 
 from tui_agent.ui.text.rows_view import Build, RowsView
-from tui_agent.ui.text.styled_lines import Line, Run, wrapped
 
 QUIET_SECONDS = 0.3
 """Seconds without a key press before an answer counts."""
-_NO_BREAK = "\u00a0"
 _ROUNDING = 1e-6
 """Tolerance for differences between times."""
 
@@ -148,31 +146,3 @@ class AnswerKeys(RowsView):
         self.show_now()
         if not self.guard.armed:
             self._timer = self.set_timer(QUIET_SECONDS, self._check_quiet)
-
-
-MAX_KEY_ROWS = 2
-"""Rows of answers on a page; any further ones are left out."""
-
-
-def key_rows(answers: Iterable[tuple[str, str, bool]], width: int) -> list[Line]:
-    """Return answers in as few rows as hold them, at most `MAX_KEY_ROWS`; no answer is split.
-
-    Args:
-        answers: key, text, and True if the answer counts now; any other is dim.
-        width: cells of a row.
-    """
-    runs = [(text.replace(" ", _NO_BREAK).replace(_NO_BREAK * 3, " " * 3), style) for text, style in key_runs(answers)]
-    rows = wrapped(runs, width)[:MAX_KEY_ROWS]
-    return [Line(tuple((text.replace(_NO_BREAK, " "), style) for text, style in row.runs)) for row in rows]
-
-
-def key_runs(answers: Iterable[tuple[str, str, bool]]) -> list[Run]:
-    """Return a row of answers.
-
-    Args:
-        answers: key, text, and True if the answer counts now; any other is dim.
-    """
-    runs: list[Run] = []
-    for key, text, counts in answers:
-        runs += [(key, "key" if counts else "muted"), (f" {text}   ", "" if counts else "muted")]
-    return runs

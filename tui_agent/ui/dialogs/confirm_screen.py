@@ -11,11 +11,12 @@ from textual.content import Content
 from textual.screen import ModalScreen
 
 from tui_agent.ui.base.commands import bindings_for, command
+from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import one_line, visible
-from tui_agent.ui.text.styled_lines import Line, clipped, wrapped
+from tui_agent.ui.text.styled_lines import clipped, key_runs, wrapped
 
-from .answer_keys import AnswerKeys, GuardedAnswers, key_runs
+from .answer_keys import AnswerKeys, GuardedAnswers
 
 
 class ConfirmScreen(GuardedAnswers, ModalScreen[bool]):

@@ -4,7 +4,8 @@ from textwrap import wrap
 
 from textual.content import Content
 
-from tui_agent.ui.base.commands import Command, Where, all_commands, key_label, slash_commands
+from tui_agent.ui.base.command_type import Command, Where, key_label
+from tui_agent.ui.base.commands import all_commands, slash_commands
 
 _TITLES: dict[Where, str] = {
     "composer": "While typing",

@@ -7,13 +7,16 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.ui.base.commands import bindings_for
+from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.bridge.rule_queries import RuleQueries
-from tui_agent.ui.state.attention import Attention, Saving, best_saving, figures
+from tui_agent.ui.state.attention import Attention, Figures, Saving, best_saving, figures
+from tui_agent.ui.text.amounts import count_text, seconds_text
+from tui_agent.ui.text.sanitiser import visible
 
-from .attention_text import attention_text, rule_name
 from .info_pages import run_text
 from .text_page import PageBody, TextPage
+
+_LABEL = 14
 
 
 class ReportPage(TextPage):
@@ -75,3 +78,49 @@ class ReportPage(TextPage):
         if self._report is not None:
             parts += [Content(""), run_text(self._report)]
         return Content("\n").join(parts)
+
+
+def attention_text(run: Figures, session: Figures, saving: Saving | None, *, added: bool) -> Content:
+    """Return how long questions waited for the user, and the rule that would have saved most of it.
+
+    Args:
+        run: figures of the last run.
+        session: figures of the whole session.
+        saving: the rule; None if no rule would have saved anything.
+        added: True if the rule was just added.
+    """
+    rows = [
+        Content.styled("Waiting for you", "$primary bold"),
+        _row("last run", run),
+        _row("session", session),
+    ]
+    keys = [("report.permissions", "shows all rules")]
+    if saving is not None:
+        rows.append(_saving_row(saving, added=added))
+        if not added:
+            keys.insert(0, ("report.add_rule", "adds it for this session"))
+    words = " · ".join(f"{command(name).key_text} {text}" for name, text in keys)
+    return Content("\n").join([*rows, Content.styled(f"  {words}", "$text-muted")])
+
+
+def rule_name(rule: str) -> str:
+    """Return one or more rules on one line."""
+    return " and ".join(visible(line) for line in rule.splitlines())
+
+
+def _row(label: str, figures: Figures) -> Content:
+    if not figures.questions:
+        return Content.assemble((f"  {label:<{_LABEL}}", "$text-muted"), ("no questions", "$text"))
+    parts = [seconds_text(figures.waited, tenths=False), count_text(figures.questions, "question")]
+    if figures.median is not None:
+        parts.append(f"median answer after {seconds_text(figures.median, tenths=False)}")
+    return Content.assemble((f"  {label:<{_LABEL}}", "$text-muted"), (" · ".join(parts), "$text"))
+
+
+def _saving_row(saving: Saving, *, added: bool) -> Content:
+    if added:
+        words = " now applies for this session."
+    else:
+        asked = count_text(saving.questions, "question")
+        words = f" would have answered {asked} and saved {seconds_text(saving.seconds, tenths=False)}."
+    return Content.assemble(("  allow ", "$text"), (rule_name(saving.rule), "$text bold"), (words, "$text"))

@@ -10,10 +10,9 @@ from tui_agent.ui.bridge.engine_types import FileStep, RewindOutcome, RewindPlan
 from tui_agent.ui.text.amounts import count_text, names_text
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
+from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, visible
-from tui_agent.ui.text.styled_lines import Line, Run, clipped, wrapped
-
-from .answer_keys import key_runs
+from tui_agent.ui.text.styled_lines import clipped, key_runs, wrapped
 
 SCOPES: tuple[Scope, ...] = ("both", "files", "conversation")
 """Scopes of a rewind, in the order in which a key steps through them."""

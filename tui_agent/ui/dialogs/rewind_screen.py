@@ -16,9 +16,10 @@ from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.bridge.engine_types import RewindOutcome, RewindPlan, RewindPoint, Scope
 from tui_agent.ui.bridge.services import RewindService
 from tui_agent.ui.text.amounts import count_text
+from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.rows_page import RowsPage
 from tui_agent.ui.text.rows_view import RowsView
-from tui_agent.ui.text.styled_lines import Line, clipped, wrapped
+from tui_agent.ui.text.styled_lines import clipped, wrapped
 
 from .answer_keys import AnswerKeys
 from .rewind_rows import SCOPES, key_row, local_time_text, plan_rows, point_rows, state_row

@@ -16,11 +16,12 @@ from textual.widgets import Static
 
 from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.text.argument_rows import labelled_rows
+from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import visible
-from tui_agent.ui.text.styled_lines import Line, clipped, plain_line, wrapped
+from tui_agent.ui.text.styled_lines import clipped, key_runs, plain_line, wrapped
 
-from .answer_keys import AnswerKeys, GuardedAnswers, key_runs
+from .answer_keys import AnswerKeys, GuardedAnswers
 
 TrustChoice: TypeAlias = Literal["no", "tightening", "all"]
 """Apply nothing; everything but allow rules; everything."""

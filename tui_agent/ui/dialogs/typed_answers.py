@@ -19,7 +19,8 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from tui_agent.ui.base.app_type import any_app
-from tui_agent.ui.base.commands import Where, commands_for
+from tui_agent.ui.base.command_type import Where
+from tui_agent.ui.base.commands import commands_for
 
 from .answer_keys import AnswerGuard
 

@@ -10,9 +10,12 @@ from tui_agent.ui.text.amounts import bytes_text, count_text, seconds_text
 from tui_agent.ui.text.argument_rows import argument_rows, argument_texts, beside, labelled_rows, verdict_rows
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
+from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.sanitiser import ends_of, sanitise, visible
-from tui_agent.ui.text.styled_lines import Line, folded, prefixed_lines, wrapped
+from tui_agent.ui.text.styled_lines import folded, prefixed_lines, wrapped
 from tui_agent.ui.text.terminal_output import output_lines
+
+from .call_rows import change_text
 
 MAX_OUTPUT_LINES = 5_000
 """Most lines shown of an output, half from its head and half from its tail."""
@@ -140,7 +143,7 @@ def _change_rows(view: CallViewState, width: int) -> list[Line]:
     if all(file.diff for file in changes.files) and changes.count < 2 and not unknown:
         return rows
     listed = wrapped([(NOT_COMPARED, "muted")], width) if unknown else []
-    listed += [row for file in changes.files for row in folded([(sanitise(file.words), "strong")], width)]
+    listed += [row for file in changes.files for row in folded([(sanitise(change_text(file)), "strong")], width)]
     if (left := changes.count - len(changes.files)) > 0:
         listed.append(Line(((f"… {count_text(left, 'more file')}", "muted"),)))
     return [*listed, *([Line(), *rows] if rows else [])]

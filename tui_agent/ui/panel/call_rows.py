@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 
 from tui_agent.protocol.events import BlockedOn, ToolStatus
-from tui_agent.ui.state.call_ledger import LedgerCall
-from tui_agent.ui.state.call_view_state import CallViewState
+from tui_agent.ui.state.call_records import FileChange
+from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
 from tui_agent.ui.state.tool_kinds import tool_kind
 from tui_agent.ui.text.amounts import bytes_text, count_text, seconds_text, tokens_text
+from tui_agent.ui.text.line import Run
 from tui_agent.ui.text.sanitiser import ELLIPSIS, clip, one_line, sanitise, settle
-from tui_agent.ui.text.styled_lines import Run, text_of_runs
+from tui_agent.ui.text.styled_lines import text_of_runs
 from tui_agent.ui.text.terminal_output import OutputReader
 
 TAIL_ROWS = 3
@@ -201,6 +202,19 @@ def _fitted_summary(summary: str, width: int) -> str:
         if cell_len(end) <= width:
             return end
     return clip(parts[-1] + rest, width)
+
+
+def change_text(file: FileChange) -> str:
+    """Return a changed file with its counts, such as `a.py +2 −1`."""
+    counts = f" +{file.added} −{file.removed}" if file.added or file.removed else ""
+    facts = change_facts(file)
+    return f"{file.path}{counts}{f' {facts}' if facts else ''}"
+
+
+def change_facts(file: FileChange) -> str:
+    """Return what happened to a file beside added and removed lines; empty if nothing did."""
+    sizes = " → ".join(bytes_text(size) for size in file.sizes)
+    return ", ".join(filter(None, (file.fact, sizes)))
 
 
 def wait_text(view: CallViewState, find: Callable[[str], LedgerCall | None]) -> str:

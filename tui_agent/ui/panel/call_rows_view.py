@@ -14,8 +14,10 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
+from tui_agent.ui.base.steady_scrollbar import SteadyBarView
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.state.call_ledger import CallFilter, CallLedger, LedgerCall
+from tui_agent.ui.state.call_ledger import CallFilter, CallLedger
+from tui_agent.ui.state.call_view_state import LedgerCall
 from tui_agent.ui.state.tool_kinds import TOOL_KINDS
 
 from .call_rows import CLOCK_ROOM, RowContext
@@ -35,7 +37,7 @@ STYLES = (
 )
 
 
-class CallRowsView(CoalescedRefresh, ScrollView):
+class CallRowsView(CoalescedRefresh, SteadyBarView, ScrollView):
     """One row a call, live output under running ones, and a line between steps. Follows the newest call."""
 
     DEFAULT_CSS = """

@@ -4,9 +4,10 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tui_agent.ui.state.call_ledger import CallFilter, CallLedger, LedgerCall
+from tui_agent.ui.state.call_ledger import CallFilter, CallLedger
+from tui_agent.ui.state.call_view_state import LedgerCall
 from tui_agent.ui.text.height_index import HeightIndex
-from tui_agent.ui.text.styled_lines import Run
+from tui_agent.ui.text.line import Run
 
 from .call_rows import RowContext, row_of, step_row, tail_rows
 

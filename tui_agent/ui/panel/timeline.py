@@ -16,7 +16,7 @@ from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import Lane, RunTimes, SpanKind, Totals
 from tui_agent.ui.text.amounts import seconds_text
-from tui_agent.ui.text.styled_lines import Run
+from tui_agent.ui.text.line import Run
 
 TICK = 0.5
 """Seconds between two updates during a run."""
@@ -95,7 +95,9 @@ class Timeline(CoalescedRefresh):
         """Draw the lanes, be as tall as they are, and start or pause the timer."""
         if self._timer is not None:
             (self._timer.resume if self._times.in_progress else self._timer.pause)()
-        if (height := timeline_height(self._times, self.size.width)) != self._height:
+        height, shown = timeline_height(self._times, self.size.width), self.size.height
+        # If even fewer lanes do not fit, another one must not lay out the whole screen.
+        if height != self._height and not shown < min(height, self._height):
             self._height = self.styles.height = height
         self._redraw()
 
@@ -124,7 +126,9 @@ class Timeline(CoalescedRefresh):
         self.post_message(self.Opened())
 
     def on_resize(self, event: Resize) -> None:
-        """Lay out the lanes for the new size."""
+        """Lay out the lanes for the new size, which may have room for more."""
+        if self._height < timeline_height(self._times, event.size.width):
+            self.settle()
         self._redraw()
 
     def _redraw(self) -> None:

@@ -1,6 +1,10 @@
-"""The timeline as a page: all lanes of the newest run, with zoom, panning, a legend and totals; live during the run."""
+"""The timeline as a page: all lanes of the newest run, with zoom, panning, a legend and totals; live during the run.
+
+`TimeWindow` is the part of the run on display; the functions build its rows.
+"""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -11,14 +15,160 @@ from textual.content import Content
 from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import RunTimes
+from tui_agent.ui.text.amounts import seconds_text
+from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_page import RowsPage
 from tui_agent.ui.text.rows_view import RowsView
-from tui_agent.ui.text.styled_lines import Line, clipped
+from tui_agent.ui.text.sanitiser import one_line, visible
+from tui_agent.ui.text.styled_lines import clipped, wrapped
 
-from .timeline import TICK
-from .timeline_window import TimeWindow, head_rows, lane_rows, legend_rows, length_of, summary_rows
+from .timeline import TICK, lane_bars, total_parts
+
+SHORTEST = 0.1
+"""Least seconds that the width stands for."""
+_NAMED = 60
+"""Cells from which a lane has the name of its call."""
+_LEAST_TICK = 12
+"""Least cells between two marks of the time."""
+_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 36_000)
+"""Seconds between two marks of the time."""
+
+_STYLES = {
+    "label": "",
+    "amount": "muted",
+    "model": "muted",
+    "waits": "line-number",
+    "asks": "warning",
+    "runs": "cursor",
+    "failed": "error",
+    "stopped": "muted",
+    "steer": "steer",
+    "saved": "success",
+}
+"""Styles of rows by those of the small timeline."""
+
+LEGEND = (
+    ("▆", "muted", "model"),
+    ("▆", "cursor", "runs"),
+    ("·", "line-number", "waits"),
+    ("░", "warning", "waits for you"),
+    ("▚", "error", "failed"),
+    ("▒", "muted", "cancelled"),
+    ("▼", "steer", "message"),
+)
+"""Sign, style and meaning of everything in a lane."""
+
 
 _PAIRS = (("zoom_in", "zoom_out", "zoom"), ("pan_left", "pan_right", "move"))
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """A part of the run."""
+
+    start: float = 0.0
+    """Seconds from the start of the run."""
+    span: float = 0.0
+    """Seconds; 0 for the whole run."""
+    follows: bool = True
+    """True if it ends at the present moment."""
+
+    def seen(self, length: float) -> tuple[float, float]:
+        """Return the first second and the number of seconds to show of a run of this length."""
+        whole = max(length, SHORTEST)
+        span = min(self.span, whole) if self.span else whole
+        start = whole - span if self.follows else min(max(0.0, self.start), whole - span)
+        return start, span
+
+    def zoomed(self, factor: float, length: float) -> "TimeWindow":
+        """Return a window that shows `factor` times as much, with the same middle unless it follows."""
+        start, span = self.seen(length)
+        wanted = max(SHORTEST, span * factor)
+        if wanted >= max(length, SHORTEST):
+            return TimeWindow(follows=self.follows)
+        return replace(self, start=start + (span - wanted) / 2, span=wanted)
+
+    def panned(self, steps: int, length: float) -> "TimeWindow":
+        """Return a window that is moved by quarters; it no longer follows, unless it reaches the end."""
+        start, span = self.seen(length)
+        moved = min(max(0.0, start + steps * span / 4), max(length, SHORTEST) - span)
+        at_end = steps > 0 and moved + span >= length
+        return TimeWindow(moved, span, follows=at_end)
+
+
+def label_room(width: int) -> int:
+    """Return the cells before the bars."""
+    return min(30, width // 3) if width >= _NAMED else 7
+
+
+def length_of(times: RunTimes, now: float) -> float:
+    """Return the seconds of the run so far."""
+    return 0.0 if times.started is None else max(0.0, (now if times.ended is None else times.ended) - times.started)
+
+
+def head_rows(times: RunTimes, window: TimeWindow, now: float, width: int) -> list[Line]:
+    """Return the marks of the time and the model's lane."""
+    start, span = window.seen(length_of(times, now))
+    room = label_room(width)
+    columns = max(1, width - room)
+    cells = [" "] * columns
+    step = next((step for step in _STEPS if step / span * columns >= _LEAST_TICK), _STEPS[-1])
+    mark = int(start / step) * step
+    while mark <= start + span:
+        column, text = int((mark - start) / span * columns), f"╷{_mark_text(mark)}"
+        if column >= 0 and column + len(text) <= columns:
+            cells[column : column + len(text)] = text
+        mark += step
+    axis: list[Run] = [(" " * room, ""), ("".join(cells), "muted")]
+    return [Line(clipped(axis, width)), _lane_row("model", times, "", window, now, width)]
+
+
+def lane_rows(times: RunTimes, ledger: CallLedger, window: TimeWindow, now: float, width: int) -> list[Line]:
+    """Return the lane of every call of the run, oldest first."""
+    rows: list[Line] = []
+    for call_id in times.calls:
+        call = ledger.find(call_id)
+        number = f"#{call.number}" if call is not None else ""
+        label = f"{number} {call.view.name} {call.view.summary}" if call is not None and width >= _NAMED else number
+        rows.append(_lane_row(label, times, call_id, window, now, width))
+    return rows
+
+
+def summary_rows(times: RunTimes, window: TimeWindow, now: float, width: int) -> list[Line]:
+    """Return the totals of a finished run, or the time so far; then the part that is shown."""
+    length = length_of(times, now)
+    start, span = window.seen(length)
+    totals = times.totals()
+    runs: list[Run] = [("total ", "muted"), (seconds_text(length, tenths=totals is not None), "strong")]
+    for word, amount, style in total_parts(totals) if totals is not None else ():
+        runs += [(f"  {word}", "muted"), (amount, _STYLES.get(style, ""))]
+    if span < length:
+        runs += [("  shown ", "muted"), (f"{seconds_text(start)} – {seconds_text(start + span)}", "")]
+    if times.in_progress:
+        runs.append(("  follows" if window.follows else "  stands still", "muted"))
+    return wrapped(runs, width)
+
+
+def legend_rows(width: int) -> list[Line]:
+    """Return the meaning of each sign."""
+    runs: list[Run] = []
+    for sign, style, meaning in LEGEND:
+        runs += [(sign, style), (f" {meaning}  ", "muted")]
+    return [Line(clipped(runs, width))]
+
+
+def _lane_row(label: str, times: RunTimes, call_id: str, window: TimeWindow, now: float, width: int) -> Line:
+    start, span = window.seen(length_of(times, now))
+    room = label_room(width)
+    lane = times.calls[call_id] if call_id else times.model
+    bars = lane_bars(lane, times, now, (times.started or 0.0) + start, span, max(1, width - room))
+    shown = one_line(visible(label), room - 1)
+    runs: Sequence[Run] = [(f"{shown:<{room}}", ""), *((text, _STYLES.get(style, "")) for text, style in bars)]
+    return Line(clipped(runs, width))
+
+
+def _mark_text(seconds: float) -> str:
+    return f"{seconds:g} s" if seconds < 60 else seconds_text(seconds)
 
 
 class TimelineScreen(RowsPage[None]):

@@ -1,43 +1,15 @@
-"""`--replay`: the app that plays one recording, and the factory of player screens."""
+"""`--replay`: the app that plays one recording."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from textual.filter import NoColor
 
-from tui_agent.recording import Recording
 from tui_agent.ui.app.base_app import THIN_SCROLLBARS, BaseApp
 from tui_agent.ui.app.themes import DEFAULT_THEME, ThemeCatalogue, shipped_themes, theme_for
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 
-from .player_screen import PlayerScreen, Size
-from .replay_stage import Stage
-
-
-def player_of(
-    recording: Recording,
-    *,
-    surroundings: TerminalEnvironment,
-    theme: str | None = None,
-    themes_dirs: Sequence[Path] = (),
-    log_file: Path | None = None,
-) -> PlayerScreen:
-    """Return the screen that plays a recording.
-
-    Args:
-        recording: the recording.
-        surroundings: colours and motion that the terminal asks for.
-        theme: replaces the recorded theme.
-        themes_dirs: additional folders of theme files.
-        log_file: log for failures of the recorded screen; None: they are raised.
-    """
-
-    def open_stage(size: Size | None) -> Stage:
-        return Stage(
-            recording, size=size, theme=theme, themes_dirs=themes_dirs, surroundings=surroundings, log_file=log_file
-        )
-
-    return PlayerScreen(recording, open_stage)
+from .player_screen import PlayerScreen
 
 
 class PlayerApp(BaseApp[None]):

@@ -18,8 +18,7 @@ from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.base.terminal_environment import Clock
 
-from .scrubber import Scrubber
-from .scrubber_row import PlayState
+from .scrubber import PlayState, Scrubber
 
 FRAME = 1 / 20
 """Seconds between two updates."""

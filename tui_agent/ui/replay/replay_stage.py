@@ -28,6 +28,7 @@ from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.bridge_messages import AgentEvents, HistoryEvents
 
 from .input_events import decode_input
+from .player_screen import PlayerScreen, Size
 from .recorded_exchange import STATUS, ReplayExchange
 from .replay_loop import ReplayLoop
 
@@ -233,6 +234,32 @@ class Stage:
         if isinstance(event, Resize):
             self._app.take_size(event.size.width, event.size.height)
         self._app.post_message(event)
+
+
+def player_of(
+    recording: Recording,
+    *,
+    surroundings: TerminalEnvironment,
+    theme: str | None = None,
+    themes_dirs: Sequence[Path] = (),
+    log_file: Path | None = None,
+) -> PlayerScreen:
+    """Return the screen that plays a recording.
+
+    Args:
+        recording: the recording.
+        surroundings: colours and motion that the terminal asks for.
+        theme: replaces the recorded theme.
+        themes_dirs: additional folders of theme files.
+        log_file: log for failures of the recorded screen; None: they are raised.
+    """
+
+    def open_stage(size: Size | None) -> Stage:
+        return Stage(
+            recording, size=size, theme=theme, themes_dirs=themes_dirs, surroundings=surroundings, log_file=log_file
+        )
+
+    return PlayerScreen(recording, open_stage)
 
 
 @dataclass(slots=True)

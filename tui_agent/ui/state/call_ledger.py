@@ -33,10 +33,7 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import AssistantMessage, FrozenModel
 
 from .call_records import WORDS_LIMIT
-from .call_view_state import CallViewState, call_of
-
-CallKind = Literal["waiting", "running", "needs_you", "done", "failed", "denied", "skipped", "cancelled"]
-"""Kinds of calls that the panel counts and filters."""
+from .call_view_state import CallKind, CallViewState, LedgerCall, call_of
 
 CallFilter = Literal["all", "running", "failed", "needs_you"]
 FILTERS: tuple[CallFilter, ...] = ("all", "running", "failed", "needs_you")
@@ -75,26 +72,6 @@ HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
     )
 )
 """Events that may change a call."""
-
-
-@dataclass(slots=True)
-class LedgerCall:
-    """One call and its position in the session."""
-
-    view: CallViewState
-    number: int
-    """Number from 1, in the order of the first `tool.queued` of each call."""
-    place: int
-    """Index in the ledger."""
-    opens_step: bool
-    """True if it is the first call of its step."""
-    kind: CallKind = "waiting"
-    is_resumed: bool = False
-    """True if the call was queued again when its session was resumed."""
-    parent: int | None = None
-    """Index of the call that started its agent; None for calls of the root agent."""
-    children: list[int] = field(default_factory=list[int])
-    """Indexes of the calls of the sub-agent that it started."""
 
 
 @dataclass(slots=True)

@@ -6,7 +6,6 @@ from tui_agent.protocol.events import ApprovalResolved, FileChanged, PermissionD
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
-from tui_agent.ui.text.amounts import bytes_text
 
 
 @dataclass(slots=True)
@@ -82,20 +81,21 @@ class FileChange:
     added: int = 0
     """Number of lines."""
     removed: int = 0
-    what: str = ""
-    """Facts beside the numbers: a new or deleted file, a mode, a size if the file has no lines."""
-
-    @property
-    def words(self) -> str:
-        """File with its counts, such as `a.py +2 −1`."""
-        counts = f" +{self.added} −{self.removed}" if self.added or self.removed else ""
-        return f"{self.path}{counts}{f' {self.what}' if self.what else ''}"
+    fact: str = ""
+    """Its change beside the lines: a new or deleted file, or another mode."""
+    sizes: tuple[int, ...] = ()
+    """Bytes before and after, as far as it existed; empty if its lines say enough."""
 
     @classmethod
-    def of(cls, event: FileChanged, root: str = "") -> "FileChange":
-        """Return the change in an event; `root` is the working directory."""
-        path = event.path.removeprefix(f"{root.rstrip('/')}/") if root else event.path
-        return cls(path, event.change, event.diff, event.added, event.removed, _what_of(event))
+    def of(cls, event: FileChanged) -> "FileChange":
+        """Return the change in an event."""
+        before, after = event.before, event.after
+        fact = "" if event.change == "modified" else event.change
+        if before is not None and after is not None and before.mode != after.mode:
+            fact = f"mode {before.mode:04o} → {after.mode:04o}"
+        same = before is not None and after is not None and before.digest == after.digest != ""
+        sizes = () if event.diff or same else tuple(state.size for state in (before, after) if state is not None)
+        return cls(event.path, event.change, event.diff, event.added, event.removed, fact, sizes)
 
 
 @dataclass(slots=True)
@@ -151,16 +151,3 @@ class Subagent:
     """Tokens that it has used so far."""
     words: str = ""
     """End of its newest message, at most `WORDS_LIMIT` characters."""
-
-
-def _what_of(event: FileChanged) -> str:
-    """Return what happened to a file beside added and removed lines."""
-    before, after = event.before, event.after
-    fact = "" if event.change == "modified" else event.change
-    if before is not None and after is not None and before.mode != after.mode:
-        fact = f"mode {before.mode:04o} → {after.mode:04o}"
-    same = before is not None and after is not None and before.digest == after.digest != ""
-    if event.diff or same:
-        return fact
-    sizes = [bytes_text(state.size) for state in (before, after) if state is not None]
-    return ", ".join(filter(None, (fact, " → ".join(sizes))))

@@ -48,6 +48,8 @@ from .call_records import (
 
 CallPhase = Literal["queued", "waiting", "asking", "running", "ended"]
 """State of a call: received, blocked, waiting for the user, executing, finished."""
+CallKind = Literal["waiting", "running", "needs_you", "done", "failed", "denied", "skipped", "cancelled"]
+"""Kinds of calls that the panel counts and filters."""
 
 LIVE_LIMIT = 64 * 1024
 """Most characters of output kept while a call runs; earlier output is in its result or its file."""
@@ -271,6 +273,26 @@ class CallViewState:
                 self.approval.hooks = (*hooks[:place], run, *hooks[place + 1 :])
                 return
         self.approval.hooks = (*hooks, run)
+
+
+@dataclass(slots=True)
+class LedgerCall:
+    """One call and its position in the session."""
+
+    view: CallViewState
+    number: int
+    """Number from 1, in the order of the first `tool.queued` of each call."""
+    place: int
+    """Index in the ledger."""
+    opens_step: bool
+    """True if it is the first call of its step."""
+    kind: CallKind = "waiting"
+    is_resumed: bool = False
+    """True if the call was queued again when its session was resumed."""
+    parent: int | None = None
+    """Index of the call that started its agent; None for calls of the root agent."""
+    children: list[int] = field(default_factory=list[int])
+    """Indexes of the calls of the sub-agent that it started."""
 
 
 def call_of(event: AgentEvent) -> str | None:

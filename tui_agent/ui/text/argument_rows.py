@@ -12,8 +12,9 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import DecisionPart, Verdict
 
 from .code_highlighter import colour_lines
+from .line import NARROWEST, Line, Run
 from .sanitiser import WRAP_SIGN, foreign_scripts, one_line, visible
-from .styled_lines import NARROWEST, Line, Run, folded, prefixed_lines, text_of_runs, width_of_runs, wrapped
+from .styled_lines import folded, prefixed_lines, text_of_runs, width_of_runs, wrapped
 
 _VERDICTS: dict[Verdict, tuple[str, str]] = {"allow": ("✔", "success"), "ask": ("▲", "warning"), "deny": ("✖", "error")}
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from .styled_lines import Run
+from .line import Run
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer

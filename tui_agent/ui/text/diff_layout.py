@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from .diff_parser import DiffLine
+from .line import NARROWEST, Line, Run
 from .sanitiser import WRAP_SIGN
-from .styled_lines import NARROWEST, Line, Run, folded, styled_over, width_of_runs, wrapped
+from .styled_lines import folded, styled_over, width_of_runs, wrapped
 
 SPLIT_WIDTH = 110
 """Least cells for both sides beside each other."""

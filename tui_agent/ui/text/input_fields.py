@@ -10,8 +10,8 @@ from textual.widgets import Input, TextArea
 from tui_agent.protocol.visible_text import TYPOGRAPHY
 
 from .code_highlighter import colour_lines
+from .line import Run
 from .sanitiser import with_escapes
-from .styled_lines import Run
 
 MAX_COLOURED = 5_000
 """Most lines of a text that is highlighted."""

@@ -16,10 +16,11 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_agent.ui.base.app_type import any_app
+from tui_agent.ui.base.steady_scrollbar import SteadyBarView
 
-from .styled_lines import Line, copied_text, styled_over, width_of_runs
-from .terminal_colours import Palette, output_style
-from .terminal_output import SGR
+from .line import Line
+from .styled_lines import copied_text, styled_over, width_of_runs
+from .terminal_output import SGR, Palette, output_style
 
 STYLES = (
     *("strong", "emphasis", "struck", "code", "link", "address", "heading-1", "heading-2", "heading-3", "quote"),
@@ -29,7 +30,7 @@ STYLES = (
     *("cursor", "found", "found-here", "chip", "label", "key", "exact"),
     *("tool-read", "tool-change", "tool-run", "tool-agent", "tool-other"),
 )
-"""Style names in `styled_lines`; each is a component class `line--NAME`."""
+"""Style names of a `Line`; each is a component class `line--NAME`."""
 
 MAX_STYLES = 4_096
 """Most style names whose colours are kept: output may have any number of colours."""
@@ -37,7 +38,7 @@ SELECTED = "selected"
 """Style that the screen itself defines."""
 
 
-class LineView(ScrollView, can_focus=True, inherit_bindings=False):
+class LineView(SteadyBarView, ScrollView, can_focus=True, inherit_bindings=False):
     """Rows of `Line`s. A subclass provides the rows, this class their colours."""
 
     app = getters.app(any_app)

@@ -8,8 +8,8 @@ from textual.events import Resize
 from textual.message import Message
 from textual.strip import Strip
 
+from .line import NARROWEST, Line
 from .line_view import LineView
-from .styled_lines import NARROWEST, Line
 
 Build: TypeAlias = Callable[[int], Sequence[Line]]
 """Builds the rows for a width in cells."""

@@ -1,49 +1,17 @@
-"""Rows of styled text, and wrapping of text into rows. Pure: a style is a name, the widget knows its colours.
-
-A style name is one or more of the component classes of `line_view.LineView`, such as `strong code`. Text in runs is
-already sanitised.
-"""
+"""Wrapping, cutting and styling of text in rows. Pure. Text in runs is already sanitised."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from rich.cells import cell_len
 
+from .line import NARROWEST, Line, Run
 from .sanitiser import cells_of, cut_at
 
-Run: TypeAlias = tuple[str, str]
-"""Text and its style name; the empty name is plain."""
-
-NARROWEST = 8
-"""Least cells that layouts assume; a narrower window cuts rows off."""
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One row of the screen."""
-
-    runs: tuple[Run, ...] = ()
-    joint: str | None = None
-    """Text between it and the row above in the unwrapped line: a blank or nothing. None: it begins a line."""
-    indent: int = 0
-    """Number of characters at its beginning that are not text and not copied."""
-    fill: str = ""
-    """Style of the cells after its end."""
-
-    @property
-    def plain(self) -> str:
-        """Its characters."""
-        return "".join(text for text, _ in self.runs)
-
-    def prefixed(self, *prefix: Run) -> "Line":
-        """Return the row after a margin that is not text."""
-        return replace(self, runs=(*prefix, *self.runs), indent=self.indent + sum(len(text) for text, _ in prefix))
-
-    def styled(self, style: str) -> "Line":
-        """Return the row with a style beneath those of its runs."""
-        return replace(self, runs=tuple((text, f"{style} {inner}".strip()) for text, inner in self.runs))
+MAX_KEY_ROWS = 2
+"""Rows of answers on a page; any further ones are left out."""
+_NO_BREAK = "\u00a0"
 
 
 def plain_line(text: str, style: str = "", *, fill: str = "") -> Line:
@@ -104,6 +72,30 @@ def copied_text(lines: Sequence[tuple[Line, int, int | None]]) -> str:
             text += "\n" if line.joint is None else line.joint
         text += line.plain[max(start, line.indent) : end]
     return text
+
+
+def key_rows(answers: Iterable[tuple[str, str, bool]], width: int) -> list[Line]:
+    """Return answers in as few rows as hold them, at most `MAX_KEY_ROWS`; no answer is split.
+
+    Args:
+        answers: key, text, and True if the answer counts now; any other is dim.
+        width: cells of a row.
+    """
+    runs = [(text.replace(" ", _NO_BREAK).replace(_NO_BREAK * 3, " " * 3), style) for text, style in key_runs(answers)]
+    rows = wrapped(runs, width)[:MAX_KEY_ROWS]
+    return [Line(tuple((text.replace(_NO_BREAK, " "), style) for text, style in row.runs)) for row in rows]
+
+
+def key_runs(answers: Iterable[tuple[str, str, bool]]) -> list[Run]:
+    """Return a row of answers.
+
+    Args:
+        answers: key, text, and True if the answer counts now; any other is dim.
+    """
+    runs: list[Run] = []
+    for key, text, counts in answers:
+        runs += [(key, "key" if counts else "muted"), (f" {text}   ", "" if counts else "muted")]
+    return runs
 
 
 def _rows(runs: Sequence[Run], width: int, breaks: "_Breaks") -> list[Line]:

@@ -14,17 +14,17 @@ from tui_agent.protocol.cancellation import ASKED_AGAIN
 from tui_agent.protocol.events import ToolStatus
 from tui_agent.protocol.permissions import PLAN_MODE_DENIAL
 from tui_agent.protocol.visible_text import without_sequences
-from tui_agent.ui.panel.call_rows import sign_of, tail_lines, wait_text
-from tui_agent.ui.state.call_ledger import LedgerCall
+from tui_agent.ui.panel.call_rows import change_facts, sign_of, tail_lines, wait_text
 from tui_agent.ui.state.call_records import FileChange
-from tui_agent.ui.state.call_view_state import CallViewState
+from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
 from tui_agent.ui.state.tool_kinds import tool_kind
 from tui_agent.ui.text.amounts import count_text, seconds_text
 from tui_agent.ui.text.argument_rows import argument_texts
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
+from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import clip, one_line, sanitise, without_controls
-from tui_agent.ui.text.styled_lines import Line, Run, clipped, prefixed_lines, wrapped
+from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, wrapped
 from tui_agent.ui.text.terminal_output import OutputReader, plain_output
 
 from .transcript_model import Part, Piece, shifted
@@ -491,11 +491,12 @@ def _facts(view: CallViewState, width: int) -> Iterable[Line]:
 def _file_rows(file: FileChange, root: str, width: int, most: int, *, named: bool) -> list[Line]:
     """Return one changed file: its name if there are several, and the rows of its diff."""
     rows: list[Line] = []
-    if named or file.what:
+    facts = change_facts(file)
+    if named or facts:
         head: list[Run] = [(BODY, ""), (_path_of(file, root, width), "")]
         if file.added or file.removed:
             head.extend(((f"  +{file.added}", "success"), (f" −{file.removed}", "error")))
-        rows.append(Line(clipped((*head, (f"  {file.what}" if file.what else "", "muted")), width)))
+        rows.append(Line(clipped((*head, (f"  {facts}" if facts else "", "muted")), width)))
     lines = read_diff(file.diff[:MAX_DIFF_CHARACTERS]) if file.diff else []
     body = layout_diff(lines, width - len(BODY) - 1) if lines else []
     shown = body if len(body) <= most + 1 else body[:most]

@@ -15,7 +15,7 @@ from textual.timer import Timer
 from tui_agent.protocol.events import AgentEvent, SessionRewound, SessionSwitched
 from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.base.error_boundary import call_or_fallback
-from tui_agent.ui.text.styled_lines import Line
+from tui_agent.ui.text.line import Line
 
 from .part_cursor import PartCursor
 from .steered_transcript import SteeredTranscript

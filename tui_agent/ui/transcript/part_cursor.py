@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from tui_agent.ui.text.amounts import count_text
+from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.sanitiser import sanitise
-from tui_agent.ui.text.styled_lines import Line, folded
+from tui_agent.ui.text.styled_lines import folded
 
 from .transcript_model import Part, Piece, Transcript
 

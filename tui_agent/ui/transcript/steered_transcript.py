@@ -8,7 +8,7 @@ from textual.message import Message
 
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.text.clipboard import copy_text
-from tui_agent.ui.text.styled_lines import Line
+from tui_agent.ui.text.line import Line
 
 from .part_cursor import PartCursor
 from .transcript_model import Transcript

@@ -41,8 +41,7 @@ from tui_agent.protocol.events import (
     Warned,
 )
 from tui_agent.protocol.messages import AssistantMessage, ImageBlock, UserMessage, joined_text
-from tui_agent.ui.state.call_ledger import LedgerCall
-from tui_agent.ui.state.call_view_state import call_of
+from tui_agent.ui.state.call_view_state import LedgerCall, call_of
 from tui_agent.ui.state.plan import Plan
 from tui_agent.ui.state.step_numbers import StepNumbers
 from tui_agent.ui.text.amounts import bytes_text, count_text, names_text

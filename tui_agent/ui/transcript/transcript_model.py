@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tui_agent.ui.text.height_index import HeightIndex
+from tui_agent.ui.text.line import NARROWEST, Line, Run
 from tui_agent.ui.text.sanitiser import ends_of, sanitise, without_controls
-from tui_agent.ui.text.styled_lines import NARROWEST, Line, Run, wrapped
+from tui_agent.ui.text.styled_lines import wrapped
 
 CARET: Run = ("▍", "caret")
 """Sign of text that is about to arrive."""

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from tui_agent.ui.text.styled_lines import Line, styled_over
+from tui_agent.ui.text.line import Line
+from tui_agent.ui.text.styled_lines import styled_over
 
 from .transcript_model import Part, Transcript
 

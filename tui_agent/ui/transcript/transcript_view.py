@@ -12,9 +12,9 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui_agent.ui.base.error_boundary import call_or_fallback
+from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.line_view import LineView
 from tui_agent.ui.text.sanitiser import clip
-from tui_agent.ui.text.styled_lines import Line
 
 from .transcript_model import Transcript
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.pathological_texts import pathological_texts
 from tui_agent.ui.text.code_highlighter import MAX_PIECE_LINES
-from tui_agent.ui.text.styled_lines import Line
+from tui_agent.ui.text.line import Line
 from tui_agent.ui.transcript.markdown import markdown_stream
 from tui_agent.ui.transcript.markdown.markdown_blocks import CodeBlock, Item, Paragraph, PlainText, Unit
 from tui_agent.ui.transcript.markdown.markdown_layout import layout_block

@@ -9,7 +9,6 @@ from textual.content import Content
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.chat_options import ChatOptions
-from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.dialogs.text_page import TextPage
 
@@ -19,7 +18,7 @@ Handlers: TypeAlias = Mapping[str, Callable[[str], bool | None]]
 
 @dataclass(frozen=True, slots=True)
 class ActionContext:
-    """Parts of the chat that an action reads and changes."""
+    """Parts of the chat that actions use."""
 
     screen: AnyScreen
     """Shows pages and messages, and runs work beside the screen."""
@@ -27,8 +26,6 @@ class ActionContext:
     """The connection to the agent."""
     options: ChatOptions
     """Theme names and clock."""
-    state: Callable[[], ScreenState]
-    """Returns the present state of the screen."""
     composer: Composer
     """Receives messages that an action returns to the user."""
     show_pending_agent: Callable[[], object]

@@ -1,25 +1,27 @@
 """Runs `/` commands and entries of the command palette."""
 
-from tui_agent.ui.base.commands import Command
+from collections.abc import Callable
+
+from tui_agent.ui.base.command_type import Command
+from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.composer.prompt_parser import UnknownSlash
 
 from .action_context import ActionContext, Handlers
-from .conversation_actions import ConversationActions
 from .page_actions import PageActions
 from .run_actions import RunActions
-from .session_actions import SessionActions
+from .session_actions import ConversationActions, SessionActions
 from .setting_actions import SettingActions
 
 
 class CommandActions:
     """Runs commands by their id. A command without an action here runs the Textual action of its key."""
 
-    def __init__(self, context: ActionContext) -> None:
-        self.settings = SettingActions(context)
+    def __init__(self, context: ActionContext, state: Callable[[], ScreenState]) -> None:
+        self.settings = SettingActions(context, state)
         """Mode, theme and model."""
         self.session = SessionActions(context)
         """Name, files and past of the session."""
-        self.pages = PageActions(context)
+        self.pages = PageActions(context, state)
         """Pages and facts."""
         self.say = context.say
         """Shows a short message for a few seconds."""
@@ -29,7 +31,7 @@ class CommandActions:
             **self.session.handlers,
             **self.pages.handlers,
             **RunActions(context).handlers,
-            **ConversationActions(context).handlers,
+            **ConversationActions(context, state).handlers,
         }
 
     def perform(self, command: Command, argument: str = "") -> bool:

@@ -1,9 +1,12 @@
 """Actions that open a page or show a fact."""
 
+from collections.abc import Callable
+
 from textual.content import Content
 
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
+from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.dialogs.help_page import help_text
 from tui_agent.ui.text.amounts import count_text, money_text, tokens_text
 from tui_agent.ui.text.sanitiser import sanitise
@@ -14,8 +17,9 @@ from .action_context import ActionContext, Handlers
 class PageActions:
     """Open pages about the session."""
 
-    def __init__(self, context: ActionContext) -> None:
+    def __init__(self, context: ActionContext, state: Callable[[], ScreenState]) -> None:
         self._context = context
+        self._state = state
         self.handlers: Handlers = {
             "chat.help": lambda _: self.show_help(),
             "chat.context": self._show_context_page,
@@ -44,7 +48,7 @@ class PageActions:
             self._context.show_page("Doctor", lambda _: Content(text))
 
     def _show_context_page(self, _: str) -> None:
-        breakdown, window = self._context.bridge.context_breakdown(), self._context.state().status.window
+        breakdown, window = self._context.bridge.context_breakdown(), self._state().status.window
         if breakdown is None:
             self._context.say(NOT_READY, wrong=True)
             return
@@ -57,7 +61,7 @@ class PageActions:
         # Imports the whole agent, as the other pages do.
         from tui_agent.ui.dialogs.report_page import ReportPage
 
-        context, state = self._context, self._context.state()
+        context, state = self._context, self._state()
         if state.status.report is None and not state.attention.questions:
             context.say("No run has ended yet.")
             return
@@ -75,9 +79,9 @@ class PageActions:
             return
         screen = PermissionsScreen(
             context.bridge.rules,
-            lambda: context.state().status,
-            lambda: context.state().rule_hits,
-            lambda: context.state().ledger,
+            lambda: self._state().status,
+            lambda: self._state().rule_hits,
+            lambda: self._state().ledger,
         )
         context.screen.app.push_screen(screen)
 
@@ -86,11 +90,11 @@ class PageActions:
         from tui_agent.ui.panel.timeline_screen import TimelineScreen
 
         context = self._context
-        if context.state().times.started is None:
+        if self._state().times.started is None:
             context.say("No run has started yet.")
             return
         clock = context.options.surroundings.clock
-        screen = TimelineScreen(lambda: context.state().times, lambda: context.state().ledger, clock)
+        screen = TimelineScreen(lambda: self._state().times, lambda: self._state().ledger, clock)
         context.screen.app.push_screen(screen)
 
     def _show_tools(self, _: str) -> None:
@@ -106,7 +110,7 @@ class PageActions:
         self._context.say(self._cost())
 
     def _cost(self) -> str:
-        status = self._context.state().status
+        status = self._state().status
         usage = status.usage
         cached = f", {tokens_text(usage.cache_read_tokens)} of them from the cache" if usage.cache_read_tokens else ""
         read = (
@@ -117,5 +121,5 @@ class PageActions:
 
     def _number_of(self, call_id: str) -> int | None:
         """Return a call's number in the panel; None if it has no row."""
-        found = self._context.state().ledger.find(call_id)
+        found = self._state().ledger.find(call_id)
         return found.number if found is not None else None

@@ -1,36 +1,26 @@
-"""Actions on the session: its name, its files, and what it went through."""
+"""Actions on the session: its name, its files, what it went through, and what its conversation shows."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
-
-from textual.message import Message
 
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
+from tui_agent.ui.chat.app_requests import ReplayRequested, SessionRequested
+from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.state.call_view_state import CallViewState
+from tui_agent.ui.text.clipboard import copy_text
+from tui_agent.ui.transcript.answers import answer_texts, code_texts
+from tui_agent.ui.transcript.conversation import Conversation
 
 from .action_context import ActionContext, Handlers
 
 if TYPE_CHECKING:
     from tui_agent.ui.bridge.engine_types import RewindOutcome
 
-
-@dataclass
-class ReplayRequested(Message):
-    """The user wants to watch a recording."""
-
-    path: str
-
-
-@dataclass
-class SessionRequested(Message):
-    """The user wants another session on the screen."""
-
-    kind: Literal["resume", "clear", "fork", "demo"]
-    """`resume`: a saved one; `clear`: a new one; `fork`: a copy of this one; `demo`: one with the offline model."""
-    argument: str = ""
-    """For `resume` an id or words, empty for the list of sessions; for `fork` a number of messages."""
+_COPY = re.compile(r"(code)?[ \t]*([1-9][0-9]{0,5})?", re.IGNORECASE)
 
 
 class SessionActions:
@@ -102,3 +92,38 @@ class SessionActions:
         else:
             self._context.say("Type a file: /replay FILE. tui-agent --record FILE makes a recording.", wrong=True)
         return bool(path)
+
+
+class ConversationActions:
+    """Copy from the conversation, and show or fold its thinking."""
+
+    def __init__(self, context: ActionContext, state: Callable[[], ScreenState]) -> None:
+        self._context = context
+        self._state = state
+        self.handlers: Handlers = {"chat.copy": self._copy, "chat.thinking": lambda _: self._show_thinking()}
+        """Actions by id of their command."""
+
+    def _show_thinking(self) -> None:
+        fold = self._state().transcript
+        shown = not fold.shows_thinking
+        self._context.screen.query_one(Conversation).show_thinking(shown)
+        self._context.say("All thinking is shown." if shown else "Thinking is folded.")
+
+    def _copy(self, argument: str) -> bool:
+        wanted = _COPY.fullmatch(argument.strip())
+        if wanted is None:
+            self._context.say(
+                "/copy copies the last answer, /copy 2 the one before, /copy code the last code block.", wrong=True
+            )
+            return False
+        transcript = self._state().transcript.transcript
+        is_code, number = wanted[1] is not None, int(wanted[2] or 1)
+        texts = code_texts(transcript) if is_code else answer_texts(transcript)
+        text = next(islice(texts, number - 1, None), None)
+        if text is None:
+            what = "code block" if is_code else "answer"
+            count = f"no {what} yet" if number == 1 else f"fewer than {number} {what}s"
+            self._context.say(f"Nothing was copied: this conversation has {count}.", wrong=True)
+        else:
+            copy_text(self._context.screen.app, text)
+        return True

@@ -1,12 +1,11 @@
 """Actions that change a setting of this session: mode, theme, model and effort."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from textual.message import Message
+from collections.abc import Callable, Sequence
 
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.ui.chat.app_requests import ThemeRequested
+from tui_agent.ui.chat.screen_state import ScreenState
 
 from .action_context import ActionContext, Handlers
 
@@ -14,18 +13,12 @@ DEFAULT = "--default"
 """Argument of `/model` and `/effort` that also changes the user's settings."""
 
 
-@dataclass
-class ThemeRequested(Message):
-    """The user chose a theme."""
-
-    name: str
-
-
 class SettingActions:
     """Change the settings of this session."""
 
-    def __init__(self, context: ActionContext) -> None:
+    def __init__(self, context: ActionContext, state: Callable[[], ScreenState]) -> None:
         self._context = context
+        self._state = state
         self.handlers: Handlers = {
             "chat.mode": self._mode,
             "chat.theme": self._theme,
@@ -77,7 +70,7 @@ class SettingActions:
         if name or keeps:
             self._context.start("model", self._choose_model(name, keeps=keeps))
         else:
-            model = self._context.state().status.model or self._context.options.model or "not known yet"
+            model = self._state().status.model or self._context.options.model or "not known yet"
             self._context.say(f"The model is {model}. /model NAME uses another one from the next request on.")
         return True
 

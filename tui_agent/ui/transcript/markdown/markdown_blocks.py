@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from tui_agent.ui.text.line import Run
 from tui_agent.ui.text.sanitiser import sanitise
-from tui_agent.ui.text.styled_lines import Run
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -6,17 +6,9 @@ from itertools import zip_longest
 from rich.cells import cell_len
 
 from tui_agent.ui.text.code_highlighter import colour_lines
+from tui_agent.ui.text.line import NARROWEST, Line, Run
 from tui_agent.ui.text.sanitiser import sanitise
-from tui_agent.ui.text.styled_lines import (
-    NARROWEST,
-    Line,
-    Run,
-    folded,
-    prefixed_lines,
-    text_of_runs,
-    width_of_runs,
-    wrapped,
-)
+from tui_agent.ui.text.styled_lines import folded, prefixed_lines, text_of_runs, width_of_runs, wrapped
 
 from .markdown_blocks import (
     Align,

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from tui_agent.ui.text.height_index import HeightIndex
+from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import ends_of, one_line, without_controls
-from tui_agent.ui.text.styled_lines import Line, Run, clipped
+from tui_agent.ui.text.styled_lines import clipped
 from tui_agent.ui.transcript.transcript_model import CARET, MAX_PAGE_CHARACTERS, Part, Piece
 
 from .markdown_blocks import CodeBlock, Unit, code_blocks, fenced_texts

@@ -1,0 +1,90 @@
+"""The type of commands, and the labels of keys."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Where: TypeAlias = Literal[
+    "everywhere",
+    "chat",
+    "composer",
+    "queue",
+    "panel",
+    "interrupt",
+    "conversation",
+    "search",
+    "approval",
+    "questions",
+    "parts",
+    "detail",
+    "rewind",
+    "permissions",
+    "report",
+    "timeline",
+    "picker",
+    "sessions",
+    "welcome",
+    "confirm",
+    "trust",
+    "player",
+]
+"""The part of the screen that a key belongs to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command of the user."""
+
+    id: str
+    """Unique id, such as `composer.submit`; also the id of its binding in a keymap."""
+    keys: tuple[str, ...]
+    """Textual key names; the first one is shown. Empty for a command without a key."""
+    text: str
+    """One or two words for hints."""
+    help: str
+    """One line for the help page and the palette."""
+    where: Where
+    action: str = ""
+    """Textual action; empty if it is the last part of the id."""
+    palette: bool = False
+    """True if the command palette lists it."""
+    slash: str | None = None
+    """Name of its `/` command, without the slash."""
+    argument: str = ""
+    """Argument of the `/` command for the help page, such as `[NAME]`; without `slash`, the input itself."""
+    priority: bool = False
+    """True if the key takes precedence over the focused widget."""
+
+    @property
+    def action_name(self) -> str:
+        """The Textual action that its keys run."""
+        return self.action or self.id.rpartition(".")[2]
+
+    @property
+    def key_text(self) -> str:
+        """Label of its first key, such as `ctrl+y`; empty if it has none."""
+        return key_label(self.keys[0]) if self.keys else ""
+
+
+def key_label(key: str) -> str:
+    """Return the label of a Textual key name: `escape` is `esc`, `up` is an arrow."""
+    return "+".join(_KEY_LABELS.get(part, part) for part in key.split("+"))
+
+
+_KEY_LABELS = {
+    "escape": "esc",
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+    "underscore": "_",
+    "slash": "/",
+    "comma": ",",
+    "plus": "+",
+    "minus": "-",
+    "equals_sign": "=",
+    "full_stop": ".",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+}

@@ -1,0 +1,30 @@
+"""Messages with which the chat asks the app for what is not on its screen: a session, a recording, a theme."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from textual.message import Message
+
+
+@dataclass
+class SessionRequested(Message):
+    """The user wants another session on the screen."""
+
+    kind: Literal["resume", "clear", "fork", "demo"]
+    """`resume`: a saved one; `clear`: a new one; `fork`: a copy of this one; `demo`: one with the offline model."""
+    argument: str = ""
+    """For `resume` an id or words, empty for the list of sessions; for `fork` a number of messages."""
+
+
+@dataclass
+class ReplayRequested(Message):
+    """The user wants to watch a recording."""
+
+    path: str
+
+
+@dataclass
+class ThemeRequested(Message):
+    """The user chose a theme."""
+
+    name: str
