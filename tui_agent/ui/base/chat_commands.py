@@ -284,16 +284,17 @@ CHAT_COMMANDS: tuple[Command, ...] = (
         "Show the model, or use another one from the next request on; --default: in new sessions, too",
         "chat",
         slash="model",
-        argument="[NAME] [--default]",
+        argument="[NAME]",
     ),
     Command(
         "chat.effort",
         (),
         "effort",
-        "Show how much the model thinks, or change it from the next request on: off, low, medium, high, max, default",
+        "Show how much the model thinks, or change it from the next request on: off, low, medium, high, max, default; "
+        "--default as for /model",
         "chat",
         slash="effort",
-        argument="[NAME] [--default]",
+        argument="[NAME]",
     ),
     Command(
         "chat.init",
