@@ -4,7 +4,7 @@ import gc
 import logging
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -62,6 +62,16 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     plugin = session.config.pluginmanager.getplugin("_cov")
     if hasattr(session.config, "workerinput") and plugin is not None and plugin.cov_controller is not None:
         plugin.cov_controller.cov.stop()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect no garbage while the tests are collected, where there is little; it takes a quarter of that time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:

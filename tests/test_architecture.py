@@ -29,6 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ui.app.session_shelf": {
         "protocol",
         "session.journal",
+        "session.message_counts",
         "session.preview",
         "session.store",
         "session.summary",
@@ -189,6 +190,16 @@ def test_the_main_screen_stays_small() -> None:
     assert lines <= MOST_LINES
     assert methods <= MOST_METHODS
     assert len(attributes) <= MOST_ATTRIBUTES, sorted(attributes)
+
+
+MOST_LEVELS = 12
+"""Modules of the longest chain of imports within `ui`."""
+
+
+def test_the_screen_is_a_few_levels_high() -> None:
+    members = {name: module for name, module in structure.modules().items() if name.startswith("ui.")}
+
+    assert structure.import_levels(members) <= MOST_LEVELS
 
 
 def test_there_is_no_cycle_of_imports() -> None:

@@ -40,6 +40,7 @@ NEVER_FROM_PROJECT = (
     "base_url",
     "permissions.mode",
     "permissions.rule_resolution",
+    "permissions.unknown_targets",
     "sandbox",
     "sandbox_network",
     "hooks",
@@ -75,6 +76,9 @@ class PermissionSettings(_Section):
     """Ordered rules such as `["allow", "bash(git status:*)"]`."""
     rule_resolution: Literal["first_match", "severity"] = "first_match"
     """Rule that decides within one list. Across the lists of several layers, the strictest verdict wins."""
+    unknown_targets: Literal["ask", "allow"] = "ask"
+    """Answer to an allowed shell command whose text does not tell which files it changes, if it cannot run in the
+    sandbox. `allow` is for a machine that is a sandbox itself, such as a container. Never taken from a project."""
 
 
 class BudgetSettings(_Section):

@@ -464,13 +464,13 @@ async def test_s3_25_a_timeout_kills_the_calls_process_and_the_result_says_so(
     tools: dict[str, Tool], root: Path
 ) -> None:
     command = "sleep 1000 & echo $! > pid; wait"
-    asked = [call("bash", "c0", command=command, timeout=0.5)]
+    asked = [call("bash", "c0", command=command, timeout=2.5)]
     policy = PermissionPolicy(root, mode=PermissionMode.ALLOW)
 
     ran = await run([tools["bash"]], asked, LITERAL, policy=policy)  # pyright: ignore[reportArgumentType]
 
     assert ran.statuses == ["timeout"]
-    assert "timed out after 0.5 s" in ran.texts[0]
+    assert "timed out after 2.5 s" in ran.texts[0]
     assert not is_running(int((root / "pid").read_text()))
 
 

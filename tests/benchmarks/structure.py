@@ -20,6 +20,9 @@ ENGINE = ("agent", "context", "execution", "rewind", "session")
 LONG_FUNCTION = 60
 """Lines above which a function counts as long."""
 
+FOLDED_LINES = 300
+"""Lines up to which a file and its only importer would be readable as one."""
+
 MOST_NAMED = 3
 """Extremes to list by name for each figure."""
 
@@ -71,16 +74,25 @@ def importers() -> Counter[str]:
     return Counter(target for module in modules().values() if not _is_face(module.name) for target in module.imports)
 
 
-def single_importers(members: dict[str, Module]) -> list[str]:
-    """Return modules with exactly one importer, in the same folder."""
+def single_importers(members: dict[str, Module]) -> dict[str, str]:
+    """Return modules with exactly one importer, in the same folder, each with that importer."""
     counted = importers()
-    found: list[str] = []
+    found: dict[str, str] = {}
     for name, module in members.items():
         if counted[name] == 1 and not _is_face(name):
             importer = next(m for m in modules().values() if name in m.imports and not _is_face(m.name))
             if importer.folder == module.folder:
-                found.append(name)
+                found[name] = importer.name
     return found
+
+
+def foldable(members: dict[str, Module]) -> list[str]:
+    """Return modules that their only importer could contain and still be short."""
+    return [
+        name
+        for name, importer in single_importers(members).items()
+        if members[name].lines + modules()[importer].lines < FOLDED_LINES
+    ]
 
 
 def functions(module: Module) -> Iterator[tuple[int, str]]:
@@ -148,7 +160,8 @@ def _report(title: str, members: dict[str, Module]) -> None:
     print(f"  longest files: {_top((module.lines, module.name) for module in every)}")
     print(f"  fan-out: {_top((len(module.imports), module.name) for module in every)}")
     print(f"  import levels: {import_levels(members)}")
-    print(f"  files that only one neighbour imports: {len(single_importers(members))}")
+    folded = foldable(members)
+    print(f"  files that only one neighbour imports: {len(single_importers(members))}; it could contain {len(folded)}")
     print(f"  longest functions: {_top(pair for module in every for pair in functions(module))}")
     print(f"  functions over {LONG_FUNCTION} lines: {len(long)}")
     print(f"  largest records: {_top(pair for module in every for pair in records(module))}")

@@ -32,9 +32,9 @@ def test_the_file_name_counts_before_its_directories(text: str, expected: tuple[
 def test_a_text_that_almost_matches_takes_no_longer() -> None:
     names = ("a" * 4_000,)
 
-    started = time.perf_counter()
+    started = time.process_time()
     assert best_matches(names, "a" * 60 + "z", CancellationToken()) == ()
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_a_cancelled_query_stops() -> None:

@@ -15,7 +15,11 @@ PAGES_WITHOUT_FILES = {"architecture.md", "behaviour.md", "contributing.md", "gl
 
 def sources() -> dict[str, str]:
     """Return the text of each file in which an addition may need a line, by its name in the table."""
-    package = {str(path.relative_to(ROOT / "tui_agent")): path for path in (ROOT / "tui_agent").rglob("*.py")}
+    package = {
+        str(path.relative_to(ROOT / "tui_agent")): path
+        for path in (ROOT / "tui_agent").rglob("*")
+        if path.suffix in (".py", ".toml")
+    }
     themes = {str(path.relative_to(ROOT)): path for path in (ROOT / "themes").iterdir()}
     pages = {
         str(path.relative_to(ROOT)): path

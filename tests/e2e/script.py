@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.support.server_process import ServerProcess
+from tests.support.server_thread import ServerThread
 
 Reply = dict[str, Any]
 Block = dict[str, Any]
@@ -38,7 +38,7 @@ def fails(status: int, error_type: str, **headers: str) -> Reply:
     return {"status": status, "error_type": error_type, "error_message": f"scripted {error_type}", "headers": headers}
 
 
-def bodies_of(server: ServerProcess) -> list[dict[str, Any]]:
+def bodies_of(server: ServerThread) -> list[dict[str, Any]]:
     """Return the bodies of the requests, each checked as strictly as by the real API.
 
     Raises:

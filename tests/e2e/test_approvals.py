@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.support.server_process import ServerProcess
+from tests.support.server_thread import ServerThread
 
 from .script import Block, Reply, bodies_of, call, calls, results_in, says
 from .user_machine import App, UserMachine
@@ -22,10 +22,10 @@ def changing(*more: Reply, edit: Block = EDIT) -> list[Reply]:
 @contextmanager
 def asked(
     machine: UserMachine, script: list[Reply], *options: str, tool: str = "edit"
-) -> Iterator[tuple[App, ServerProcess]]:
+) -> Iterator[tuple[App, ServerThread]]:
     """The program with an approval dialog on the screen."""
     machine.file("list.txt", BEFORE)
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, *options) as app:
+    with ServerThread(script) as server, machine.app_on(server, *options) as app:
         app.ready()
         app.say("change it")
         app.wait_for_question(tool)
@@ -189,7 +189,7 @@ def test_a_user_who_is_typing_is_not_interrupted_by_a_dialog(machine: UserMachin
     machine.file("list.txt", BEFORE)
     script = changing(says("Answered."))
     script[1]["wait_for"] = "typing"
-    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
+    with ServerThread(script) as server, machine.app_on(server) as app:
         app.ready()
         app.say("change it")
         server.reached("typing")
@@ -243,7 +243,7 @@ def test_a_paste_never_answers_and_the_draft_is_untouched(machine: UserMachine) 
     machine.file("list.txt", BEFORE)
     script = changing(says("Denied."))
     script[0]["wait_for"] = "draft"
-    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
+    with ServerThread(script) as server, machine.app_on(server) as app:
         app.ready()
         app.say("change it")
         server.reached("draft")
@@ -331,7 +331,7 @@ def test_a_command_with_effects_needs_approval_and_a_reading_one_does_not(machin
         calls(call("bash", command="ls -la | head -5"), call("bash", command="touch made.txt && ls")),
         says("Looked and touched."),
     ]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
+    with ServerThread(script) as server, machine.app_on(server) as app:
         app.ready()
         app.say("look and touch")
         app.wait_for_question("bash")

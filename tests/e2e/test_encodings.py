@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import pytest
 
 from tests.support.screen_buffer import ALTERNATE_SCREEN
-from tests.support.server_process import ServerProcess
+from tests.support.server_thread import ServerThread
 
 from .script import bodies_of, call, calls, says, words_in
 from .user_machine import App, UserMachine
@@ -80,7 +80,7 @@ def clear(app: App, encoding: Encoding) -> None:
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_every_key_has_its_effect(machine: UserMachine, encoding: Encoding) -> None:
-    with ServerProcess([says("It is sent.")], machine.root) as server, machine.app_on(server) as app:
+    with ServerThread([says("It is sent.")]) as server, machine.app_on(server) as app:
         app.ready()
         for key in KEYS:
             app.write(key.before)
@@ -104,7 +104,7 @@ def test_every_key_has_its_effect(machine: UserMachine, encoding: Encoding) -> N
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_escape_alone_is_escape_and_in_front_of_a_key_it_is_not(machine: UserMachine, encoding: Encoding) -> None:
-    with ServerProcess([], machine.root) as server, machine.app_on(server) as app:
+    with ServerThread([]) as server, machine.app_on(server) as app:
         app.ready()
         app.write("/too")
         app.wait_for("/tools")
@@ -124,7 +124,7 @@ def test_escape_alone_is_escape_and_in_front_of_a_key_it_is_not(machine: UserMac
 @pytest.mark.parametrize("cut", range(1, 6))
 def test_the_brackets_of_a_paste_may_come_in_two_parts(machine: UserMachine, cut: int) -> None:
     begin, end = "\x1b[200~", "\x1b[201~"
-    with ServerProcess([], machine.root) as server, machine.app_on(server) as app:
+    with ServerThread([]) as server, machine.app_on(server) as app:
         app.ready()
         app.write("a")
         app.write(begin[:cut])
@@ -139,7 +139,7 @@ def test_the_brackets_of_a_paste_may_come_in_two_parts(machine: UserMachine, cut
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_the_program_is_suspended_and_comes_back(machine: UserMachine, encoding: Encoding) -> None:
-    with ServerProcess([], machine.root) as server, machine.shell() as app:
+    with ServerThread([]) as server, machine.shell() as app:
         app.wait_for("shell>")
         exports = " ".join(f"{name}={value}" for name, value in server.environment.items())
         app.type(f"{exports} tui-agent\r")
@@ -165,7 +165,7 @@ def test_the_program_is_suspended_and_comes_back(machine: UserMachine, encoding:
 @pytest.mark.parametrize(("focus", "bells"), [("\x1b[O", 1), ("\x1b[O\x1b[I", 0)])
 def test_a_question_rings_once_while_the_terminal_has_no_focus(machine: UserMachine, focus: str, bells: int) -> None:
     script = [calls(call("bash", command="make all")), says("Made.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
+    with ServerThread(script) as server, machine.app_on(server) as app:
         app.ready()
         app.say("make it")
         app.write(focus)

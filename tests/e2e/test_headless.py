@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import pytest
 
-from tests.support.server_process import ServerProcess
+from tests.support.server_thread import ServerThread
 
 from .script import Reply, bodies_of, call, calls, fails, results_in, says, text_block, until, words_in
 from .user_machine import PROGRAM, UserMachine
@@ -67,10 +67,10 @@ class Piped:
 
 
 @contextmanager
-def piped(machine: UserMachine, script: list[Reply], *options: str) -> Iterator[tuple[Piped, ServerProcess]]:
+def piped(machine: UserMachine, script: list[Reply], *options: str) -> Iterator[tuple[Piped, ServerThread]]:
     """Start the program with both stream formats."""
     formats = ("-p", "--input-format", "stream-json", "--output-format", "stream-json")
-    with ServerProcess(script, machine.root) as server:
+    with ServerThread(script) as server:
         process = subprocess.Popen(
             [str(PROGRAM), *formats, *options],
             cwd=machine.work,
@@ -90,7 +90,7 @@ def piped(machine: UserMachine, script: list[Reply], *options: str) -> Iterator[
 def test_text_is_the_last_answer_and_nothing_else(machine: UserMachine) -> None:
     machine.file("a.txt", "alpha\n")
     script = [calls(text_block("I look."), call("read", path="a.txt")), says("It says **alpha**.")]
-    with ServerProcess(script, machine.root) as server:
+    with ServerThread(script) as server:
         done = machine.run("-p", "what does it say", variables=server.environment)
         _, second = bodies_of(server)
 
@@ -101,7 +101,7 @@ def test_text_is_the_last_answer_and_nothing_else(machine: UserMachine) -> None:
 def test_json_is_one_object(machine: UserMachine) -> None:
     machine.file("a.txt", "alpha\n")
     script = [calls(call("read", path="a.txt")), says("Done.")]
-    with ServerProcess(script, machine.root) as server:
+    with ServerThread(script) as server:
         done = machine.run("-p", "read it", "--output-format", "json", "--session", "s1", variables=server.environment)
 
     (answer,) = lines_of(done.stdout)
@@ -116,7 +116,7 @@ def test_json_is_one_object(machine: UserMachine) -> None:
 def test_the_stream_has_the_events_from_session_start_to_run_end(machine: UserMachine) -> None:
     machine.file("a.txt", "alpha\n")
     script = [calls(call("read", path="a.txt")), says("Done.")]
-    with ServerProcess(script, machine.root) as server:
+    with ServerThread(script) as server:
         done = machine.run("-p", "read it", "--output-format", "stream-json", variables=server.environment)
 
     events = lines_of(done.stdout)
@@ -137,7 +137,7 @@ def test_the_stream_has_the_events_from_session_start_to_run_end(machine: UserMa
 def test_deltas_and_output_are_in_the_stream_on_request(machine: UserMachine) -> None:
     script = [calls(text_block("I run it."), call("bash", command="echo one; echo two")), says("Done.")]
     options = ("--output-format", "stream-json", "--include-deltas", "--permission-mode", "allow")
-    with ServerProcess(script, machine.root) as server:
+    with ServerThread(script) as server:
         done = machine.run("-p", "run it", *options, variables=server.environment)
 
     events = lines_of(done.stdout)
@@ -149,7 +149,7 @@ def test_deltas_and_output_are_in_the_stream_on_request(machine: UserMachine) ->
 
 @pytest.mark.parametrize("arguments", [("-p",), ("-p", "-")], ids=["a pipe", "a dash"])
 def test_the_prompt_comes_from_standard_input(machine: UserMachine, arguments: tuple[str, ...]) -> None:
-    with ServerProcess([says("Heard.")], machine.root) as server:
+    with ServerThread([says("Heard.")]) as server:
         done = machine.run(*arguments, stdin="a prompt\nof two lines\n", variables=server.environment)
         (request,) = bodies_of(server)
 
@@ -158,7 +158,7 @@ def test_the_prompt_comes_from_standard_input(machine: UserMachine, arguments: t
 
 
 def test_the_last_session_continues_headless(machine: UserMachine) -> None:
-    with ServerProcess([says("One."), says("Two.")], machine.root) as server:
+    with ServerThread([says("One."), says("Two.")]) as server:
         assert machine.run("-p", "first", variables=server.environment).stdout == "One.\n"
         options = ("--continue", "--output-format", "stream-json")
         done = machine.run("-p", "second", *options, variables=server.environment)
@@ -267,7 +267,7 @@ def test_mode_and_stop_commands_work(machine: UserMachine) -> None:
 def test_exit_code_0_if_a_call_was_denied_and_the_run_continued(machine: UserMachine) -> None:
     machine.file("a.txt", "alpha\n")
     script = [calls(WRITE), calls(call("read", path="a.txt")), says("Without it.")]
-    with ServerProcess(script, machine.root) as server:
+    with ServerThread(script) as server:
         done = machine.run("-p", "write or read", variables=server.environment)
         _, second, _ = bodies_of(server)
 
@@ -279,7 +279,7 @@ def test_exit_code_0_if_a_call_was_denied_and_the_run_continued(machine: UserMac
 
 
 def test_exit_code_1_if_the_run_failed(machine: UserMachine) -> None:
-    with ServerProcess([fails(400, "invalid_request_error")], machine.root) as server:
+    with ServerThread([fails(400, "invalid_request_error")]) as server:
         done = machine.run("-p", "hello", "--output-format", "json", variables=server.environment)
         assert len(bodies_of(server)) == 1
 
@@ -320,7 +320,7 @@ def test_exit_code_2_and_one_line_for_a_usage_error(
 def test_exit_code_3_at_the_step_limit(machine: UserMachine) -> None:
     machine.file("a.txt", "alpha\n")
     script = [calls(call("read", path="a.txt")), calls(call("read", path="a.txt")), says("Too late.")]
-    with ServerProcess(script, machine.root) as server:
+    with ServerThread(script) as server:
         done = machine.run("-p", "read for ever", "--max-steps", "2", variables=server.environment)
         assert len(bodies_of(server)) == 2
 
@@ -328,7 +328,7 @@ def test_exit_code_3_at_the_step_limit(machine: UserMachine) -> None:
 
 
 def test_exit_code_4_if_no_one_could_approve(machine: UserMachine) -> None:
-    with ServerProcess([calls(WRITE), says("I cannot.")], machine.root) as server:
+    with ServerThread([calls(WRITE), says("I cannot.")]) as server:
         done = machine.run("-p", "write", variables=server.environment)
         _, second = bodies_of(server)
 
@@ -341,7 +341,7 @@ def test_exit_code_4_if_no_one_could_approve(machine: UserMachine) -> None:
 def test_exit_code_75_if_a_retry_later_may_help(machine: UserMachine) -> None:
     # The server demands a wait above the limit, so the program does not retry.
     busy = fails(529, "overloaded_error", **{"retry-after": "600"})
-    with ServerProcess([busy], machine.root) as server:
+    with ServerThread([busy]) as server:
         done = machine.run("-p", "hello", variables=server.environment)
         assert len(bodies_of(server)) == 1
 
@@ -351,7 +351,7 @@ def test_exit_code_75_if_a_retry_later_may_help(machine: UserMachine) -> None:
 
 def test_exit_code_1_for_a_redirect(machine: UserMachine) -> None:
     reply: Reply = {"status": 307, "raw_body": "", "headers": {"location": "http://127.0.0.1:1/v1/messages"}}
-    with ServerProcess([reply, reply], machine.root) as server:
+    with ServerThread([reply, reply]) as server:
         done = machine.run("-p", "hello", variables=server.environment)
         assert len(bodies_of(server)) == 1
 

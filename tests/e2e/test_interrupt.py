@@ -3,7 +3,7 @@
 import psutil
 import pytest
 
-from tests.support.server_process import ServerProcess
+from tests.support.server_thread import ServerThread
 
 from .script import bodies_of, call, calls, results_in, says, text_block, until, words_in
 from .user_machine import App, UserMachine
@@ -32,7 +32,7 @@ def brood(tag: str) -> str:
 
 def test_an_interrupted_command_ends_with_all_its_descendants(machine: UserMachine) -> None:
     script = [calls(text_block("It takes long."), call("bash", command=brood(machine.tag))), says("We go on.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
+    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("start a brood")
         app.wait_for_row(r"│ +all are there")
@@ -55,8 +55,8 @@ def test_an_interrupted_command_ends_with_all_its_descendants(machine: UserMachi
 
 
 def test_a_command_that_runs_too_long_is_ended_with_all_its_descendants(machine: UserMachine) -> None:
-    script = [calls(call("bash", command=brood(machine.tag), timeout=1.5)), says("It took too long.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
+    script = [calls(call("bash", command=brood(machine.tag), timeout=3.0)), says("It took too long.")]
+    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("start a brood")
         app.wait_for_words("It took too long.")
@@ -68,14 +68,12 @@ def test_a_command_that_runs_too_long_is_ended_with_all_its_descendants(machine:
 
     assert is_error
     assert "all are there" in text
-    assert second["at"] - first["answered_at"] < 1.5 + 2.0 + 1.0, (
-        "the deadline, the grace, and a second for a slow machine"
-    )
+    assert second["at"] - first["answered_at"] < 3.0 + 2.0 + 20.0, "the deadline, the grace, and a slow machine"
 
 
 def test_a_flood_of_output_does_not_block_the_program(machine: UserMachine) -> None:
     script = [calls(call("bash", command=f"yes {machine.tag}")), says("It is quiet again.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
+    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("flood me")
         app.wait_for_row(rf"│ +{machine.tag}")
@@ -103,7 +101,7 @@ def test_a_flood_of_output_does_not_block_the_program(machine: UserMachine) -> N
 def test_input_typed_while_a_command_ends_is_kept(machine: UserMachine) -> None:
     # The command ignores the first signal, so that its end takes a while.
     script = [calls(call("bash", command=f"trap '' TERM; echo deaf; sleep {machine.tag}"))]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
+    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("do not listen")
         app.wait_for_row(r"│ +deaf")
@@ -122,7 +120,7 @@ def test_input_typed_while_a_command_ends_is_kept(machine: UserMachine) -> None:
 
 def test_an_answer_can_be_interrupted(machine: UserMachine) -> None:
     script = [calls(text_block("The beginning of a"), until("never")), says("A new sentence.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
+    with ServerThread(script) as server, machine.app_on(server) as app:
         app.ready()
         app.say("tell me a story")
         app.wait_for_words("The beginning of a")
@@ -137,7 +135,7 @@ def test_an_answer_can_be_interrupted(machine: UserMachine) -> None:
 
 def test_an_open_dialog_closes_with_its_run(machine: UserMachine) -> None:
     script = [calls(call("write", path="new.txt", content="x\n")), says("Then not.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
+    with ServerThread(script) as server, machine.app_on(server) as app:
         app.ready()
         app.say("write it")
         app.wait_for_question("write")
@@ -157,7 +155,7 @@ def test_an_open_dialog_closes_with_its_run(machine: UserMachine) -> None:
 def test_stop_lets_the_step_end_and_starts_no_other(machine: UserMachine) -> None:
     gate = machine.work / "gate"
     script = [calls(call("bash", command="echo working; until [ -e gate ]; do sleep 0.05; done")), says("Next step.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
+    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("work")
         app.wait_for_row(r"│ +working")
@@ -179,7 +177,7 @@ def test_stop_lets_the_step_end_and_starts_no_other(machine: UserMachine) -> Non
 @pytest.mark.parametrize("way", ["ctrl+s", "n"])
 def test_a_steering_message_can_be_sent_at_once(machine: UserMachine, way: str) -> None:
     script = [calls(call("bash", command=f"echo begun; sleep {machine.tag}")), says("I do that instead.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
+    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("sleep")
         app.wait_for_row(r"│ +begun")
@@ -203,7 +201,7 @@ def test_a_steering_message_can_be_sent_at_once(machine: UserMachine, way: str) 
 
 def test_a_queued_message_survives_an_interrupt(machine: UserMachine) -> None:
     script = [calls(call("bash", command=f"echo begun; sleep {machine.tag}")), says("I heard you.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
+    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("sleep")
         app.wait_for_row(r"│ +begun")
@@ -221,7 +219,7 @@ def test_a_queued_message_survives_an_interrupt(machine: UserMachine) -> None:
 
 def test_ctrl_c_clears_then_interrupts_then_quits(machine: UserMachine) -> None:
     script = [calls(call("bash", command=f"echo begun; sleep {machine.tag}"))]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
+    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("sleep")
         app.wait_for_row(r"│ +begun")

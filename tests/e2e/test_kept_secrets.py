@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.script import call, calls, fails, says
 from tests.e2e.user_machine import UserMachine
-from tests.support.server_process import ServerProcess
+from tests.support.server_thread import ServerThread
 
 
 def secrets_in(home: Path, canary: str) -> list[str]:
@@ -33,7 +33,7 @@ def open_umask() -> Iterator[None]:
 @pytest.mark.usefixtures("open_umask")
 def test_the_key_is_not_on_the_screen_in_files_or_in_children(machine: UserMachine) -> None:
     script = [calls(call("bash", command="env")), says("Seen."), fails(401, "authentication_error")]
-    with ServerProcess(script, machine.root) as server:
+    with ServerThread(script) as server:
         canary = server.environment["ANTHROPIC_AUTH_TOKEN"]
         variables = {**server.environment, "MY_SECRET": canary, "OTHER_TOKEN": canary}
         recording = machine.home / "recording.jsonl"

@@ -1,6 +1,6 @@
 """Permission modes by one key, with immediate effect."""
 
-from tests.support.server_process import ServerProcess
+from tests.support.server_thread import ServerThread
 
 from .script import bodies_of, call, calls, results_in, says
 from .user_machine import App, UserMachine
@@ -31,7 +31,7 @@ def test_the_modes_cycle(machine: UserMachine) -> None:
 def test_accept_edits_lets_an_edit_run_and_still_asks_for_a_command(machine: UserMachine) -> None:
     target = machine.file("list.txt", "one\ntwo\n")
     script = [*READ_AND_EDIT[:2], calls(call("bash", command="touch made.txt")), says("That was it.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
+    with ServerThread(script) as server, machine.app_on(server) as app:
         app.ready()
         choose(app, "accept edits")
         app.say("change it")
@@ -50,7 +50,7 @@ def test_accept_edits_lets_an_edit_run_and_still_asks_for_a_command(machine: Use
 def test_plan_denies_every_change_without_a_dialog(machine: UserMachine) -> None:
     target = machine.file("list.txt", "one\ntwo\n")
     script = [*READ_AND_EDIT[:2], calls(call("bash", command="touch made.txt")), says("Only a plan.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
+    with ServerThread(script) as server, machine.app_on(server) as app:
         app.ready()
         choose(app, "accept edits")
         choose(app, "plan")
@@ -72,7 +72,7 @@ def test_plan_denies_every_change_without_a_dialog(machine: UserMachine) -> None
 
 def test_a_mode_that_allows_it_resolves_the_open_request(machine: UserMachine) -> None:
     target = machine.file("list.txt", "one\ntwo\n")
-    with ServerProcess(READ_AND_EDIT, machine.root) as server, machine.app_on(server) as app:
+    with ServerThread(READ_AND_EDIT) as server, machine.app_on(server) as app:
         app.ready()
         app.say("change it")
         app.wait_for_question("edit")
@@ -93,7 +93,7 @@ def test_protected_paths_stay_denied_in_mode_allow(machine: UserMachine) -> None
         calls(call("write", path=".git/config", content="[core]\n"), call("bash", command="echo x > .git/HEAD")),
         says("Not even now."),
     ]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, "--permission-mode", "allow") as app:
+    with ServerThread(script) as server, machine.app_on(server, "--permission-mode", "allow") as app:
         app.ready()
         app.wait_for("ALLOW ALL")
         app.say("break the repository")

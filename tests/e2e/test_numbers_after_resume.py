@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from tests.support.server_process import ServerProcess
+from tests.support.server_thread import ServerThread
 
 from .script import call, calls, says
 from .user_machine import UserMachine
@@ -19,7 +19,7 @@ def test_after_continue_a_call_has_one_row_and_one_number_in_panel_and_timeline(
         calls(call("read", path="a.txt"), call("write", path="new.txt", content="x\n")),
         says("Done."),
     ]
-    with ServerProcess(script, machine.root) as server:
+    with ServerThread(script) as server:
         with machine.app_on(server) as app:
             app.ready()
             app.say("write it")

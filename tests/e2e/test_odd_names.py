@@ -2,7 +2,7 @@
 
 import os
 
-from tests.support.server_process import ServerProcess
+from tests.support.server_thread import ServerThread
 
 from .script import call, calls, says, until
 from .test_headless import piped
@@ -40,7 +40,7 @@ def test_headless_continues_and_applies_settings(machine: UserMachine) -> None:
 
 def test_the_app_continues_and_applies_settings(machine: UserMachine) -> None:
     script = [calls(until("named"), call("glob", pattern="**")), says("All done.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
+    with ServerThread(script) as server, machine.app_on(server) as app:
         app.ready()
         app.say("go")
         server.reached("named")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import psutil
 import pytest
 
-from tests.support.server_process import ServerProcess
+from tests.support.server_thread import ServerThread
 from tests.tools.calls import eventually
 from tests.tools.daemons import daemon, living_in, until_there
 
@@ -79,7 +79,7 @@ ENDINGS = {
 def test_a_daemon_ends_with_its_call(machine: UserMachine, ending: str) -> None:
     command = with_daemon(machine, f"echo all are there; sleep {machine.tag}")
     script = [calls(call("bash", command=command)), says("It went on.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
+    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("start it")
         app.wait_for_row(r"│ +all are there")
@@ -91,7 +91,7 @@ def test_a_daemon_ends_with_its_call(machine: UserMachine, ending: str) -> None:
 
 def test_a_daemon_of_a_successful_command_ends_and_is_named(machine: UserMachine) -> None:
     script = [calls(call("bash", command=with_daemon(machine, "true"))), says("Done.")]
-    with ServerProcess(script, machine.root) as server:
+    with ServerThread(script) as server:
         done = machine.run("-p", "start it", *ALLOWED, variables=server.environment)
         ((text, is_error),) = results_in(bodies_of(server)[1])
 
@@ -103,7 +103,7 @@ def test_a_daemon_of_a_successful_command_ends_and_is_named(machine: UserMachine
 
 def test_a_command_of_the_user_leaves_no_daemon(machine: UserMachine) -> None:
     machine.file("start.sh", with_daemon(machine, f"echo all are there; sleep {machine.tag}"))
-    with ServerProcess([], machine.root) as server, machine.app_on(server, *ALLOWED) as app:
+    with ServerThread([]) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("!bash start.sh")
         app.wait_for_row(r"│ +all are there")
@@ -116,7 +116,7 @@ def test_a_command_of_the_user_leaves_no_daemon(machine: UserMachine) -> None:
         app.wait_for_end()
 
 
-def started(machine: UserMachine, server: ServerProcess, *options: str) -> "subprocess.Popen[str]":
+def started(machine: UserMachine, server: ServerThread, *options: str) -> "subprocess.Popen[str]":
     """The program without a screen; its events are read as they are published."""
     return subprocess.Popen(
         [str(PROGRAM), "-p", "start it", *ALLOWED, "--output-format", "stream-json", *options],
@@ -131,7 +131,7 @@ def test_the_daemon_of_a_still_running_command_is_left_alone(machine: UserMachin
     first = with_daemon(machine, "until [ -e gate ]; do sleep 0.02; done", "first")
     second = f"until [ -s first.pid ]; do sleep 0.02; done; {with_daemon(machine, 'true', 'second')}"
     script = [calls(call("bash", command=first), call("bash", command=second)), says("Both are done.")]
-    with ServerProcess(script, machine.root) as server, started(machine, server, "--strategy", "parallel") as program:
+    with ServerThread(script) as server, started(machine, server, "--strategy", "parallel") as program:
         assert program.stdout is not None
         next(line for line in program.stdout if '"type":"tool.ended"' in line)
         lasting = int((machine.work / "first.pid").read_text())
@@ -162,7 +162,7 @@ def sleeping(machine: UserMachine) -> list[str]:
     return [line for line in machine.processes() if line.startswith("sleep ")]
 
 
-def killed_while_it_ran(machine: UserMachine, server: ServerProcess) -> None:
+def killed_while_it_ran(machine: UserMachine, server: ServerThread) -> None:
     with machine.app_on(server, *ALLOWED, "--session", "mine") as app:
         app.ready()
         app.say("start it")
@@ -174,7 +174,7 @@ def killed_while_it_ran(machine: UserMachine, server: ServerProcess) -> None:
 
 def test_the_shell_of_a_command_dies_with_a_killed_program(machine: UserMachine) -> None:
     command = f"trap '' TERM HUP; echo all are there; while :; do sleep 0.05; done; : {machine.tag}"
-    with ServerProcess([calls(call("bash", command=command))], machine.root) as server:
+    with ServerThread([calls(call("bash", command=command))]) as server:
         with machine.app_on(server, *ALLOWED) as app:
             app.ready()
             app.say("start it")
@@ -184,7 +184,7 @@ def test_the_shell_of_a_command_dies_with_a_killed_program(machine: UserMachine)
 
 
 def test_processes_of_a_killed_program_are_named_on_resume_and_can_be_ended(machine: UserMachine) -> None:
-    with ServerProcess(lasting(machine), machine.root) as server:
+    with ServerThread(lasting(machine)) as server:
         killed_while_it_ran(machine, server)
         assert eventually(lambda: len(sleeping(machine)) == 2, 30), "only the shell dies with the program"
 
@@ -214,7 +214,7 @@ def test_processes_of_a_killed_program_are_named_on_resume_and_can_be_ended(mach
 
 def test_a_daemon_of_a_killed_program_is_found_too(machine: UserMachine) -> None:
     command = with_daemon(machine, f"echo all are there; sleep {machine.tag}")
-    with ServerProcess([calls(call("bash", command=command)), says("I take the next step.")], machine.root) as server:
+    with ServerThread([calls(call("bash", command=command)), says("I take the next step.")]) as server:
         killed_while_it_ran(machine, server)
         pid = int((machine.work / "daemon.pid").read_text())
         assert pid in living_in(machine.work)
@@ -237,7 +237,7 @@ def test_a_daemon_of_a_killed_program_is_found_too(machine: UserMachine) -> None
 def test_wherever_a_headless_program_is_killed_its_commands_end_or_are_found(machine: UserMachine, moment: int) -> None:
     """Kill it at the first event of a call, at its start, when its process is recorded, and at its first output."""
     kinds = ("tool.queued", "tool.started", "process.started", "tool.output")
-    with ServerProcess(lasting(machine), machine.root) as server:
+    with ServerThread(lasting(machine)) as server:
         with started(machine, server, "--include-deltas", "--session", "mine") as program:
             assert program.stdout is not None
             next(line for line in program.stdout if f'"type":"{kinds[moment]}"' in line)
@@ -251,7 +251,7 @@ def test_wherever_a_headless_program_is_killed_its_commands_end_or_are_found(mac
 
 
 def test_a_process_with_a_reused_id_is_left_alone(machine: UserMachine) -> None:
-    with ServerProcess(lasting(machine), machine.root) as server:
+    with ServerThread(lasting(machine)) as server:
         killed_while_it_ran(machine, server)
         machine.end_processes()
         innocent = subprocess.Popen(["sleep", "600"], start_new_session=True)
@@ -274,7 +274,7 @@ def test_a_process_with_a_reused_id_is_left_alone(machine: UserMachine) -> None:
 
 def test_the_commands_of_a_session_that_is_open_are_not_offered(machine: UserMachine) -> None:
     script = [*lasting(machine), says("Only looked.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED, "--session", "mine") as app:
+    with ServerThread(script) as server, machine.app_on(server, *ALLOWED, "--session", "mine") as app:
         app.ready()
         app.say("start it")
         app.wait_for_row(r"│ +all are there")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.script import bodies_of, call, calls, says
 from tests.e2e.user_machine import UserMachine
-from tests.support.server_process import ServerProcess
+from tests.support.server_thread import ServerThread
 
 EVIL = "[red]x[/] \x1b]52;c;ZXZpbA==\x07\x1b]8;;http://evil\x1b\\y\x1b]0;evil\x07\x9d2;evil\x9c\x1b[6n\x1bPevil\x1b\\\u202ez\u200b\x9b5m"
 ACTING = ("\x1b]52", "\x1b]8;", "\x1b]0;", "\x1bP", "\x1b[6n", "\x9d", "\x9b", "\x9c", "\u202e", "\u200b")
@@ -39,7 +39,7 @@ def test_no_injected_control_sequence_reaches_the_terminal(hostile_machine: User
     )
     changes = calls(call("edit", path="evil.txt", old_string=EVIL, new_string=f"{EVIL}!", replace_all=True))
     script = [looks, changes, says(f"{EVIL}\n\n```\n{EVIL}\n```\n\n| {EVIL} |\n|--|\nAll told.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
+    with ServerThread(script) as server, machine.app_on(server) as app:
         app.ready()
         app.say("look")
         app.wait_for_question("bash")
@@ -60,12 +60,12 @@ def test_no_injected_control_sequence_reaches_the_terminal(hostile_machine: User
 
 
 def test_a_session_with_a_hostile_title_is_listed_and_chosen_safely(machine: UserMachine) -> None:
-    with ServerProcess([says(EVIL)], machine.root) as server:
+    with ServerThread([says(EVIL)]) as server:
         assert machine.run("-p", EVIL, variables=server.environment).returncode == 0
     listed = machine.run("sessions", "list")
     assert acting_in(listed.stdout.encode()) == []
 
-    with ServerProcess([], machine.root) as server, machine.app_on(server, "--resume") as app:
+    with ServerThread([]) as server, machine.app_on(server, "--resume") as app:
         app.wait_for("Resume which session?")
         app.press("enter")
         app.ready()

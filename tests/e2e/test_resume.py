@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from tests.support.screen_buffer import ALTERNATE_SCREEN
-from tests.support.server_process import ServerProcess
+from tests.support.server_thread import ServerThread
 
 from .script import bodies_of, call, calls, results_in, says, text_block, until, words_in
 from .user_machine import App, UserMachine
@@ -27,7 +27,7 @@ def test_a_command_killed_with_the_program_is_reported_as_unknown(machine: UserM
         calls(text_block("Now it takes long."), call("bash", command=f"echo begun; sleep {machine.tag}")),
         says("I know what happened."),
     ]
-    with ServerProcess(script, machine.root) as server:
+    with ServerThread(script) as server:
         with machine.app_on(server, *ALLOWED) as app:
             app.ready()
             app.say("work for long")
@@ -56,7 +56,7 @@ def test_a_command_killed_with_the_program_is_reported_as_unknown(machine: UserM
 
 def test_a_queued_message_stays_queued(machine: UserMachine) -> None:
     script = [calls(call("bash", command=f"echo begun; sleep {machine.tag}")), says("Both heard.")]
-    with ServerProcess(script, machine.root) as server:
+    with ServerThread(script) as server:
         with machine.app_on(server, *ALLOWED) as app:
             app.ready()
             app.say("sleep")
@@ -83,7 +83,7 @@ def test_a_queued_message_stays_queued(machine: UserMachine) -> None:
 @pytest.mark.parametrize(("key", "written"), [("y", True), ("n", False)])
 def test_an_open_request_is_asked_again_and_its_answer_counts(machine: UserMachine, key: str, written: bool) -> None:
     script = [calls(call("write", path="new.txt", content="x\n")), says("Now it is decided.")]
-    with ServerProcess(script, machine.root) as server:
+    with ServerThread(script) as server:
         with machine.app_on(server) as app:
             app.ready()
             app.say("write it")
@@ -106,7 +106,7 @@ def test_an_open_request_is_asked_again_and_its_answer_counts(machine: UserMachi
 
 def test_a_partial_answer_is_not_part_of_the_conversation(machine: UserMachine) -> None:
     script = [calls(text_block("The first half of a"), until("never")), says("A whole one.")]
-    with ServerProcess(script, machine.root) as server:
+    with ServerThread(script) as server:
         with machine.app_on(server) as app:
             app.ready()
             app.say("tell me")
@@ -126,7 +126,7 @@ def test_a_partial_answer_is_not_part_of_the_conversation(machine: UserMachine) 
 
 def test_a_cleanly_ended_session_resumes_by_id_and_by_arrow_key(machine: UserMachine) -> None:
     script = [says("The first answer."), says("The second answer.")]
-    with ServerProcess(script, machine.root) as server:
+    with ServerThread(script) as server:
         with machine.app_on(server, "--session", "mine") as app:
             app.ready()
             app.say("the first question")
@@ -149,7 +149,7 @@ def test_a_cleanly_ended_session_resumes_by_id_and_by_arrow_key(machine: UserMac
 
 def test_the_picker_offers_the_sessions_of_all_directories(machine: UserMachine) -> None:
     script = [says("The first answer."), says("The second answer.")]
-    with ServerProcess(script, machine.root) as server:
+    with ServerThread(script) as server:
         for name in ("one", "two"):
             done = machine.run("-p", f"question of {name}", "--session", name, variables=server.environment)
             assert done.returncode == 0, done.stderr
@@ -170,7 +170,7 @@ def test_continue_without_a_session_prints_one_line(machine: UserMachine) -> Non
 
 
 def test_a_torn_journal_is_resumed_and_reported(machine: UserMachine) -> None:
-    with ServerProcess([says("One."), says("Two.")], machine.root) as server:
+    with ServerThread([says("One."), says("Two.")]) as server:
         assert machine.run("-p", "first", variables=server.environment).returncode == 0
         (journal,) = machine.journals
         whole = journal.read_bytes()
@@ -191,7 +191,7 @@ def test_a_torn_journal_is_resumed_and_reported(machine: UserMachine) -> None:
 def test_two_programs_do_not_write_one_session(machine: UserMachine) -> None:
     """The second program lists the options: close the first, fork, or continue without saving."""
     script = [says("Mine."), says("Only looked."), says("In the copy."), says("Still mine.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, "--session", "mine") as app:
+    with ServerThread(script) as server, machine.app_on(server, "--session", "mine") as app:
         app.ready()
         app.say("hello")
         app.wait_for_words("Mine.")
@@ -227,7 +227,7 @@ def test_two_programs_do_not_write_one_session(machine: UserMachine) -> None:
 
 
 def test_continue_takes_the_session_with_the_latest_message_and_not_the_one_renamed_last(machine: UserMachine) -> None:
-    with ServerProcess([says("One."), says("Two."), says("Three.")], machine.root) as server:
+    with ServerThread([says("One."), says("Two."), says("Three.")]) as server:
         for name in ("older", "newer"):
             done = machine.run("-p", f"question of {name}", "--session", name, variables=server.environment)
             assert done.returncode == 0, done.stderr
@@ -249,7 +249,7 @@ def test_continue_takes_the_session_with_the_latest_message_and_not_the_one_rena
 def test_continue_leaves_the_session_of_another_window_alone_and_says_so(machine: UserMachine) -> None:
     script = [says("One."), says("Two."), says("Three."), says("Four.")]
     passed = "session mine is open in another tui-agent. `tui-agent --resume mine` opens that one here."
-    with ServerProcess(script, machine.root) as server:
+    with ServerThread(script) as server:
         assert machine.run("-p", "first", "--session", "older", variables=server.environment).returncode == 0
         with machine.app_on(server, "--session", "mine") as app:
             app.ready()
@@ -276,7 +276,7 @@ def test_continue_leaves_the_session_of_another_window_alone_and_says_so(machine
 
 
 def test_if_every_session_is_open_elsewhere_continue_prints_one_line(machine: UserMachine) -> None:
-    with ServerProcess([says("One.")], machine.root) as server, machine.app_on(server, "--session", "mine") as app:
+    with ServerThread([says("One.")]) as server, machine.app_on(server, "--session", "mine") as app:
         app.ready()
         app.say("hello")
         app.wait_for_words("One.")

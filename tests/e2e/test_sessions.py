@@ -1,6 +1,6 @@
 """The user switches between sessions inside the program."""
 
-from tests.support.server_process import ServerProcess
+from tests.support.server_thread import ServerThread
 
 from .script import bodies_of, call, calls, says, words_in
 from .user_machine import UserMachine
@@ -8,7 +8,7 @@ from .user_machine import UserMachine
 
 def test_clear_begins_an_empty_session_and_resume_returns_to_the_first(machine: UserMachine) -> None:
     script = [says("First answer."), says("Second answer."), says("Third answer.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, "--session", "one") as app:
+    with ServerThread(script) as server, machine.app_on(server, "--session", "one") as app:
         app.ready()
         app.say("first question")
         app.wait_for_words("First answer.")
@@ -40,7 +40,7 @@ def test_clear_begins_an_empty_session_and_resume_returns_to_the_first(machine: 
 def test_leaving_a_run_asks_first_and_its_queue_waits_in_its_session(machine: UserMachine) -> None:
     script = [calls(call("bash", command=f"echo begun; sleep {machine.tag}")), says("Never read.")]
     with (
-        ServerProcess(script, machine.root) as server,
+        ServerThread(script) as server,
         machine.app_on(server, "--permission-mode", "allow", "--session", "one") as app,
     ):
         app.ready()

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.screen_buffer import ALTERNATE_SCREEN
-from tests.support.server_process import ServerProcess
+from tests.support.server_thread import ServerThread
 
 from .program_states import ALLOWED, STATES
 from .script import bodies_of, call, calls, says
@@ -35,7 +35,7 @@ def test_a_session_ended_by_a_signal_can_be_resumed(machine: UserMachine) -> Non
 
     assert "run.ended" in [event["type"] for event in machine.events()]
     with (
-        ServerProcess([says("Still here.")], machine.root) as server,
+        ServerThread([says("Still here.")]) as server,
         machine.app_on(server, *ALLOWED, "--continue") as app,
     ):
         app.ready()
@@ -49,7 +49,7 @@ def test_a_session_ended_by_a_signal_can_be_resumed(machine: UserMachine) -> Non
 def test_a_command_continues_while_the_program_is_suspended(machine: UserMachine) -> None:
     wait = "until [ -e go ]; do sleep 0.05; done; touch gone; echo all of it"
     script = [calls(call("bash", command=f"echo begun; {wait}")), says("It is done.")]
-    with ServerProcess(script, machine.root) as server, machine.shell() as app:
+    with ServerThread(script) as server, machine.shell() as app:
         app.wait_for("shell>")
         settings = app.modes_after
         exports = " ".join(f"{name}={value}" for name, value in server.environment.items())
@@ -74,7 +74,7 @@ def test_a_command_continues_while_the_program_is_suspended(machine: UserMachine
 
 def test_quitting_during_a_command_ends_it(machine: UserMachine) -> None:
     script = [calls(call("bash", command=f"echo begun; setsid sleep {machine.tag}.1 & sleep {machine.tag}"))]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
+    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("sleep")
         app.wait_for_row(r"│ +begun")
@@ -123,7 +123,7 @@ def test_many_resizes_leave_a_complete_screen(machine: UserMachine) -> None:
 def test_the_smallest_windows_are_usable(machine: UserMachine, size: tuple[int, int]) -> None:
     machine.file("a.txt", "alpha\n")
     script = [calls(call("read", path="a.txt"), call("write", path="b.txt", content="beta\n")), says("Written.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, size=size) as app:
+    with ServerThread(script) as server, machine.app_on(server, size=size) as app:
         app.wait_for(" ›")
         app.type("write b")
         app.wait_for("› write b")

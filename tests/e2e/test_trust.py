@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from tests.support.server_process import ServerProcess
+from tests.support.server_thread import ServerThread
 
 from .script import bodies_of, call, calls, results_in, says
 from .user_machine import PROGRAM, UserMachine
@@ -81,7 +81,7 @@ def test_without_a_screen_nothing_is_applied_unless_requested(
 ) -> None:
     bring(machine)
     script = [calls(call("bash", command="make"), call("bash", command="touch made.txt")), says("Done.")]
-    with ServerProcess(script, machine.root) as server:
+    with ServerThread(script) as server:
         done = machine.run("-p", "go", "--allow", "bash(make:*)", *options, variables=server.environment)
         assert done.returncode == 4
         make, touch = results_in(bodies_of(server)[-1])
@@ -95,7 +95,7 @@ def test_without_a_screen_nothing_is_applied_unless_requested(
 def test_only_trusted_instructions_reach_the_model(machine: UserMachine, options: tuple[str, ...]) -> None:
     (machine.work / "AGENTS.md").write_text("Say meow.\n", "utf-8")
     script = [calls(call("bash", command="git status")), says("Done.")]
-    with ServerProcess(script, machine.root) as server:
+    with ServerThread(script) as server:
         done = machine.run("-p", "go", *options, variables={**server.environment, "TUI_AGENT_MODLE": "x"})
         asked = bodies_of(server)
 
@@ -110,7 +110,7 @@ def test_a_file_linked_outside_the_repository_never_reaches_the_model(machine: U
     (machine.work / "AGENTS.md").symlink_to(machine.home / "key")
     bring(machine)
     words = f"AGENTS.md is a link to {machine.home / 'key'}, outside this repository: not used"
-    with ServerProcess([says("Done.")], machine.root) as server:
+    with ServerThread([says("Done.")]) as server:
         done = machine.run("-p", "go", "--trust", variables=server.environment)
         assert "private key" not in json.dumps(bodies_of(server))
     assert words in done.stderr
@@ -126,7 +126,7 @@ def test_a_file_linked_outside_the_repository_never_reaches_the_model(machine: U
 def test_a_grant_for_the_project_applies_in_the_next_session(machine: UserMachine) -> None:
     script = [calls(call("bash", command="touch made.txt")), says("Done.")]
     answer = {"type": "approval", "decision": "approve", "scope": "project"}
-    with ServerProcess([*script, *script], machine.root) as server:
+    with ServerThread([*script, *script]) as server:
         asking = [{"type": "user", "text": "go"}]
         first = piped(machine, server, asking, answer)
         assert "approval.requested" in first
@@ -136,9 +136,7 @@ def test_a_grant_for_the_project_applies_in_the_next_session(machine: UserMachin
         assert "approval.requested" not in piped(machine, server, asking, answer)
 
 
-def piped(
-    machine: UserMachine, server: ServerProcess, lines: list[dict[str, str]], answer: dict[str, str]
-) -> list[str]:
+def piped(machine: UserMachine, server: ServerThread, lines: list[dict[str, str]], answer: dict[str, str]) -> list[str]:
     """Control the program line by line; return the types of its events."""
     arguments = [str(PROGRAM), "-p", "--input-format", "stream-json", "--output-format", "stream-json"]
     environment = {**machine.environment, **server.environment}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.server_process import ServerProcess
+from tests.support.server_thread import ServerThread
 
 from .script import bodies_of, call, calls, says, words_in
 from .user_machine import UserMachine
@@ -12,7 +12,7 @@ WAITS = "echo begun; until [ -e gate ]; do sleep 0.05; done"
 
 
 def test_a_line_and_its_enter_in_one_piece_are_sent(machine: UserMachine) -> None:
-    with ServerProcess([says("Hello to you.")], machine.root) as server, machine.app_on(server) as app:
+    with ServerThread([says("Hello to you.")]) as server, machine.app_on(server) as app:
         app.ready()
         app.write("hello\r")
         app.wait_for_words("Hello to you.")
@@ -25,7 +25,7 @@ def test_a_line_and_its_enter_in_one_piece_are_sent(machine: UserMachine) -> Non
 
 def test_three_lines_in_one_piece_are_three_messages_in_order(machine: UserMachine) -> None:
     script = [calls(call("bash", command=WAITS)), says("All heard."), says("All heard."), says("All heard.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
+    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("begin")
         app.wait_for_row(r"│ +begun")
@@ -44,7 +44,7 @@ def test_three_lines_in_one_piece_are_three_messages_in_order(machine: UserMachi
 
 
 def test_input_typed_during_the_start_is_kept(machine: UserMachine) -> None:
-    with ServerProcess([says("Early bird.")], machine.root) as server, machine.app_on(server) as app:
+    with ServerThread([says("Early bird.")]) as server, machine.app_on(server) as app:
         app.type("typed too early")
         app.ready()
         app.wait_for_draft("typed too early")
@@ -61,7 +61,7 @@ def test_input_typed_during_the_start_is_kept(machine: UserMachine) -> None:
 )
 def test_a_follow_up_waits_for_its_own_turn(machine: UserMachine, keys: str) -> None:
     script = [calls(call("bash", command=WAITS)), says("The first is done."), says("The second is done.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
+    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("the first")
         app.wait_for_row(r"│ +begun")
@@ -82,7 +82,7 @@ def test_a_follow_up_waits_for_its_own_turn(machine: UserMachine, keys: str) -> 
 
 def test_a_queued_message_can_be_recalled_changed_and_sent_again(machine: UserMachine) -> None:
     script = [calls(call("bash", command=WAITS)), says("Heard.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
+    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("begin")
         app.wait_for_row(r"│ +begun")
@@ -110,7 +110,7 @@ def test_a_queued_message_can_be_recalled_changed_and_sent_again(machine: UserMa
 
 def test_lines_are_joined_by_ctrl_j_and_a_long_paste_is_sent_whole(machine: UserMachine) -> None:
     pasted = "\n".join(f"pasted line {number}" for number in range(200))
-    with ServerProcess([says("All of it.")], machine.root) as server, machine.app_on(server) as app:
+    with ServerThread([says("All of it.")]) as server, machine.app_on(server) as app:
         app.ready()
         app.type("first line")
         app.press("ctrl+j")
@@ -129,7 +129,7 @@ def test_lines_are_joined_by_ctrl_j_and_a_long_paste_is_sent_whole(machine: User
 
 
 def test_a_paste_with_escape_and_enter_sends_nothing(machine: UserMachine) -> None:
-    with ServerProcess([says("All of it.")], machine.root) as server, machine.app_on(server) as app:
+    with ServerThread([says("All of it.")]) as server, machine.app_on(server) as app:
         app.ready()
         app.write("\x1b[200~M1\x1b\rM2\x1b[201~")
         app.wait_for_row(r"› M1\\x1b$")
@@ -149,7 +149,7 @@ def test_control_sequences_in_text_are_shown_escaped(machine: UserMachine) -> No
     evil = "red \x1b[31mnot red\x1b[0m \x1b]52;c;aGk=\x07 \u202e [bold]plain[/bold] [/"
     machine.file("evil.txt", f"{evil}\n")
     script = [calls(call("read", path="evil.txt"), call("bash", command="cat evil.txt")), says(f"It said: {evil}")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, *ALLOWED) as app:
+    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("read the evil file")
         app.wait_for_words("It said: red")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.server_process import ServerProcess
+from tests.support.server_thread import ServerThread
 
 from .script import call, calls, says
 from .user_machine import App, UserMachine
@@ -23,7 +23,7 @@ def test_own_keys_act_and_wrong_ones_are_named_with_their_line(machine: UserMach
     file = configure(machine, '[keys]\n"chat.search" = "f6"\n"chat.helb" = "f9"\n"app.quit" = ["ctrl+d", "ctrl+q"]\n')
     checked = machine.run("config", "check")
     assert f"{file}:3: `keys.chat.helb`: no command has this name; did you mean `chat.help`?" in checked.stdout
-    with ServerProcess([], machine.root) as server, machine.app_on(server) as app:
+    with ServerThread([]) as server, machine.app_on(server) as app:
         app.ready()
         app.wait_for_words("`keys.chat.helb`: no command has this name")
         app.write("\x1b[17~")
@@ -40,7 +40,7 @@ def test_own_keys_act_and_wrong_ones_are_named_with_their_line(machine: UserMach
 def test_the_theme_follows_the_background_that_the_terminal_reports(
     machine: UserMachine, colour: str, is_light: bool
 ) -> None:
-    with ServerProcess([], machine.root) as server, machine.app_on(server) as app:
+    with ServerThread([]) as server, machine.app_on(server) as app:
         app.answer_when("\x1b]11;?\x07", f"\x1b]11;rgb:{colour}\x1b\\")
         app.ready()
         app.wait_for(lambda _: (brightness_of(app, "Ask for") > 128) == is_light)
@@ -58,7 +58,7 @@ def test_ctrl_c_in_plain_mode_cancels_and_then_quits(machine: UserMachine) -> No
     wait = "echo begun; until [ -e gate ]; do sleep 0.05; done"
     script = [calls(call("bash", command=wait)), says("Never.")]
     with (
-        ServerProcess(script, machine.root) as server,
+        ServerThread(script) as server,
         machine.app_on(server, "--plain", "--permission-mode", "allow") as app,
     ):
         app.wait_for("plain mode")

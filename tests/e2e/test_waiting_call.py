@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from tests.support.server_process import ServerProcess
+from tests.support.server_thread import ServerThread
 
 from .script import bodies_of, calls, results_in, says, until, words_in
 from .test_headless import WRITE, piped
@@ -36,7 +36,7 @@ def test_the_request_is_repeated_and_its_approval_writes_the_file(machine: UserM
 
 @pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGTERM, "ctrl+q"])
 def test_the_dialog_is_shown_again(machine: UserMachine, way: signal.Signals | str) -> None:
-    with ServerProcess([calls(WRITE), says("Written.")], machine.root) as server:
+    with ServerThread([calls(WRITE), says("Written.")]) as server:
         with machine.app_on(server, "--session", "talk", "write it") as app:
             app.wait_for_question("write")
             if isinstance(way, str):
@@ -68,7 +68,7 @@ def test_rules_allowed_for_the_session_apply_after_a_resume(machine: UserMachine
     (machine.work / "new.txt").unlink()
 
     script = [calls(WRITE), says("Written again.")]
-    with ServerProcess(script, machine.root) as server:
+    with ServerThread(script) as server:
         done = machine.run("-p", "--resume", "talk", "once more", variables=server.environment)
 
     assert (done.returncode, done.stdout) == (0, "Written again.\n")

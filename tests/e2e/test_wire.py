@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.server_process import ServerProcess
+from tests.support.server_thread import ServerThread
 
 from .script import bodies_of, call, calls, fails, results_in, says, text_block, until
 from .user_machine import UserMachine
@@ -21,7 +21,7 @@ def test_calls_that_touch_one_file_run_in_order_and_the_others_beside_them(machi
         ),
         says("The file is new."),
     ]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, "--permission-mode", "allow") as app:
+    with ServerThread(script) as server, machine.app_on(server, "--permission-mode", "allow") as app:
         app.ready()
         app.say("renew the file")
         app.wait_for_all("The file is new.", "✔ #1 read", "✔ #2 write", "✔ #3 read", "✔ #4 read")
@@ -44,7 +44,7 @@ def test_parallel_calls_really_run_at_the_same_time(machine: UserMachine) -> Non
         says("They met."),
     ]
     options = ("--permission-mode", "allow", "--strategy", "parallel")
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, *options) as app:
+    with ServerThread(script) as server, machine.app_on(server, *options) as app:
         app.ready()
         app.say("let them meet")
         app.wait_for_all("They met.", "✔ #1 bash", "✔ #2 bash")
@@ -57,7 +57,7 @@ def test_parallel_calls_really_run_at_the_same_time(machine: UserMachine) -> Non
 def test_a_read_only_call_ends_while_the_model_still_streams(machine: UserMachine) -> None:
     machine.file("a.txt", "alpha\n")
     script = [calls(call("read", path="a.txt"), until("go"), call("read", path="a.txt")), says("Read twice.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
+    with ServerThread(script) as server, machine.app_on(server) as app:
         app.ready()
         app.say("read it twice")
         server.reached("go")
@@ -75,7 +75,7 @@ def test_a_broken_stream_is_retried(machine: UserMachine, ending: str) -> None:
         calls(text_block("This half is thrown away."), ending=ending),
         {**says("A whole answer."), "wait_for": "go"},
     ]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
+    with ServerThread(script) as server, machine.app_on(server) as app:
         app.ready()
         app.say("tell me")
         server.reached("go")
@@ -101,7 +101,7 @@ def test_a_call_of_a_broken_stream_does_not_run_twice(machine: UserMachine) -> N
         calls(call("write", path="target.txt", content="from the whole stream\n"), wait_for="again"),
         says("Written once."),
     ]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server, "--permission-mode", "allow") as app:
+    with ServerThread(script) as server, machine.app_on(server, "--permission-mode", "allow") as app:
         app.ready()
         app.say("write it")
         server.reached("again")
@@ -120,7 +120,7 @@ def test_a_call_of_a_broken_stream_does_not_run_twice(machine: UserMachine) -> N
 
 def test_a_request_to_an_overloaded_model_is_retried_at_the_given_time(machine: UserMachine) -> None:
     script = [fails(529, "overloaded_error", **{"retry-after": "2"}), says("Now I have time.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
+    with ServerThread(script) as server, machine.app_on(server) as app:
         app.ready()
         app.say("are you there")
         app.wait_for_row(r"retrying 2/10 in \d")
@@ -139,7 +139,7 @@ def test_an_error_inside_a_stream_that_began_well_is_retried_too(machine: UserMa
         calls(text_block("It began"), ending="error", error_type="overloaded_error", error_message="too busy"),
         says("It ended well."),
     ]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
+    with ServerThread(script) as server, machine.app_on(server) as app:
         app.ready()
         app.say("begin")
         app.wait_for_words("(attempt 2 of 10)")
@@ -152,7 +152,7 @@ def test_an_error_inside_a_stream_that_began_well_is_retried_too(machine: UserMa
 
 def test_a_rejected_request_is_reported_once_and_the_conversation_continues(machine: UserMachine) -> None:
     script = [fails(400, "invalid_request_error"), says("Better now.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
+    with ServerThread(script) as server, machine.app_on(server) as app:
         app.ready()
         app.say("hello")
         app.wait_for_words("(400): scripted invalid_request_error")
@@ -170,7 +170,7 @@ def test_a_rejected_request_is_reported_once_and_the_conversation_continues(mach
 )
 def test_an_invalid_call_gets_a_result_and_the_run_continues(machine: UserMachine, broken: dict[str, object]) -> None:
     script = [calls({**call("read", path="a.txt"), **broken}), says("I see my mistake.")]
-    with ServerProcess(script, machine.root) as server, machine.app_on(server) as app:
+    with ServerThread(script) as server, machine.app_on(server) as app:
         app.ready()
         app.say("read it")
         app.wait_for_all("I see my mistake.", "✖ #1 ")

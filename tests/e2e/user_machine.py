@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from tests.support.server_process import ServerProcess
+from tests.support.server_thread import ServerThread
 from tests.support.terminal import PATIENCE, ScreenBuffer, Terminal
 
 PROGRAM = Path(sys.executable).parent / "tui-agent"
@@ -127,7 +127,7 @@ class UserMachine:
             rows=size[1],
         )
 
-    def app_on(self, server: ServerProcess, *arguments: str, size: tuple[int, int] = WIDE) -> App:
+    def app_on(self, server: ServerThread, *arguments: str, size: tuple[int, int] = WIDE) -> App:
         """Start the full-screen program with a scripted model."""
         return self.app(*arguments, size=size, variables=server.environment)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import psutil
 
 from tests.support.screen_buffer import ALTERNATE_SCREEN
-from tests.support.server_process import ServerProcess
+from tests.support.server_thread import ServerThread
 from tests.support.terminal import PATIENCE
 from tui_agent.session import read_journal, unfinished
 
@@ -91,7 +91,7 @@ def end_it(machine: UserMachine, state: State, way: Way, longest: float = PATIEN
         AssertionError: a promise of docs/safety.md is broken.
     """
     state.prepare(machine)
-    with ServerProcess(state.script(machine), machine.root) as server, machine.app_on(server, *state.arguments) as app:
+    with ServerThread(state.script(machine)) as server, machine.app_on(server, *state.arguments) as app:
         state.enter(app)
         way.end(app)
         began = time.monotonic()

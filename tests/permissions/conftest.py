@@ -3,12 +3,16 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from tests.support.sample_tools import sample_tools
 from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule
-from tui_agent.protocol.permissions import PermissionDecision
+from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision
+
+SANDBOX = Containment(setting="auto", works=True)
+"""A sandbox for commands whose targets are unknown."""
 
 FILES = (
     "README.md",
@@ -36,15 +40,35 @@ class Desk:
         self.tools = sample_tools(root)
 
     def policy(
-        self, *rules: str, mode: PermissionMode | str = PermissionMode.ASK, private: Sequence[Path] = ()
+        self,
+        *rules: str,
+        mode: PermissionMode | str = PermissionMode.ASK,
+        private: Sequence[Path] = (),
+        unknown_targets: Literal["ask", "allow"] = "ask",
+        containment: Containment = NO_CONTAINMENT,
     ) -> PermissionPolicy:
         """Return a policy with rules such as `deny bash(rm:*)`."""
         parsed = [Rule.parse(*rule.split(" ", 1)) for rule in rules]
-        return PermissionPolicy(self.root, rules=parsed, mode=PermissionMode(mode), private_paths=private)
+        return PermissionPolicy(
+            self.root,
+            rules=parsed,
+            mode=mode,
+            private_paths=private,
+            unknown_targets=unknown_targets,
+            containment=containment,
+        )
 
-    def bash(self, command: str, *rules: str, mode: PermissionMode | str = PermissionMode.ASK) -> PermissionDecision:
+    def bash(
+        self,
+        command: str,
+        *rules: str,
+        mode: PermissionMode | str = PermissionMode.ASK,
+        unknown_targets: Literal["ask", "allow"] = "ask",
+        containment: Containment = NO_CONTAINMENT,
+    ) -> PermissionDecision:
         """Return the decision on a command."""
-        return self.policy(*rules, mode=mode).check(self.tools["bash"], {"command": command})
+        policy = self.policy(*rules, mode=mode, unknown_targets=unknown_targets, containment=containment)
+        return policy.check(self.tools["bash"], {"command": command})
 
     def file(
         self, tool: str, path: str, *rules: str, mode: PermissionMode | str = PermissionMode.ASK

@@ -25,7 +25,8 @@ from .conftest import Desk
         ("make > out", ["allow bash"], "allow", "rule"),
         ("make > .git/x", ["allow bash", "allow edit"], "deny", "floor"),
         ("make > $X", ["allow bash(make:*)"], "ask", "mode"),
-        ("make > $X", ["allow bash"], "allow", "rule"),
+        ("make > $X", ["allow bash"], "ask", "floor"),
+        ("make > $X", ["allow bash(make > $X)"], "ask", "mode"),
         ("make > .git/$X", ["allow bash"], "deny", "floor"),
         ("make > /dev/tcp/h/1", ["allow bash(make)"], "ask", "floor"),
         ("make > /dev/tcp/h/1", ["allow bash"], "allow", "rule"),
@@ -83,7 +84,7 @@ from .conftest import Desk
         ("touch x.{a,b}", ["allow bash(touch:*)"], "allow", "rule"),
         ("for f in a b; do touch $f; done", ["allow bash(touch:*)"], "allow", "rule"),
         ("for PATH in a b; do ls; done", [], "ask", "mode"),
-        ("cd $X && touch y", ["allow bash(touch:*)", "allow bash(cd:*)"], "ask", "mode"),
+        ("cd $X && touch y", ["allow bash(touch:*)", "allow bash(cd:*)"], "ask", "floor"),
         ("", [], "allow", "read_only"),
         ("# only words", [], "allow", "read_only"),
     ],
@@ -182,7 +183,7 @@ def test_a_file_named_like_an_option_runs_nothing(desk: Desk) -> None:
 
 def test_execdir_stays_out_of_protected_paths(desk: Desk) -> None:
     assert desk.bash("find .git -name HEAD -execdir rm config ';'", mode="allow").decision == "deny"
-    assert desk.bash("find . -name README.md -execdir touch x ';'", mode="allow").decision == "allow"
+    assert desk.bash("find . -name README.md -execdir touch x ';'", mode="allow").decision == "ask"
     assert desk.bash("find . -name README.md -exec cat {} ';'").decision == "allow"
     assert desk.bash("find . -exec cat {} ';'").decision == "ask"
     assert desk.bash("find . -type f -name README.md -exec cat {} ';'").decision == "allow"

@@ -13,7 +13,7 @@ from tui_agent.permissions import PermissionMode, Rule
 from tui_agent.permissions.explain import PermissionDefaults, check_record, explain_record
 
 from .command_grammar import any_commands
-from .conftest import Desk
+from .conftest import SANDBOX, Desk
 
 
 def check(desk: Desk, record: object, **defaults: Any) -> dict[str, Any]:
@@ -219,3 +219,20 @@ def test_what_explain_proposes_allows_the_call(desk: Desk, command: str) -> None
     if proposed is not None:
         policy.grant(proposed, "session")
         assert policy.check(desk.tools["bash"], {"command": command}).decision == "allow"
+
+
+def test_the_explanation_of_unknown_targets_names_the_sandbox_and_the_setting(desk: Desk) -> None:
+    unknown = record("touch $X", mode="allow")
+
+    bare = explain(desk, unknown)
+    assert "the text does not tell which files it changes" in bare
+    assert 'sandbox = "auto", where it works: allow' in bare
+    assert 'permissions.unknown_targets = "allow": allow' in bare
+
+    confined = explain(desk, unknown, containment=SANDBOX)
+    assert confined.startswith("allow (mode)")
+    assert "Confined: runs in the sandbox" in confined
+    assert "unknown targets: …: only in the sandbox" in confined
+
+    assert "sandbox" not in explain(desk, record("make"))
+    assert explain(desk, unknown, unknown_targets="allow").startswith("allow (mode)")

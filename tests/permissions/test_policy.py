@@ -340,6 +340,7 @@ def test_rules_are_texts_pairs_or_rules_and_modes_are_texts(desk: Desk) -> None:
         ({"relaxed_reads": "no"}, "PermissionPolicy.relaxed_reads must be True or False, got 'no'"),
         ({"is_trusted": 1}, "PermissionPolicy.is_trusted must be True or False, got 1"),
         ({"store_grant": "file"}, "PermissionPolicy.store_grant must be a function or None, got 'file'"),
+        ({"unknown_targets": "box"}, "unknown PermissionPolicy.unknown_targets 'box'"),
         ({"containment": "bwrap"}, "PermissionPolicy.containment must be a Containment, got 'bwrap'"),
     ],
 )

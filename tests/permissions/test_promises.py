@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from tests.support.examples import examples
 from tui_agent.permissions import PermissionMode
+from tui_agent.permissions.commands.catalogue import all_facts
 from tui_agent.permissions.rule_set import STRICTNESS
 from tui_agent.permissions.shell_grammar import MAX_BYTES
-from tui_agent.permissions.wrapper_table import wrappers
 from tui_agent.protocol.permissions import PermissionDecision
 
 from .command_grammar import any_commands, joins, simple_commands, whole_commands
-from .conftest import Desk
+from .conftest import SANDBOX, Desk
 
 MAX_CALLS = 3_000_000
 """Maximum number of Python calls for one decision on any text."""
@@ -37,7 +37,7 @@ RUNNING_WRAPS = (
 """Compound commands in which the command still runs."""
 
 WRAPPERS = tuple(
-    " ".join((name, *["1"] * wrapper.own_words)) for name, wrapper in wrappers().items() if name not in ("parallel",)
+    " ".join((name, *["1"] * row.own_words)) for name, row in all_facts().items() if row.runs and name != "parallel"
 )
 """Every wrapper of the table, with its own operands."""
 REDIRECTIONS = (
@@ -189,6 +189,19 @@ def test_a_denial_in_another_list_never_loosens(desk: Desk, command: str, given_
     after = desk.bash(command, denied, *given_rules)
 
     assert strictness(after) >= strictness(before)
+
+
+@relaxed
+@given(command=any_commands, given_rules=rules, mode=st.sampled_from(list(PermissionMode)))
+def test_the_sandbox_only_answers_for_the_commands_that_run_in_it(
+    desk: Desk, command: str, given_rules: list[str], mode: PermissionMode
+) -> None:
+    outside = desk.bash(command, *given_rules, mode=mode)
+    inside = desk.bash(command, *given_rules, mode=mode, containment=SANDBOX)
+
+    assert inside.confinement or inside.decision == outside.decision
+    assert not outside.confinement
+    assert strictness(inside) <= strictness(outside)
 
 
 @relaxed

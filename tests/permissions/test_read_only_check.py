@@ -2,7 +2,8 @@
 
 import pytest
 
-from tui_agent.permissions.read_only_check import canonical_name, collect_reads, is_mostly_read_only
+from tui_agent.permissions.commands.catalogue import canonical_name
+from tui_agent.permissions.read_only_check import collect_reads, is_mostly_read_only
 from tui_agent.permissions.read_only_options import Reads
 from tui_agent.permissions.shell_syntax import UNKNOWN, SimpleCommand
 

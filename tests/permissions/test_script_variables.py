@@ -22,7 +22,7 @@ def test_values_that_are_certain(desk: Desk, text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["cat $x", "x=README.md; unset x; cat $x", "x=README.md; eval y=1; cat $x", "x=README.md; printf -v x a; cat $x",
-     "x=$(cat notes.txt); cat $x", 'x=$(ls); cat "$x"', "f() { cat $x; }; x=README.md; f", "x=README.md; y+=a; cat $y",
+     "x=$(cat notes.txt); cat $x", 'x=$(ls); cat "$x"', "f() { cat $x; }; f; x=README.md", "x=README.md; y+=a; cat $y",
      "[ -f a ] && x=README.md; cat $x", "[ -f a ] || x=README.md; cat $x", "while x=README.md; do ls; done; cat $x",
      "case a in b) x=README.md;; esac; cat $x", "x=/etc/passwd; cat $x", "x='README.md /etc/passwd'; cat $x"],
 )  # fmt: skip

@@ -55,8 +55,8 @@ def places(text: str, command: str, root: Path) -> set[str | None]:
         ("cd *nothing && ls", {"*nothing"}),
         ("eval x; ls", {".", None}),
         ("$x; ls", {".", None}),
-        ("f() { cd sub; }; f; ls", {".", None}),
-        ("f() { ls; }; f", {None}),
+        ("f() { cd sub; }; f; ls", {".", "sub"}),
+        ("f() { ls; }; f", {"."}),
         ("command cd sub && ls", {"sub"}),
         ("time cd sub && ls", {"sub"}),
         ("cd -P -- sub && ls", {"sub"}),
@@ -128,3 +128,28 @@ def test_substitutions_precede_their_command(root: Path) -> None:
     found = script_steps(read_script("echo $(pwd) > $(ls)"), (str(root),), Expander())
 
     assert [step.command.text for step in found] == ["pwd", "ls", "echo $(pwd) > $(ls)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("f_() { ls; }; cd sub && f_", ["cd sub", "ls"]),
+        ("f_() { ls; }; f_ a > out", ["f_ a > out", "ls"]),
+        ("f_() { ls; }; f_; f_", ["ls", "ls"]),
+        # judged as a definition and a call of an unknown program
+        ("f_() { ls; }", ["f_()", "ls"]),
+        ("f_() { f_; }; f_", ["f_()", "f_", "f_"]),
+        ("ls() { a; }; ls", ["ls()", "a", "ls"]),
+        ("f_() { ls; }; X=1 f_", ["f_()", "ls", "X=1 f_"]),
+        ("f_() { ls; }; f_() { a; }; f_", ["f_()", "ls", "f_()", "a", "f_"]),
+    ],
+)
+def test_a_call_of_a_function_is_its_body(text: str, expected: list[str], root: Path) -> None:
+    found = script_steps(read_script(text), (str(root),), Expander())
+
+    assert [step.command.text for step in found] == expected
+
+
+def test_the_body_of_a_function_runs_where_it_is_called(root: Path) -> None:
+    assert places("f_() { ls; }; cd sub && f_", "ls", root) == {"sub"}
+    assert places("f_() { cd sub; }; f_ && ls", "ls", root) == {"sub"}

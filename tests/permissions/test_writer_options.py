@@ -2,8 +2,9 @@
 
 import pytest
 
-from tui_agent.permissions.writer_options import Write, is_remote, parse_writer_arguments, writes_of
-from tui_agent.permissions.writer_table import WRITERS, writer
+from tui_agent.permissions.commands.argv import is_remote, parse_arguments
+from tui_agent.permissions.commands.catalogue import writer
+from tui_agent.permissions.writer_options import writes_of
 
 
 def writes(text: str) -> list[str]:
@@ -11,8 +12,7 @@ def writes(text: str) -> list[str]:
     entry = writer(name)
     assert entry is not None
     return [
-        f"{write.path}{'/**' if write.whole else ''}"
-        for write in writes_of(name, entry, parse_writer_arguments(name, entry, words))
+        f"{write.path}{'/**' if write.whole else ''}" for write in writes_of(name, entry, parse_arguments(entry, words))
     ]
 
 
@@ -93,14 +93,14 @@ def test_the_value_of_an_unknown_option_may_be_changed(text: str, unclear: list[
     entry = writer(name)
     assert entry is not None
 
-    assert parse_writer_arguments(name, entry, words).unclear == unclear
+    assert parse_arguments(entry, words).unclear == unclear
 
 
 def test_the_directory_that_a_command_changes_to() -> None:
     entry = writer("patch")
     assert entry is not None
 
-    assert parse_writer_arguments("patch", entry, ["-d", "sub", "f"]).directory == "sub"
+    assert parse_arguments(entry, ["-d", "sub", "f"]).directory == "sub"
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,3 @@ def test_the_directory_that_a_command_changes_to() -> None:
 )
 def test_paths_on_other_machines(path: str, expected: bool) -> None:
     assert is_remote(path) is expected
-
-
-def test_every_entry_can_be_parsed() -> None:
-    assert all(writer(name) is not None for name in WRITERS)
-    assert writer("ls") is None
-    assert Write("x") == Write("x", whole=False)

@@ -15,7 +15,7 @@ def test_a_preview_has_first_prompt_last_answer_and_changed_files(tmp_path: Path
     preview = read_preview(path)
 
     assert preview is not None
-    assert (preview.prompt, preview.answer, preview.messages) == ("fix it", "Fixed.", 1)
+    assert (preview.prompt, preview.answer) == ("fix it", "Fixed.")
     assert [(file.path, file.added, file.removed) for file in preview.files.values()] == [
         ("a.py", 2, 1),
         ("b.py", 0, 3),

@@ -211,17 +211,17 @@ async def test_text_that_becomes_binary_late_is_shown_as_text(bash: BashTool) ->
 async def test_a_command_that_takes_too_long_is_stopped_and_its_output_kept(bash: BashTool, root: Path) -> None:
     script = "echo begun; setsid bash -c 'echo $$ > pid.tmp; mv pid.tmp pid; exec sleep 60' & wait"
 
-    result = await call(bash, command=script, timeout=0.5)
+    result = await call(bash, command=script, timeout=2.5)
 
-    assert result.text == "begun\n[stopped after 0.5 s, together with every process it had started]"
+    assert result.text == "begun\n[stopped after 2.5 s, together with every process it had started]"
     assert result.is_error
     assert details_of(result)["timed_out"]
-    assert details_of(result)["duration_ms"] < 2500
+    assert details_of(result)["duration_ms"] < 30_000
     assert not lives(await pid_from(root / "pid"))
 
 
 async def test_a_command_that_ends_well_on_term_is_still_an_error(bash: BashTool) -> None:
-    result = await call(bash, command="trap 'exit 0' TERM; while :; do sleep 0.01; done", timeout=0.3)
+    result = await call(bash, command="trap 'exit 0' TERM; while :; do sleep 0.01; done", timeout=2.0)
 
     assert result.is_error
     assert details_of(result)["exit_code"] == 0

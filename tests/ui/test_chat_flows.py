@@ -1130,7 +1130,8 @@ class FakeFiles:
 
 async def test_files_are_completed_and_the_next_key_cancels_a_search() -> None:
     async with stage(["Read."]) as on:
-        found = on.chat.bridge._files = FakeFiles()
+        found = FakeFiles()
+        on.chat.bridge.open(on.loop, on.bus, files=found)
         await on.type("see ")
         await on.pilot.press("at", *"slow")
         await on.until(lambda: "slow" in found.asked)
@@ -1289,7 +1290,8 @@ class FakeCommands:
 )
 async def test_commands_of_the_program_answer_in_words(typed: str, answer: str) -> None:
     async with stage() as on:
-        commands = on.chat.bridge._commands = FakeCommands()
+        commands = FakeCommands()
+        on.chat.bridge.open(on.loop, on.bus, commands=commands)
         await on.say(typed)
         await on.until(lambda: any(answer in note.message for note in on.app._notifications))
 
@@ -1301,7 +1303,7 @@ async def test_doctor_opens_a_page_and_a_program_without_it_says_so() -> None:
     async with stage() as on:
         await on.say("/doctor")
         await on.until(lambda: any("does not have this command" in note.message for note in on.app._notifications))
-        on.chat.bridge._commands = FakeCommands()
+        on.chat.bridge.open(on.loop, on.bus, commands=FakeCommands())
         await on.say("/doctor")
         await on.until(lambda: isinstance(on.app.screen, TextPage))
 

@@ -61,6 +61,7 @@ ONLY_AT_START = (
     "sandbox",
     "sandbox_network",
     "permissions.rule_resolution",
+    "permissions.unknown_targets",
     "ui.reduced_motion",
     "ui.notifications",
 )

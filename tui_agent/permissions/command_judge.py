@@ -7,23 +7,23 @@ commands. In every mode and under every rule, the user decides about text that c
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision, PermissionMode
 
 from .command_pattern import command_patterns
+from .commands.argv import is_known
 from .execution_contexts import ExecutionContexts, Task
 from .normalized_argv import is_harmless_setting, is_script_variable, normalize_command
 from .opaque_command_checks import LocatedCommand, OpaqueCommandChecks
-from .path_checks import AllowScope, ExecutionContext, Looks, PathChecks
+from .path_checks import AllowScope, ExecutionContext, Looks, PathChecks, UnknownTargets
 from .path_judge import PathJudge
-from .read_only_check import canonical_name
-from .read_only_options import is_known
 from .read_operands import sources_of
 from .repository_settings import find_program_setting
+from .rule_coverage import words_to_spell
 from .rule_set import NormalizedCommand, Ruling
-from .script_data_flow import ScriptDataFlow
 from .shell_expansion import Expander
-from .shell_flow import PossibleDirectories, ScriptStep, script_steps
+from .shell_flow import PossibleDirectories, ScriptStep, script_steps, widens_patterns
 from .shell_reader import read_script
 from .shell_syntax import (
     Definition,
@@ -49,13 +49,18 @@ _NOT_IN_COMMANDS = re.compile("[\x00\ud800-\udfff]")
 class CommandJudge:
     """Decides commands for one workspace."""
 
-    def __init__(self, paths: PathJudge, *, is_trusted: bool = True) -> None:
+    def __init__(
+        self, paths: PathJudge, *, is_trusted: bool = True, unknown_targets: Literal["ask", "allow"] = "ask"
+    ) -> None:
         """
         Args:
             paths: judges the paths of a command.
             is_trusted: True if git may look at the workspace's repository without a question.
+            unknown_targets: the answer to a command whose text does not tell which files it changes, if it cannot run
+                in the sandbox.
         """
         self._paths = paths
+        self._unknown_targets: Literal["ask", "allow"] = unknown_targets
         self._is_trusted = is_trusted
 
     def judge(
@@ -77,29 +82,44 @@ class CommandJudge:
         """
         if _NOT_IN_COMMANDS.search(command) is not None:
             return invalid("the command contains characters that no command can contain", trace)
-        case = _Case(self._paths, tool, mode, trace, is_trusted=self._is_trusted)
+        unknown_targets: UnknownTargets = "sandbox" if containment.is_available else self._unknown_targets
+        case = _Case(self._paths, tool, mode, trace, is_trusted=self._is_trusted, unknown_targets=unknown_targets)
         statement = read_script(command)
         case.run(statement, (self._paths.path_lookup.workspace,), 0, None)
+        if case.is_confined and case.writes_outside and not containment.confines_all:
+            case.keep_out_of_sandbox()
         if not case.parts:
             return PermissionDecision(
                 decision="allow", source="read_only", reason="there is nothing to run", trace=tuple(trace)
             )
-        decision = decision_of(case.parts, trace, case.targets)
+        decision = case.decision()
         # Beside a command that is not read-only, git runs in the user's environment, without its protection.
         if decision.decision == "allow" and any(part.deciding.source != "read_only" for part in case.parts):
             case.look_at_repositories()
-            return decision_of(case.parts, trace, case.targets)
-        return decision
+            decision = case.decision()
+        # Also for an `ask`: an approval does not let a command with unknown targets out of the sandbox.
+        return decision.model_copy(update={"confinement": containment.words}) if case.is_confined else decision
 
 
 class _Case:
     """Findings of one decision, collected along the way."""
 
     def __init__(
-        self, paths: PathJudge, tool: str, mode: PermissionMode, trace: list[str], *, is_trusted: bool
+        self,
+        paths: PathJudge,
+        tool: str,
+        mode: PermissionMode,
+        trace: list[str],
+        *,
+        is_trusted: bool,
+        unknown_targets: UnknownTargets,
     ) -> None:
         self.parts: list[PartFindings] = []
         self.targets: list[str] = []
+        self.is_confined = False
+        """True if a part has unknown targets and may therefore only run in the sandbox."""
+        self.writes_outside = False
+        """True if a part certainly changes a file outside the workspace, which the sandbox prevents."""
         self._repositories: dict[str, str] = {}
         self.expander = Expander()
         self._paths = paths
@@ -108,10 +128,11 @@ class _Case:
         self._mode = mode
         self._trace = trace
         self._contexts = ExecutionContexts(paths, self.expander, trace, is_trusted=is_trusted)
+        self._unknown_targets: UnknownTargets = unknown_targets
         self._looks = Looks()
         self._forbids_any = self._rules.forbids_any(tool)
         self._opaque_checks = OpaqueCommandChecks(paths, tool, self.expander)
-        self._data_flow = ScriptDataFlow(paths.path_lookup)
+        self._widens_patterns = False
 
     def run(
         self, script: Statement, places: PossibleDirectories, depth: int, inherited_scope: AllowScope | None
@@ -119,7 +140,7 @@ class _Case:
         """Judge a script that starts in one of `places`; `inherited_scope` is a permission for all of it."""
         self._opaque_checks.add_script(script)
         steps = script_steps(script, places, self.expander)
-        self._data_flow.add_script(script, steps)
+        self._widens_patterns = self._widens_patterns or widens_patterns(script)
         for step in steps:
             if len(self.parts) >= MAX_PARTS:
                 self._note("", [self._unreadable(f"there are more than {MAX_PARTS} parts")])
@@ -133,6 +154,16 @@ class _Case:
                     self._other(step.command.text, "defining a function", inherited_scope)
                 case ForEach():
                     self._loop(step, step.command, inherited_scope)
+
+    def decision(self) -> PermissionDecision:
+        """Return the decision by all findings so far."""
+        return decision_of(self.parts, self._trace, self.targets)
+
+    def keep_out_of_sandbox(self) -> None:
+        """Ask, because the sandbox would refuse or discard a part's changes."""
+        self.is_confined = False
+        reason = "the text does not tell all files that it changes, and outside the workspace the sandbox changes none"
+        self._note("", [Finding("ask", "floor", reason)])
 
     def look_at_repositories(self) -> None:
         """Judge read-only git commands again because other commands run beside them.
@@ -183,7 +214,7 @@ class _Case:
             for word in loop.words or ():
                 self.expander.expand(word, place, step.bindings)
         nothing_else = Finding("allow", "read_only", "it only reads, and only inside the workspace")
-        found = PathChecks(self._paths, self._mode, self._trace, inherited_scope, nothing_else, self._looks)
+        found = self._path_checks(inherited_scope, nothing_else)
         found.check_listing(self._contexts.listed(loop.words or (), loop.nested, step.bindings))
         if any(finding.decision != "allow" for finding in found.findings):
             self.targets.extend(found.targets)
@@ -217,10 +248,13 @@ class _Case:
                 for found in contexts
                 if found.reads is not None and found.reads.repository is not None and found.directory is not None
             }
-        paths = PathChecks(self._paths, self._mode, self._trace, allow_scope, by_words, self._looks, [by_words])
+        paths = self._path_checks(allow_scope, by_words)
+        paths.findings.append(by_words)
         if allow_scope and not allow_scope.spells_assignments and not is_harmless:
             set_names = ", ".join(assignment.name for assignment in command.assignments)
             paths.findings.append(finding_for_mode(self._mode, "effect", f"setting {set_names}"))
+        if allow_scope and not allow_scope.covers_words and not is_reading:
+            paths.findings.extend(self._on_words_to_spell(command, contexts, allow_scope))
         if wrapping and wrapping.hidden:
             paths.findings.extend(self._on_hidden(wrapping, allow_scope))
         if not is_reading and command.words:
@@ -229,38 +263,18 @@ class _Case:
             paths.add_reasons_to_ask(self._opaque_checks.about(command, given, wrapping, task.step))
         if not is_reading:
             self._on_assignments(command, contexts, paths)
-        paths.add_reasons_to_ask(self._data_flow_reasons(task, command, contexts, is_reading=is_reading))
         self._on_paths(command, contexts, paths, task.step, is_reading=is_reading)
         self.targets.extend(paths.targets)
+        self.is_confined = self.is_confined or paths.is_confined
+        self.writes_outside = self.writes_outside or paths.writes_outside
         self._note(command.text, paths.findings)
         if wrapping:
             self._inside(wrapping, command, ruling, allow_scope, task)
 
-    def _data_flow_reasons(
-        self, task: Task, command: SimpleCommand, contexts: Sequence[ExecutionContext], *, is_reading: bool
-    ) -> Iterator[str]:
-        """Yield why names that the script passes to a changing command may be protected."""
-        targets = [redirect.target for redirect in command.redirects if ">" in redirect.operator]
-        paths = [
-            value
-            for found in contexts
-            for target in targets
-            for value in self.expander.expand(target, found.directory, found.bindings)
-        ]
-        if not is_reading:
-            paths += [write.path for found in contexts for write in found.effects.writes]
-        # In an unknown directory, a relative path may lead anywhere.
-        is_moved = any(found.directory is None for found in contexts) and not all(map(_is_absolute, paths))
-        is_open = is_moved or any(not is_known(path) for path in paths)
-        if is_reading and not is_open:
-            return
-        outer = canonical_name(task.outer.name) if task.outer else ""
-        words = [word for word in (*(() if is_reading else command.words), *targets) if not word.is_fixed]
-        if not words and not is_open:
-            return
-        trouble = self._data_flow.trouble(words, paths, outer=outer, is_moved=is_moved)
-        if trouble and (is_open or trouble.is_sure):
-            yield f"the names that the script passes to `{command.name}` may be protected: {trouble.why}"
+    def _path_checks(self, allow_scope: AllowScope | None, by_words: Finding) -> PathChecks:
+        return PathChecks(
+            self._paths, self._mode, self._trace, allow_scope, by_words, self._looks, self._unknown_targets
+        )
 
     def _on_assignments(self, command: SimpleCommand, contexts: Sequence[ExecutionContext], paths: PathChecks) -> None:
         for found in contexts:
@@ -290,7 +304,8 @@ class _Case:
         exact = [pattern for pattern in patterns if pattern.is_exact]
         spells = any(pattern.match(view.with_assignments) for pattern in exact)
         is_exact = spells or any(pattern.match(view.words) for pattern in exact)
-        return AllowScope(found, "command" if is_exact else "words", spells)
+        spelled = frozenset(word for pattern in patterns for word in pattern.spelled)
+        return AllowScope(found, "command" if is_exact else "words", spells, spelled)
 
     def _by_words(
         self,
@@ -318,6 +333,16 @@ class _Case:
         if is_transparent:
             return Finding("allow", "read_only", "the command it runs decides")
         return finding_for_mode(self._mode, "effect", f"`{_short(command.text)}`")
+
+    def _on_words_to_spell(
+        self, command: SimpleCommand, contexts: Sequence[ExecutionContext], allow_scope: AllowScope
+    ) -> Iterator[Finding]:
+        """Yield a finding for each word that a rule for the command covers only if it spells the word out."""
+        written = [word.value for word in command.words]
+        found = dict.fromkeys(word for one in contexts for word in words_to_spell(one.words or written))
+        for word in found.keys() - allow_scope.spelled:
+            shown = "a word known only when the command runs" if not is_known(word) else f"`{_short(word)}`"
+            yield finding_for_mode(self._mode, "effect", f"{shown} in `{_short(command.text)}`")
 
     def _on_hidden(self, wrapping: Wrapping, allow_scope: AllowScope | None) -> list[Finding]:
         if self._forbids_any:
@@ -348,9 +373,9 @@ class _Case:
             ]
             paths.check_redirects(expanded, found.directory)
             paths.check_listing(found.listed)
-            paths.check_search(found.effects, found.directory)
+            paths.check_matches(found.effects)
         if not is_reading and any(found.effects.writes for found in contexts):
-            paths.check_patterns(command.words, fit_hidden=self._data_flow.widens_patterns)
+            paths.check_patterns(command.words, fit_hidden=self._widens_patterns)
 
     # --- commands inside commands -------------------------------------------------------------------------------------
 
@@ -391,10 +416,6 @@ def _moved(inner: InnerCommand, places: PossibleDirectories) -> PossibleDirector
     if not inner.directory.is_fixed:
         return (None,)
     return tuple(value if value.startswith("/") else place and f"{place}/{value}" for place in places)
-
-
-def _is_absolute(path: str) -> bool:
-    return path.startswith(("/", "~"))
 
 
 def _short(text: str) -> str:

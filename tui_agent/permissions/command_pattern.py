@@ -17,6 +17,9 @@ Match = Literal["yes", "maybe", "no"]
 BORDER = "\x00"
 """Separator between two words."""
 
+BLANKS = " \t\n\r\v\f"
+"""Blanks of a rule. Others, such as a no-break space or U+2028, are ordinary characters to bash."""
+_BLANKS = re.compile(f"[{BLANKS}]+")
 _MARK = re.compile(f"[{UNKNOWN}{VARIABLE}{PIPE}]")
 _QUOTED = re.compile(r"\\(.)|'([^']*)'|\"((?:\\.|[^\"\\])*)\"", re.DOTALL)
 
@@ -47,6 +50,11 @@ class CommandPattern:
         if len(self.pieces) == 1:
             return first.count(BORDER) + 1 if first else 0
         return first.count(BORDER)
+
+    @property
+    def spelled(self) -> frozenset[str]:
+        """Words that the pattern spells out in full, at any position; parts of words beside a star are among them."""
+        return frozenset(word for piece in self.pieces for word in piece.split(BORDER) if word)
 
     def match(self, text: str) -> bool:
         """True if a command's joined words match."""
@@ -90,9 +98,9 @@ def is_open(text: str) -> bool:
 @lru_cache(maxsize=4_096)
 def command_patterns(text: str) -> tuple[CommandPattern, ...]:
     """Return the readings of a pattern: its words as written and, if it has quotes, its words after quote removal."""
-    text = text.strip()
+    text = text.strip(BLANKS)
     is_prefix = text.endswith((":*", " *"))
-    body = text[:-2].rstrip() if is_prefix else text
+    body = text[:-2].rstrip(BLANKS) if is_prefix else text
     if not body:
         return (CommandPattern(("", ""), is_prefix=False),)
     # The author may mean quotes as shell quoting or as literal characters, so both readings count.
@@ -104,7 +112,7 @@ def command_patterns(text: str) -> tuple[CommandPattern, ...]:
 
 def _words(body: str) -> list[list[str]]:
     """Return the literal pieces of a pattern without quotes."""
-    return [[piece] for piece in re.sub(r"\s+", BORDER, body).split("*")]
+    return [[piece] for piece in _BLANKS.sub(BORDER, body).split("*")]
 
 
 def _unquoted_words(body: str) -> list[list[str]]:
@@ -119,6 +127,6 @@ def _unquoted_words(body: str) -> list[list[str]]:
 
 
 def _add_plain(text: str, pieces: list[list[str]]) -> None:
-    first, *others = re.sub(r"\s+", BORDER, text).split("*")
+    first, *others = _BLANKS.sub(BORDER, text).split("*")
     pieces[-1].append(first)
     pieces.extend([other] for other in others)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from .commands.catalogue import canonical_name, writer
 from .listing_output import Listing, find_output_names, listing_output
 from .literal_output import may_expand_to_anything
 from .normalized_argv import DECLARATION_COMMANDS, without_expansion
@@ -33,6 +34,7 @@ from .shell_syntax import (
 from .shell_wrappers import Wrapping
 from .subcommand_effects import Effects
 from .tree_filter import find_filter
+from .writer_options import Write
 from .xargs_input import accepts_any_files, find_exec_words, splits_at_nul
 
 MAX_WORDS = 5_000
@@ -103,7 +105,8 @@ class ExecutionContexts:
         expanded = self._expanded(command, place, bindings)
         seen = self.listed(command.words, command.nested, bindings)
         if expanded is None:
-            return ExecutionContext(place, (), None, Effects(), listed=seen, bindings=bindings)
+            effects = Effects(writes=(Write(UNKNOWN),)) if writer(canonical_name(command.name)) else Effects()
+            return ExecutionContext(place, (), None, effects, listed=seen, bindings=bindings)
         words = tuple(word for group in expanded for word in group)
         known: Sequence[str] | None = words
         listed = [
@@ -130,7 +133,7 @@ class ExecutionContexts:
         if reads is not None and not self._only_reads(reads, command, place, task, bindings):
             reads = None
         own = self._own_words(words, command, wrapping, place, bindings)
-        effects = effects_of(words, command) if own is words else wrapper_effects(own)
+        effects = effects_of(_settled(words, expanded, listed), command) if own is words else wrapper_effects(own)
         return ExecutionContext(place, words, reads, effects, own, seen, bindings)
 
     def _only_reads(
@@ -292,6 +295,17 @@ def _is_list(word: Word, bindings: Bindings) -> bool:
         return False
     name = word.variables[0].name
     return name + WORDS in bindings and name + REVISION not in bindings and name + NUMBER not in bindings
+
+
+def _settled(words: tuple[str, ...], expanded: Sequence[tuple[str, ...]], listed: Sequence[int]) -> tuple[str, ...]:
+    """Return the words of a command that may get some of the listed names, with `UNKNOWN` for names whose order counts.
+
+    `cp a $(ls)` changes the last name that arrives.
+    """
+    entry = writer(canonical_name(words[0])) if listed and words else None
+    if entry is None or entry.writes == "ALL":
+        return words
+    return tuple(word for at, group in enumerate(expanded) for word in ((UNKNOWN,) if at in listed else group))
 
 
 def _is_given_as_found(command: SimpleCommand) -> bool:

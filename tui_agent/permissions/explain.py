@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -34,6 +35,8 @@ class PermissionDefaults:
     """True if the user trusts the contents of the workspace. Ignored for a record that names another workspace."""
     tool_names: Collection[str] = ()
     """Tools that the rules of a record may name, beside the tool of the call."""
+    unknown_targets: Literal["ask", "allow"] = "ask"
+    """Answer to an allowed command whose text does not tell which files it changes."""
     containment: Containment = NO_CONTAINMENT
     """The sandbox that shell commands can run in."""
 
@@ -87,6 +90,8 @@ class _Request:
     policy: PermissionPolicy
     tool: Tool
     arguments: JsonObject
+    policy_with: Callable[..., PermissionPolicy]
+    """Returns the same policy with other arguments."""
 
 
 class _UnknownTool(Tool):
@@ -125,7 +130,8 @@ def _read(record: object, find_tool: FindTool, defaults: PermissionDefaults) -> 
             raise ConfigurationError(f"`input` does not fit {name}: {_first_problem(error)}") from error
     cwd: object = record.get("cwd")
     rules: object = record.get("rules")
-    policy = PermissionPolicy(
+    policy_with = partial(
+        PermissionPolicy,
         defaults.workspace if cwd is None else _workspace(cwd),
         layers=defaults.layers if rules is None else (_rules(rules, (name, *defaults.tool_names)),),
         mode=defaults.mode if record.get("mode") is None else _mode(record["mode"]),
@@ -133,9 +139,10 @@ def _read(record: object, find_tool: FindTool, defaults: PermissionDefaults) -> 
         private_paths=defaults.private_paths,
         readable_paths=defaults.readable_paths,
         is_trusted=defaults.is_trusted or cwd is not None,
+        unknown_targets=defaults.unknown_targets,
         containment=defaults.containment,
     )
-    return _Request(policy, tool, arguments)
+    return _Request(policy_with(), tool, arguments, policy_with)
 
 
 def _workspace(cwd: object) -> Path:
@@ -196,12 +203,21 @@ def _alternatives(request: _Request, decision: PermissionDecision) -> list[str]:
     if decision.rule:
         lines.append(f"without the rule {decision.rule}: the rules after it, then the mode")
     if rule := policy.grant_rule(request.tool, request.arguments):
-        lines.extend(f'rule ["allow", "{line}"]: allow' for line in rule.splitlines())
+        lines.extend(f'rule ["allow", "{line}"]: allow' for line in rule.split("\n"))
     elif decision.decision == "ask":
         lines.append("no single rule is narrow enough to offer; you can approve the call once")
-    if decision.source == "floor":
+    if decision.decision == "ask":
+        in_sandbox = request.policy_with(containment=Containment(setting="auto", works=True))
+        anywhere = request.policy_with(unknown_targets="allow")
+        others = {'sandbox = "auto", where it works': in_sandbox, 'permissions.unknown_targets = "allow"': anywhere}
+        lines.extend(f"{shown}: allow" for shown, other in others.items() if _allows(other, request))
+    if decision.source == "floor" and not rule:
         lines.append("no rule and no grant: the floor holds under all of them")
     return lines or ["nothing: the decision is the same in every mode"]
+
+
+def _allows(policy: PermissionPolicy, request: _Request) -> bool:
+    return policy.check(request.tool, request.arguments).decision == "allow"
 
 
 def _clean(text: str) -> str:

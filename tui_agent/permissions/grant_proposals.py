@@ -3,11 +3,10 @@
 import shlex
 from collections.abc import Sequence
 
+from .commands.catalogue import INTERPRETERS, SHELLS, wrapper, writer
 from .shell_reader import read_script
 from .shell_syntax import Sequence as CommandSequence
 from .shell_syntax import SimpleCommand, Statement, names
-from .wrapper_table import INTERPRETERS, SHELLS, wrappers
-from .writer_table import WRITERS
 
 _NEVER = (
     INTERPRETERS
@@ -116,7 +115,7 @@ def may_be_prefix(words: Sequence[str]) -> bool:
         return is_action or (name in _SCRIPTED and len(words) > 2 and words[1] in _RUN and _is_plain(words[2]))
     # The second word must look like a subcommand.
     plain = len(words) > 1 and _is_plain(words[1]) and words[1][0].isalpha() and "." not in words[1]
-    return plain and _is_plain(name) and name not in wrappers().keys() | WRITERS.keys()
+    return plain and _is_plain(name) and wrapper(name) is None and writer(name) is None
 
 
 def _storable_words(text: str) -> list[str] | None:
@@ -131,7 +130,7 @@ def _storable_words(text: str) -> list[str] | None:
 def may_be_stored(words: Sequence[str]) -> bool:
     """True if a rule for a command with these first words may be stored."""
     name = words[0].rsplit("/", 1)[-1]
-    runs = any(" ".join(words[:count]) in wrappers() for count in (2, 3))
+    runs = any(wrapper(*words[:count]) for count in (2, 3))
     return name not in _NEVER and not runs and "\\" not in "".join(words)
 
 

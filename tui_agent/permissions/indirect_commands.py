@@ -10,12 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from .command_pattern import BORDER, CommandPattern, command_patterns
+from .commands.catalogue import INTERPRETERS, canonical_name, writer
 from .normalized_argv import strip_git_options
-from .read_only_check import canonical_name, is_mostly_read_only
+from .read_only_check import is_mostly_read_only
 from .rule import Rule
 from .shell_syntax import names
-from .wrapper_table import INTERPRETERS
-from .writer_table import writer
 
 PROGRAM_INPUT = names(
     "make gmake ed ex vi vim nvim patch psql mysql sqlite3 mongosh redis-cli bc gdb lldb ftp sftp telnet nc"

@@ -10,12 +10,13 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from .commands.argv import Arguments
+from .commands.catalogue import canonical_name, read_only_command
 from .git_index import index_names
-from .read_only_check import canonical_name, collect_reads
+from .read_only_check import collect_reads
 from .read_only_find import EXEC_ACTIONS, find_roots, finds_all_at_once, finds_only_files, without_exec
 from .read_only_git import git_words
-from .read_only_options import Options, parse_options
-from .read_only_table import read_only_command
+from .read_only_options import parse_options
 from .repository_settings import repository_roots
 from .shell_syntax import Pipeline, SimpleCommand, Statement, Subshell, names
 from .shell_syntax import Sequence as Statements
@@ -41,14 +42,14 @@ _FILTERS = {
 _PRINTS_MORE = EXEC_ACTIONS | names("-printf -ls")
 _SIMPLE_NAME = re.compile(r"[\w.*-]+\Z", re.ASCII)
 _LISTS = names("-l --files-with-matches --files")
-"""Options with which `grep` and `rg` print nothing but paths."""
+"""Arguments with which `grep` and `rg` print nothing but paths."""
 _LISTS_ALL_THE_SAME = names(
     "-r -i -w -x -F -E -P -G -s -S -u -I -H -U -a -e -g -t -T -0 -Z --null --recursive --ignore-case --smart-case "
     "--case-sensitive --word-regexp --line-regexp --fixed-strings --extended-regexp --perl-regexp --regexp --glob "
     "--iglob --type --type-not --include --exclude --exclude-dir --hidden --no-ignore --max-depth --sort "
     "--no-messages --no-config"
 )
-"""Options that leave this as it is."""
+"""Arguments that leave this as it is."""
 _HIDDEN = names("-u --hidden --unrestricted")
 _DIFF_PLAIN = names("--name-only --relative")
 _DIFF_FILTER = re.compile(r"--diff-filter=[AMTd]+\Z")
@@ -249,7 +250,7 @@ def _by_ls(words: Sequence[str], directory: str) -> Listing | None:
     return Listing(tuple(name for name in found if options.has("-A", "--almost-all") or not name.startswith(".")))
 
 
-def _sorted(words: Sequence[str]) -> Options | None:
+def _sorted(words: Sequence[str]) -> Arguments | None:
     command = read_only_command(canonical_name(words[0]))
     return parse_options(command, words[1:]) if command else None
 

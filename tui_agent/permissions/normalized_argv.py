@@ -9,6 +9,8 @@ from .rule_set import NormalizedCommand
 from .shell_expansion import has_glob
 from .shell_syntax import UNKNOWN, Assignment, SimpleCommand, Word, names
 
+_GLOB = "\x02"
+"""Placeholder that no rule contains."""
 _HARMLESS = names(
     "LANG LANGUAGE TZ NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE CI TERM COLUMNS LINES RUST_BACKTRACE "
     "PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE NODE_ENV"
@@ -46,16 +48,25 @@ def normalize_command(command: SimpleCommand) -> NormalizedCommand:
     words = [word.value for word in command.words]
     if command.words and has_glob(command.words[0]) and words[0] not in ("[", "[["):
         words[0] = UNKNOWN
-    shown = BORDER.join(words)
+    written = BORDER.join(words)
+    literal = [_without_globs(word, value) for word, value in zip(command.words, words, strict=True)]
+    shown = BORDER.join(literal)
     assigned = [f"{assignment.name}={assignment.value.value}" for assignment in command.assignments]
-    normalized_forms: list[str] = []
+    normalized_forms = [] if written == shown else [written]
     if words:
         name = words[0].rsplit("/", 1)[-1]
         if name != words[0]:
             normalized_forms.append(BORDER.join((name, *words[1:])))
         if name == "git":
             normalized_forms.append(BORDER.join((name, *strip_git_options(words[1:]))))
-    return NormalizedCommand(shown, BORDER.join((*assigned, *words)), tuple(normalized_forms))
+    return NormalizedCommand(shown, BORDER.join((*assigned, *literal)), tuple(normalized_forms))
+
+
+def _without_globs(word: Word, value: str) -> str:
+    """Return a word with `_GLOB` for `[` and `?` that the shell takes for a pattern: a rule's are literal."""
+    if not word.live or value != word.value or value in ("[", "[["):
+        return value
+    return "".join(_GLOB if at in word.live and letter in "[?" else letter for at, letter in enumerate(value))
 
 
 def sets_only_harmless(assignments: tuple[Assignment, ...]) -> bool:

@@ -7,10 +7,10 @@ where a script names a protected path and one of its commands gets words that on
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from .commands.argv import is_known
 from .indirect_commands import find_indirect_command, forbidden, reads_program_from_input
 from .path_judge import PathJudge
 from .protected_paths import may_mean_protected, protected_name
-from .read_only_options import is_known
 from .script_strings import collect_script_strings
 from .shell_effects import pieces_of
 from .shell_expansion import Expander

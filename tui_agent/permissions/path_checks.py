@@ -8,27 +8,24 @@ from typing import Literal
 
 from tui_agent.protocol.permissions import PermissionMode
 
-from .copy_checks import why_copy_unsafe
-from .find_targets import why_find_unsafe
+from .commands.argv import is_known
 from .path_facts import PathFacts
 from .path_judge import PathJudge
 from .path_resolution import MAX_LENGTH, is_within
 from .protected_paths import may_mean_protected, protected_name
 from .read_only_check import shows_environments
-from .read_only_options import FileFilter, Reads, is_known
+from .read_only_options import FileFilter, Reads
 from .read_operands import Sources
 from .repository_settings import repository_roots
 from .shell_effects import pieces_of
 from .shell_expansion import Bindings, ListedDirectories, has_glob
 from .shell_syntax import MARKS, UNKNOWN, Assignment, Redirect, Word, names
-from .subcommand_effects import Effects
+from .subcommand_effects import Copy, Effects
 from .verdicts import Finding, finding_for_mode, finding_for_rule
 from .writer_options import Write
 
 MAX_LOOKUPS = 4_000
 """Maximum number of paths looked up for one command, nested commands included."""
-MAX_SEARCHES = 32
-"""Maximum number of directory walks for searches that change their matches, for one command."""
 MAX_MENTIONS = 200
 """Maximum number of words of an unknown command looked up as paths; of further words only the names are checked."""
 
@@ -41,6 +38,11 @@ _CODE_WRITES = re.compile(
     r"link|touch|replace|save|dump|append|system|spawn|exec|popen|subprocess|>|\bw\b",
     re.IGNORECASE,
 )
+
+
+UnknownTargets = Literal["sandbox", "ask", "allow"]
+"""Answer to a command that may change files and whose text does not tell which: run it in the sandbox, ask, or run it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,8 @@ class AllowScope:
     """
     spells_assignments: bool = False
     """True if the permission includes the assignments before the command."""
+    spelled: frozenset[str] = frozenset()
+    """Words that the rule spells out."""
 
     @property
     def covers_words(self) -> bool:
@@ -85,8 +89,6 @@ class Looks:
     """Remaining lookups for one command, nested commands included."""
 
     left: int = MAX_LOOKUPS
-    searches: int = MAX_SEARCHES
-    """Number of directory trees that may still be walked."""
 
 
 @dataclass(slots=True)
@@ -100,8 +102,13 @@ class PathChecks:
     by_words: Finding
     """Finding for the command's words."""
     looks: Looks
+    unknown_targets: UnknownTargets
     findings: list[Finding] = field(default_factory=list[Finding])
     targets: list[str] = field(default_factory=list[str])
+    is_confined: bool = False
+    """True if only the running shell knows some targets, and the command may therefore only run in the sandbox."""
+    writes_outside: bool = False
+    """True if it certainly changes a file outside the workspace."""
 
     def check_reads(self, reads: Reads, directory: str | None) -> None:
         """Judge the paths that a read-only command reads."""
@@ -135,20 +142,20 @@ class PathChecks:
             self._mention(mention, place, is_looked_up=number < MAX_MENTIONS)
         for code in effects.code:
             self._code(code)
-        for copy in effects.copies if not self._is_spelled_out() else ():
-            source, into = self._look(copy.source, place), self._look(copy.into, place)
-            why = why_copy_unsafe(source.resolved, into.resolved, copy.left_out) if source and into else None
-            if why:
-                self.findings.append(Finding("ask", "floor", f"{_shown(copy.source)} is copied: {why}"))
+        if any(self._merges(copy, place) for copy in effects.copies):
+            self._unknown_targets("the files of a directory that it copies over another", self.by_words)
 
-    def check_search(self, effects: Effects, directory: str | None) -> None:
-        """Judge the files that a `find` changes, or passes to a command that does."""
-        if not effects.search or directory is None or self._is_spelled_out():
-            return
-        self.looks.searches -= 1
-        too_many = f"there are more than {MAX_SEARCHES} searches" if self.looks.searches < 0 else None
-        if why := too_many or why_find_unsafe(effects.search, directory, self.judge.path_lookup):
-            self.findings.append(Finding("ask", "floor", f"`find` may change protected files: {why}"))
+    def check_matches(self, effects: Effects) -> None:
+        """Judge the files that a search changes, or passes to a command that may."""
+        if effects.changes_matches:
+            self._unknown_targets("the files that it finds", self.by_words)
+
+    def _merges(self, copy: Copy, directory: str | None) -> bool:
+        """True if a copy may replace files below an existing directory. A new directory replaces nothing."""
+        source, into = self._look(copy.source, directory), self._look(copy.into, directory)
+        if source is None or into is None:
+            return False  # An unknown target is judged as such.
+        return self.judge.path_lookup.is_directory(source) and self.judge.path_lookup.is_directory(into)
 
     def check_assignment(self, name: str, values: Sequence[str], directory: str | None) -> None:
         """Judge a variable that may tell a command where to work or write."""
@@ -173,8 +180,12 @@ class PathChecks:
         if self._is_spelled_out():
             return
         for word in words:
-            if has_glob(word) and (fit_hidden or _may_mean_protected(word)):
+            if not has_glob(word):
+                continue
+            if _may_mean_protected(word):
                 self.findings.append(Finding("ask", "floor", f"{word.text or word.value} may match a protected path"))
+            elif fit_hidden:
+                self._unknown_targets(f"the files that {word.text or word.value} matches", self.by_words)
 
     def check_secrets(self, words: Sequence[str], directory: str | None) -> None:
         """Find private paths among the words of a command that is not known to be read-only, its name included."""
@@ -309,21 +320,21 @@ class PathChecks:
             return
         facts = self._look(target, directory)
         if facts is None:
-            self._unknown_write(target, directory, redirect.text, is_allowed=allowed_by is not None)
+            self._unknown_write(target, directory, redirect.text, allowed_by)
             return
-        if not facts.is_device:
-            self.targets.append(facts.resolved)
+        self._note_target(facts)
         found = self.judge.writing(None, facts, self.mode, self.trace, allowed_by=allowed_by)
         self.findings.append(found)
 
     def _write(self, write: Write, directory: str | None) -> None:
         facts = self._look(write.path, directory)
         if facts is None:
-            is_allowed = self.allow_scope is not None and self.allow_scope.covers_words
-            self._unknown_write(write.path, directory, _shown(write.path), is_allowed=is_allowed)
+            self._unknown_write(write.path, directory, _shown(write.path), self.by_words)
             return
-        if not facts.is_device:
-            self.targets.append(facts.resolved)
+        self._note_target(facts)
+        too_much = self.judge.path_lookup.why_too_much(facts) if write.whole and not self._is_spelled_out() else None
+        if too_much:
+            self.findings.append(Finding("ask", "floor", f"{facts.given} is changed with everything in it: {too_much}"))
         allowed_by: Finding | None = self.by_words
         # `allow bash(cp:*)` is meant for the workspace, not for targets anywhere.
         if self.allow_scope and not self.allow_scope.covers_words and not facts.is_inside:
@@ -332,7 +343,12 @@ class PathChecks:
             self.judge.writing(None, facts, self.mode, self.trace, whole=write.whole, allowed_by=allowed_by)
         )
 
-    def _unknown_write(self, path: str, directory: str | None, what: str, *, is_allowed: bool) -> None:
+    def _note_target(self, facts: PathFacts) -> None:
+        if not facts.is_device:
+            self.targets.append(facts.resolved)
+            self.writes_outside = self.writes_outside or not facts.is_inside
+
+    def _unknown_write(self, path: str, directory: str | None, what: str, allowed_by: Finding | None) -> None:
         """Judge a write whose target only the running shell knows. Its known components may still be protected."""
         known = [name for name in path.split("/") if UNKNOWN not in name]
         around = self._look(".", directory) if not path.startswith("/") else None
@@ -342,14 +358,33 @@ class PathChecks:
             around and self.judge.path_lookup.why_protected(around)
         ):
             self.findings.append(Finding("ask", "floor", f"{_shown(path)} may be protected: {why}"))
-        elif self.judge.rules.denies_changes and not self._is_spelled_out():
+        else:
+            self._unknown_targets(what, allowed_by)
+
+    def _unknown_targets(self, what: str, allowed_by: Finding | None) -> None:
+        """Judge a change of files that only the running shell knows.
+
+        Args:
+            what: the files, for the user.
+            allowed_by: the finding that would allow the change of any file of the workspace; None for the mode's.
+        """
+        by_mode = finding_for_mode(self.mode, "effect", f"changing {what}, wherever that is,")
+        covers = self.allow_scope is not None and self.allow_scope.covers_words
+        found = allowed_by or by_mode
+        if self._is_spelled_out():
+            self.findings.append(found)
+        elif self.judge.rules.denies_changes:
             reason = f"{what} is known only when the command runs, and rules deny some changes"
-            self.findings += [
-                Finding("ask", "floor", reason),
-                finding_for_mode(self.mode, "effect", f"changing {what}"),
-            ]
-        elif not is_allowed:
-            self.findings.append(finding_for_mode(self.mode, "effect", f"changing {what}, wherever that is,"))
+            self.findings += [Finding("ask", "floor", reason), by_mode]
+        elif self.unknown_targets == "sandbox":
+            self.trace.append(f"unknown targets: {what}: only in the sandbox")
+            self.is_confined = True
+            self.findings.append(found)
+        elif self.unknown_targets == "allow" or found.decision != "allow":
+            self.findings.append(found if covers else by_mode)
+        else:
+            reason = f"the text does not tell which files it changes ({what}), and it would not run in the sandbox"
+            self.findings += [Finding("ask", "floor", reason), *([] if covers else [by_mode])]
 
     def _mention(self, mention: Write, directory: str | None, *, is_looked_up: bool) -> None:
         if self._is_spelled_out():

@@ -59,11 +59,6 @@ class PathLookup:
         self._readable = tuple(os.path.realpath(path) for path in readable_paths)
         self._apart = tuple(top for top in _APART if not is_within(self.workspace, top))
 
-    @property
-    def absolute_private_paths(self) -> tuple[str, ...]:
-        """Our own settings and sessions, absolute."""
-        return self._private
-
     def look(self, given: str, directory: str | None = None) -> PathFacts:
         """Return the facts of a path.
 
@@ -145,6 +140,13 @@ class PathLookup:
         tails = {os.path.basename(place) for place in self._private}
         name = next((name for name in names if name in tails), None)
         return f"{name} may be the agent's own settings or sessions" if name else None
+
+    def why_too_much(self, facts: PathFacts) -> str | None:
+        """Return why a directory may not be changed as a whole because of a rule for a command, or None if it may."""
+        if is_within(self.workspace, facts.resolved):
+            return "it is the workspace" if facts.resolved == self.workspace else "the workspace is in it"
+        home = os.path.realpath(os.path.expanduser("~"))
+        return "it is your home" if facts.resolved == home else None
 
     def why_tree_protected(self, facts: PathFacts) -> str | None:
         """Return which protected files are in a directory that is to be changed as a whole, or None."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import cast, get_args
+from typing import Literal, cast, get_args
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject
@@ -49,6 +49,7 @@ class PermissionPolicy:
         store_grant: Callable[[Sequence[Rule], GrantScope], str | None] | None = None,
         is_trusted: bool = True,
         containment: Containment = NO_CONTAINMENT,
+        unknown_targets: Literal["ask", "allow"] = "ask",
     ) -> None:
         """
         Args:
@@ -64,6 +65,8 @@ class PermissionPolicy:
             store_grant: stores grants beyond the session, all or none, and returns the file; None refuses such a scope.
             is_trusted: the user trusts the contents of the workspace; else git, which reads its settings, asks.
             containment: the sandbox that shell commands can run in.
+            unknown_targets: the answer to an allowed command whose text does not tell which files it changes, if it
+                cannot run in the sandbox.
 
         Raises:
             ConfigurationError: an argument is of the wrong kind, or a rule cannot be read; the text names it.
@@ -72,6 +75,7 @@ class PermissionPolicy:
         expect_choice("PermissionPolicy.resolution", resolution, get_args(RuleResolution))
         expect_flag("PermissionPolicy.relaxed_reads", relaxed_reads)
         expect_flag("PermissionPolicy.is_trusted", is_trusted)
+        expect_choice("PermissionPolicy.unknown_targets", unknown_targets, ("ask", "allow"))
         expect_function("PermissionPolicy.store_grant", store_grant, "a function or None", optional=True)
         expect_kind("PermissionPolicy.containment", containment, Containment, "a Containment")
         for name, paths in (("private_paths", private_paths), ("readable_paths", readable_paths)):
@@ -82,7 +86,7 @@ class PermissionPolicy:
         self._rules = RuleSet((*((own,) if own else ()), *more), path_lookup.workspace, path_lookup.root, resolution)
         self._workspace = path_lookup.workspace
         paths = PathJudge(path_lookup, self._rules)
-        commands = CommandJudge(paths, is_trusted=is_trusted)
+        commands = CommandJudge(paths, is_trusted=is_trusted, unknown_targets=unknown_targets)
         self._judge = CallJudge(paths, commands, relaxed_reads=relaxed_reads, containment=containment)
         self.containment = containment
         """The sandbox that shell commands can run in."""
@@ -158,7 +162,7 @@ class PermissionPolicy:
         proposed = self.grant_rule(tool, arguments)
         if proposed is None:
             return ()
-        ladders = self._ladders(tool, subject_of(tool, arguments), self.check(tool, arguments), proposed.splitlines())
+        ladders = self._ladders(tool, subject_of(tool, arguments), self.check(tool, arguments), proposed.split("\n"))
         # Widens all parts of a call step by step; a part that has no wider rule keeps its widest.
         steps = range(max(len(ladder) for ladder in ladders))
         found = [list(dict.fromkeys(ladder[min(step, len(ladder) - 1)] for ladder in ladders)) for step in steps]
@@ -171,8 +175,8 @@ class PermissionPolicy:
         Such a rule is never wider than `grant_choices` could be, allows the call, and has no line it does not need.
         """
         choices = self.grant_choices(tool, arguments)
-        offered = [line for choice in choices for line in choice.splitlines()]
-        lines = [line.strip() for line in rule.splitlines() if line.strip()]
+        offered = [line for choice in choices for line in choice.split("\n")]
+        lines = [line.strip() for line in rule.split("\n") if line.strip()]
         if not offered:
             return "No rule is narrow enough to be stored for this call."
         if not lines:
@@ -199,7 +203,7 @@ class PermissionPolicy:
         Raises:
             ConfigurationError: the rule cannot be read or the scope cannot be stored; nothing was granted.
         """
-        granted = [Rule.parse("allow", line, f"granted for the {scope}") for line in rule.splitlines() if line.strip()]
+        granted = [Rule.parse("allow", line, f"granted for the {scope}") for line in rule.split("\n") if line.strip()]
         if not granted:
             raise ConfigurationError("there is no rule to grant")
         if scope == "once":

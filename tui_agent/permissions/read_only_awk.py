@@ -6,11 +6,10 @@ Strings and patterns are removed first; the rest may contain nothing that writes
 import re
 from collections.abc import Sequence
 
+from .commands.catalogue import facts_of
 from .read_only_options import Reads, parse_options
-from .read_only_table import parse_entry
 from .shell_syntax import PIPE
 
-_OPTIONS = parse_entry("TEXT: -F: -v:")
 _WORDS = re.compile(
     r"\b(?:system|getline|close|fflush|ARGV|ARGC|ENVIRON|PROCINFO|SYMTAB|FUNCTAB|include|load|namespace|exec)\b"
 )
@@ -29,7 +28,8 @@ _BORDERS = frozenset(";{}")
 
 def awk_reads(words: Sequence[str]) -> Reads | None:
     """Return the files that `awk` (with its name) reads, or None if its program may do more than print."""
-    options = parse_options(_OPTIONS, words[1:])
+    facts = facts_of("awk")
+    options = parse_options(facts, words[1:]) if facts else None
     if options is None or not options.operands:
         return None
     program, *operands = options.operands

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Sequence
 
+from .commands.argv import is_known
 from .normalized_argv import declared_assignments, is_display_variable, is_script_variable, sets_only_harmless
-from .read_only_options import Reads, is_known
+from .read_only_options import Reads
 from .shell_syntax import SimpleCommand, names
 
 _SWITCHES = re.compile(r"[-+][eux]+\Z")

@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from .commands.argv import Arguments, is_known
+from .commands.catalogue import canonical_name, read_only_command
 from .read_only_awk import awk_reads
 from .read_only_builtins import (
     cd_reads,
@@ -20,10 +22,9 @@ from .read_only_builtins import (
 from .read_only_conditions import conditional_reads, test_command_reads
 from .read_only_find import find_reads
 from .read_only_git import git_reads
-from .read_only_options import Options, Reads, is_known, parse_options, reads_of
+from .read_only_options import Reads, parse_options, reads_of
 from .read_only_scripts import is_plain_jq, is_plain_yq, printf_reads
 from .read_only_sed import sed_reads
-from .read_only_table import ALIASES, COMMANDS, VERSION_ONLY, read_only_command
 from .shell_syntax import SimpleCommand, names
 from .shell_wrappers import is_trusted_name
 from .tree_filter import search_filter
@@ -32,7 +33,7 @@ _VERSION_WORDS = (["--version"], ["-V"], ["-version"])
 _PS_STYLES = re.compile(r"[aAxulfwjv]+\Z")
 _TAR_LETTERS = re.compile(r"[tvzjJf]+\Z")
 _DESCENDING = {"grep": ("-r", "-R", "-d", "--recursive", "--directories"), "ls": ("-R", "--recursive")}
-"""Options with which a command reads everything below its operands."""
+"""Arguments with which a command reads everything below its operands."""
 _LISTING = names("ls tree du fd")
 """Commands that print the names and sizes of a tree."""
 _SPECIAL = names(
@@ -48,6 +49,11 @@ _PACKED = re.compile(r".*[.-](?:t?gz|taz|z|Z|t?xz|lzma|txz|t?bz2?|zst|tzst)\Z", 
 """Names used as they are; to other names a program adds its own suffix."""
 _GLOB = re.compile(r"[*?\[]")
 _PAGE = re.compile(r"[\w.+:@-]+\Z")
+_VERSION_ONLY = names(
+    "python python3 node npm pip pip3 git ruby perl gcc g++ cc clang make cmake java javac php lua sqlite3 psql rg fd "
+    "jq docker curl wget tar zip unzip rsync bash zsh vim"
+)
+"""Commands allowed only to print their version, without those that a project can replace."""
 _SHORT_VERSION = names("node npm ruby php")
 """Programs for which `-v` prints the version, too."""
 
@@ -62,7 +68,7 @@ def collect_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
     if not words or not is_known(words[0]) or not is_trusted_name(words[0]):
         return None
     name = canonical_name(words[0])
-    if name in VERSION_ONLY and list(words[1:]) in _VERSION_WORDS:
+    if name in _VERSION_ONLY and list(words[1:]) in _VERSION_WORDS:
         return Reads()
     if name in _SHORT_VERSION and list(words[1:]) == ["-v"]:
         return Reads()
@@ -71,7 +77,7 @@ def collect_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
     command = read_only_command(name)
     if command is None:
         return None
-    if command.operands == "ANY":
+    if command.reads == "ANY":
         return Reads()
     rest = list(words[1:])
     if name == "tar" and rest and _TAR_LETTERS.match(rest[0]):
@@ -96,7 +102,7 @@ def collect_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
 def is_mostly_read_only(word: str) -> bool:
     """True if a command of this name is read-only with most options."""
     name = canonical_name(word)
-    return (name in COMMANDS or name in _SPECIAL) and name not in _MORE_THAN_READERS
+    return (read_only_command(name) is not None or name in _SPECIAL) and name not in _MORE_THAN_READERS
 
 
 def shows_environments(words: Sequence[str]) -> bool:
@@ -111,12 +117,6 @@ def shows_environments(words: Sequence[str]) -> bool:
     operands = options.operands if options is not None else [word for word in words[1:] if not word.startswith("-")]
     letters = any(operand.isalpha() and "e" in operand for operand in operands)
     return letters or any("env" in word.lower() for word in words[1:])
-
-
-def canonical_name(word: str) -> str:
-    """Return a command's name without its directory, and its usual name if it has several."""
-    name = word.rsplit("/", 1)[-1]
-    return ALIASES.get(name, name)
 
 
 def _special_reads(name: str, words: Sequence[str], raw: SimpleCommand) -> Reads | None:
@@ -166,7 +166,7 @@ def _without_jq_values(words: Sequence[str]) -> list[str]:
     return kept
 
 
-def _is_reading(name: str, options: Options) -> bool:
+def _is_reading(name: str, options: Arguments) -> bool:
     """Check the conditions that the notation of the table cannot express."""
     match name:
         case "date":
@@ -209,7 +209,7 @@ def _is_reading(name: str, options: Options) -> bool:
             return True
 
 
-def _is_unpacking(name: str, options: Options) -> bool:
+def _is_unpacking(name: str, options: Arguments) -> bool:
     """True if a packer only writes to its output and reads only files named in full."""
     shows = name.endswith("cat") or options.has("-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test")
     unpacks = name not in ("gzip", "bzip2", "xz") or options.has(

@@ -7,7 +7,8 @@ commands from data. So operators must be literal and numbers must be numbers.
 import re
 from collections.abc import Sequence
 
-from .read_only_options import Reads, is_known
+from .commands.argv import is_known
+from .read_only_options import Reads
 from .shell_syntax import PIPE, UNKNOWN, SimpleCommand, names
 
 _TEXT_UNARY = names("-n -z -t -o")

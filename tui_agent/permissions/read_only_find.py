@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from .read_only_options import Reads, is_known
+from .commands.argv import is_known
+from .read_only_options import Reads
 from .shell_syntax import names
 
 EXEC_ACTIONS = names("-exec -execdir")
@@ -74,11 +75,6 @@ def tests_begin(words: Sequence[str]) -> int:
 def takes_value(word: str) -> bool:
     """True if a value follows a test."""
     return word in _VALUES or word in _PATHS or bool(_NEWER_THAN_TIME.match(word))
-
-
-def is_test(word: str) -> bool:
-    """True if a word is a test, operator or action that takes no value and changes nothing."""
-    return word in _TESTS
 
 
 def runs_of(words: Sequence[str]) -> list[list[str]]:

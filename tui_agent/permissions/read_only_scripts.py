@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from .read_only_options import Reads, is_known
+from .commands.argv import is_known
+from .read_only_options import Reads
 
 _PRINTF = re.compile(r"(?:[^%]|%%|%[-#0 +']*[\d*]*(?:\.[\d*]*)?(?:\([^)]*\)T|[sbqdiouxXcfeEgG]))*\Z", re.DOTALL)
 _JQ_WORDS = re.compile(r"\b(?:import|include|env|ENV|modulemeta|get_search_list)\b")

@@ -7,13 +7,10 @@ parser, so it rejects every script with one of them.
 import re
 from collections.abc import Sequence
 
+from .commands.catalogue import facts_of
 from .read_only_options import Reads, parse_options
-from .read_only_table import parse_entry
 from .shell_syntax import PIPE
 
-_OPTIONS = parse_entry(
-    "TEXT: -nErsuz -e: -l: --quiet --silent --regexp-extended --separate --unbuffered --null-data --expression: --posix"
-)
 _BLANKS = re.compile(r"[ \t]*")
 _BETWEEN = re.compile(r"(?:[ \t\n;]|#[^\n]*)*")
 _NUMBER = re.compile(r"\d+(?:~\d+)?|\$")
@@ -30,7 +27,8 @@ _END = re.compile(r"[ \t]*(?=[;\n}#]|\Z)")
 
 def sed_reads(words: Sequence[str]) -> Reads | None:
     """Return the files that `sed` (with its name) reads, or None if its script may do more than print."""
-    options = parse_options(_OPTIONS, words[1:])
+    facts = facts_of("sed")
+    options = parse_options(facts, words[1:]) if facts else None
     if options is None:
         return None
     scripts = [*options.given.get("-e", ()), *options.given.get("--expression", ())]

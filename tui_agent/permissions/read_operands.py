@@ -9,12 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .read_only_check import canonical_name
-from .read_only_options import is_known
-from .read_only_table import read_only_command
+from .commands.argv import is_known, is_remote, parse_arguments
+from .commands.catalogue import canonical_name, read_only_command, writer
 from .shell_syntax import names
-from .writer_options import is_remote, parse_writer_arguments
-from .writer_table import writer
 
 _READ_SOURCES = names("cp mv ln link install rsync scp ditto zip gzip gunzip bzip2 bunzip2 xz unxz zstd split csplit")
 """Commands whose sources or operands are read."""
@@ -57,12 +54,12 @@ def sources_of(words: Sequence[str]) -> Sources:
     if name in ("tar", "unzip", "cpio"):
         return Sources(tuple(word for word in _operands(words[1:]) if not is_remote(word)))
     entry = writer(name)
-    found = parse_writer_arguments(name, entry, words[1:]) if entry else None
+    found = parse_arguments(entry, words[1:]) if entry else None
     if found is None or entry is None or name not in _READ_SOURCES:
         read = tuple(found.read) if found else ()
         return Sources(read, tuple(_mentions(words[1:])), tuple(_open_operands(name, words[1:])))
     # The first operand of zip is the archive it makes.
-    taken = found.sources if entry.role in ("LAST", "MOVE") else found.operands[name in _CREATE_FIRST :]
+    taken = found.sources if entry.writes in ("LAST", "MOVE") else found.operands[name in _CREATE_FIRST :]
     return Sources(tuple(word for word in (*taken, *found.read) if not is_remote(word)))
 
 
@@ -83,10 +80,10 @@ def _operands(words: Sequence[str]) -> Iterator[str]:
 def _open_operands(name: str, words: Sequence[str]) -> Iterator[str]:
     """Yield the uncertain operands of a reader, without the pattern or program it may begin with."""
     command = read_only_command(name)
-    if (command is None or command.operands in _TEXT_ONLY) and name not in _SCRIPTED:
+    if (command is None or command.reads in _TEXT_ONLY) and name not in _SCRIPTED:
         return
     operands = [word for word in words if not word.startswith("-")]
-    skips = name in _SCRIPTED or (command is not None and command.operands in ("PATTERN", "SEARCH"))
+    skips = name in _SCRIPTED or (command is not None and command.reads in ("PATTERN", "SEARCH"))
     yield from (word for word in operands[skips:] if not is_known(word))
 
 

@@ -7,6 +7,7 @@ them.
 import re
 from collections.abc import Iterator
 
+from .commands.catalogue import writer
 from .shell_syntax import (
     Branches,
     Conditional,
@@ -22,7 +23,6 @@ from .shell_syntax import (
     Word,
     names,
 )
-from .writer_table import writer
 
 _PASSES_CONTENT = names(
     "cat head tail tac nl base64 od xxd hexdump hd strings zcat gzip gunzip xzcat bzcat less bat jq wc"

@@ -9,15 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from .copy_checks import copies_of
+from .commands.argv import Arguments, is_remote, parse_arguments
+from .commands.catalogue import INTERPRETERS, SHELLS, CommandFacts, canonical_name, writer
 from .indirect_commands import PROGRAM_INPUT
-from .read_only_check import canonical_name, collect_reads, is_mostly_read_only
+from .read_only_check import collect_reads, is_mostly_read_only
 from .read_only_find import runs_of
 from .shell_syntax import UNKNOWN, SimpleCommand, names
-from .subcommand_effects import Effects, subcommand_effects
-from .wrapper_table import INTERPRETERS, SHELLS
-from .writer_options import Write, parse_writer_arguments, writes_of
-from .writer_table import Writer, writer
+from .subcommand_effects import Copy, Effects, subcommand_effects
+from .writer_options import Write, writes_of
 
 _CODE_OPTIONS = names("-c -e -E -r -p --eval --execute --print eval -pe -ne -i -le -lne -lpe")
 _EXCLUDING = re.compile(r"--?[\w-]*(?:ignore|exclude|skip|omit|without)[\w-]*(?:=|\Z)", re.IGNORECASE)
@@ -26,12 +25,11 @@ _MESSAGE_OPTIONS: dict[str, frozenset[str]] = {
     for name in ("gh", "glab", "hub", "tea")
 } | {name: names("-m --message --description") for name in ("hg", "svn", "jj", "fossil", "darcs")}
 """Programs with options whose values are text for readers."""
-_SED_EFFECT = re.compile(r"(?:\A|[;{}\n\d$/!,])\s*[ewW](?:\s|\Z)|[^\w\s][gpimIM\d]*[ew][gpimIM\d]*(?:[\s;}]|\Z)")
+SED_EFFECT = re.compile(r"(?:\A|[;{}\n\d$/!,])\s*[ewW](?:\s|\Z)|[^\w\s][gpimIM\d]*[ew][gpimIM\d]*(?:[\s;}]|\Z)")
 _CONTAINERS = names("docker podman nerdctl docker-compose podman-compose")
 _IN_CONTAINER = names("run exec create")
 _FINDS_AND_RUNS = names("fd fdfind rg")
 _RUNS = re.compile(r"-[a-zA-Z]*[xX]\Z|--(?:exec|pre|hostname-bin)")
-_SEES_HIDDEN = re.compile(r"-[a-zA-Z]*[HIu]|--(?:hidden|no-ignore|unrestricted)")
 _CUTS = re.compile(r"[\s'\"`(),;:=<>|&+\[\]{}@#%^$]+")
 _PROGRAM = re.compile(r"[\s'\"`();<>{}]")
 _SHORT = re.compile(r"-\w")
@@ -49,10 +47,9 @@ def effects_of(words: Sequence[str], raw: SimpleCommand) -> Effects:
     name = canonical_name(words[0])
     effects = subcommand_effects(name, words) or _by_name(name, words, raw)
     if name == "find" and any(_may_change(run) for run in runs_of(words)):
-        return replace(effects, search=tuple(words))
-    # By default fd skips hidden and ignored names, and protected names are usually among them.
-    if name == "fd" and any(_RUNS.match(word) for word in words) and any(_SEES_HIDDEN.match(word) for word in words):
-        return replace(effects, search=("find", ".", "-exec", "rm", "{}", ";"))
+        return replace(effects, changes_matches=True)
+    if name in ("fd", "fdfind") and any(_RUNS.match(word) for word in words):
+        return replace(effects, changes_matches=True)
     return effects
 
 
@@ -104,7 +101,7 @@ def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Effects:
             return effects
         code = tuple(word for word in words[1:] if not word.startswith("-"))
         # The script may write another file or run a program.
-        anywhere = (Write(UNKNOWN),) if name == "sed" and any(_SED_EFFECT.search(word) for word in code) else ()
+        anywhere = (Write(UNKNOWN),) if name == "sed" and any(SED_EFFECT.search(word) for word in code) else ()
         return replace(effects, writes=(*effects.writes, *anywhere), code=code)
     if name in INTERPRETERS:
         code = [after for before, after in pairwise(words) if before in _CODE_OPTIONS]
@@ -135,8 +132,8 @@ def _is_plain_script(name: str, words: Sequence[str], raw: SimpleCommand) -> boo
     return collect_reads(words, raw) is not None
 
 
-def _by_entry(name: str, entry: Writer, words: Sequence[str]) -> Effects:
-    found = parse_writer_arguments(name, entry, words[1:])
+def _by_entry(name: str, entry: CommandFacts, words: Sequence[str]) -> Effects:
+    found = parse_arguments(entry, words[1:])
     writes = writes_of(name, entry, found)
     mentions = tuple(Write(value) for value in found.unclear)
     if found.directory is not None:
@@ -147,7 +144,28 @@ def _by_entry(name: str, entry: Writer, words: Sequence[str]) -> Effects:
     elif name == "ln" or (name == "cp" and found.has("-l", "--link")):
         # A hard link lets later commands change the same file under another name.
         writes.extend(Write(source) for source in found.sources)
-    return Effects(tuple(writes), mentions, tuple(found.code), found.directory, copies=copies_of(name, found, words))
+    return Effects(tuple(writes), mentions, tuple(found.code), found.directory, copies=_copies(name, found))
+
+
+def _copies(name: str, found: Arguments) -> tuple[Copy, ...]:
+    """Return the sources that `cp`, `rsync` and the like copy with everything in them, and their targets."""
+    if name not in ("cp", "rsync", "scp", "ditto") or is_remote(found.target):
+        return ()
+    # cp skips directories without one of these options.
+    if name == "cp" and not any(re.match(r"-[A-Za-z]*[rRa]|--[ra]", flag) for flag in found.flags):
+        return ()
+    return tuple(Copy(source, _into(name, found, source)) for source in found.sources if not is_remote(source))
+
+
+def _into(name: str, found: Arguments, source: str) -> str:
+    # `cp a/. b` and `rsync a/ b` copy the contents, `cp a b` and `rsync a b` the directory itself.
+    last = source.rstrip("/").rpartition("/")[2]
+    if found.has("--parents") or (name == "rsync" and found.has("-R", "--relative")):
+        return f"{found.target}/{source.lstrip('/')}"
+    is_contents = last in ("", ".", "..") or name == "ditto" or (name == "rsync" and source.endswith("/"))
+    if is_contents or (name == "cp" and found.has("-T", "--no-target-directory")):
+        return found.target
+    return f"{found.target}/{last}"
 
 
 def _without_messages(name: str, words: Sequence[str]) -> list[str]:

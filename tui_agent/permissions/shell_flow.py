@@ -5,8 +5,13 @@ either. If a directory is not certain, one of them is None, and a relative path 
 """
 
 import os
-from dataclasses import dataclass, field
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
+from .commands.catalogue import SHELLS, facts_of
 from .path_resolution import resolve
 from .read_only_builtins import sets_switches_only, unsets_script_variables
 from .script_variables import KINDS, ScriptVariables, walk_statements
@@ -34,6 +39,17 @@ MAX_POSSIBLE_DIRECTORIES = 8
 MAX_CD_COMMANDS = 25
 """Maximum number of directory changes in one script."""
 
+MAX_CALLS = 20
+"""Maximum number of calls of a script's own functions that are judged one by one."""
+
+_FUNCTION = re.compile(r"[a-z_][a-z0-9_]*\Z", re.ASCII)
+_BUILTINS = names(
+    "alias bg bind break builtin caller case cd command command_not_found_handle compgen complete compopt continue "
+    "coproc declare dirs disown do done echo elif else enable esac eval exec exit export false fc fg fi for function "
+    "getopts hash help history if in jobs kill let local logout mapfile popd printf pushd pwd read readarray readonly "
+    "return select set shift shopt source suspend test then time times trap true type typeset ulimit umask unalias "
+    "unset until wait while"
+)
 _TRANSPARENT_PREFIXES = names("time -p -- command builtin")
 _MOVERS = names("eval source . exec trap alias unalias shopt set enable hash bind unset")
 """Commands after which the shell's directory is unknown, or names may have another meaning."""
@@ -60,6 +76,20 @@ def script_steps(statement: Statement, places: PossibleDirectories, expander: Ex
     return tuple(flow.steps)
 
 
+def widens_patterns(script: Statement) -> bool:
+    """True if a script may make patterns match hidden names."""
+    for part in walk_statements(script):
+        if not isinstance(part, SimpleCommand):
+            continue
+        values = [word.value for word in part.words]
+        name = values[0].rpartition("/")[2] if values else ""
+        if name == "shopt" or (name in SHELLS and not {"-O", "+O"}.isdisjoint(values)):
+            return True
+        if any(assignment.name == "GLOBIGNORE" for assignment in part.assignments):
+            return True
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class _After:
     """Possible directories of the shell after a statement."""
@@ -76,6 +106,7 @@ class _Flow:
         everything = list(walk_statements(statement))
         self.steps: list[ScriptStep] = []
         self._functions = {part.name for part in everything if isinstance(part, Definition)}
+        self._inlined = _inlined_functions(everything)
         self._variables = ScriptVariables(everything, expander)
         self._bindings: dict[str, tuple[str, ...]] = self._variables.opened()
         self._is_fed = False
@@ -96,6 +127,8 @@ class _Flow:
                     self._note(statement, places, fed_by)
                 return _After(places, places)
             case Definition():
+                if statement.name in self._inlined:
+                    return _After(places, places)  # Its body is judged at each call.
                 self._note(statement, places, None)
                 # A function runs where it is called: in an unknown directory, with unknown values.
                 outside, self._bindings = self._bindings, self._variables.opened()
@@ -137,6 +170,10 @@ class _Flow:
     def _command(self, command: SimpleCommand, places: PossibleDirectories, fed_by: Statement | None) -> _After:
         self._run_nested(command.nested, places)
         self._visited |= dict.fromkeys(places)
+        if command.name in self._inlined:
+            if command.redirects:
+                self._note(replace(command, words=(), nested=()), places, None)
+            return self.run(self._inlined[command.name], places, fed_by)
         self._note(command, places, fed_by)
         self._variables.record_assignments(command, places, self._bindings)
         values = [word.value for word in command.words]
@@ -245,6 +282,33 @@ class _Flow:
         fed_by: Statement | None,
     ) -> None:
         self.steps.append(ScriptStep(command, places, fed_by, dict(self._bindings), self._is_fed))
+
+
+def _inlined_functions(everything: Iterable[Statement]) -> dict[str, Statement]:
+    """Return the bodies of functions that can be judged at each call, as if written there.
+
+    No program has such a name, so that nothing else runs where the function is not defined.
+    """
+    everything = list(everything)
+    functions = [part for part in everything if isinstance(part, Definition)]
+    counts = Counter(part.name for part in functions)
+    calls = [part for part in everything if isinstance(part, SimpleCommand) and part.name in counts]
+    inlined: dict[str, Statement] = {}
+    for function in functions:
+        own = [part for part in calls if part.name == function.name]
+        inside = [part for part in walk_statements(function.body) if isinstance(part, (SimpleCommand, Definition))]
+        is_flat = not any(isinstance(part, Definition) or part.name in counts for part in inside)
+        is_plain = all(part.words[0].text == part.name and not part.assignments for part in own)
+        if own and is_flat and is_plain and counts[function.name] == 1 and _means_nothing_else(function.name):
+            inlined[function.name] = function.body
+    # A call is a copy of the body, so many calls would multiply the work.
+    return inlined if len(calls) <= MAX_CALLS else {}
+
+
+def _means_nothing_else(name: str) -> bool:
+    if not _FUNCTION.match(name) or name in _BUILTINS:
+        return False
+    return facts_of(name) is None and shutil.which(name) is None
 
 
 def _either(first: PossibleDirectories, second: PossibleDirectories) -> PossibleDirectories:

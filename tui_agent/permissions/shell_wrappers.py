@@ -10,14 +10,20 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from .brace_expansion import expand_braces
+from .commands.argv import split_options
+from .commands.catalogue import SHELLS, CommandFacts
+from .commands.catalogue import wrapper as wrapper_of
 from .read_only_find import find_roots, finds_only_files
 from .shell_expansion import has_glob
 from .shell_syntax import MARKS, PIPE, UNKNOWN, VARIABLE, Assignment, SimpleCommand, Word, names
-from .wrapper_table import SHELLS, Wrapper, wrappers
 
 MAX_ROOTS = 8
 """Maximum number of search roots passed to the commands that a `find` runs."""
 
+_JOINED = ("joined", "remote")
+"""Kinds of wrappers that pass their words to a shell as one text."""
+_COVERED = ("runner", "remote")
+"""Kinds of wrappers for which a rule is meant to allow the command they run."""
 _GIVEN = re.compile(r":{3,4}\+?\Z")
 """Separators before the words that `parallel` passes to its command."""
 _NUMBER = re.compile(r"-\d+\Z")
@@ -118,18 +124,17 @@ def unwrap(command: SimpleCommand) -> Wrapping | None:
     return _unwrapped(command, name, *found) if found else None
 
 
-def _wrapper_of(command: SimpleCommand, name: str) -> tuple[Wrapper, int] | None:
+def _wrapper_of(command: SimpleCommand, name: str) -> tuple[CommandFacts, int] | None:
     """Return the wrapper with the most words that the command begins with, and their number."""
     values = [name, *(word.value for word in command.words[1:3])]
-    table = wrappers()
     for count in (3, 2, 1):
-        wrapper = table.get(" ".join(values[:count]))
+        wrapper = wrapper_of(*values[:count])
         if wrapper is not None and len(values) >= count:
             return wrapper, count
     return None
 
 
-def _unwrapped(command: SimpleCommand, name: str, wrapper: Wrapper, at: int) -> Wrapping | None:
+def _unwrapped(command: SimpleCommand, name: str, wrapper: CommandFacts, at: int) -> Wrapping | None:
     words = command.words
     if name == "command" and any(word.value in ("-v", "-V") for word in words[1:2]):
         return None
@@ -154,7 +159,7 @@ def _unwrapped(command: SimpleCommand, name: str, wrapper: Wrapper, at: int) -> 
     at = own_end
     if wrapper.own_words and at < len(words) and words[at].value == "--":
         at += 1
-    if wrapper.joins:
+    if wrapper.runs in _JOINED:
         return _joined(name, wrapper, words, at, script)
     assignments: list[Assignment] = []
     while (wrapper.assigns or name == "time") and at < len(words):
@@ -165,7 +170,7 @@ def _unwrapped(command: SimpleCommand, name: str, wrapper: Wrapper, at: int) -> 
             break
         assignments.append(Assignment(match.group(1), Word(words[at].value[match.end() :]), words[at].text))
         at += 1
-    is_transparent = wrapper.is_transparent and is_trusted_name(command.name) and not clears
+    is_transparent = wrapper.runs == "transparent" and is_trusted_name(command.name) and not clears
     inner_commands: tuple[InnerCommand, ...] = ()
     if inner_words := words[at:]:
         if wrapper.is_open:
@@ -175,13 +180,13 @@ def _unwrapped(command: SimpleCommand, name: str, wrapper: Wrapper, at: int) -> 
     scripts = (script,) if script else ()
     own = words[:at]
     return (
-        Wrapping(is_transparent, wrapper.allows_inner, inner_commands, scripts, own=own)
+        Wrapping(is_transparent, wrapper.runs in _COVERED, inner_commands, scripts, own=own)
         if inner_commands or scripts or wrapper.is_open
         else None
     )
 
 
-def _joined(name: str, wrapper: Wrapper, words: tuple[Word, ...], at: int, script: str | None) -> Wrapping | None:
+def _joined(name: str, wrapper: CommandFacts, words: tuple[Word, ...], at: int, script: str | None) -> Wrapping | None:
     """Return the command that a wrapper passes to a shell as one text, beginning at `at`."""
     own, words = words[:at], words[at:]
     values = [word.value for word in words]
@@ -203,10 +208,10 @@ def _joined(name: str, wrapper: Wrapper, words: tuple[Word, ...], at: int, scrip
         return _hidden(script)
     return Wrapping(
         is_transparent=False,
-        allows_inner=wrapper.allows_inner,
+        allows_inner=wrapper.runs in _COVERED,
         scripts=(*texts, *((script,) if script else ())),
         own=(*own, *(words[stop:] if stop is not None else ())),
-        allows_scripts=wrapper.allows_inner,
+        allows_scripts=wrapper.runs in _COVERED,
     )
 
 
@@ -226,20 +231,15 @@ def _is_one_word(word: Word) -> bool:
     return fixed and not has_glob(word)
 
 
-def _directory(wrapper: Wrapper, option: tuple[Word, ...]) -> Word | None:
+def _directory(wrapper: CommandFacts, words: tuple[Word, ...]) -> Word | None:
     """Return the directory that an option such as `env -C` changes to."""
-    value = option[0].value
-    if value.startswith("--"):
-        name, equals, attached = value[2:].partition("=")
-        return (Word(attached) if equals else option[-1]) if name in wrapper.directories else None
-    for place, letter in enumerate(value[1:], start=1):
-        if letter in wrapper.values:
-            attached = value[place + 1 :]
-            return (Word(attached) if attached else option[-1]) if letter in wrapper.directories else None
-    return None
+    split = split_options(wrapper, words[0].value)
+    if split is None or wrapper.options[split.last] != "directory":
+        return None
+    return words[-1] if split.takes_next else Word(split.value or "")
 
 
-def _option_words(word: Word, wrapper: Wrapper) -> int:
+def _option_words(word: Word, wrapper: CommandFacts) -> int:
     """Return the number of words of an option: 0 if the word is not an option, -1 if it is unknown."""
     value = word.value
     if value == "-":
@@ -248,21 +248,14 @@ def _option_words(word: Word, wrapper: Wrapper) -> int:
         return 0
     if not _is_settled(word):
         return -1
-    if value == "--":
-        return 1
-    if value.startswith("--"):
-        long_name, has_value, _ = value[2:].partition("=")
-        if has_value:
-            return 1 if long_name in wrapper.values | wrapper.flags else -1
-        return 2 if long_name in wrapper.values else 1 if long_name in wrapper.flags else -1
-    if _NUMBER.match(value) and "n" in wrapper.values:
+    if value == "--" or (_NUMBER.match(value) and "-n" in wrapper.options):
         return 1  # `nice -5` is `nice -n 5`.
-    for place, letter in enumerate(value[1:], start=1):
-        if letter in wrapper.values:
-            return 1 if place + 1 < len(value) else 2
-        if letter not in wrapper.flags:
-            return -1
-    return 1
+    if value.partition("=")[0] in wrapper.harmless and value.startswith("--") and "=" in value:
+        return 1  # Such as `--rm=true`, where the value of a flag is optional.
+    split = split_options(wrapper, value)
+    if split is None or not {*split.flags, split.last} <= wrapper.harmless:
+        return -1
+    return 2 if split.takes_next else 1
 
 
 def _opened(command: SimpleCommand, inner_words: tuple[Word, ...]) -> tuple[Word, ...]:

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from .copy_checks import Copy
+from .commands.argv import Arguments, is_remote, parse_arguments
+from .commands.catalogue import CommandFacts, writer
 from .read_only_find import find_roots
 from .shell_syntax import UNKNOWN, names
-from .writer_options import ParsedArguments, Write, is_remote, parse_writer_arguments, writes_of
-from .writer_table import Writer, writer
+from .writer_options import Write, writes_of
 
 _FIND_NARROWING = names(
     "-name -iname -path -ipath -regex -iregex -size -mtime -mmin -newer -empty -user -perm -wholename -samefile -inum"
@@ -31,6 +31,14 @@ _TAR_TAKING = ("-x", "--extract", "--get")
 
 
 @dataclass(frozen=True, slots=True)
+class Copy:
+    """A source that may be a directory, and the path its contents go to."""
+
+    source: str
+    into: str
+
+
+@dataclass(frozen=True, slots=True)
 class Effects:
     """Effects of one command, as far as its words tell."""
 
@@ -41,8 +49,8 @@ class Effects:
     """Programs in other languages, which may name paths anywhere."""
     runs_in: str | None = None
     """Directory that the command changes to first."""
-    search: tuple[str, ...] = ()
-    """Words of a `find` that may change the files it finds."""
+    changes_matches: bool = False
+    """True if it changes the files that it finds, or passes them to a command that may."""
     copies: tuple[Copy, ...] = ()
     """Files and directories copied with their contents."""
 
@@ -69,10 +77,10 @@ def _find(words: Sequence[str]) -> Effects:
     roots = find_roots(words)
     if "-delete" not in words:
         return Effects(tuple(writes))
-    # Without a test everything below the roots is deleted; with one, the walk finds the matches.
+    # Without a test everything below the roots is deleted.
     if _FIND_NARROWING.isdisjoint(words):
         return Effects((*writes, *(Write(root, whole=True) for root in roots)))
-    return Effects((*writes, *(Write(root) for root in roots)), search=tuple(words))
+    return Effects((*writes, *(Write(root) for root in roots)), changes_matches=True)
 
 
 def _unzip(words: Sequence[str]) -> Effects:
@@ -86,13 +94,13 @@ def _unzip(words: Sequence[str]) -> Effects:
 
 def _tar(words: Sequence[str]) -> Effects:
     """Return tar's effects: the archive it writes, or the directory and the members it extracts."""
-    rest = _with_dashes(words[1:])
+    rest = tar_with_dashes(words[1:])
     # The mode is only known once the options are parsed, and the modes take different values.
-    entry = writer("tar create") or Writer("NONE")
-    found = parse_writer_arguments("tar", entry, rest)
+    entry = writer("tar", "create") or CommandFacts("tar")
+    found = parse_arguments(entry, rest)
     if found.has(*_TAR_TAKING) or not found.has(*_TAR_WRITING):
-        entry = writer("tar extract") or Writer("NONE")
-        found = parse_writer_arguments("tar", entry, rest)
+        entry = writer("tar", "extract") or CommandFacts("tar")
+        found = parse_arguments(entry, rest)
     writes = [Write(path) for path in found.written if path != "-" and not is_remote(path)]
     if found.has(*_TAR_TAKING):
         tops = [word.partition("=")[2] for word in rest if re.match(r"--one[a-z-]*=", word)] + found.written or ["."]
@@ -107,7 +115,7 @@ def _tar(words: Sequence[str]) -> Effects:
     return Effects(tuple(dict.fromkeys(writes)), tuple(Write(path) for path in mentions), tuple(found.code))
 
 
-def _with_dashes(words: Sequence[str]) -> list[str]:
+def tar_with_dashes(words: Sequence[str]) -> list[str]:
     """Return tar's words in the dashed form.
 
     The first word may be letters without a dash, whose values follow in order.
@@ -139,7 +147,7 @@ def _git(words: Sequence[str]) -> Effects:
         rest = rest[taken:]
     # Entries may have two words, such as `worktree add`.
     for count in (2, 1):
-        entry = writer(" ".join(("git", *rest[:count]))) if len(rest) >= count else None
+        entry = writer("git", *rest[:count]) if len(rest) >= count else None
         if entry is not None:
             effects = _by_git_entry(entry, rest[count - 1], rest[count:], directory, mentions)
             return replace(effects, code=(*effects.code, *settings))
@@ -149,9 +157,9 @@ def _git(words: Sequence[str]) -> Effects:
 
 
 def _by_git_entry(
-    entry: Writer, name: str, words: Sequence[str], directory: str | None, mentions: list[str]
+    entry: CommandFacts, name: str, words: Sequence[str], directory: str | None, mentions: list[str]
 ) -> Effects:
-    found = parse_writer_arguments("git", entry, words)
+    found = parse_arguments(entry, words)
     writes = writes_of("git", entry, found)
     # `git restore --staged` alone changes only the index.
     if name == "restore" and found.has("--staged", "-S") and not _restores_files(found):
@@ -164,7 +172,7 @@ def _by_git_entry(
     )
 
 
-def _restores_files(found: ParsedArguments) -> bool:
+def _restores_files(found: Arguments) -> bool:
     return found.has("--worktree", "-W")
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
+from .commands.argv import Arguments
 from .read_only_find import finds_all_at_once
-from .read_only_options import Options
 
 _GLOB = re.compile(r"[\w.*?@+ -]+\Z", re.ASCII)
 _PATHSPEC = re.compile(r"[\w.*?@+ -][\w./*?@+ -]*\Z", re.ASCII)
@@ -68,7 +68,7 @@ class TreeFilter:
         return not self.wanted or any(fnmatchcase(name, pattern) for pattern in self.wanted)
 
 
-def search_filter(name: str, options: Options) -> TreeFilter | None:
+def search_filter(name: str, options: Arguments) -> TreeFilter | None:
     """Return the filter of a `grep` or `rg` with these options; None for everything."""
     return _of_grep(options) if name == "grep" else _of_rg(options)
 
@@ -87,7 +87,7 @@ def pathspec_filter(specs: Sequence[str]) -> TreeFilter | None:
     return TreeFilter(below=tuple(spec.removeprefix("./").rstrip("/") for spec in specs))
 
 
-def _of_grep(options: Options) -> TreeFilter | None:
+def _of_grep(options: Arguments) -> TreeFilter | None:
     wanted, unwanted = (tuple(options.given.get(option, ())) for option in ("--include", "--exclude"))
     without = tuple(options.given.get("--exclude-dir", ()))
     # With both kinds, the result depends on their order.
@@ -96,7 +96,7 @@ def _of_grep(options: Options) -> TreeFilter | None:
     return TreeFilter(wanted, unwanted, without) if wanted or unwanted or without else None
 
 
-def _of_rg(options: Options) -> TreeFilter | None:
+def _of_rg(options: Arguments) -> TreeFilter | None:
     if options.has(*_UNCLEAR):
         return None
     globs = [*options.given.get("-g", ()), *options.given.get("--glob", ())]

@@ -7,9 +7,9 @@ only if each path means the same at any position.
 import re
 from collections.abc import Sequence
 
-from .read_only_check import canonical_name, collect_reads
+from .commands.catalogue import canonical_name, read_only_command
+from .read_only_check import collect_reads
 from .read_only_options import parse_options
-from .read_only_table import read_only_command
 from .shell_syntax import UNKNOWN, SimpleCommand, names
 
 _FILE = re.compile(rf".*/{UNKNOWN}\Z", re.DOTALL)
@@ -55,7 +55,7 @@ def accepts_any_files(words: Sequence[str]) -> bool:
     command = read_only_command(name)
     if command is None:
         return False
-    if command.operands in ("PATTERN", "SEARCH"):
+    if command.reads in ("PATTERN", "SEARCH"):
         options = parse_options(command, words[1:])
         return options is not None and (bool(options.operands) or options.has(*command.gives_pattern))
-    return command.operands in ("ANY", "PATHS", "LIST", "TREES")
+    return command.reads in ("ANY", "PATHS", "LIST", "TREES")

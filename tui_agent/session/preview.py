@@ -1,7 +1,6 @@
 """Preview of a session for lists: first prompt, last words and changed files, from a bounded part of its journal."""
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,8 +37,6 @@ class SessionPreview:
     """First message of the user."""
     answer: str = ""
     """Last text of the model."""
-    messages: int = 0
-    """Number of messages of the user that were read."""
     files: dict[str, ChangedFile] = field(default_factory=dict[str, ChangedFile])
     """Changed files by path, in the order of their first change."""
     is_whole: bool = True
@@ -62,39 +59,34 @@ def read_preview(path: Path) -> SessionPreview | None:
                 data = b"%s\n%s" % (head, file.read(TAIL_SIZE))
     except OSError:
         return None
-    for record in _records(data):
-        _add(preview, record)
+    lines = [line for line in data.split(b"\n") if any(marker in line for marker in _TYPES)]
+    preview.prompt = next(filter(None, (_text_of(line, "user") for line in lines)), "")
+    preview.answer = next(filter(None, (_text_of(line, "assistant") for line in reversed(lines))), "")
+    for line in lines:
+        if _TYPES[1] in line and (record := read_record(line)) is not None and record["type"] == "file.changed":
+            _add_change(preview, record)
     return preview
 
 
-def _records(data: bytes) -> Iterator[JsonObject]:
-    """Yield the readable events that a preview needs."""
-    for line in data.split(b"\n"):
-        if any(marker in line for marker in _TYPES) and (record := read_record(line)) is not None:
-            yield record
-
-
-def _add(preview: SessionPreview, record: JsonObject) -> None:
+def _add_change(preview: SessionPreview, record: JsonObject) -> None:
     data = record.get("data")
-    if not is_object(data):
-        return
-    if record["type"] == "file.changed":
-        path = data.get("path")
-        if isinstance(path, str):
-            changed = preview.files.setdefault(path, ChangedFile(path))
-            changed.added += _count(data.get("added"))
-            changed.removed += _count(data.get("removed"))
-    elif record["type"] == "message.ended" and not record.get("depth") and is_object(message := data.get("message")):
-        text = _text_of(message)
-        if message.get("role") == "assistant":
-            preview.answer = text or preview.answer
-        elif message.get("role") == "user" and message.get("kind") != "notice":
-            preview.prompt = preview.prompt or text
-            preview.messages += 1
+    path = data.get("path") if is_object(data) else None
+    if is_object(data) and isinstance(path, str):
+        changed = preview.files.setdefault(path, ChangedFile(path))
+        changed.added += _count(data.get("added"))
+        changed.removed += _count(data.get("removed"))
 
 
-def _text_of(message: JsonObject) -> str:
-    """Return the text of a message, cut."""
+def _text_of(line: bytes, role: str) -> str:
+    """Return the cut text of a message of the user or the main agent; empty for any other line."""
+    # Most lines are messages of the other role: parsing each would cost many times as much.
+    record = read_record(line) if role.encode() in line and _TYPES[0] in line else None
+    if record is None or record["type"] != "message.ended" or record.get("depth"):
+        return ""
+    data = record.get("data")
+    message = data.get("message") if is_object(data) else None
+    if not is_object(message) or message.get("role") != role or message.get("kind") == "notice":
+        return ""
     content = message.get("content")
     blocks = [block.get("text") for block in content if is_object(block)] if is_array(content) else []
     return "\n".join(block for block in blocks if isinstance(block, str)).strip()[:LONGEST_TEXT]

@@ -60,6 +60,8 @@ class SessionSummary:
     """Estimated cost in dollars; None if the end of the journal does not state it."""
     damaged: bool = False
     """True if neither end of the journal has a readable event."""
+    messages: int | None = None
+    """Number of the user's messages; None as long as they are not counted."""
 
 
 def summarise(path: Path) -> SessionSummary | None:
@@ -158,7 +160,7 @@ def _last_message(file: BinaryIO, size: int) -> JsonObject | None:
         end = _begin_of_line(file, begin + found)
         file.seek(end)
         record = read_record(file.readline())
-        if record is not None and _is_of_user(record):
+        if is_user_message(record):
             return record
     return None
 
@@ -170,9 +172,10 @@ def _begin_of_line(file: BinaryIO, place: int) -> int:
     return begin + file.read(place - begin).rfind(b"\n") + 1
 
 
-def _is_of_user(record: JsonObject) -> bool:
+def is_user_message(record: JsonObject | None) -> bool:
     """True if an event is a message of the user to the main agent, the output of a command of the user included."""
-    data = record.get("data") if record["type"] == "message.ended" and not record.get("depth") else None
+    is_message = record is not None and record["type"] == "message.ended" and not record.get("depth")
+    data = record.get("data") if record is not None and is_message else None
     message = data.get("message") if is_object(data) else None
     return is_object(message) and message.get("role") == "user" and message.get("kind") != "notice"
 

@@ -2,7 +2,7 @@
 
 from textual.screen import ModalScreen
 
-from tui_agent.protocol.errors import SessionError
+from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.ui.app.session_switch import OpenedSession, SessionTarget
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.first_page_data import FirstPage
@@ -46,3 +46,20 @@ class FakeService:
 
     def start(self, opened: OpenedSession, /) -> None:
         self.started.append(opened)
+
+
+class PageService(FakeService):
+    """Has the content of the page."""
+
+    def __init__(self, page: FirstPage, kept: list[str] | None = None, refusal: str = "") -> None:
+        super().__init__()
+        self.page, self.kept, self.refusal = page, [] if kept is None else kept, refusal
+
+    async def first_page(self) -> FirstPage:
+        return self.page
+
+    async def keep_theme(self, name: str, /) -> str:
+        if self.refusal:
+            raise ConfigurationError(self.refusal)
+        self.kept.append(name)
+        return "config.toml"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from tests.ui.app.saved_sessions import NOW, save
 from tui_agent.session.journal import JournalFile
@@ -59,9 +59,8 @@ class Listed:
     async def type(self, text: str) -> None:
         await self.pilot.press(*("space" if letter == " " else letter for letter in text))
 
-    def _rows_of(self, name: str) -> list[str]:
-        view = self.app.list.query_one(name, RowsView)
-        return [line.plain for row in range(view.total) if (line := view.line_at(row)) is not None]
+    def _text_of(self, name: str) -> str:
+        return str(self.app.list.query_one(name, Static).visual)
 
     @property
     def rows(self) -> list[str]:
@@ -69,12 +68,21 @@ class Listed:
         return [line.plain for row in range(view.virtual_size.height) if (line := view.line_at(row)) is not None]
 
     @property
+    def columns(self) -> list[str]:
+        return self._text_of("#session-columns").split()
+
+    @property
+    def empty(self) -> str:
+        return self._text_of("#session-empty")
+
+    @property
     def side(self) -> list[str]:
-        return self._rows_of("#session-preview")
+        view = self.app.list.query_one("#session-preview", RowsView)
+        return [line.plain for row in range(view.total) if (line := view.line_at(row)) is not None]
 
     @property
     def state(self) -> str:
-        return "\n".join(self._rows_of("#session-state"))
+        return "\n".join(self._text_of(name) for name in ("#session-state", "#session-note")).strip()
 
 
 @asynccontextmanager
@@ -101,7 +109,9 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-async def test_the_sessions_of_this_folder_are_listed_with_age_branch_size_and_cost(root: Path, tmp_path: Path) -> None:
+async def test_the_sessions_of_this_folder_are_listed_with_age_branch_messages_cost_and_size(
+    root: Path, tmp_path: Path
+) -> None:
     async with listed(root, tmp_path / "here") as shown:
         assert [row.split()[:3] for row in shown.rows] == [
             ["›", "5", "min"],
@@ -113,14 +123,16 @@ async def test_the_sessions_of_this_folder_are_listed_with_age_branch_size_and_c
         assert " docs " in shown.rows[1]
         assert "kB" in shown.rows[0]
         assert "$0.04" in shown.rows[0]
-        assert shown.state == "3 sessions of this folder"
+        await shown.until(lambda: shown.rows[0].split()[-4:-2] == ["1", "$0.04"])
+        assert shown.columns == ["age", "session", "branch", "msgs", "cost", "size"]
+        assert shown.state == "3 in this folder · tab all folders"
 
 
 async def test_the_preview_shows_first_prompt_last_words_and_changed_files(root: Path, tmp_path: Path) -> None:
     async with listed(root, tmp_path / "here") as shown:
         await shown.until(lambda: "Rounded once." in shown.side)
         assert "fix the failing price test" in shown.side
-        assert "First prompt · 1 message of yours" in shown.side
+        await shown.until(lambda: any("1 message · 2" in row for row in shown.side))
         assert "+2 −1  src/price.py" in shown.side
 
         await shown.pilot.press("down")
@@ -145,7 +157,7 @@ async def test_letters_search_titles_and_branches_and_esc_clears_the_search_firs
         assert "write the docs" in shown.rows[0]
         await shown.type("zz")
         await shown.until(lambda: not shown.rows)
-        assert "No session matches. tab searches all folders." in " ".join(shown.side)
+        assert "No session matches. tab searches all folders." in shown.empty
 
         await shown.pilot.press("escape")
         await shown.until(lambda: len(shown.rows) == 3)
@@ -159,7 +171,7 @@ async def test_tab_shows_the_sessions_of_all_folders(root: Path, tmp_path: Path)
         await shown.pilot.press("tab")
         await shown.until(lambda: len(shown.rows) == 4)
         assert "price of tea" in shown.rows[0]
-        assert "of another folder" in " ".join(shown.side)
+        assert "from another folder" in " ".join(shown.side)
         await shown.pilot.press("tab")
         await shown.until(lambda: len(shown.rows) == 3)
 
@@ -172,7 +184,7 @@ async def test_a_folder_without_sessions_shows_those_of_all(root: Path, tmp_path
 async def test_without_sessions_the_list_says_so(tmp_path: Path) -> None:
     async with listed(tmp_path / "none", tmp_path) as shown:
         assert shown.rows == []
-        assert shown.side == ["No sessions yet. esc goes back."]
+        assert shown.empty.startswith("No sessions yet.")
         await shown.pilot.press("enter", "ctrl+x", "ctrl+r", "ctrl+f", "down", "escape")
 
     assert shown.app.return_value is None
@@ -193,7 +205,7 @@ async def test_a_session_that_is_open_elsewhere_is_marked_and_offers_a_copy(root
     journal = JournalFile(root / "price.jsonl")
     try:
         async with listed(root, tmp_path / "here") as shown:
-            assert shown.rows[0].rstrip().endswith("open")
+            assert "  open  main" in shown.rows[0]
             await shown.pilot.press("enter")
             assert "open in another tui-agent; ctrl+f resumes a copy" in shown.state
             await shown.pilot.press("ctrl+x")
@@ -248,7 +260,7 @@ async def test_delete_asks_once_and_says_what_is_removed(root: Path, tmp_path: P
 
 async def test_the_session_on_the_screen_is_marked_and_cannot_be_deleted_here(root: Path, tmp_path: Path) -> None:
     async with listed(root, tmp_path / "here", current="price") as shown:
-        assert shown.rows[0].rstrip().endswith("here")
+        assert "  here  main" in shown.rows[0]
         await shown.pilot.press("ctrl+x")
         assert "on the screen" in shown.state
         await shown.pilot.press("ctrl+r")

@@ -8,15 +8,18 @@ import pytest
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.exchange import Exchange
+from tui_agent.ui.bridge.queries import FileQueries, GrantQueries, RewindQueries, SessionQueries, SubAgentQueries
 from tui_agent.ui.bridge.rule_queries import RuleQueries
-from tui_agent.ui.bridge.services import GrantQueries, RewindQueries
 
 
 def public_functions(kind: type) -> dict[str, Any]:
     return {name: member for name, member in vars(kind).items() if name[0] != "_" and inspect.isfunction(member)}
 
 
-@pytest.mark.parametrize("kind", [AgentBridge, GrantQueries, RewindQueries, RuleQueries])
+@pytest.mark.parametrize(
+    "kind",
+    [AgentBridge, FileQueries, GrantQueries, RewindQueries, RuleQueries, SessionQueries, SubAgentQueries],
+)
 def test_every_method_with_an_answer_is_a_query(kind: type) -> None:
     answering = {name for name, one in public_functions(kind).items() if one.__annotations__["return"] is not None}
 

@@ -9,9 +9,8 @@ from typing import ClassVar
 from textual import on
 from textual.pilot import Pilot
 
-from tests.ui.app.fake_sessions import FakeService
+from tests.ui.app.fake_sessions import PageService
 from tests.ui.still import FakeAgent, bridge_to, drawn
-from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.chat import chat_body
@@ -24,23 +23,6 @@ PAGE = FirstPage(
     facts=("main", "AGENTS.md", "3 rules"),
     starters=("explain this project", "run the tests and fix what fails"),
 )
-
-
-class PageService(FakeService):
-    """Has the content of the page."""
-
-    def __init__(self, page: FirstPage, kept: list[str], refusal: str) -> None:
-        super().__init__()
-        self.page, self.kept, self.refusal = page, kept, refusal
-
-    async def first_page(self) -> FirstPage:
-        return self.page
-
-    async def keep_theme(self, name: str, /) -> str:
-        if self.refusal:
-            raise ConfigurationError(self.refusal)
-        self.kept.append(name)
-        return "config.toml"
 
 
 class PageApp(TuiAgentApp):

@@ -92,7 +92,7 @@ async def test_effort_shows_what_applies_and_passes_the_name_on() -> None:
             return f"effort {name or 'shown'}"
 
     async with stage() as on_stage:
-        on_stage.chat.bridge._commands = Commands()
+        on_stage.chat.bridge.open(on_stage.loop, on_stage.bus, commands=Commands())
         for typed, answer in (
             ("/effort", "effort shown"),
             ("/effort HIGH", "effort high"),

@@ -18,8 +18,8 @@ from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.bridge_messages import AgentStatus, StatusPublished
 from tui_agent.ui.bridge.exchange import Query
 from tui_agent.ui.bridge.message_edits import MessageEdits
+from tui_agent.ui.bridge.queries import HIDDEN_PROMPT, GrantQueries, PromptQueries, RewindQueries
 from tui_agent.ui.bridge.rule_queries import RuleFact, RuleQueries, RulesInForce, ToolFact
-from tui_agent.ui.bridge.services import HIDDEN_PROMPT, GrantQueries, PromptQueries, RewindQueries
 from tui_agent.ui.replay.recorded_exchange import RecordingExchange, ReplayExchange
 
 
@@ -142,7 +142,7 @@ async def test_a_replay_has_the_recorded_status_and_answers() -> None:
         decision = ApprovalDecision(decision="approve")
         return [
             *(bridge.status, bridge.run_shell("ls", "!ls", shared=True)),
-            *(bridge.steer_child("a", "b"), bridge.cancel_call("c1", "why"), bridge.decide("r1", decision)),
+            *(bridge.sub_agents.steer("a", "b"), bridge.cancel_call("c1", "why"), bridge.decide("r1", decision)),
             *(bridge.messages.drop("m1"), bridge.compact("")),
         ]
 

@@ -247,7 +247,7 @@ def test_notices_warnings_and_errors_have_their_signs() -> None:
         (HookFailed(event="before_tool", name="audit", error="x"), "! Hook audit failed: x; the call was denied"),
         (
             CompactionEnded(ok=True, tokens_before=9000, tokens_after=3000, removed=2, strategy="summary"),
-            "· Conversation shortened: 9k → 3k tokens; 2 messages summed up; /compact undo reverts it",
+            "· Conversation shortened: 9k → 3k tokens; 2 messages summarised; /compact undo reverts it",
         ),
         (
             CompactionEnded(

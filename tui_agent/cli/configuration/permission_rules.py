@@ -76,6 +76,7 @@ def build_policy(
         layers=layers,
         mode=chosen.mode,
         resolution=chosen.rule_resolution,
+        unknown_targets=chosen.unknown_targets,
         private_paths=(locations.config_dir, locations.state_dir),
         readable_paths=(archive,),
         store_grant=RuleStore(locations, root).store,
@@ -179,7 +180,7 @@ class RuleImpact:
 
     def answered(self, rule: str, but_call: str) -> Sequence[str]:
         """Return the calls of this session that need an approval and would run without one under the rule."""
-        lines = rule.splitlines()
+        lines = rule.split("\n")
         messages = [message for message in self._loop.history.messages() if isinstance(message, AssistantMessage)]
         calls = [call for message in messages for call in message.tool_calls if call.id != but_call]
         return [

@@ -19,7 +19,7 @@ JOURNALS_READ = 200
 """Journals that are read at most to find the last sessions of the folder."""
 TEST_FILES = ("pyproject.toml", "tests", "package.json", "Cargo.toml", "go.mod", "Makefile", "pom.xml", "tox.ini")
 """Files that suggest that a project has tests."""
-DEMO_STARTERS = ("fix the failing test", "list files in .", "run echo hello")
+DEMO_STARTERS = ("give me the tour", "list files in .", "run echo hello")
 INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 
 

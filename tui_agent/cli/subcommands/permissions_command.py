@@ -74,6 +74,7 @@ def _defaults() -> PermissionDefaults:
         mode=loaded.settings.permissions.mode,
         private_paths=(locations.config_dir, locations.state_dir),
         is_trusted=folder_trust(Path.cwd(), locations).is_trusted,
+        unknown_targets=loaded.settings.permissions.unknown_targets,
         tool_names=RULE_TOOL_NAMES,
         containment=_containment(loaded.settings),
     )

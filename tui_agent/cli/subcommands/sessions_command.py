@@ -16,8 +16,9 @@ from tui_agent.protocol.visible_text import escaped
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
 from tui_agent.session.journal import with_journal_lock
+from tui_agent.session.message_counts import MessageCounts
 from tui_agent.settings import Locations
-from tui_agent.ui.text.amounts import bytes_text, money_text
+from tui_agent.ui.text.amounts import bytes_text, count_text, money_text
 
 TITLE_WIDTH = 60
 BRANCH_WIDTH = 16
@@ -33,7 +34,11 @@ def sessions() -> None:
 @click.option("--search", metavar="TEXT", default="", help="Only sessions that contain TEXT.")
 def list_sessions(as_json: bool, search: str) -> None:
     """List sessions, the one with your latest message first."""
-    found = _store().list(search)
+    store = _store()
+    found = store.list(search)
+    counts = MessageCounts(store.root)
+    messages = {summary.id: counts.count(summary.path) for summary in found}
+    counts.save()
     if as_json:
         rows = [
             {
@@ -45,6 +50,7 @@ def list_sessions(as_json: bool, search: str) -> None:
                 "updated": summary.updated,
                 "size": summary.size,
                 "branch": summary.branch,
+                "messages": messages[summary.id],
                 "cost_usd": summary.cost,
                 "path": str(summary.path),
             }
@@ -60,8 +66,9 @@ def list_sessions(as_json: bool, search: str) -> None:
         size = bytes_text(summary.size)
         cost = money_text(summary.cost) or "–"
         branch = escaped(summary.branch)[:BRANCH_WIDTH] or "–"
-        row = f"{summary.id:<14} {last_message}  {title:<{TITLE_WIDTH}}  {branch:<{BRANCH_WIDTH}}  {size:>8} {cost:>7}"
-        say(f"{row}  {summary.cwd}")
+        said = count_text(messages[summary.id] or 0, "message")
+        row = f"{summary.id:<14} {last_message}  {title:<{TITLE_WIDTH}}  {branch:<{BRANCH_WIDTH}}"
+        say(f"{row}  {said:>12} {size:>8} {cost:>7}  {summary.cwd}")
 
 
 @sessions.command()

@@ -287,7 +287,8 @@ async def _grant(
         services.publisher.publish(Warned(code="grant_failed", text=text, context=context))
         return
     if stored_in is not None:
-        text = f"From now on allowed: {', '.join(rule.splitlines())}. To undo this, delete it from {stored_in}."
+        shown = rule.replace("\n", ", ")
+        text = f"From now on allowed: {shown}. To undo this, delete it from {stored_in}."
         services.publisher.publish(Noticed(code="rule_stored", text=text, context=context))
     services.gate.reconsider()
 

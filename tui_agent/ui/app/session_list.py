@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-from tui_agent.ui.text.amounts import count_text
-
 from .session_shelf import SessionEntry
 
 
@@ -22,6 +20,12 @@ class SessionList:
         self._empty = 0
         self._unreadable = 0
         self._was_moved = False
+
+    @property
+    def entries(self) -> Sequence[SessionEntry]:
+        """All sessions, the shown ones first, and among those the first one first."""
+        shown = {entry.summary.id for entry in self.shown}
+        return [*self.shown, *(entry for name, entry in self._entries.items() if name not in shown)]
 
     @property
     def chosen(self) -> SessionEntry | None:
@@ -47,9 +51,9 @@ class SessionList:
             self.all_folders = True
             self._select()
 
-    def replace(self, entry: SessionEntry) -> None:
-        """Show a session as it is now."""
-        self._entries[entry.summary.id] = entry
+    def replace(self, entries: Iterable[SessionEntry]) -> None:
+        """Show sessions as they are now, unless they were removed meanwhile."""
+        self._entries.update({entry.summary.id: entry for entry in entries if entry.summary.id in self._entries})
         self._select()
 
     def remove(self, entry: SessionEntry) -> None:
@@ -92,25 +96,24 @@ class SessionList:
 
     # --- texts --------------------------------------------------------------------------------------------------------
 
-    def empty_text(self, *, is_reading: bool) -> str:
+    def empty_text(self) -> str:
         """Return why no session is shown."""
-        if is_reading:
-            return "Reading the sessions …"
         if self._words:
             other = "" if self.all_folders else " tab searches all folders."
             return f"No session matches.{other} esc clears the search."
         if self._entries:
-            return "No session of this folder has a message. tab shows those of all folders."
-        return "No sessions yet. esc goes back."
+            return "No sessions in this folder. tab shows those of all folders."
+        return "No sessions yet. Your first message begins one; esc goes back."
 
-    def state_text(self, *, is_reading: bool) -> str:
-        """Return how many sessions are shown, and how many are not."""
-        where = "of all folders" if self.all_folders else "of this folder"
-        parts = [f"{count_text(len(self.shown), 'session')} {where}"]
+    def state_text(self, toggle: str, *, is_reading: bool) -> str:
+        """Return how many sessions are shown, how many are not, and the key `toggle` that shows others."""
+        others = f"{toggle} {'this folder' if self.all_folders else 'all folders'}" if self._entries else ""
+        place = "all folders" if self.all_folders else "this folder"
+        parts = [f"{len(self.shown):,} in {place}"] if self._entries else []
         if is_reading:
             parts.append("reading …")
         if self._unreadable:
             parts.append(f"{self._unreadable} cannot be read")
         if self._empty:
             parts.append(f"{self._empty} without a message not listed")
-        return " · ".join(parts)
+        return " · ".join(part for part in (*parts, others) if part)

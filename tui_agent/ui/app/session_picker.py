@@ -6,11 +6,12 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui_agent.ui.base.commands import bindings_for
+from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.text.sanitiser import sanitise
 
 from .base_app import THIN_SCROLLBARS
@@ -26,23 +27,34 @@ class _Choice(QuestionApp[str | None]):
     CSS = (
         THIN_SCROLLBARS
         + """
-    #heading {
-        padding: 1 2;
-        text-style: bold;
-    }
-    OptionList {
-        height: 1fr;
-        margin: 0 1 1 1;
+    Screen { align: center middle; }
+    #choice {
+        width: auto;
+        max-width: 100%;
+        height: auto;
+        max-height: 100%;
+        padding: 0 2;
+        & > Static { width: auto; max-width: 100%; }
+        & > OptionList {
+            width: auto;
+            max-width: 100%;
+            height: auto;
+            margin: 1 0;
+            padding: 0;
+            border: none;
+            background: transparent;
+        }
+        & > #keys { color: $text-muted; }
     }
     """
     )
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("picker")]
 
-    def __init__(self, heading: str, rows: Sequence[tuple[str, str]], theme: str) -> None:
+    def __init__(self, heading: str, rows: Sequence[tuple[str, str, str]], theme: str) -> None:
         """
         Args:
             heading: the question.
-            rows: id and text of each choice.
+            rows: id, text and explanation of each choice.
             theme: name of the theme.
         """
         super().__init__(theme)
@@ -50,9 +62,16 @@ class _Choice(QuestionApp[str | None]):
         self._rows = rows
 
     def compose(self) -> ComposeResult:
-        """Yield the heading and the list."""
-        yield Static(sanitise(self._heading), id="heading", markup=False)
-        yield OptionList(*(Option(Content(text), id=row_id) for row_id, text in self._rows))
+        """Yield the heading, the list and its keys."""
+        with Vertical(id="choice"):
+            yield Static(Content.assemble(("❯ ", "$accent bold"), (sanitise(self._heading), "$text bold")))
+            yield OptionList(
+                *(
+                    Option(Content.assemble(text, "\n", (f"  {more}", "dim")), id=row_id)
+                    for row_id, text, more in self._rows
+                )
+            )
+            yield Static(f"↑ ↓ choose · enter · {command('picker.leave').key_text} quit", id="keys", markup=False)
 
     def on_mount(self) -> None:
         """Focus the list."""
@@ -84,10 +103,10 @@ class SessionInUse(_Choice):
 
     def __init__(self, session_id: str, *, theme: str = DEFAULT_THEME) -> None:
         rows = (
-            ("fork", "Continue in a copy, saved as a session of its own"),
-            ("look", "Open it without saving: nothing from here on is saved"),
+            ("fork", "Continue in a copy", "Both sessions are saved; the other tui-agent keeps this one."),
+            ("look", "Open it without saving", "Nothing from here on is saved."),
         )
-        heading = f"Session {session_id} is open in another tui-agent. Press escape to quit."
+        heading = f"Session {session_id} is open in another tui-agent"
         super().__init__(heading, rows, theme)
 
 
@@ -96,7 +115,7 @@ class NoKey(_Choice):
 
     def __init__(self, *, theme: str = DEFAULT_THEME) -> None:
         rows = (
-            ("demo", "Try the offline model: a guided tour, without key and network"),
-            ("quit", "Quit, and set one: export ANTHROPIC_API_KEY=…"),
+            ("demo", "Take the guided tour", "A scripted model shows the screen, without key and network."),
+            ("quit", "Quit and set a key", "export ANTHROPIC_API_KEY=…, then start tui-agent again."),
         )
-        super().__init__("tui-agent needs a key for the model, and none is set.", rows, theme)
+        super().__init__("tui-agent needs a key for the model, and none is set", rows, theme)

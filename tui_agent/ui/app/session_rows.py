@@ -1,6 +1,7 @@
 """Rows of the list of sessions and of the preview beside it. Pure: text in, lines out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -14,13 +15,9 @@ from tui_agent.ui.text.styled_lines import clipped, wrapped
 from .session_shelf import Preview, SessionEntry
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
-AGE_WIDTH = 8
-BRANCH_WIDTH = 12
-AMOUNT_WIDTH = 8
-WITH_AMOUNTS = 46
-"""Cells from which a row shows size and cost."""
-WITH_BRANCH = 64
-"""Cells from which it also shows the branch or the folder."""
+AGE_WIDTH = 9
+LEAST_TITLE = 26
+"""Cells that the columns right of the title leave to it."""
 MAX_FILES = 12
 """Changed files that a preview names."""
 _LONGEST = 400
@@ -43,6 +40,16 @@ def age_text(time: int, now: int) -> str:
     return f"{then.day} {then:%b}" if age < 300 * DAY else f"{then:%b %Y}"
 
 
+def ago_text(time: int, now: int) -> str:
+    """Return how long ago a moment was: `now`, `5 min ago`, `on 4 Nov`, `in Nov 2024`; both in milliseconds."""
+    age, text = max(0, now - time), age_text(time, now)
+    if age < MINUTE:
+        return text
+    if age < 14 * DAY:
+        return f"{text} ago"
+    return f"{'on' if age < 300 * DAY else 'in'} {text}"
+
+
 def title_of(entry: SessionEntry, width: int) -> str:
     """Return the title of a session in one row."""
     if entry.summary.title:
@@ -51,11 +58,63 @@ def title_of(entry: SessionEntry, width: int) -> str:
 
 
 def folder_of(entry: SessionEntry, width: int) -> str:
-    """Return the folder of a session, with `~` for the home directory."""
+    """Return the folder of a session, with `~` for the home directory; of a long one the end."""
     folder = Path(entry.summary.cwd or "unknown folder")
     if folder.is_relative_to(Path.home()):
         folder = Path("~") / folder.relative_to(Path.home())
-    return one_line(visible(str(folder)), width)
+    text = one_line(visible(str(folder)), _LONGEST)
+    if cell_len(text) <= width:
+        return text
+    while text and cell_len(text) >= width:
+        text = text[1:]
+    return f"…{text}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column right of the title."""
+
+    heading: str
+    width: int
+    """Cells with the two spaces before it."""
+    text: Callable[[SessionEntry, int], str]
+    """Returns the text of a session for a width."""
+    is_number: bool = True
+
+
+_BRANCH = _Column("branch", 12, lambda entry, width: one_line(visible(entry.summary.branch), width), is_number=False)
+_FOLDER = _Column("folder", 22, folder_of, is_number=False)
+_NUMBERS = (
+    _Column("msgs", 6, lambda entry, _: "" if entry.summary.messages is None else f"{entry.summary.messages:,}"),
+    _Column("cost", 8, lambda entry, _: money_text(entry.summary.cost)),
+    _Column("size", 9, lambda entry, _: bytes_text(entry.summary.size)),
+)
+
+
+def _columns(width: int, *, folders: bool) -> list[_Column]:
+    """Return the columns for which there is room, the most important ones first."""
+    room = width - 2 - AGE_WIDTH - LEAST_TITLE
+    found: list[_Column] = []
+    for column in (_FOLDER if folders else _BRANCH, *_NUMBERS):
+        room -= column.width
+        if room < 0:
+            break
+        found.append(column)
+    return found
+
+
+def _cell(column: _Column, text: str) -> str:
+    """Return a text as wide as its column."""
+    padding = " " * max(0, column.width - 2 - cell_len(text))
+    return f"  {padding}{text}" if column.is_number else f"  {text}{padding}"
+
+
+def heading_row(width: int, *, folders: bool) -> Line:
+    """Return the headings of the columns."""
+    columns = _columns(width, folders=folders)
+    room = max(1, width - 2 - AGE_WIDTH - sum(column.width for column in columns))
+    texts = ("  ", f"{'age':<{AGE_WIDTH}}", f"{'session':<{room}}", *(_cell(one, one.heading) for one in columns))
+    return Line(clipped([("".join(texts), "muted")], width))
 
 
 def entry_row(entry: SessionEntry, width: int, now: int, *, chosen: bool, current: str, folders: bool) -> Line:
@@ -70,50 +129,43 @@ def entry_row(entry: SessionEntry, width: int, now: int, *, chosen: bool, curren
         folders: True to show the folder in place of the branch.
     """
     one = entry.summary
-    badge = "here" if one.id == current else "open" if entry.is_open else ""
-    right: list[Run] = []
-    if width >= WITH_BRANCH:
-        place = folder_of(entry, BRANCH_WIDTH) if folders else one_line(visible(one.branch), BRANCH_WIDTH)
-        right.append((f"  {place}{' ' * (BRANCH_WIDTH - cell_len(place))}", "muted"))
-    if width >= WITH_AMOUNTS:
-        right.append((f"{bytes_text(one.size):>{AMOUNT_WIDTH}}{money_text(one.cost):>{AMOUNT_WIDTH}}", "muted"))
-    right.append(
-        (f" {badge:<4}" if badge or width >= WITH_AMOUNTS else "", "success" if badge == "here" else "warning")
-    )
-    used = 2 + AGE_WIDTH + sum(len(text) for text, _ in right)
-    room = max(1, width - used)
+    columns = _columns(width, folders=folders)
+    badge = "  here" if one.id == current else "  open" if entry.is_open else ""
+    room = max(1, width - 2 - AGE_WIDTH - sum(column.width for column in columns) - len(badge))
     title = title_of(entry, room)
     row: list[Run] = [
         ("› " if chosen else "  ", "key"),
         (f"{age_text(one.last_message, now):<{AGE_WIDTH}}", "muted"),
         (title, "strong" if chosen else "" if one.title else "muted"),
         (" " * (room - cell_len(title)), ""),
-        *right,
+        (badge, "success" if one.id == current else "warning"),
+        *((_cell(column, column.text(entry, column.width - 2)), "muted") for column in columns),
     ]
+    if chosen:
+        row = [(text, f"{style} code-ground".strip()) for text, style in row]
     return Line(clipped(row, width), fill="code-ground" if chosen else "")
 
 
 def preview_rows(entry: SessionEntry, preview: Preview | None, width: int, now: int, *, is_loading: bool) -> list[Line]:
     """Return the preview of a session; `is_loading` while its journal is read."""
     one = entry.summary
-    rows = wrapped([(title_of(entry, _LONGEST), "strong")], width)
-    facts = [one.id, *([one.branch] if one.branch else []), bytes_text(one.size), money_text(one.cost)]
-    rows += wrapped([(visible(" · ".join(fact for fact in facts if fact)), "muted")], width)
-    rows += wrapped(
-        [(f"{folder_of(entry, _LONGEST)} · last message {age_text(one.last_message, now)}", "muted")], width
-    )
+    title = title_of(entry, _LONGEST)
+    rows = wrapped([(title, "strong")], width)
+    amount = "" if one.messages is None else count_text(one.messages, "message")
+    facts = (ago_text(one.last_message, now), amount, bytes_text(one.size), money_text(one.cost))
+    places = (one_line(visible(one.branch), _LONGEST), folder_of(entry, _LONGEST), one.id)
+    for texts in (facts, places):
+        rows += wrapped([(" · ".join(text for text in texts if text), "muted")], width)
     if entry.is_open:
-        rows += wrapped([("open in a tui-agent", "warning")], width)
+        rows += wrapped([("open in another tui-agent", "warning")], width)
     if not entry.is_here and one.cwd:
-        rows += wrapped([("of another folder; resumed here, it works in the present one", "warning")], width)
+        rows += wrapped([("from another folder; resumed here, it works in this one", "warning")], width)
     if is_loading:
-        return [*rows, Line(), Line((("Reading …", "muted"),))]
+        return rows
     if preview is None:
         return [*rows, Line(), *wrapped([("Its journal cannot be read.", "error")], width)]
-    if preview.prompt:
-        at_least = "" if preview.is_whole else "at least "
-        amount = f" · {at_least}{count_text(preview.messages, 'message')} of yours"
-        rows += _section(f"First prompt{amount}", preview.prompt, width)
+    if preview.prompt and " ".join(preview.prompt.split()) != one.title:
+        rows += _section("First message", preview.prompt, width)
     if preview.answer:
         rows += _section("Last answer", preview.answer, width)
     if preview.files:

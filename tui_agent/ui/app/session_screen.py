@@ -10,6 +10,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.events import Click, Resize
+from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
@@ -20,13 +21,13 @@ from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.text.amounts import bytes_text
 from tui_agent.ui.text.input_fields import LineInput
-from tui_agent.ui.text.line import Line
+from tui_agent.ui.text.line import NARROWEST, Line
 from tui_agent.ui.text.rows_view import RowsView
-from tui_agent.ui.text.sanitiser import one_line, visible
-from tui_agent.ui.text.styled_lines import clipped, key_runs, wrapped
+from tui_agent.ui.text.sanitiser import visible
+from tui_agent.ui.text.styled_lines import key_rows
 
 from .session_list import SessionList
-from .session_rows import entry_row, preview_rows, title_of
+from .session_rows import entry_row, heading_row, preview_rows, title_of
 from .session_rows_view import SessionRows
 from .session_shelf import Preview, SessionEntry, SessionShelf
 
@@ -37,7 +38,7 @@ BELOW = 20
 """Rows from which the preview is below the list in a narrower window."""
 PREVIEW_DELAY = 0.06
 """Seconds that the cursor rests on a session before its journal is read."""
-_KEYS = ("choose", "back", "toggle_all", "rename", "fork", "delete")
+_KEYS = ("choose", "rename", "fork", "delete", "back")
 
 
 class SessionScreen(ModalScreen[str | None]):
@@ -49,23 +50,41 @@ class SessionScreen(ModalScreen[str | None]):
     DEFAULT_CSS = """
     SessionScreen {
         background: $background;
-        & > #session-head { height: 1; padding: 0 1; text-style: bold; }
+        & > #session-head {
+            height: 1;
+            padding: 0 1;
+            & > #session-question { width: auto; text-style: bold; }
+        }
+        & #session-state {
+            width: 1fr;
+            height: 1;
+            color: $text-muted;
+            text-align: right;
+            text-wrap: nowrap;
+            text-overflow: ellipsis;
+        }
         & > #session-search {
             height: 1;
             background: $panel;
             & > Static { width: auto; color: $accent; text-style: bold; }
             & > Input { width: 1fr; background: transparent; }
         }
-        & #session-body { height: 1fr; min-height: 1; }
+        & #session-body { height: 1fr; min-height: 1; margin: 1 0; }
+        & #session-list { height: 1fr; min-height: 1; }
+        & #session-columns { height: 1; color: $text-muted; text-wrap: nowrap; }
         & #session-rows { height: 1fr; min-height: 1; }
+        & #session-empty { height: 1fr; padding: 0 1; color: $text-muted; display: none; }
         & RowsView { scrollbar-size-vertical: 1; }
         & #session-preview { height: 45%; border-top: solid $border-blurred; padding: 0 1; overflow-y: auto; }
-        & #session-keys { height: 1; padding: 0 1; overflow: hidden; }
-        & #session-state { height: 1; padding: 0 1; overflow: hidden; }
+        & #session-note { height: auto; padding: 0 1; color: $warning; }
+        & #session-keys { height: auto; min-height: 1; padding: 0 1; }
         &.-beside #session-body { layout: horizontal; }
         &.-beside #session-preview { width: 38%; height: 1fr; border-top: none; border-left: solid $border-blurred; }
+        &.-empty #session-empty { display: block; }
+        &.-empty #session-list, &.-empty #session-preview { display: none; }
         &.-bare #session-preview { display: none; }
-        &.-low #session-head { display: none; }
+        &.-low #session-head, &.-low #session-columns { display: none; }
+        &.-low #session-body { margin: 0; }
     }
     """
 
@@ -95,7 +114,6 @@ class SessionScreen(ModalScreen[str | None]):
         self._sessions = SessionList()
         self.is_reading = True
         """True until all sessions are read."""
-        self._failure = ""
         self._renaming: SessionEntry | None = None
         self._search_before = ""
         self._previewed: tuple[str, int] | None = None
@@ -106,37 +124,51 @@ class SessionScreen(ModalScreen[str | None]):
         self._sign = Static(" / ", markup=False)
         self._input = LineInput(placeholder="search titles, branches, folders", compact=True)
         self._input.cursor_blink = False
+        # Cheaper than a view of rows, for which Textual computes the styles of some 45 components.
+        self._columns = Static(id="session-columns", markup=False)
         self._rows = SessionRows(self._row)
         self._side = RowsView(self._preview_rows, id="session-preview")
-        self._state = RowsView(self._state_rows, id="session-state")
-        self._keys = RowsView(self._key_rows, id="session-keys")
+        self._state = Static(id="session-state", markup=False)
+        self._empty = Static(id="session-empty", markup=False)
+        self._note = Static(id="session-note", markup=False)
+        self._keys = Static(id="session-keys", markup=False)
 
     def compose(self) -> ComposeResult:
-        """Yield heading, search, list, preview, state and keys."""
-        yield Static(QUESTION, id="session-head", markup=False)
+        """Yield heading, search, list, preview and keys."""
+        self._place(self.app.size)
+        with Horizontal(id="session-head"):
+            yield Static(QUESTION, id="session-question", markup=False)
+            yield self._state
         with Horizontal(id="session-search"):
             yield self._sign
             yield self._input
         with Vertical(id="session-body"):
-            yield self._rows
+            with Vertical(id="session-list"):
+                yield self._columns
+                yield self._rows
             yield self._side
-        for view in (self._rows, self._side, self._state, self._keys):
+            yield self._empty
+        for view in (self._rows, self._side):
             view.can_focus = False
-        yield self._state
+        yield self._note
         yield self._keys
 
     def on_mount(self) -> None:
         """Read the sessions, a part at a time."""
         self._input.value = self._words
+        self._note.display = False
         self.run_worker(self._read(), group="read", exit_on_error=False)
 
     def on_resize(self, event: Resize) -> None:
         """Place the preview where there is room for it."""
-        beside = event.size.width >= BESIDE
-        self.set_class(beside, "-beside")
-        self.set_class(not beside and event.size.height < BELOW, "-bare")
-        self.set_class(event.size.height < 8, "-low")
+        self._place(event.size)
         self.call_after_refresh(self._show)
+
+    def _place(self, size: Size) -> None:
+        beside = size.width >= BESIDE
+        self.set_class(beside, "-beside")
+        self.set_class(not beside and size.height < BELOW, "-bare")
+        self.set_class(size.height < 8, "-low")
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -145,15 +177,23 @@ class SessionScreen(ModalScreen[str | None]):
         self.is_reading = False
         self._sessions.finish()
         self._show()
+        await run_service("counting messages", self._count_messages())
 
     async def _read_all(self) -> None:
         async for entries in self._shelf.read():
             self._sessions.add(entries)
             self._show()
 
+    async def _count_messages(self) -> None:
+        async for entries in self._shelf.count(self._sessions.entries):
+            self._sessions.replace(entries)
+            self._show()
+            self._side.show(self._preview_rows)
+
     def _notify_failure(self, reason: str) -> None:
-        self._failure = reason
-        self._state.show(self._state_rows)
+        if reason or self._note.display:
+            self._note.update(Content(visible(reason)))
+            self._note.display = bool(reason)
 
     def _chosen_changed(self) -> None:
         entry = self._sessions.chosen
@@ -178,11 +218,18 @@ class SessionScreen(ModalScreen[str | None]):
     # --- what is shown ------------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
-        if self.is_attached:
-            self._rows.show(len(self._sessions.shown), self._sessions.place)
-            self._state.show(self._state_rows)
-            self._keys.show(self._key_rows)
-            self._chosen_changed()
+        if not self.is_attached:
+            return
+        self.set_class(not self._sessions.shown and not self.is_reading, "-empty")
+        if not self._sessions.shown:
+            self._empty.update(Content(self._sessions.empty_text()))
+        headings = heading_row(max(NARROWEST, self._rows.row_width), folders=self._sessions.all_folders)
+        self._columns.update(Content(headings.plain), layout=False)
+        self._rows.show(len(self._sessions.shown), self._sessions.place)
+        toggle = command("sessions.toggle_all").key_text
+        self._state.update(Content(self._sessions.state_text(toggle, is_reading=self.is_reading)), layout=False)
+        self._show_keys()
+        self._chosen_changed()
 
     def _row(self, place: int, width: int) -> Line | None:
         if place >= len(self._sessions.shown):
@@ -199,35 +246,32 @@ class SessionScreen(ModalScreen[str | None]):
     def _preview_rows(self, width: int) -> Sequence[Line]:
         entry = self._sessions.chosen
         if entry is None:
-            return wrapped([(self._sessions.empty_text(is_reading=self.is_reading), "muted")], width)
+            return ()
         return preview_rows(entry, self._preview, width, self._now, is_loading=self._is_previewing)
 
-    def _state_rows(self, width: int) -> Sequence[Line]:
-        if self._failure:
-            return [Line(clipped([(one_line(visible(self._failure), width), "warning")], width))]
-        if not self._sessions.shown and self.has_class("-bare"):
-            return [Line(clipped([(self._sessions.empty_text(is_reading=self.is_reading), "muted")], width))]
-        return [Line(clipped([(self._sessions.state_text(is_reading=self.is_reading), "muted")], width))]
+    def _show_keys(self) -> None:
+        text = self._key_text()
+        if text != self._keys.content:
+            self._keys.update(text)
 
-    def _key_rows(self, width: int) -> Sequence[Line]:
+    def _key_text(self) -> Content:
         if self._renaming is not None:
-            runs = [("enter", "rename", True), ("esc", "keep the name", True)]
-            return [Line(clipped(key_runs(runs), width))]
-        texts = {"toggle_all": "this folder" if self._sessions.all_folders else "all folders"}
-        has_one = self._sessions.chosen is not None
-        keys = [
-            (command(f"sessions.{name}").key_text, texts.get(name, command(f"sessions.{name}").text), counts)
-            for name in _KEYS
-            if (counts := has_one or name in ("toggle_all", "back"))
-        ]
-        return [Line(clipped(key_runs(keys), width))]
+            keys = [("enter", "rename", True), ("esc", "keep the name", True)]
+        else:
+            names = _KEYS if self._sessions.chosen is not None else ("back",)
+            keys = [(one.key_text, one.text, True) for one in (command(f"sessions.{name}") for name in names)]
+        rows = key_rows(keys, self.size.width - 2)
+        colours = {"key": "$primary bold"}
+        return Content("\n").join(
+            Content.assemble(*((text, colours.get(style, "")) for text, style in row.runs)) for row in rows
+        )
 
     # --- keys and mouse -----------------------------------------------------------------------------------------------
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         if self._renaming is None:
-            self._failure = ""
+            self._notify_failure("")
             self._sessions.search(event.value)
             self._show()
 
@@ -243,7 +287,7 @@ class SessionScreen(ModalScreen[str | None]):
 
     def _move(self, by: int) -> None:
         if self._renaming is None:
-            self._failure = ""
+            self._notify_failure("")
             self._sessions.move(by)
             self._show()
 
@@ -301,7 +345,7 @@ class SessionScreen(ModalScreen[str | None]):
             self._sign.update(Content(" new name "))
             self._input.value = entry.summary.title
             self._input.select_all()
-            self._keys.show(self._key_rows)
+            self._show_keys()
 
     def action_fork(self) -> None:
         """Copy the selected session, and resume the copy."""
@@ -348,7 +392,7 @@ class SessionScreen(ModalScreen[str | None]):
         renamed = await self._shelf.rename(entry, title)
         self._end_renaming()
         if renamed is not None:
-            self._sessions.replace(renamed)
+            self._sessions.replace((renamed,))
             self._show()
 
     async def _fork(self, entry: SessionEntry) -> None:
@@ -367,7 +411,7 @@ class SessionScreen(ModalScreen[str | None]):
 
     def _work(self, work: Coroutine[object, object, None]) -> None:
         """Change sessions in the background, one change at a time; a failure is shown, and the list stays usable."""
-        self._failure = ""
+        self._notify_failure("")
         self.run_worker(
             run_service("changing a session", work, self._notify_failure), group="change", exit_on_error=False
         )

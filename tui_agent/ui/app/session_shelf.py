@@ -3,11 +3,12 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from tui_agent.session.journal import is_journal_open
+from tui_agent.session.message_counts import MessageCounts
 from tui_agent.session.preview import SessionPreview, read_preview
 from tui_agent.session.store import SessionStore, SessionSummary
 from tui_agent.session.summary import summarise
@@ -47,6 +48,7 @@ class SessionShelf:
     def __init__(self, store: SessionStore, folder: Path) -> None:
         self._store = store
         self._folder = os.path.realpath(folder)
+        self._counts: MessageCounts | None = None
 
     async def read(self) -> AsyncIterator[Sequence[SessionEntry | None]]:
         """Yield all sessions, the journals written last first; None for one that cannot be read.
@@ -57,6 +59,12 @@ class SessionShelf:
         paths = await asyncio.to_thread(self._store.newest_paths)
         for start in range(0, len(paths), BATCH):
             yield await asyncio.to_thread(self._entries, paths[start : start + BATCH])
+
+    async def count(self, entries: Sequence[SessionEntry]) -> AsyncIterator[Sequence[SessionEntry]]:
+        """Yield those whose messages were not counted yet, with their number. Reads the new part of each journal."""
+        missing = [entry for entry in entries if entry.summary.messages is None]
+        for start in range(0, len(missing), BATCH):
+            yield await asyncio.to_thread(self._counted, missing[start : start + BATCH])
 
     async def preview(self, entry: SessionEntry) -> Preview | None:
         """Return the content of a session in short; None if it cannot be read."""
@@ -89,7 +97,22 @@ class SessionShelf:
 
     def _then_read(self, entry: SessionEntry, change: Callable[[], object]) -> SessionEntry | None:
         change()
-        return self._entry(entry.summary.path)
+        read = self._entry(entry.summary.path)
+        return next(iter(self._counted([read])), None) if read is not None else None
+
+    def _known_counts(self) -> MessageCounts:
+        if self._counts is None:
+            self._counts = MessageCounts(self._store.root)
+        return self._counts
+
+    def _counted(self, entries: Sequence[SessionEntry]) -> list[SessionEntry]:
+        counts = self._known_counts()
+        numbers = [counts.count(entry.summary.path) for entry in entries]
+        counts.save()
+        return [
+            replace(entry, summary=replace(entry.summary, messages=number))
+            for entry, number in zip(entries, numbers, strict=True)
+        ]
 
     def _entries(self, paths: Sequence[Path]) -> list[SessionEntry | None]:
         return [self._entry(path) for path in paths]
@@ -98,5 +121,6 @@ class SessionShelf:
         summary = summarise(path)
         if summary is None:
             return None
+        summary = replace(summary, messages=self._known_counts().known(path))
         is_here = bool(summary.cwd) and os.path.realpath(summary.cwd) == self._folder
         return SessionEntry(summary, is_here, is_journal_open(path))

@@ -7,7 +7,8 @@ from typing import Generic, Protocol, TypeVar
 from textual.screen import Screen
 
 from tui_agent.protocol.background import run_service
-from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
+from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.bridge.queries import NOT_READY
 from tui_agent.ui.chat.app_requests import SessionRequested
 from tui_agent.ui.chat.chat_options import ChatOptions, HistoryTail
 from tui_agent.ui.chat.first_page_data import FirstPageService
@@ -171,7 +172,7 @@ class SessionSwitcher(Generic[ChatT]):
                     return
                 moment = moments[int(argument) - 1]
                 at_seq, left_out = moment.seq, moment.text
-            copy = await bridge.fork(at_seq)
+            copy = await bridge.commands.fork(at_seq)
             note = f"You are in a copy, session {copy}. /resume {bridge.session_id} returns to the original."
             await self._switch(SessionTarget(copy), note, left_out)
 

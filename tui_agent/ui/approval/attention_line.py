@@ -37,9 +37,10 @@ class AttentionLine(Widget):
 
     def announce(self, request: ApprovalRequest | None, count: int) -> None:
         """Show one of `count` requests; None hides the line."""
-        self._request, self._count = request, count
-        self.display = request is not None
-        self.refresh()
+        if (request, count) != (self._request, self._count):
+            self._request, self._count = request, count
+            self.display = request is not None
+            self.refresh()
 
     def render(self) -> Content:
         """Return the request on the left and the key that opens it on the right."""

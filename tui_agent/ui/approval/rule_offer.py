@@ -93,7 +93,7 @@ class RuleOffer:
             fixed: True to leave out the keys that change the rule.
         """
         rows = wrapped([(f"{'From now on' if self.lasting else 'For this session'} also allowed:", "warning")], width)
-        for rule in self.rule.splitlines():
+        for rule in self.rule.split("\n"):
             rows.extend(exact_rows(rule, width))
         if not fixed:
             rows.extend(self._choice_rows(width))

@@ -1,6 +1,12 @@
 """Widgets that draw once for a whole batch of events."""
 
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
 from textual.widget import Widget
+
+_gathered: "list[CoalescedRefresh] | None" = None
+"""Widgets that have changed in the current block of `settled_together`."""
 
 
 class CoalescedRefresh(Widget):
@@ -10,14 +16,37 @@ class CoalescedRefresh(Widget):
 
     def changed(self) -> None:
         """Schedule one call of `settle`."""
-        if not self._unsettled:
-            self._unsettled = True
-            self.call_later(self._settle_once)
+        if self._unsettled:
+            return
+        self._unsettled = True
+        if _gathered is not None and self.is_running:
+            _gathered.append(self)
+        else:
+            self.call_later(self.settle_once)
 
     def settle(self) -> None:
         """Draw the changes."""
         self.refresh()
 
-    def _settle_once(self) -> None:
+    def settle_once(self) -> None:
+        """Draw the changes since the last call."""
         self._unsettled = False
         self.settle()
+
+
+@contextmanager
+def settled_together(call: Callable[[Callable[[], None]], object]) -> Generator[None]:
+    """Settle the widgets that change in the block at its end, which takes no message for each.
+
+    Args:
+        call: calls `settle_once` of each widget and contains its failure.
+    """
+    global _gathered
+    outer, gathered = _gathered, list[CoalescedRefresh]()
+    _gathered = gathered
+    try:
+        yield
+    finally:
+        _gathered = outer
+    for widget in gathered:
+        call(widget.settle_once)

@@ -5,9 +5,13 @@ from typing import Self, TypeAlias
 
 from rich.console import RenderableType
 from rich.style import StyleType
+from textual import getters
 from textual.geometry import Region
+from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar, ScrollBarRender
-from textual.widget import Widget
+
+from .app_type import any_app
+from .row_strips import RowStrips
 
 _EIGHTHS = 8
 """Steps of the thumb's ends within a cell."""
@@ -16,7 +20,7 @@ _Look: TypeAlias = tuple[int, int, int, StyleType]
 """Cells of the bar, first and last eighth of the thumb, and colours."""
 
 
-class SteadyScrollBar(ScrollBar):
+class SteadyScrollBar(ScrollBar, RowStrips):
     """A scrollbar that ignores changes of the scrolled view that no cell of it shows."""
 
     def __init__(self, *, thickness: int) -> None:
@@ -56,8 +60,10 @@ class SteadyScrollBar(ScrollBar):
         return size, start, start + ceil(thumb * _EIGHTHS), bar.style
 
 
-class SteadyBarView(Widget):
-    """A widget with a steady vertical scrollbar."""
+class SteadyScrollView(RowStrips, ScrollView):
+    """A view of rows, each of whose strips is kept, with a steady vertical scrollbar."""
+
+    app = getters.app(any_app)
 
     @property
     def vertical_scrollbar(self) -> ScrollBar:

@@ -7,7 +7,6 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.message import Message
@@ -24,16 +23,22 @@ from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPubl
 from .exchange import Exchange, Query
 from .message_edits import MessageEdits
 from .prompt_images import PromptImages
+from .queries import (
+    NOT_READY,
+    FileQueries,
+    GrantQueries,
+    PromptQueries,
+    RewindQueries,
+    SessionQueries,
+    SubAgentQueries,
+)
 from .rule_queries import RuleQueries, RuleService
 from .services import (
     FileFinder,
     GrantFacts,
-    GrantQueries,
     LeftoverCommands,
     PromptFiles,
     PromptMemory,
-    PromptQueries,
-    RewindQueries,
     RewindService,
     SessionCommands,
 )
@@ -41,8 +46,6 @@ from .services import (
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.
     from .engine_types import AgentLoop, ContextBreakdown
-
-NOT_READY = "The session is still being read; try again in a moment."
 
 DELTA_INTERVAL = 1 / 30
 """Seconds between two batches of streaming text and output; all other events are relayed at once."""
@@ -91,9 +94,12 @@ class AgentBridge:
         self.messages = MessageEdits(self.exchange, self.images)
         """Changes to queued messages."""
         self._leftovers: LeftoverCommands | None = None
-        self._files: FileFinder | None = None
-        self._prompt_files: PromptFiles | None = None
-        self._commands: SessionCommands | None = None
+        self.files = FileQueries(self.exchange)
+        """Files of the workspace."""
+        self.commands = SessionQueries(self.exchange, refusal=NOT_READY)
+        """Commands that need the whole program."""
+        self.sub_agents = SubAgentQueries(self.exchange)
+        """The running sub-agents."""
         self.earlier = PromptQueries(self.exchange, prompts, lambda: self._bus.origin.session_id)
         """The prompts of the project."""
         self.grants: GrantFacts = GrantQueries(self.exchange)
@@ -152,10 +158,10 @@ class AgentBridge:
         self._rewinds = RewindQueries(self.exchange, rewinding)
         self.images = PromptImages(self.exchange, prompt_files)
         self.messages = MessageEdits(self.exchange, self.images, agent)
-        self._prompt_files = prompt_files
         self._leftovers = left_running
-        self._files = files
-        self._commands = commands
+        self.files = FileQueries(self.exchange, agent, files, prompt_files)
+        self.commands = SessionQueries(self.exchange, commands, refusal="This program does not have this command.")
+        self.sub_agents = SubAgentQueries(self.exchange, agent)
         self.grants = GrantQueries(self.exchange, grants)
         self.rules = RuleQueries(self.exchange, rules)
         self._restored = tuple(sorted(message.id for message in agent.waiting_messages))
@@ -236,38 +242,6 @@ class AgentBridge:
         self._enqueue(partial(self._run_command, command, said, shared=shared), said)
         return True
 
-    @Query("steer_child", True, about=("name",))
-    def steer_child(self, name: str, text: str) -> bool:
-        """Steer the sub-agent of that name. False if no such sub-agent is running."""
-        return self._agent is not None and self._agent.steer_child(name, text) is not None
-
-    @Query("sub_agent_names", (), lasting=True)
-    def sub_agent_names(self) -> tuple[str, ...]:
-        """Return the names by which the running sub-agents can be steered, at any depth."""
-        return _names_of(self._agent) if self._agent is not None else ()
-
-    @Query("sub_agent_calls", {}, lasting=True)
-    def sub_agent_calls(self) -> dict[str, str]:
-        """Return the id of the call that started each running sub-agent, by its name."""
-        agents = _named(self._agent) if self._agent is not None else ()
-        return {name: agent.origin.parent_call_id or "" for name, agent in agents}
-
-    @Query("is_in_workspace", True, about=("name",))
-    def is_in_workspace(self, name: str) -> bool:
-        """Return True if a file or directory of the workspace has this relative path."""
-        workspace = self._agent.config.workspace if self._agent is not None else None
-        return workspace is not None and Path(workspace, name).exists()
-
-    @Query("file_head", "", about=("path",), lasting=True)
-    async def file_head(self, path: str) -> str:
-        """Return the first lines of a text file of the workspace; empty if none may be shown."""
-        return await self._prompt_files.head(path) if self._prompt_files is not None else ""
-
-    @Query("find_files", (), about=("text",), lasting=True)
-    async def find_files(self, text: str) -> tuple[str, ...]:
-        """Return the paths of the workspace's files that match a part of a path, the best first."""
-        return await self._files.find(text) if self._files is not None else ()
-
     async def keep_prompt(self, text: str) -> None:
         """Add a prompt to those of the project, once its session is known."""
         await self._opened.wait()
@@ -277,61 +251,6 @@ class AgentBridge:
     def prompts(self) -> PromptMemory | None:
         """Keeps prompts and drafts; None: they are not kept."""
         return self.earlier.memory
-
-    @Query("export", "", about=("file",))
-    async def export(self, file: str) -> str:
-        """Write the session to a new file, and return the file's path.
-
-        Raises:
-            TuiAgentError: this is not possible.
-        """
-        return await self._session_commands.export(file)
-
-    @Query("fork", "", about=("at_seq",))
-    async def fork(self, at_seq: int | None) -> str:
-        """Copy the session up to an event, or all of it, and return the id of the copy.
-
-        Raises:
-            TuiAgentError: this is not possible.
-        """
-        return await self._session_commands.fork(at_seq)
-
-    @Query("doctor", "")
-    async def doctor(self) -> str:
-        """Return the checks of the installation, a line each.
-
-        Raises:
-            TuiAgentError: this is not possible.
-        """
-        return await self._session_commands.doctor()
-
-    @Query("choose_model", "", about=("name",))
-    async def choose_model(self, name: str) -> str:
-        """Use another model from the next request on, and return its name.
-
-        Raises:
-            TuiAgentError: this is not possible.
-        """
-        self._session_commands.choose_model(name)
-        return name
-
-    @Query("choose_effort", "", about=("name",))
-    async def choose_effort(self, name: str) -> str:
-        """Change how much the model thinks from the next request on, and return what applies then.
-
-        Args:
-            name: the effort; empty to change nothing.
-
-        Raises:
-            TuiAgentError: this is not possible.
-        """
-        return self._session_commands.choose_effort(name)
-
-    @property
-    def _session_commands(self) -> SessionCommands:
-        if self._commands is None:
-            raise TuiAgentError(NOT_READY if self._agent is None else "This program does not have this command.")
-        return self._commands
 
     @Query("cancel_call", True, about=("call_id",))
     def cancel_call(self, call_id: str, reason: str) -> bool:
@@ -578,6 +497,7 @@ class AgentBridge:
         try:
             await self._agent.run(prompt)
         except AlreadyRunningError:
+            # Another run began meanwhile; the message must not be lost.
             if prompt is not None:
                 self._agent.steer(prompt)
 
@@ -605,25 +525,6 @@ _MAX_BATCH = 1_500
 """Events handed over at once: few enough that the screen answers keys in between."""
 _MAX_HISTORY_BATCH = 500
 """The same for the past, whose events take longer."""
-
-
-def _names_of(agent: "AgentLoop") -> tuple[str, ...]:
-    """Return the names by which the running sub-agents can be steered."""
-    return tuple(name for name, _ in _named(agent))
-
-
-def _named(agent: "AgentLoop") -> "Iterator[tuple[str, AgentLoop]]":
-    """Yield each sub-agent with a short name, for the oldest of each kind, or with its id, for the others."""
-    names = set[str]()
-    waiting = [agent]
-    while waiting:
-        children = waiting.pop(0).children
-        for agent_id, child in children.items():
-            short = agent_id.rpartition("-")[0]
-            name = short if short and short not in names else agent_id
-            names.add(name)
-            yield name, child
-        waiting += children.values()
 
 
 def _parts(events: Sequence[Envelope], most: int) -> Iterator[Sequence[Envelope]]:

@@ -15,6 +15,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.ui.approval.approval_controller import ApprovalController
 from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.base.app_type import AnyScreen
+from tui_agent.ui.base.coalesced_refresh import settled_together
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.base.initial_breakpoints import apply_initial_breakpoints
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
@@ -164,10 +165,15 @@ class ChatScreen(AnyScreen):
             self.show_state(self._past)
             self._past = None
             self.input.requeue_waiting_messages()
-        for envelope in message.events:
-            self.apply(envelope)
-        message.applied.set()
+        with settled_together(self.options.faults.call):
+            for envelope in message.events:
+                self.apply(envelope)
         self.approvals.look()
+        if self.bridge.exchange.is_live:
+            # Events that arrive before the next frame are merged and drawn with it.
+            self.call_after_refresh(message.applied.set)
+        else:
+            message.applied.set()
 
     @on(StatusPublished)
     def _show_agent_status(self) -> None:

@@ -15,17 +15,24 @@ from textual.events import Click
 from textual.widget import Widget
 
 from tui_agent.protocol.background import run_service
+from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.app_type import any_app
-from tui_agent.ui.base.commands import bindings_for, command, hint
+from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.text.sanitiser import one_line, visible
 
 from .app_requests import SessionRequested, ThemeRequested
-from .first_page_data import FirstPage, FirstPageService, SessionOffer
+from .first_page_data import FirstPage, FirstPageService
 
 MOTTO = "See everything. Steer at any time. Allow what happens."
+HINT = "tab ↑ ↓ enter choose · or type what you want"
 FIRST_RUN = "It asks before it changes anything."
-MODES = "accepts edits without asking · again: plan, which only reads"
+MODES = (
+    (PermissionMode.ASK, "asks before it changes anything"),
+    (PermissionMode.ACCEPT_EDITS, "changes files here, asks before commands"),
+    (PermissionMode.PLAN, "only reads, and proposes a plan"),
+)
 _MOST_WIDTH = 72
+_MODE_WIDTH = max(len(mode.value) for mode, _ in MODES) + 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +54,7 @@ class Welcome(Widget, can_focus=True):
     Welcome {
         width: 1fr;
         height: 1fr;
-        content-align: center middle;
-        text-align: center;
+        content-align: left middle;
         color: $text-muted;
     }
     """
@@ -177,7 +183,11 @@ class Welcome(Widget, can_focus=True):
         """Return the rows, as many as fit."""
         rows = self._fitting(self._rows(), max(1, self.size.height))
         width = max(1, self.size.width - 4)
-        return Content("\n").join([row.text.truncate(width, ellipsis=True) for row in rows])
+        texts = [row.text.truncate(width, ellipsis=True) for row in rows]
+        # All rows begin in one column: the block is in the middle, not each row.
+        block = max(text.cell_length for text in texts)
+        margin = " " * max(0, (self.size.width - block) // 2)
+        return Content("\n").join([Content(margin) + text for text in texts])
 
     @staticmethod
     def _fitting(rows: list[_Row], height: int) -> list[_Row]:
@@ -191,52 +201,65 @@ class Welcome(Widget, can_focus=True):
 
     def _rows(self) -> list[_Row]:
         page, width = self.page, max(1, min(_MOST_WIDTH, self.size.width - 4))
-        rows = [_Row(Content.styled("tui-agent", "$text bold"), 0)]
-        if self._label:
-            rows.append(_Row(Content.styled(one_line(self._label, width), "$warning"), 1))
-        rows.append(_Row(Content(""), 9))
-        rows.append(_Row(Content(FIRST_RUN if page.is_first_run else MOTTO), 3 if page.is_first_run else 6))
+        rows = [*self._head(width), *self._offer_rows(width)]
+        number = sum(row.choose is not None for row in rows)
         if page.is_first_run:
-            rows.append(_Row(Content(f"{command('chat.cycle_mode').key_text} {MODES}"), 3))
-        if page.is_first_run and page.key:
-            rows.append(_Row(Content(one_line(f"key: {page.key}", width)), 7))
+            key = command("chat.cycle_mode").key_text
+            rows += [_Row(Content(""), 8), _Row(Content.assemble(("Modes", "$text bold"), f"  {key} switches"), 6)]
+            for mode, text in MODES:
+                rows.append(_Row(Content.assemble((f"  {mode.value:<{_MODE_WIDTH}}", "$text"), text), 6))
+            if self._service is not None:
+                rows += [_Row(Content(""), 8), _Row(self._theme_row(number, width), 5, self._keep, is_theme=True)]
+            if page.key:
+                rows.append(_Row(Content(f"  key: {one_line(page.key, width)}"), 7))
+        if number and self._service is not None:
+            rows += [_Row(Content(""), 9), _Row(Content(f"  {HINT}"), 4)]
+        return rows
+
+    def _head(self, width: int) -> list[_Row]:
+        page = self.page
+        rows = [_Row(Content.assemble(("❯ ", "$accent bold"), ("tui-agent", "$text bold")), 0)]
+        if self._label:
+            rows.append(_Row(Content.styled(f"  {one_line(self._label, width)}", "$warning"), 1))
+        rows.append(_Row(Content(f"  {FIRST_RUN if page.is_first_run else MOTTO}"), 3 if page.is_first_run else 6))
         if page.facts:
-            facts = one_line(visible(" · ".join(page.facts)), width)
-            rows.append(_Row(Content.styled(facts, ""), 7))
-        sessions = [(self._session_text(one, width), one.session_id) for one in page.sessions]
-        starters = [(one_line(visible(starter), width - 2), starter) for starter in page.starters]
-        block = max([cell_len(text) for text, _ in (*sessions, *starters)], default=0)
+            rows.append(_Row(Content(f"  {one_line(visible(' · '.join(page.facts)), width)}"), 7))
+        return rows
+
+    def _offer_rows(self, width: int) -> list[_Row]:
+        page = self.page
+        ages = max([cell_len(one.age) for one in page.sessions], default=0)
+        sessions = [
+            (f"{one.age:>{ages}}  ", one_line(visible(one.title), max(1, width - ages - 4)), one.session_id)
+            for one in page.sessions
+        ]
+        starters = [("", one_line(visible(starter), width - 2), starter) for starter in page.starters]
+        block = max([cell_len(f"{age}{text}") for age, text, _ in (*sessions, *starters)], default=0)
+        rows: list[_Row] = []
         number = 0
         for heading, entries, act, rank in (
             ("Resume", sessions, self._resume, 4),
             ("Start with" if self._service is not None else "You could say", starters, self._start_with, 5),
         ):
             if entries:
-                rows += [_Row(Content(""), 8), _Row(Content(heading), rank)]
-            for text, value in entries:
-                row = self._offer(text, block, number)
+                rows += [_Row(Content(""), 8), _Row(Content.styled(heading, "$text bold"), rank)]
+            for age, text, value in entries:
+                row = self._offer(age, text, block, number)
                 rows.append(_Row(row, rank, lambda value=value, act=act: act(value)))
                 number += 1
-        if page.is_first_run and self._service is not None:
-            rows += [_Row(Content(""), 8), _Row(self._theme_row(number, width), 5, self._keep, is_theme=True)]
-        keys = ("composer.submit", "chat.cycle_mode", "chat.toggle_panel", "chat.help")
-        chooses = "tab ↑ ↓ choose" if number and self._service is not None else ""
-        hints = " · ".join(part for part in (chooses, *(hint(key) for key in keys)) if part)
-        return [*rows, _Row(Content(""), 9), _Row(Content(hints), 2)]
+        return rows
 
-    def _session_text(self, one: SessionOffer, width: int) -> str:
-        return f"{one.age:>7}  {one_line(visible(one.title), max(1, width - 11))}"
-
-    def _offer(self, text: str, block: int, number: int) -> Content:
-        """Return an offer as one row of a block, so that all begin in the same column."""
-        is_chosen = self.has_focus and number == self._place
-        padded = f"{'›' if is_chosen else ' '} {text}{' ' * max(0, block - cell_len(text))}"
-        style = "$block-cursor-foreground on $block-cursor-background" if is_chosen else "$primary"
-        return Content.styled(padded, style)
+    def _offer(self, age: str, text: str, block: int, number: int) -> Content:
+        """Return an offer as one row of a block, as wide as the others."""
+        padding = " " * max(0, block - cell_len(f"{age}{text}"))
+        if self.has_focus and number == self._place:
+            style = "$block-cursor-foreground on $block-cursor-background"
+            return Content.styled(f"› {age}{text}{padding}", style)
+        return Content.assemble("  ", age, (f"{text}{padding}", "$primary"))
 
     def _theme_row(self, number: int, width: int) -> Content:
         if self._kept:
             text = f"theme: {self._theme_name}, kept in {self._kept}"
         else:
             text = f"theme: ‹ {self._theme_name} ›   ← → tries another, enter keeps it"
-        return self._offer(one_line(visible(text), width), 0, number)
+        return self._offer("", one_line(visible(text), width), 0, number)

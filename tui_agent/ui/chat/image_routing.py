@@ -5,7 +5,8 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
+from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.bridge.queries import NOT_READY
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.composer.prompt_parser import image_mentions

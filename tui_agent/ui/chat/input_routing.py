@@ -8,7 +8,8 @@ from textual.worker import Worker
 
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.base.commands import command
-from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
+from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.bridge.queries import NOT_READY
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.composer.prompt_parser import (
@@ -184,14 +185,14 @@ class InputRouter(Generic[Runner]):
                 return f"Call {message.target} does not exist."
             is_cancelled = self._bridge.cancel_call(call.view.call_id, message.text)
             return "" if is_cancelled else f"Call {message.target} is not running."
-        if self._bridge.steer_child(message.target, message.text):
+        if self._bridge.sub_agents.steer(message.target, message.text):
             return ""
         if self._bridge.status.pending:
             return NOT_READY
-        return None if self._bridge.is_in_workspace(message.target) else self._unknown_target(message.target)
+        return None if self._bridge.files.is_in_workspace(message.target) else self._unknown_target(message.target)
 
     def _unknown_target(self, name: str) -> str:
-        names = self._bridge.sub_agent_names()
+        names = self._bridge.sub_agents.names()
         running = f"Running: {', '.join(f'@{name}' for name in names)}." if names else "None is running."
         return f"No sub-agent is named {name}. {running} A blank before @ sends it to the agent."
 
@@ -207,12 +208,12 @@ class InputRouter(Generic[Runner]):
 
     async def _offer_mentions(self, text: str, *, at_start: bool) -> None:
         aims = (*self._calls_to_aim_at(text), *self._agents_to_aim_at(text)) if at_start else ()
-        files = () if text.startswith("#") else await self._bridge.find_files(text)
+        files = () if text.startswith("#") else await self._bridge.files.find(text)
         self._entry.composer.offer_mentions(text, (*aims, *map(Suggestion.of_file, files)))
 
     def _agents_to_aim_at(self, text: str) -> Iterator[Suggestion]:
         """Yield the running sub-agents whose name matches, with their task."""
-        for name, call_id in self._bridge.sub_agent_calls().items():
+        for name, call_id in self._bridge.sub_agents.calls().items():
             if matches_in_order(name, text):
                 call = self._state().ledger.find(call_id)
                 task = call.view.summary if call is not None else ""
@@ -238,7 +239,7 @@ class InputRouter(Generic[Runner]):
             self._preview_work = self._entry.screen.run_worker(work, group="preview", exit_on_error=False)
 
     async def _show_head(self, path: str) -> None:
-        self._entry.preview.show(path, await self._bridge.file_head(path))
+        self._entry.preview.show(path, await self._bridge.files.head(path))
 
     async def _offer_prompts(self, text: str) -> None:
         self._entry.composer.offer_prompts(text, await self._bridge.earlier.find(text))

@@ -150,17 +150,17 @@ class StatusLine(CoalescedRefresh):
         self.refresh()
 
     def render(self) -> Content:
-        """Return as many facts and key hints as fit; hints are dropped first."""
+        """Return as many facts and key hints as fit; hints are dropped first, but while it works, not the first one."""
         width = self.size.width
-        facts = self._facts()
-        left = joined_parts(facts, width)
+        facts, hints = self._facts(), self._hints()
+        kept = len(hints[0]) + 4 if self._status.busy else 0
+        left = joined_parts(facts, width - kept)
         if self._notice:
             room = max(0, width - min(left.cell_length, width // 2) - 2)
             notice = Content.styled(one_line(self._notice, room), "$text")
             left = joined_parts(facts, width - notice.cell_length - 2)
             gap = max(0, width - left.cell_length - notice.cell_length - 1)
             return Content("").join([left, Content(" " * gap), notice])
-        hints = self._hints()
         while hints and left.cell_length + sum(len(text) + 3 for text in hints) + 1 > width:
             hints.pop()
         right = Content.styled(" · ".join(hints), "$text-muted")

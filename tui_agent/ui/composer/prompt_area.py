@@ -236,8 +236,11 @@ class PromptArea(Vertical):
             height: auto;
             & > * { border-top: solid $border-blurred; }
         }
-        &:focus-within > Horizontal > * {
-            border-top: solid $border;
+        /* With `*` here, Textual would style every widget of the screen again whenever the focus moves. */
+        &:focus-within {
+            height: auto;
+            & > Horizontal > PromptMarker { border-top: solid $border; }
+            & > Horizontal > Composer { border-top: solid $border; }
         }
     }
     """

@@ -37,7 +37,7 @@ _ENDINGS: dict[ToolStatus, tuple[str, str, str]] = {
     "invalid": ("✖", "failed", "bad input"),
     "not_found": ("✖", "failed", "no such tool"),
     "output_limit": ("✖", "failed", "cut off"),
-    "denied_policy": ("⊘", "stopped", "denied by rule"),
+    "denied_policy": ("⊘", "stopped", "denied"),
     "denied_user": ("⊘", "stopped", "you denied"),
     "denied_hook": ("⊘", "stopped", "denied by hook"),
     "denied_guardrail": ("⊘", "stopped", "guardrail"),

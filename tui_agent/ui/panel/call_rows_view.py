@@ -8,13 +8,12 @@ from rich.style import Style
 from textual.events import Resize
 from textual.geometry import Region, Size
 from textual.reactive import Reactive
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
-from tui_agent.ui.base.steady_scrollbar import SteadyBarView
+from tui_agent.ui.base.steady_scrollbar import SteadyScrollView
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.state.call_ledger import CallFilter, CallLedger
 from tui_agent.ui.state.call_view_state import LedgerCall
@@ -27,6 +26,10 @@ TICK = 0.2
 """Seconds between two updates of the clocks."""
 IDLE_TICK = 1.0
 """Seconds between two updates with reduced motion."""
+MOST_KEPT = 500
+"""Most calls whose rows are kept."""
+_BELOW = -1
+"""Place of the empty rows below all calls."""
 SIGN_ROOM = 12
 """Cells at the left end of a row that contain the spinner, for any depth of the agent."""
 
@@ -37,7 +40,7 @@ STYLES = (
 )
 
 
-class CallRowsView(CoalescedRefresh, SteadyBarView, ScrollView):
+class CallRowsView(CoalescedRefresh, SteadyScrollView):
     """One row a call, live output under running ones, and a line between steps. Follows the newest call."""
 
     DEFAULT_CSS = """
@@ -81,6 +84,10 @@ class CallRowsView(CoalescedRefresh, SteadyBarView, ScrollView):
         self._frame = 0
         self._timer: Timer | None = None
         self._styles: dict[str, Style] = {}
+        self._base: Style | None = None
+        self._kept: dict[int, dict[tuple[int, bool, bool], Strip]] = {}
+        """Rows of calls that are over: by place of the call, then row within it, and whether selected and unfolded."""
+        self._kept_for = (0, 0)
 
     @property
     def ledger(self) -> CallLedger:
@@ -100,6 +107,8 @@ class CallRowsView(CoalescedRefresh, SteadyBarView, ScrollView):
     def update(self, changed: Sequence[int]) -> None:
         """Show the calls at these indexes of the ledger, which an event has changed or added."""
         selected = self.selected
+        for place in changed:
+            self._forget(place)
         change = self._rows.update(changed)
         if change.moved and (self._rows.chosen != "all" or self._rows.unfolded):
             self._cursor = self._rows.index_of(selected)
@@ -124,6 +133,7 @@ class CallRowsView(CoalescedRefresh, SteadyBarView, ScrollView):
         selected = self.selected
         self._rows.unfolded.clear()
         self._rows.ledger = ledger
+        self._kept.clear()
         self._rows.rebuild(self._rows.chosen, self._rows.width)
         self._cursor = self._rows.index_of(self.ledger.find(selected.view.call_id)) if selected is not None else None
         self._moved = True
@@ -147,24 +157,35 @@ class CallRowsView(CoalescedRefresh, SteadyBarView, ScrollView):
             self.scroll_to_region(region, animate=False, force=True, immediate=True)
             self.refresh()
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return the rows of a region; those of calls that are over are kept."""
+        base, form = self.rich_style, (self.size.width, len(str(self.ledger.total)))
+        if base != self._base or form != self._kept_for or len(self._kept) > MOST_KEPT:
+            self._base, self._kept_for = base, form
+            self._kept.clear()
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """Return one line of the widget."""
-        row, width = y + self.scroll_offset.y, self.size.width
-        still = self._surroundings.reduced_motion
-        frame = 0 if still else self._frame
-        digits = len(str(self.ledger.total))
-        context = RowContext(width, self._surroundings.clock(), frame, not still, digits, self.ledger.find)
-        base = self.rich_style
-        if self._is_selected(row):
-            base += self._style("cursor")
-        runs = self._rows.runs(row, context)
-        segments = [Segment(text, base + self._style(name) if name else base) for text, name in runs if text]
-        return Strip(segments).adjust_cell_length(width, base)
+        row = y + self.scroll_offset.y
+        at = self._rows.at(row)
+        if at is None:
+            place, key = _BELOW, (0, False, False)
+        else:
+            call, line = self._rows.call(at[0]), at[1]
+            place, key = call.place, (line, at[0] == self._cursor and line >= 0, call.place in self._rows.unfolded)
+            if not call.view.ended:
+                return self._draw(row, is_selected=key[1])
+        kept = self._kept.setdefault(place, {})
+        if key not in kept:
+            kept[key] = self._draw(row, is_selected=key[1])
+        return kept[key]
 
     def notify_style_update(self) -> None:
         """Drop cached colours after a change of theme or focus."""
         super().notify_style_update()
         self._styles.clear()
+        self._base = None
 
     def on_resize(self, event: Resize) -> None:
         """Lay out the rows for the new width."""
@@ -178,11 +199,22 @@ class CallRowsView(CoalescedRefresh, SteadyBarView, ScrollView):
         elif new_value < old_value:
             self._follows = False
 
-    def _is_selected(self, row: int) -> bool:
-        """Return True if a row belongs to the call under the cursor, as its row or its output."""
-        if self._cursor is None or self._rows.find(row) != self._cursor:
-            return False
-        return row >= self._rows.row_within(self._cursor)
+    def _draw(self, row: int, *, is_selected: bool) -> Strip:
+        still, (width, digits) = self._surroundings.reduced_motion, self._kept_for
+        frame = 0 if still else self._frame
+        context = RowContext(width, self._surroundings.clock(), frame, not still, digits, self.ledger.find)
+        base = self._base or self.rich_style
+        if is_selected:
+            base += self._style("cursor")
+        runs = self._rows.runs(row, context)
+        segments = [Segment(text, base + self._style(name) if name else base) for text, name in runs if text]
+        return Strip(segments).adjust_cell_length(width, base)
+
+    def _forget(self, place: int | None) -> None:
+        """Drop the rows of a call, and of the sub-agents above it, which count their calls."""
+        while place is not None:
+            self._kept.pop(place, None)
+            place = self.ledger.calls[place].parent
 
     def _lay_out(self) -> None:
         follows, size = self._follows, self.size

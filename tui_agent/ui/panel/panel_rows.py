@@ -52,6 +52,7 @@ class PanelRows:
     def update(self, changed: Sequence[int]) -> RowsChange:
         """Lay out the calls at these indexes of the ledger, which an event has changed or added."""
         if self.chosen != "all":
+            # Any change may let a call pass the filter, or no longer.
             self.rebuild(self.chosen, self.width)
             return RowsChange(moved=True)
         moved, blocks = False, list[int]()
@@ -64,6 +65,7 @@ class PanelRows:
             elif (index := self._index(shown)) is not None:
                 moved = self._heights.set(index, self._height_of(shown)) or moved
                 blocks.append(index)
+            # The row of a sub-agent counts its calls.
             parent = self.ledger.calls[shown].parent
             if parent is not None and (above := self._index(parent)) is not None:
                 blocks.append(above)
@@ -170,13 +172,16 @@ class PanelRows:
             if self._shown[index] in moving and first_row <= row <= last_row:
                 yield row
 
+    def at(self, row: int) -> tuple[int, int] | None:
+        """Return the block at a row, and the row within it: 0 is the call's own, -1 the line above; None below all."""
+        index = self.find(row)
+        return None if index is None else (index, row - self.row_within(index))
+
     def runs(self, row: int, context: RowContext) -> tuple[Run, ...]:
         """Return the text of one row."""
-        index = self.find(row)
-        if index is None:
+        if (at := self.at(row)) is None:
             return ()
-        call = self.call(index)
-        line = row - self.row_within(index)
+        call, line = self.call(at[0]), at[1]
         if line < 0:
             return step_row(call.view, context.width)
         if line == 0:

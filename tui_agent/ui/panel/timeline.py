@@ -12,6 +12,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
+from tui_agent.ui.base.row_strips import RowStrips
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import Lane, RunTimes, SpanKind, Totals
@@ -40,7 +41,7 @@ _SCALES = (2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 450, 600, 900, 1_200
 """Seconds that the width stands for during a run: fixed steps, so that bars grow instead of shrinking all the time."""
 
 
-class Timeline(CoalescedRefresh):
+class Timeline(CoalescedRefresh, RowStrips):
     """Timeline, drawn line by line after each change; its timer runs only during a run."""
 
     DEFAULT_CSS = """
@@ -78,7 +79,7 @@ class Timeline(CoalescedRefresh):
         self._times = times
         self._ledger = ledger
         self._timer: Timer | None = None
-        self._lines: list[tuple[Run, ...]] | None = None
+        self._lines: list[Strip] | None = None
         self._styles: dict[str, Style] = {}
         self._height = 0
 
@@ -104,14 +105,19 @@ class Timeline(CoalescedRefresh):
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the lines of the widget."""
         if self._lines is None:
-            clock = self._surroundings.clock()
-            self._lines = timeline_rows(self._times, self._ledger, clock, self.size.width, self.size.height)
+            (width, height), base = self.size, self.rich_style
+            rows = timeline_rows(self._times, self._ledger, self._surroundings.clock(), width, height)
+            rows += [()] * (height - len(rows))
+            self._lines = [self._strip(runs, width, base) for runs in rows]
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         """Return one line of the widget."""
-        width, base = self.size.width, self.rich_style
-        runs = self._lines[y] if self._lines is not None and y < len(self._lines) else ()
+        if self._lines is None or y >= len(self._lines):
+            return Strip.blank(self.size.width, self.rich_style)
+        return self._lines[y]
+
+    def _strip(self, runs: Sequence[Run], width: int, base: Style) -> Strip:
         segments = [Segment(text, base + self._style(name) if name else base) for text, name in runs if text]
         return Strip(segments).adjust_cell_length(width, base)
 
@@ -119,6 +125,7 @@ class Timeline(CoalescedRefresh):
         """Drop cached colours after a change of theme."""
         super().notify_style_update()
         self._styles.clear()
+        self._lines = None
 
     def on_click(self, event: Click) -> None:
         """Open the timeline as a page."""
@@ -126,10 +133,8 @@ class Timeline(CoalescedRefresh):
         self.post_message(self.Opened())
 
     def on_resize(self, event: Resize) -> None:
-        """Lay out the lanes for the new size, which may have room for more."""
-        if self._height < timeline_height(self._times, event.size.width):
-            self.settle()
-        self._redraw()
+        """Lay out the lanes for the new size, which may have room for more, or need fewer rows for the totals."""
+        self.settle()
 
     def _redraw(self) -> None:
         self._lines = None

@@ -129,6 +129,13 @@ class PanelStrip(CoalescedRefresh):
         self._ledger, self._plan = ledger, plan
         self.changed()
 
+    def settle(self) -> None:
+        """Draw the line; while it is hidden, only note that it has to be drawn."""
+        if self.display:
+            self.refresh()
+        else:
+            self._set_dirty()
+
     def render(self) -> Content:
         """Return the counts, the progress of an open plan, a rule and the key that opens the panel."""
         width = self.size.width

@@ -107,6 +107,7 @@ class CallLedger:
                 # The program that ran these calls has ended, so their outcome is unknown.
                 return self._close_run(envelope.with_event(RunEnded(reason="aborted")))
             case UsageUpdated(total=total):
+                # An event of a sub-agent changes the row of the call that started it.
                 place = self._position_of.get(envelope.origin.parent_call_id or "")
                 if place is None:
                     return ()
@@ -223,6 +224,7 @@ class CallLedger:
         size = len(view.outcome.result) + len(view.live.text)
         self._results.append((place, size))
         self._result_size += size
+        # The newest result stays, even if it alone is over the limit.
         while self._result_size > MAX_RESULT_CHARACTERS and len(self._results) > 1:
             oldest, freed = self._results.popleft()
             self._result_size -= freed

@@ -10,13 +10,12 @@ from textual import getters
 from textual.cache import LRUCache
 from textual.geometry import Region, Size
 from textual.reactive import Reactive
-from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_agent.ui.base.app_type import any_app
-from tui_agent.ui.base.steady_scrollbar import SteadyBarView
+from tui_agent.ui.base.steady_scrollbar import SteadyScrollView
 
 from .line import Line
 from .styled_lines import copied_text, styled_over, width_of_runs
@@ -38,7 +37,7 @@ SELECTED = "selected"
 """Style that the screen itself defines."""
 
 
-class LineView(SteadyBarView, ScrollView, can_focus=True, inherit_bindings=False):
+class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
     """Rows of `Line`s. A subclass provides the rows, this class their colours."""
 
     app = getters.app(any_app)

@@ -22,7 +22,7 @@ from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import clip, one_line, sanitise, without_controls
-from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, wrapped
+from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_runs, wrapped
 from tui_agent.ui.text.terminal_output import OutputReader, plain_output, without_sequences
 
 from .transcript_model import Part, Piece, shifted
@@ -456,16 +456,32 @@ def _head_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: b
 
 def _reads_rows(views: Sequence[CallViewState], width: int) -> list[Line]:
     """Return finished reads as one row, or two if there are many: what each tool read, files without their folder."""
-    runs: list[Run] = []
+    groups: list[list[Run]] = []
     for name, group in groupby(views, key=lambda view: view.name):
         calls = list(group)
         texts = [_short(view) for view in calls]
-        runs.extend((("  ", ""), (one_line(name, 16), f"tool-{tool_kind(name)}"), (f" {', '.join(texts)}", "")))
+        runs = [(one_line(name, 16), f"tool-{tool_kind(name)}"), (f" {', '.join(texts)}", "")]
         if len(calls) == 1 and (outcome := outcome_of(calls[0])[0]) and calls[0].name != "read":
             runs.append((f" ({one_line(outcome, 40)})", "muted"))
-    runs[0] = (f"{HEAD}✔ ", "success")
-    rows = wrapped(runs[1:], width - len(BODY))
-    return prefixed_lines(rows[:2], (runs[0],), ((BODY, ""),))
+        groups.append(runs)
+    rows = _packed(groups, width - len(BODY))
+    return prefixed_lines(rows[:2], ((f"{HEAD}✔ ", "success"),), ((BODY, ""),))
+
+
+def _packed(groups: Sequence[Sequence[Run]], width: int) -> list[Line]:
+    """Return groups one after another, in two rows without breaking one if that is possible."""
+    rows: list[list[Run]] = []
+    for group in groups:
+        longer = [*rows[-1], ("  ", ""), *group] if rows else []
+        if rows and width_of_runs(longer) <= width:
+            rows[-1] = longer
+        else:
+            rows.append(list(group))
+    if len(rows) > 2 or any(width_of_runs(row) > width for row in rows):
+        return wrapped(
+            [run for number, group in enumerate(groups) for run in (("  " * bool(number), ""), *group)], width
+        )
+    return [Line(tuple(row)) for row in rows]
 
 
 def _short(view: CallViewState) -> str:

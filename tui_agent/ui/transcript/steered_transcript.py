@@ -66,7 +66,7 @@ class SteeredTranscript(TranscriptView):
         if part is None or not self.cursor.covers(part, row - self.transcript.start(part)):
             return line
         if not line.runs or not line.runs[0][0].startswith(" "):
-            return line
+            return line  # The mark replaces a blank of the margin, never text.
         (text, style), *others = line.runs
         return replace(line, runs=(("▎", "cursor"), (text[1:], style), *others))
 
@@ -75,7 +75,7 @@ class SteeredTranscript(TranscriptView):
     def on_click(self, event: Click) -> None:
         """Open the clicked part; a click on the line with new messages scrolls to the end."""
         if self.text_selection is not None:
-            return
+            return  # The click is the end of a selection.
         if self.news and event.y == self.size.height - 1:
             self.show_end()
             return

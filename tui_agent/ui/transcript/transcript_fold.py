@@ -229,6 +229,7 @@ class TranscriptFold:
     def _mark_delivery(self, event: SteeringDelivered) -> None:
         said = self._said_parts.pop(event.message_id, None)
         if said is None:
+            # The message comes after its delivery; its part will say so.
             self._landed[event.message_id] = event.boundary
         elif event.kind == "steer" and (landed := self._landing(event.kind, event.boundary)):
             self.transcript.add(TextPart(landed, "muted"), said)
@@ -254,6 +255,7 @@ class TranscriptFold:
         last = self.transcript.parts[-1] if self.transcript.parts else None
         answer = self._answers.newest
         if answer is not None:
+            # The call replaces the caret and the note that it is being written.
             self._answers.drop(answer, answer.preparing)
             self._answers.drop(answer, answer.waiting)
             last = self.transcript.parts[-1] if self.transcript.parts else None
@@ -306,7 +308,7 @@ class TranscriptFold:
         self._stale = {part: None for part in self._stale if part not in removed}
 
     def _commanded(self, part: CommandPart, event: ToolQueued | ToolOutput | ToolEnded) -> None:
-        """Return the only call of a command of the user."""
+        """Show what happens to the only call of a command of the user."""
         match event:
             case ToolQueued(call_id=call_id):
                 part.begin(call_id)

@@ -153,8 +153,8 @@ def _session_note(event: AgentEvent) -> Note | None:
 
 def _compaction_text(done: CompactionEnded) -> str:
     """Return what the compaction did, with the size before and after."""
-    summed_up = "summed up" if done.strategy == "summary" else "put into a plain list"
-    parts = [f"{count_text(done.removed, 'message')} {summed_up}"] if done.removed else []
+    what = "summarised" if done.strategy == "summary" else "put into a plain list"
+    parts = [f"{count_text(done.removed, 'message')} {what}"] if done.removed else []
     parts += [f"{count_text(len(done.cut), 'old result')} cut short"] if done.cut else []
     sizes = f"{tokens_text(done.tokens_before)} → {tokens_text(done.tokens_after)} tokens"
     return "; ".join([f"Conversation shortened: {sizes}", *parts, "/compact undo reverts it"])

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from textual.content import Content
 
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.ui.bridge.agent_bridge import NOT_READY
+from tui_agent.ui.bridge.queries import NOT_READY
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.dialogs.help_page import help_text
 from tui_agent.ui.text.amounts import count_text, money_text, tokens_text
@@ -41,7 +41,7 @@ class PageActions:
 
     async def _examine(self) -> None:
         try:
-            text = sanitise(await self._context.bridge.doctor())
+            text = sanitise(await self._context.bridge.commands.doctor())
         except TuiAgentError as error:
             self._context.say(str(error), wrong=True)
         else:

@@ -3,7 +3,7 @@
 import re
 
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.ui.bridge.agent_bridge import NOT_READY
+from tui_agent.ui.bridge.queries import NOT_READY
 
 from .action_context import ActionContext, Handlers
 
@@ -58,7 +58,7 @@ class RunActions:
             refused = NOT_READY
         elif bridge.status.mode is PermissionMode.PLAN:
             refused = f"Plan mode changes no files. Choose another mode with shift+tab to write {FILE}."
-        elif (exists := bridge.is_in_workspace(FILE)) and not argument:
+        elif (exists := bridge.files.is_in_workspace(FILE)) and not argument:
             refused = f"{FILE} exists and was not changed. /init {UPDATE} lets the model revise it."
         elif argument and not exists:
             refused = f"There is no {FILE} yet; /init writes it."

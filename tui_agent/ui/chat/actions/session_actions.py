@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.ui.bridge.agent_bridge import NOT_READY
+from tui_agent.ui.bridge.queries import NOT_READY
 from tui_agent.ui.chat.app_requests import ReplayRequested, SessionRequested
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.state.call_view_state import CallViewState
@@ -82,7 +82,7 @@ class SessionActions:
 
     async def _write_export(self, file: str) -> None:
         try:
-            self._context.say(f"The session was exported to {await self._context.bridge.export(file)}.")
+            self._context.say(f"The session was exported to {await self._context.bridge.commands.export(file)}.")
         except TuiAgentError as error:
             self._context.say(str(error), wrong=True)
 

@@ -72,7 +72,7 @@ class SettingActions:
 
     async def _choose_model(self, name: str) -> None:
         try:
-            chosen = await self._context.bridge.choose_model(name)
+            chosen = await self._context.bridge.commands.choose_model(name)
         except TuiAgentError as error:
             self._context.say(str(error), wrong=True)
         else:
@@ -83,6 +83,6 @@ class SettingActions:
 
     async def _choose_effort(self, name: str) -> None:
         try:
-            self._context.say(await self._context.bridge.choose_effort(name))
+            self._context.say(await self._context.bridge.commands.choose_effort(name))
         except TuiAgentError as error:
             self._context.say(str(error), wrong=True)

@@ -135,6 +135,7 @@ class MarkdownStream:
     def _take_lines(self) -> None:
         """Take complete lines up to the cost of a slice, or until the open block must end; at least one."""
         raw, new = self._raw, SLICE_COST
+        # Each flush parses an open block again, so its cost is limited; code in a fence is finished piece by piece.
         if not self._fence:
             new = min(new, self._block_cost - sum(map(_cost_of, self._lines, self._costs)))
         stop = min(self.cost + max(1, new), self._text_cost)
@@ -185,6 +186,7 @@ class MarkdownStream:
             if units and self._joined:
                 units[0] = Unit(units[0].block, units[0].start, joined=True)
             return units
+        # The fence went with an earlier piece of the code; the parser needs it again.
         first, *others = parse_markdown("\n".join([self._fence, *lines]), None, {place + 1 for place in hidden})
         return [Unit(first.block, 0, joined=True), *(Unit(it.block, it.start - 1, it.joined) for it in others)]
 

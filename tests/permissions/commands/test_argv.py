@@ -2,14 +2,21 @@
 
 import pytest
 
-from tui_agent.permissions.read_only_options import Options, Reads, is_known, parse_options, reads_of
-from tui_agent.permissions.read_only_table import parse_entry
+from tui_agent.permissions.commands.argv import Arguments, is_known
+from tui_agent.permissions.commands.catalogue import CommandFacts, parse_row
+from tui_agent.permissions.read_only_options import Reads, parse_options, reads_of
 from tui_agent.permissions.shell_syntax import PIPE, UNKNOWN, VARIABLE
+
+
+def parse_entry(entry: str) -> CommandFacts:
+    reads, _, options = entry.partition(":")
+    return parse_row("x", {"reads": reads, "options": options})
+
 
 ENTRY = parse_entry("PATHS: -# -ab -n: -f< -c= --all --num: --file< --colour=")
 
 
-def sorted_words(*words: str) -> Options | None:
+def sorted_words(*words: str) -> Arguments | None:
     return parse_options(ENTRY, words)
 
 

@@ -1,4 +1,4 @@
-"""Directories copied over others, with a repository or packages in them."""
+"""Directories copied over others, which may bring a repository or packages."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def gift(desk: Desk) -> Desk:
      "rsync -a --exclude .gi donor/ .", "rsync -a --exclude=.git --include '*' donor/ .",
      "rsync -a --exclude=/node_modules deep/ .", "env cp -r donor/. ."],
 )  # fmt: skip
-def test_a_copy_with_protected_contents_needs_an_answer(gift: Desk, command: str, rules: tuple[str, ...]) -> None:
+def test_a_copy_into_an_existing_directory_needs_an_answer(gift: Desk, command: str, rules: tuple[str, ...]) -> None:
     found = gift.bash(command, *rules, mode="allow")
 
     assert (found.decision, found.source) == ("ask", "floor"), found.reason
@@ -33,9 +33,8 @@ def test_a_copy_with_protected_contents_needs_an_answer(gift: Desk, command: str
 
 @pytest.mark.parametrize(
     "command",
-    ["cp -r donor new", "cp -r donor/. new", "cp -r src/. .", "cp donor/a.txt .", "cp -r donor src",
-     "rsync -a --exclude .git donor/ .", "rsync -a --exclude=/.git donor/ .", "rsync -a donor/ host:x",
-     "rsync -a --exclude=node_modules/ deep/ ."],
+    ["cp -r donor new", "cp -r donor/. new", "cp donor/a.txt .", "cp donor/* .", "cp -r donor src",
+     "rsync -a donor/ host:x"],
 )  # fmt: skip
 def test_other_copies_need_no_answer(gift: Desk, command: str) -> None:
     found = gift.bash(command, mode="allow")
@@ -45,13 +44,3 @@ def test_other_copies_need_no_answer(gift: Desk, command: str) -> None:
 
 def test_a_rule_that_spells_out_a_copy_allows_it(gift: Desk) -> None:
     assert gift.bash("cp -r donor/. .", "allow bash(cp -r donor/. .)").decision == "allow"
-
-
-@pytest.mark.slow
-def test_a_source_that_is_too_large_needs_an_answer(gift: Desk) -> None:
-    for side in ("many", "those"):
-        (gift.root / side).mkdir()
-    for number in range(20_001):
-        (gift.root / "many" / str(number)).touch()
-
-    assert gift.bash("cp -r many/. those", mode="allow").decision == "ask"

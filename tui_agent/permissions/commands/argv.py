@@ -1,0 +1,243 @@
+"""The one option parser: a command's words sorted by the facts about it.
+
+Words that the facts explain completely make the result exact. Otherwise the parser takes too many words for operands
+rather than too few, so that no change is overlooked.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import get_args
+
+from tui_agent.permissions.shell_syntax import PIPE, UNKNOWN, VARIABLE, names
+
+from .catalogue import CommandFacts, ValueKind
+
+_KINDS: tuple[ValueKind, ...] = get_args(ValueKind)
+_NO_VALUE: ValueKind = ""
+_NO_NEXT: tuple[ValueKind, ...] = ("", "optional")
+"""Kinds whose value is never the next word."""
+_REMOTE = re.compile(r"(?:[^/@]*@)?[\w.-]+:|[a-z]+://")
+PLAIN_FLAGS = names(
+    "--all --append --archive --backup --bzip2 --compress --compressed --create --debug --decode --delete "
+    "--dereference --directory --dry-run --exact --extract --fail --fail-with-body --force --get --globoff --gzip "
+    "--head --human-readable --insecure --interactive --itemize-changes --keep --keep-old-files --links --list "
+    "--location --lzma --make-directories --no-clobber --no-dereference --no-directories --no-host-directories "
+    "--no-parent --no-preserve-root --no-recursion --no-target-directory --null --one-file-system --ours --overlay "
+    "--overwrite --parents --partial --patch --perms --preserve --preserve-permissions --progress --quiet "
+    "--recursive --reflink --relative --remote-name --remote-name-all --remove-source-files --show-error --silent "
+    "--sparse --staged --stats --stdout --symbolic --theirs --times --timestamping --totals --update --verbose "
+    "--worktree --xz --zstd"
+)
+"""Options without a value, of all commands that change files."""
+
+
+@dataclass(slots=True)
+class Arguments:
+    """Sorted words of a command."""
+
+    is_exact: bool = True
+    """True if every word is certain and every option is in the facts, in full and harmless."""
+    operands: list[str] = field(default_factory=list[str])
+    given: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Values by option of the facts; empty texts for flags."""
+    flags: set[str] = field(default_factory=set[str])
+    """Every option, in full and as written; joined flags one by one."""
+    read: list[str] = field(default_factory=list[str])
+    """Values of options that are read as files."""
+    written: list[str] = field(default_factory=list[str])
+    """Values of options that are changed."""
+    code: list[str] = field(default_factory=list[str])
+    """Values of options that are programs."""
+    unclear: list[str] = field(default_factory=list[str])
+    """Words that may be paths that are changed: values of options without facts."""
+    into: str | None = None
+    """Target directory named by an option."""
+    directory: str | None = None
+    """Directory that the command changes to first."""
+
+    @property
+    def paths(self) -> list[str]:
+        """Values of options that name files that are read."""
+        return [path for path in self.read if path not in ("-", PIPE)]
+
+    @property
+    def sources(self) -> list[str]:
+        """Files that are copied, moved or linked."""
+        if self.into is not None or len(self.operands) < 2:
+            return self.operands
+        return self.operands[:-1]
+
+    @property
+    def target(self) -> str:
+        """Target of these files; `.` by default."""
+        if self.into is not None:
+            return self.into
+        return self.operands[-1] if len(self.operands) > 1 else "."
+
+    def has(self, *options: str) -> bool:
+        """True if one of these options is present."""
+        return not self.flags.isdisjoint(options)
+
+
+def is_known(word: str) -> bool:
+    """True if a word is certain; the name of a pipe counts as certain."""
+    return UNKNOWN not in word and VARIABLE not in word and (PIPE not in word or word == PIPE)
+
+
+def is_remote(path: str) -> bool:
+    """True for a file on another machine: `host:path` or a URL."""
+    return bool(_REMOTE.match(path))
+
+
+def parse_arguments(facts: CommandFacts, words: Sequence[str]) -> Arguments:
+    """Sort the words after a command's name."""
+    return _Parser(facts, words).run()
+
+
+@dataclass(frozen=True, slots=True)
+class OptionWord:
+    """One word of options."""
+
+    flags: tuple[str, ...]
+    """Options without a value, before the last."""
+    last: str
+    value: str | None
+    """Value in the same word; None without one."""
+    takes_next: bool
+    """True if the next word is the value."""
+
+
+def split_options(facts: CommandFacts, word: str) -> OptionWord | None:
+    """Return the options in a word that begins with a dash, or None if the facts do not explain all of it."""
+    options = facts.options
+    name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+    if name in options and (options[name] or not equals):
+        return OptionWord((), name, value if equals else None, not equals and options[name] not in _NO_NEXT)
+    if word.startswith("--") or not facts.joins or len(word) < 2:
+        return None
+    place = 0
+    for letter in word[1:]:
+        place += 1
+        if f"-{letter}" not in options:
+            return None
+        if options[f"-{letter}"]:
+            break
+    last, rest = f"-{word[place]}", word[place + 1 :]
+    takes_next = not rest and options[last] not in _NO_NEXT
+    return OptionWord(tuple(f"-{letter}" for letter in word[1:place]), last, rest or None, takes_next)
+
+
+def options_meant(facts: CommandFacts, word: str) -> list[str]:
+    """Return the options of the facts that a word beginning with a dash may mean."""
+    split = split_options(facts, word)
+    return [*split.flags, split.last] if split is not None else _meant(facts, _option_at_end(facts, word)[0])
+
+
+def _meant(facts: CommandFacts, option: str) -> list[str]:
+    """Return the options that a word may mean: itself, or the long options it may abbreviate."""
+    if option in facts.options:
+        return [option]
+    return [name for name in facts.options if option.startswith("--") and name.startswith(option)]
+
+
+def _option_at_end(facts: CommandFacts, word: str) -> tuple[str, str | None]:
+    """Return the option that a word ends with, and the value attached to it."""
+    if word.startswith("--"):
+        option, equals, value = word.partition("=")
+        return option, value if equals else None
+    for place in range(1, len(word)):
+        option = f"-{word[place]}"
+        if facts.options.get(option):
+            return option, word[place + 1 :] or None
+    return word, None
+
+
+class _Parser:
+    """One pass over the words of one command."""
+
+    def __init__(self, facts: CommandFacts, words: Sequence[str]) -> None:
+        self._facts = facts
+        self._found = Arguments(is_exact=all(map(is_known, words)))
+        self._waiting = list(reversed(words))
+
+    def run(self) -> Arguments:
+        found, waiting = self._found, self._waiting
+        is_after_unknown = False
+        while waiting:
+            word = waiting.pop()
+            if word == "--":
+                found.operands.extend(reversed(waiting))
+                break
+            if not word.startswith("-") or word == "-":
+                found.operands.append(word)
+                found.unclear.extend([word] if is_after_unknown else ())
+                is_after_unknown = False
+            elif self._facts.takes_number and word[1:].isdigit():
+                pass  # Such as `head -5`.
+            else:
+                is_after_unknown = not self._exactly(word) and self._roughly(word)
+        return found
+
+    def _exactly(self, word: str) -> bool:
+        """Take an option word that the facts explain completely; False if they do not."""
+        split = split_options(self._facts, word)
+        if split is None:
+            return False
+        for flag in split.flags:
+            self._take(flag, None)
+        if not split.takes_next:
+            self._take(split.last, split.value)
+        elif self._waiting:
+            self._take(split.last, self._waiting.pop())
+        else:
+            self._found.is_exact = False
+            self._found.flags.add(split.last)
+        return True
+
+    def _take(self, option: str, value: str | None) -> None:
+        found, kind = self._found, self._facts.options[option]
+        is_harmless = option in self._facts.harmless
+        found.is_exact = found.is_exact and is_harmless
+        found.flags.add(option)
+        found.given.setdefault(option, []).append(value or "")
+        if value is not None and not (kind == "optional" and is_harmless):
+            self._keep(kind, value)
+
+    def _roughly(self, word: str) -> bool:
+        """Take an option word without facts; True if the next word may be its value."""
+        found, facts = self._found, self._facts
+        found.is_exact = False
+        option, value = _option_at_end(facts, word)
+        meant = _meant(facts, option)
+        letters = "" if word.startswith("--") else word[1 : len(word) - len(value or "")]
+        found.flags |= {option, *meant, *(f"-{letter}" for letter in letters)}
+        kinds: list[ValueKind] = [_NO_VALUE, *(facts.options[one] for one in meant)]
+        kind = max(kinds, key=_KINDS.index)
+        if kind not in _NO_NEXT and value is None and self._waiting:
+            # An abbreviation may also be an option of its own without a value: then the next word is an operand, too.
+            value = self._waiting.pop() if option in meant else self._waiting[-1]
+        if value is None and kind in _NO_NEXT and not word.startswith("--"):
+            # An unknown letter may take the rest of the word as its value.
+            found.unclear.extend(word[at:] for at in range(2, min(len(word) - 3, 6)))
+        if value is not None:
+            self._keep(kind, value)
+        return word.startswith("--") and not meant and value is None and word not in PLAIN_FLAGS
+
+    def _keep(self, kind: ValueKind, value: str) -> None:
+        found = self._found
+        match kind:
+            case "write":
+                found.written.append(value)
+            case "into":
+                found.into = value
+            case "directory":
+                found.directory = value
+            case "code":
+                found.code.append(value)
+            case "read":
+                found.read.append(value)
+            case "" | "optional":
+                found.unclear.append(value)
+            case "text":
+                pass

@@ -1,0 +1,231 @@
+"""Catalogue of commands: what their options and operands mean, one row a command in `facts/*.toml`.
+
+A row lists what is known, never what is not: an option without an entry makes a command unknown, and the policy asks.
+To add a read-only command, add a row with `reads` and `options`, and a line in the tests. Keys of a row:
+
+    reads      what a read-only use does with its operands (below); without it no use is read-only
+    writes     which operands are changed: ALL, FIRST, SECOND, LAST (if it is a directory, the files in it with the
+               names of the other operands) or MOVE (the same, and the others are changed, too)
+    runs       its operands are another command: `transparent` (that command alone decides), `opaque`, `runner` (a
+               rule for the program is meant to allow what it runs), `joined` (they are one text for a shell) or
+               `remote` (the same on another machine)
+    own_words  the number of operands before that command
+    assigns    `NAME=value` before that command sets a variable
+    open       that command gets more words at run time
+    options    options that neither change nor run anything
+    effects    other options
+    like       a row whose options hold here, too
+    also       other names of the command
+
+Values of `reads`:
+
+    NONE      no operands
+    ANY       any words, options or not; they are only text
+    TEXT      words that are only text
+    PATHS     files or directories, read
+    LIST      the same; without operands: the working directory
+    TREES     directories, read with everything below them (without operands: the working directory)
+    ONE, TWO  at most this many paths
+    PATTERN   a pattern, then paths; an option marked `!` replaces the pattern
+    SEARCH    a pattern, then trees
+
+Options are written as on the command line: `-alh` is three flags that may be joined. A mark after an option tells its
+value: `:` text, `=` text that follows without a blank, `<` a path that is read, `>` one that is changed, `*` the target
+directory, `@` the working directory, `$` a program. `!` after an option in `options` replaces the pattern; in
+`effects`, nothing is changed without it. `?` prevents a change, `&` extends it to everything below a directory. `-#` is
+a number such as `-5`. `~` at the start: options are never joined.
+
+Left out of all rows on purpose: options that follow links out of the workspace (`grep -R`, `ls -L`, `du -L`), that name
+files with lists of files (`--files0-from`), that start a program (`rg --pre`, `diff -l`), or that write (`file -C`).
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal, get_args
+
+from tui_agent.permissions.shell_syntax import names
+
+Operands = Literal["NONE", "ANY", "TEXT", "PATHS", "LIST", "TREES", "ONE", "TWO", "PATTERN", "SEARCH"]
+"""Meaning of the operands of a read-only command."""
+Role = Literal["NONE", "ALL", "FIRST", "SECOND", "LAST", "MOVE"]
+"""Operands that a command changes."""
+RunKind = Literal["transparent", "opaque", "runner", "joined", "remote"]
+"""Way in which a command runs another one."""
+ValueKind = Literal["", "optional", "text", "read", "code", "directory", "write", "into"]
+"""Value of an option; if a word may abbreviate several options, the last in this order counts."""
+
+SHELLS = names("bash sh dash zsh ksh mksh ash rbash fish tcsh csh")
+"""Interpreters of shell text, with a script after `-c`."""
+INTERPRETERS = names(
+    "python python2 python3 pypy pypy3 perl ruby node nodejs deno bun php lua luajit Rscript julia tclsh awk gawk mawk "
+    "nawk osascript ghci scala groovy jshell irb pwsh powershell elixir erl guile racket sbcl"
+)
+"""Interpreters of other languages, whose effect their words do not tell."""
+
+_MARKS: dict[str, ValueKind] = {
+    ":": "text", "=": "optional", "<": "read", ">": "write", "*": "into", "@": "directory", "$": "code",
+}  # fmt: skip
+_KEYS = frozenset(["also", "like", "reads", "writes", "runs", "own_words", "assigns", "open", "options", "effects"])
+
+
+@dataclass(frozen=True, slots=True)
+class CommandFacts:
+    """A parsed row."""
+
+    name: str
+    reads: Operands | None = None
+    """None if no use is known to be read-only."""
+    writes: Role = "NONE"
+    runs: RunKind | None = None
+    own_words: int = 0
+    """Number of operands before the command that it runs."""
+    assigns: bool = False
+    is_open: bool = False
+    """True if the command that it runs gets more words at run time."""
+    options: Mapping[str, ValueKind] = field(default_factory=dict[str, ValueKind])
+    """Kind of value by option, with its dashes."""
+    harmless: frozenset[str] = frozenset()
+    """Options that neither change nor run anything."""
+    gives_pattern: frozenset[str] = frozenset()
+    """Options that replace the pattern."""
+    needed: frozenset[str] = frozenset()
+    """Options one of which is needed for a change; empty if none is."""
+    preventing: frozenset[str] = frozenset()
+    """Options that prevent a change."""
+    whole: frozenset[str] = frozenset()
+    """Options that extend the change to everything below a directory."""
+    takes_number: bool = False
+    joins: bool = True
+    """True if several flags may follow one dash."""
+    has_effects: bool = False
+    """True if the row tells what the command changes."""
+
+
+def facts_of(*words: str) -> CommandFacts | None:
+    """Return the row of a command by its name, or of a subcommand by its words, or None."""
+    # A program whose name contains a blank is not a subcommand.
+    return None if any(" " in word for word in words) else _catalogue().rows.get(" ".join(words))
+
+
+def canonical_name(word: str) -> str:
+    """Return a command's name without its directory, and its usual name if it has several."""
+    name = word.rsplit("/", 1)[-1]
+    return _catalogue().aliases.get(name, name)
+
+
+def read_only_command(*words: str) -> CommandFacts | None:
+    """Return the row of a command that has read-only uses, or None."""
+    found = facts_of(*words)
+    return found if found is not None and found.reads is not None else None
+
+
+def writer(*words: str) -> CommandFacts | None:
+    """Return the row of a command whose changes are known, or None."""
+    found = facts_of(*words)
+    return found if found is not None and found.has_effects else None
+
+
+def wrapper(*words: str) -> CommandFacts | None:
+    """Return the row of a command that runs another one, or None."""
+    found = facts_of(*words)
+    return found if found is not None and found.runs is not None else None
+
+
+def all_facts() -> Mapping[str, CommandFacts]:
+    """Return every row by name, other names included."""
+    return _catalogue().rows
+
+
+def parse_row(name: str, row: Mapping[str, Any], base: CommandFacts | None = None) -> CommandFacts:
+    """Parse a row.
+
+    Args:
+        name: the command.
+        row: its keys and values.
+        base: the parsed row named by `like`.
+
+    Raises:
+        ValueError: an unknown key, or an unknown value of one.
+    """
+    if unknown := row.keys() - _KEYS:
+        raise ValueError(f"[{name}] has unknown keys: {', '.join(sorted(unknown))}")
+    own = CommandFacts(name)
+    base = base or own
+    harmless, effects = row.get("options", "").split(), row.get("effects", "").split()
+    joins, marked = "~" not in harmless, dict[str, set[str]]()
+    added = dict(_options(harmless, marked, joins=joins))
+    gives_pattern = frozenset(marked.pop("!", ()))
+    options: dict[str, ValueKind] = {**base.options, **added, **dict(_options(effects, marked, joins=False))}
+    needed, preventing, whole = (frozenset(marked.get(mark, ())) for mark in "!?&")
+    return CommandFacts(
+        name,
+        _choice(name, row.get("reads"), get_args(Operands)),
+        _choice(name, row.get("writes"), get_args(Role)) or "NONE",
+        _choice(name, row.get("runs"), get_args(RunKind)),
+        row.get("own_words", 0),
+        row.get("assigns", False),
+        row.get("open", False),
+        options,
+        base.harmless | added.keys(),
+        base.gives_pattern | gives_pattern,
+        needed,
+        preventing,
+        whole,
+        base.takes_number or "-#" in harmless,
+        joins,
+        base.has_effects or "writes" in row or "effects" in row,
+    )
+
+
+def _options(tokens: list[str], marked: dict[str, set[str]], *, joins: bool) -> Iterator[tuple[str, ValueKind]]:
+    """Yield the options of a row with their kinds of value, and collect those with other marks."""
+    for token in tokens:
+        if token in ("~", "-#"):
+            continue
+        bare = token.rstrip("!?&")
+        kind = _MARKS.get(bare[-1], "")
+        bare = bare[:-1] if kind else bare
+        is_one = bare.startswith("--") or kind or not joins
+        for option in [bare] if is_one else [f"-{letter}" for letter in bare[1:]]:
+            for mark in token[len(token.rstrip("!?&")) :]:
+                marked.setdefault(mark, set()).add(option)
+            yield option, kind
+
+
+def _choice(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
+    if value is not None and value not in allowed:
+        raise ValueError(f"[{name}] has an unknown value: {value}")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class _Catalogue:
+    rows: dict[str, CommandFacts]
+    aliases: dict[str, str]
+    """Usual names by other names."""
+
+
+@cache
+def _catalogue() -> _Catalogue:
+    """Read every row. Blocks for about ten milliseconds, once."""
+    written: dict[str, dict[str, Any]] = {}
+    for file in files("tui_agent.permissions.commands").joinpath("facts").iterdir():
+        written |= tomllib.loads(file.read_text("utf-8"))
+    rows: dict[str, CommandFacts] = {}
+    aliases: dict[str, str] = {}
+
+    def parsed(name: str) -> CommandFacts:
+        if name not in rows:
+            like = written[name].get("like")
+            rows[name] = parse_row(name, written[name], parsed(like) if like else None)
+        return rows[name]
+
+    for name, row in written.items():
+        facts = parsed(name)
+        for other in row.get("also", ()):
+            rows[other] = facts
+            aliases[other] = name
+    return _Catalogue(rows, aliases)

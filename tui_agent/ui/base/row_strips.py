@@ -1,0 +1,51 @@
+"""Widgets that draw rows whose strips they keep, so that a row that only moves is not drawn again."""
+
+from collections.abc import Sequence
+
+from textual.color import Color
+from textual.filter import LineFilter
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+
+class RowStrips(Widget):
+    """A widget whose `render_line` returns the same strip for the same row, wherever it is.
+
+    Textual frames each drawn row anew, although these widgets have no frame of their own. Without that, what was
+    computed for a strip on its way to the terminal stays with it.
+    """
+
+    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(name=name, id=id, classes=classes)
+        self._drawn_rows: dict[int, Strip] = {}
+        self._drawn_for: tuple[int, Color, Sequence[LineFilter]] | None = None
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return the rows of a region; those that have not changed are not drawn again."""
+        if self.styles.gutter or self.opacity < 1:
+            return super().render_lines(crop)
+        width, background, filters = self.size.width, self.background_colors[1], self.get_line_filters()
+        if self._drawn_for != (width, background, filters):
+            self._drawn_for = (width, background, filters)
+            self._drawn_rows.clear()
+        strips: list[Strip] = []
+        for y in crop.line_range:
+            strip = self._drawn_rows.get(y)
+            if strip is None:
+                strip = self.render_line(y)
+                for line_filter in filters:
+                    strip = strip.apply_filter(line_filter, background)
+                self._drawn_rows[y] = strip
+            strips.append(strip)
+        if crop.column_span != (0, width):
+            return [strip.crop(*crop.column_span) for strip in strips]
+        return strips
+
+    def _set_dirty(self, *regions: Region) -> None:
+        super()._set_dirty(*regions)
+        if not regions:
+            self._drawn_rows.clear()
+        for region in regions:
+            for y in region.line_range:
+                self._drawn_rows.pop(y, None)
