@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.support.transcript_checks import validate_history
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.execution import ExecutionOptions, Sequential
+from tui_agent.permissions.protected_tree import ProtectedTree
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.provider import ModelRequest
 from tui_agent.providers import ScriptedProvider
@@ -99,7 +100,8 @@ async def kept_session(root: Path, sessions: Path, resume: str | None = None) ->
 
     async with JournalWriter(bus, session.path, expected_size=session.size if resume else None) as recorder:
         session.announce(bus, "test")
-        workspace = Workspace(root, spool_dir=spool, contents=contents)
+        protected = ProtectedTree(root.resolve())
+        workspace = Workspace(root, spool_dir=spool, contents=contents, protected_files=protected.files)
         loop = AgentLoop(
             AgentLoopConfig(
                 provider=ScriptedProvider([next_reply] * 200),

@@ -183,6 +183,20 @@ async def test_the_changes_of_one_call_are_undone(shop: Kept) -> None:
     assert shop.loop.history.length == messages + 1
 
 
+async def test_protected_files_that_a_command_changed_are_undone(shop: Kept) -> None:
+    config = (shop.root / ".git" / "config").read_bytes()
+    command = "echo evil >> .git/config; echo evil > .git/hooks/pre-commit; mkdir -p sub/.git; echo x > sub/.git/config"
+    await shop.ask("first", Call("bash", {"command": command}, "c1"))
+
+    plan = await shop.rewinder.plan_for_call("c1", "bash")
+    outcome = await shop.rewinder.carry_out(plan, "files")
+
+    assert sorted(outcome.done) == [".git/config", ".git/hooks/pre-commit", "sub/.git/config"]
+    assert (shop.root / ".git" / "config").read_bytes() == config
+    assert not (shop.root / ".git" / "hooks" / "pre-commit").exists()
+    assert not (shop.root / "sub" / ".git" / "config").exists()
+
+
 async def test_a_call_that_changed_nothing_has_nothing_to_undo(shop: Kept) -> None:
     await shop.ask("first", Call("bash", {"command": "cat price.py"}, "c1"))
 

@@ -82,6 +82,14 @@ async def test_everyday_changes_are_not_reported(bash: BashTool, warnings: list[
     assert warnings == []
 
 
+async def test_a_placeholder_of_another_command_is_not_a_change(
+    bash: BashTool, root: Path, warnings: list[str]
+) -> None:
+    await call(bash, command="mkdir -m 1755 .husky")
+
+    assert warnings == []
+
+
 async def test_a_change_can_be_undone(bash: BashTool, root: Path, warnings: list[str]) -> None:
     recorded = Recorded()
 

@@ -206,6 +206,8 @@ def _files_of(place: str) -> Iterator[tuple[str, str]]:
     if not stat.S_ISDIR(status.st_mode):
         yield place, ""
         return
+    if status.st_mode & stat.S_ISVTX and not _names_in(place):
+        return  # A placeholder of the sandbox, which another command needs at the moment.
     yield place, f"{status.st_dev}:{status.st_ino}"
     name = os.path.basename(place).lower()
     if name == "node_modules":

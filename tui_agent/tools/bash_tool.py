@@ -6,6 +6,7 @@ import os
 import re
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -163,7 +164,8 @@ class BashTool(TypedTool[BashArguments]):
                 run.spec, output, None, context.cancellation, on_data, context.report_process, mark
             )
             run.refuse_unless_started(outcome, output.first_bytes())
-        return outcome
+        # Only bubblewrap itself may still be there for a moment: it has ended everything that the command started.
+        return replace(outcome, ended=())
 
     def _spec(self, args: BashArguments, context: ToolContext) -> ProcessSpec:
         bash = find_program("bash", self._workspace.root)

@@ -337,11 +337,11 @@ async def test_a_read_only_command_runs_in_the_sandbox_too(bash: BashTool, root:
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        ("touch /usr/new", "writes only in the working directory"),
-        ("echo x > .git/config", "not to protected names"),
+        ("touch /usr/new", "only the working directory is writable"),
+        ("echo x > .git/config", "no protected name in it"),
         ("mkdir -p repo/.git; mv repo other", ""),
-        ("mv .git other", "stay in place"),
-        ("python3 -c 'import socket; socket.getaddrinfo(\"example.org\", 80)'", "it has no network"),
+        ("mv .git other", "cannot be moved"),
+        ("python3 -c 'import socket; socket.getaddrinfo(\"example.org\", 80)'", "there is no network"),
         ("echo no network >&2; exit 3", ""),
     ],
 )

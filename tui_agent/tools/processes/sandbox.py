@@ -31,15 +31,15 @@ HOW_TO_HELP = (
 LEAVE_SANDBOX = "To run it outside, repeat the call with `sandbox: false`, which asks the user."
 """Advice to the model on a command that the sandbox keeps from its work."""
 
-_READ_ONLY = "it writes only in the working directory, and not to protected names"
+_READ_ONLY = "only the working directory is writable, and no protected name in it"
 _FILE_ERRORS = (
     (_READ_ONLY, ("Read-only file system", "EROFS", "read-only file system")),
-    ("protected names and the directories above them stay in place", ("Device or resource busy", "EBUSY", "EXDEV")),
+    ("protected names and the directories above them cannot be moved", ("Device or resource busy", "EBUSY", "EXDEV")),
 )
 """Restrictions, and the messages of programs that meet them."""
 _NETWORK_ERRORS = (
     (
-        "it has no network",
+        "there is no network",
         (
             "Network is unreachable", "Temporary failure in name resolution", "Could not resolve host", "ENOTFOUND",
             "EAI_AGAIN", "ENETUNREACH", "Name or service not known", "nodename nor servname", "dns error",
