@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import Any
 
 from tests.support.programs import development_program
-from tui_agent.permissions.shell_syntax import (
+from tui_agent.permissions.shell.syntax import (
     Branches,
     Conditional,
     Definition,

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from tests.support.sample_tools import SampleBash
-from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule, shell_reader
-from tui_agent.permissions.fallback_tokenizer import fallback_commands
-from tui_agent.permissions.shell_syntax import SimpleCommand
+from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule
+from tui_agent.permissions.shell import parser
+from tui_agent.permissions.shell.fallback import fallback_commands
+from tui_agent.permissions.shell.syntax import SimpleCommand
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import Containment, GrantScope
@@ -247,7 +248,7 @@ def test_a_question_about_a_long_command_parses_it_once(desk: Desk, monkeypatch:
         cuts.append(text)
         return fallback_commands(text)
 
-    monkeypatch.setattr(shell_reader, "fallback_commands", counted)
+    monkeypatch.setattr(parser, "fallback_commands", counted)
     command = "echo " + "a long command " * 10_000
     policy = desk.policy()
     arguments = {"command": command}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 
 from tests.support.examples import examples
-from tui_agent.permissions.shell_reader import read_script
-from tui_agent.permissions.shell_syntax import (
+from tui_agent.permissions.shell.parser import read_script
+from tui_agent.permissions.shell.syntax import (
     Branches,
     Conditional,
     Definition,

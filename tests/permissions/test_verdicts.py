@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.permissions import PermissionMode, Rule
-from tui_agent.permissions.rule_set import STRICTNESS, Ruling
+from tui_agent.permissions.rules.rule_set import STRICTNESS, Ruling
 from tui_agent.permissions.verdicts import (
     MAX_TRACE,
     Finding,

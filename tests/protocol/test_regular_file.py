@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.permissions import is_read_only_command
-from tui_agent.permissions.protected_paths import git_directories, protected_repository
+from tui_agent.permissions.paths.protected_paths import git_directories, protected_repository
 from tui_agent.protocol.regular_file import read_regular_file
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.tools.calls import Recorded, call, details_of
-from tui_agent.permissions import protected_tree
-from tui_agent.permissions.protected_tree import ProtectedTree
+from tui_agent.permissions.paths import protected_tree
+from tui_agent.permissions.paths.protected_tree import ProtectedTree
 from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.workspace import Workspace

@@ -21,7 +21,7 @@ from tui_agent.execution import (
     Strategy,
 )
 from tui_agent.permissions import PermissionPolicy, Rule
-from tui_agent.permissions.protected_tree import ProtectedTree
+from tui_agent.permissions.paths.protected_tree import ProtectedTree
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import Noticed, Warned

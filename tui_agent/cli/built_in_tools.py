@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tui_agent.permissions.protected_tree import ProtectedTree
+from tui_agent.permissions.paths.protected_tree import ProtectedTree
 from tui_agent.permissions.read_only_predicate import is_read_only_command
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment
 from tui_agent.protocol.tool import Tool

@@ -4,6 +4,6 @@ from tui_agent.protocol.permissions import PermissionMode
 
 from .policy import PermissionPolicy
 from .read_only_predicate import is_read_only_command
-from .rule import Rule
+from .rules.rule import Rule
 
 __all__ = ["PermissionMode", "PermissionPolicy", "Rule", "is_read_only_command"]

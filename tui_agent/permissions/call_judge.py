@@ -7,8 +7,8 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision, PermissionMode
 from tui_agent.protocol.tool import CommandSubject, PathSubject, Subject, Tool, UrlSubject
 
-from .command_judge import CommandJudge
-from .path_judge import PathJudge
+from .evaluator.command_judge import CommandJudge
+from .paths.path_judge import PathJudge
 from .verdicts import AccessKind, Finding, PartFindings, decision_of, finding_for_mode, finding_for_rule, invalid
 
 _PREDICATE_ERRORS = (

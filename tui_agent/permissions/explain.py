@@ -14,8 +14,8 @@ from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, Permissi
 from tui_agent.protocol.tool import Subject, Tool, ToolContext, ToolResult, ToolSpec, UrlSubject
 
 from .policy import PermissionPolicy
-from .rule import Rule
-from .rule_set import RuleResolution
+from .rules.rule import Rule
+from .rules.rule_set import RuleResolution
 
 FindTool = Callable[[str], Tool | None]
 """Returns the tool of a name, or None."""

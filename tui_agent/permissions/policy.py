@@ -18,13 +18,13 @@ from tui_agent.protocol.tool import CommandSubject, PathSubject, Subject, Tool, 
 from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_function, expect_items, expect_kind
 
 from .call_judge import CallJudge, host_of, subject_of
-from .command_judge import CommandJudge
-from .grant_proposals import rule_for_command, rule_for_path, rules_for_command, rules_for_path
-from .path_facts import PathLookup
-from .path_judge import PathJudge
-from .rule import Rule, RuleLike
-from .rule_set import RuleResolution, RuleSet
-from .typed_rules import refusal_of_line
+from .evaluator.command_judge import CommandJudge
+from .paths.path_facts import PathLookup
+from .paths.path_judge import PathJudge
+from .rules.rule import Rule, RuleLike
+from .rules.rule_set import RuleResolution, RuleSet
+from .rules.suggestions import rule_for_command, rule_for_path, rules_for_command, rules_for_path
+from .rules.typed_rules import refusal_of_line
 
 MAX_GRANTS_AT_ONCE = 8
 """Maximum number of rules that one approval may store."""

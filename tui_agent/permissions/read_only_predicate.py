@@ -5,10 +5,10 @@ from pathlib import Path
 
 from tui_agent.protocol.permissions import PermissionMode
 
-from .command_judge import CommandJudge
-from .path_facts import PathLookup
-from .path_judge import PathJudge
-from .rule_set import RuleSet
+from .evaluator.command_judge import CommandJudge
+from .paths.path_facts import PathLookup
+from .paths.path_judge import PathJudge
+from .rules.rule_set import RuleSet
 
 
 def is_read_only_command(command: str, workspace: Path, readable_paths: Sequence[Path] = ()) -> bool:

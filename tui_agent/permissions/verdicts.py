@@ -13,7 +13,7 @@ from tui_agent.protocol.permissions import (
     Verdict,
 )
 
-from .rule_set import STRICTNESS, Ruling
+from .rules.rule_set import STRICTNESS, Ruling
 
 AccessKind = Literal["look", "effect", "edit"]
 """Kind of action for the mode to decide: read, change something, edit a file of the workspace."""

@@ -4,8 +4,8 @@ import pytest
 
 from tui_agent.permissions.commands.argv import Arguments, is_known
 from tui_agent.permissions.commands.catalogue import CommandFacts, parse_row
-from tui_agent.permissions.read_only_options import Reads, parse_options, reads_of
-from tui_agent.permissions.shell_syntax import PIPE, UNKNOWN, VARIABLE
+from tui_agent.permissions.commands.reads import Reads, parse_options, reads_of
+from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, VARIABLE
 
 
 def parse_entry(entry: str) -> CommandFacts:

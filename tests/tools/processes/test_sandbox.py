@@ -14,7 +14,7 @@ import pytest
 
 from tests.tools.calls import Recorded, call, details_of, eventually
 from tests.tools.processes.test_process import lives
-from tui_agent.permissions.protected_tree import protected_tree
+from tui_agent.permissions.paths.protected_tree import protected_tree
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import CommandSubject, ToolResult

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.tools.calls import call
-from tui_agent.permissions.protected_tree import protected_tree
+from tui_agent.permissions.paths.protected_tree import protected_tree
 from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.processes import private_places, sandbox
 from tui_agent.tools.processes.sandbox import Sandbox, sandbox_problem

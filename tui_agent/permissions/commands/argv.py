@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
-from tui_agent.permissions.shell_syntax import PIPE, UNKNOWN, VARIABLE, names
+from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, VARIABLE, names
 
 from .catalogue import CommandFacts, ValueKind
 

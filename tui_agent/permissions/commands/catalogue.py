@@ -46,7 +46,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, get_args
 
-from tui_agent.permissions.shell_syntax import names
+from tui_agent.permissions.shell.syntax import names
 
 Operands = Literal["NONE", "ANY", "TEXT", "PATHS", "LIST", "TREES", "ONE", "TWO", "PATTERN", "SEARCH"]
 """Meaning of the operands of a read-only command."""

@@ -1,0 +1,75 @@
+"""The setting `sandbox`: its effect in the engine, with and without a sandbox that works."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.configuration.test_live_settings import options_for
+from tests.support.programs import path_without
+from tui_agent.cli.build_engine import Engine, open_engine
+from tui_agent.protocol.permissions import Containment
+
+pytestmark = pytest.mark.slow
+
+WORKS = "#!/bin/sh\nexit 0\n"
+FORBIDDEN = "#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n"
+
+
+@pytest.fixture
+def bwrap(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A place on the PATH for a program that stands in for bubblewrap; the real one is hidden."""
+    # Outside the workspace, from which no program is used.
+    hidden, directory = tmp_path_factory.mktemp("mirror"), tmp_path_factory.mktemp("programs")
+    monkeypatch.setenv("PATH", f"{directory}:{path_without('bwrap', hidden)}")
+    return directory / "bwrap"
+
+
+def install(bwrap: Path, script: str) -> None:
+    bwrap.write_text(script, "utf-8")
+    bwrap.chmod(0o755)
+
+
+def offers_to_leave(engine: Engine) -> bool:
+    """Return True if the model can ask to run a command outside the sandbox."""
+    (bash,) = [tool for tool in engine.loop.tools if tool.name == "bash"]
+    return "sandbox" in bash.spec.input_schema["properties"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "script", "containment"),
+    [
+        ("auto", WORKS, Containment(setting="auto", works=True)),
+        ("auto", "", Containment(setting="auto", problem="bwrap is not installed")),
+        (
+            "auto",
+            FORBIDDEN,
+            Containment(setting="auto", problem="the system forbids user namespaces (bwrap: setting up"),
+        ),
+        ("bwrap", WORKS, Containment(setting="bwrap", works=True)),
+        ("bwrap", "", Containment(setting="bwrap", problem="bwrap is not installed")),
+        ("off", WORKS, Containment()),
+    ],
+)
+async def test_the_policy_gets_the_sandbox_and_the_tool_uses_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bwrap: Path, setting: str, script: str, containment: Containment
+) -> None:
+    monkeypatch.setenv("TUI_AGENT_SANDBOX", setting)
+    if script:
+        install(bwrap, script)
+
+    async with open_engine(options_for(tmp_path), watched=True) as engine:
+        found = engine.policy.containment
+        offered = offers_to_leave(engine)
+
+    assert found.model_copy(update={"problem": ""}) == containment.model_copy(update={"problem": ""})
+    assert found.problem.startswith(containment.problem)
+    assert bool(found.problem) is bool(containment.problem)
+    # Under `bwrap` the tool keeps a sandbox that does not work: it refuses, and never runs a command without one.
+    assert offered is (containment.works or setting == "bwrap")
+
+
+async def test_auto_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bwrap: Path) -> None:
+    monkeypatch.delenv("TUI_AGENT_SANDBOX")
+
+    async with open_engine(options_for(tmp_path), watched=True) as engine:
+        assert engine.policy.containment.setting == "auto"

@@ -1,0 +1,133 @@
+"""Facts about paths."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.permissions.conftest import Desk
+from tui_agent.permissions.paths.path_facts import PathLookup
+
+
+def test_inside_depends_on_the_resolved_path(desk: Desk) -> None:
+    path_lookup = PathLookup(desk.root)
+
+    def inside(path: str) -> bool:
+        return path_lookup.look(path).is_inside
+
+    assert inside("README.md")
+    assert inside("not/there/yet")
+    assert inside("src/../src/lib.py")
+    assert inside(str(desk.root))
+    assert not inside("..")
+    assert not inside("links/out/secret.txt")
+    assert not inside("links/secret")
+    assert not inside(f"{desk.root}-evil/x")
+    assert not inside(f"/proc/self/root{desk.root}/README.md")
+    assert not inside("~/x")
+
+
+def test_a_directory_affects_relative_names_only(desk: Desk) -> None:
+    path_lookup = PathLookup(desk.root)
+
+    assert path_lookup.look("lib.py", f"{desk.root}/src").resolved == f"{desk.root}/src/lib.py"
+    assert path_lookup.look("/etc/x", f"{desk.root}/src").resolved == "/etc/x"
+
+
+def test_devices_store_nothing_unless_they_are_replaced(desk: Desk) -> None:
+    path_lookup = PathLookup(desk.root)
+
+    assert path_lookup.look("/dev/null").is_device
+    assert path_lookup.look("/dev/stdout").is_device
+    assert not path_lookup.look("/dev/sda").is_device
+    assert not path_lookup.look("/proc/self/root/dev/null").is_device
+    assert path_lookup.why_protected(path_lookup.look("/dev/null")) is None
+    assert path_lookup.is_readable(path_lookup.look("/dev/stdin"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/proc/self/environ",
+        "/proc/1/environ",
+        "/proc/1/task/1/mem",
+        "/proc/self/fd/3",
+        "/proc/1/cwd/x",
+        "/proc/1/root/x",
+    ],
+)
+def test_other_processes_secrets_are_private(desk: Desk, path: str) -> None:
+    assert PathLookup(desk.root).look(path).private == "it shows the data of another process"
+    assert PathLookup(desk.root).look("/proc/cpuinfo").private is None
+
+
+def test_our_own_paths_are_private_by_either_name(desk: Desk) -> None:
+    state = desk.root.parent / "state"
+    (state / "kept").mkdir(parents=True)
+    (desk.root / "short").symlink_to(state)
+    path_lookup = PathLookup(desk.root, (desk.root / "short",), (state / "kept",))
+
+    for path in ("short/x", str(state / "x"), str(state)):
+        facts = path_lookup.look(path)
+        assert facts.private == "it belongs to the agent's own settings or sessions"
+        assert path_lookup.why_protected(facts) == facts.private
+        assert not path_lookup.is_readable(facts)
+    kept = path_lookup.look(str(state / "kept" / "output.txt"))
+    assert kept.private is None
+    assert path_lookup.is_readable(kept)
+    assert path_lookup.why_protected(kept) is not None
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".git", ".git/config", "sub/.git/x", ".GIT/config", ".git./x", ".git /x", ".g\u200cit/x", "git~1/x",
+        ".git::$DATA/x",
+        "a\\.git\\config", ".husky/pre-commit", "src/node_modules/x", ".tui-agent/config.toml", "links/git/config",
+        ".\uff47it/x", "node_modules",
+    ],
+)  # fmt: skip
+def test_protected_names_in_any_spelling(desk: Desk, path: str) -> None:
+    path_lookup = PathLookup(desk.root)
+
+    assert path_lookup.why_protected(path_lookup.look(path)) is not None
+
+
+@pytest.mark.parametrize(
+    "path", [".github/x", ".gitignore", "git/x", "node_modules_old/x", "husky/x", ".gitattributes"]
+)
+def test_names_that_only_look_like_them_are_free(desk: Desk, path: str) -> None:
+    path_lookup = PathLookup(desk.root)
+
+    assert path_lookup.why_protected(path_lookup.look(path)) is None
+
+
+def test_a_workspace_below_a_protected_name_is_not_protected_by_it(tmp_path: Path) -> None:
+    root = Path(os.path.realpath(tmp_path)) / "node_modules" / "package"
+    root.mkdir(parents=True)
+    path_lookup = PathLookup(root)
+
+    assert path_lookup.why_protected(path_lookup.look("index.js")) is None
+    assert path_lookup.why_protected(path_lookup.look("node_modules/x")) is not None
+    assert path_lookup.why_protected(path_lookup.look(f"{root.parent}/other/x")) is not None
+
+
+def test_directories_that_must_not_be_changed_as_a_whole(desk: Desk) -> None:
+    path_lookup = PathLookup(desk.root, (desk.root / "src" / "private",))
+
+    assert path_lookup.why_tree_protected(path_lookup.look("..")) == "the workspace is in it"
+    assert path_lookup.why_tree_protected(path_lookup.look(".")) in ("it contains node_modules", "it contains .git")
+    assert path_lookup.why_tree_protected(path_lookup.look("src")) == f"it contains {desk.root}/src/private"
+    assert path_lookup.why_tree_protected(path_lookup.look("tests")) is None
+    assert path_lookup.is_directory(path_lookup.look("src"))
+    assert not path_lookup.is_directory(path_lookup.look("README.md"))
+
+
+def test_names_below_the_workspace_are_known_by_either_root(desk: Desk) -> None:
+    alias = desk.root.parent / "alias"
+    alias.symlink_to(desk.root)
+    path_lookup = PathLookup(alias)
+
+    assert path_lookup.below(f"{alias}/src") == "src"
+    assert path_lookup.below(f"{desk.root}/src") == "src"
+    assert path_lookup.below("/etc") is None

@@ -1,0 +1,73 @@
+"""Paths resolve as the kernel resolves them."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.permissions.conftest import Desk
+from tui_agent.permissions.paths.path_resolution import MAX_LENGTH, is_within, resolve
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "README.md", "src/../README.md", "./src//lib.py", "links/out/secret.txt", "links/secret", "links/out/..",
+        "links/out/../work/README.md", "links/git/config", "not/there/yet", "links/out/not/there", "src/lib.py/..",
+        "sub/deep/../../README.md", "/", "//etc", "/proc/self/cwd", ".", "", "links/out/../../../../../../..",
+    ],
+)  # fmt: skip
+def test_it_agrees_with_the_system(desk: Desk, path: str) -> None:
+    assert resolve(path, str(desk.root)).path == os.path.realpath(desk.root / path)
+
+
+def test_dots_after_a_link_start_at_its_target(desk: Desk) -> None:
+    assert resolve("links/out/../x", str(desk.root)).path == f"{desk.root.parent}/x"
+
+
+def test_a_loop_is_not_certain(desk: Desk) -> None:
+    (desk.root / "a").symlink_to("b")
+    (desk.root / "b").symlink_to("a")
+    found = resolve("a/./x", str(desk.root))
+
+    assert not found.is_certain
+    assert found.path.endswith("/x")
+
+
+def test_a_path_that_is_too_long_or_invalid_is_not_followed(desk: Desk) -> None:
+    assert not resolve("x/" * MAX_LENGTH, str(desk.root)).is_certain
+    assert not resolve("a\x00b/c", str(desk.root)).is_certain
+    assert resolve("x" * 300, str(desk.root)).path == f"{desk.root}/{'x' * 300}"
+
+
+def test_the_passed_directories_are_recorded(desk: Desk) -> None:
+    (desk.root / "round").symlink_to(f"/proc/self/root{desk.root}/README.md")
+
+    assert "/proc" in resolve("round", str(desk.root)).passed
+
+
+@pytest.mark.parametrize(
+    ("path", "directory", "expected"),
+    [("/a/b", "/a", True), ("/a", "/a", True), ("/ab", "/a", False), ("/a", "/a/b", False), ("/x", "/", True)],
+)
+def test_directories_are_compared_by_components(path: str, directory: str, expected: bool) -> None:
+    assert is_within(path, directory) is expected
+
+
+names = st.sampled_from(("a", "b", "..", ".", "", "link", "deep", "up"))
+
+
+@given(st.lists(names, max_size=8))
+def test_any_path_resolves_as_the_system_does(tmp_path_factory: pytest.TempPathFactory, parts: list[str]) -> None:
+    root = Path(os.path.realpath(tmp_path_factory.getbasetemp())) / "paths"
+    if not root.exists():
+        (root / "a" / "b").mkdir(parents=True)
+        (root / "a" / "link").symlink_to("../b/deep")
+        (root / "b" / "deep").mkdir(parents=True)
+        (root / "b" / "deep" / "up").symlink_to("../..")
+        (root / "link").symlink_to(root / "b")
+    path = "/".join(parts)
+
+    assert resolve(path, str(root)).path == os.path.realpath(root / path)

@@ -1,0 +1,144 @@
+"""Syntax and scope of rules."""
+
+from typing import Any
+
+import pytest
+
+from tui_agent.permissions import Rule
+from tui_agent.permissions.rules.rule import Intent
+from tui_agent.protocol.errors import ConfigurationError
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "pattern"),
+    [
+        ("bash", "bash", None),
+        ("  bash  ", "bash", None),
+        ("*", "*", None),
+        ("bash(git status:*)", "bash", "git status:*"),
+        ("bash (ls)", "bash", "ls"),
+        ("bash(echo (x))", "bash", "echo (x)"),
+        ("bash(a\nb)", "bash", "a\nb"),
+        ("mcp__files__read(x)", "mcp__files__read", "x"),
+        ("mcp__files__*", "mcp__files__*", None),
+        ("edit(src/**)", "edit", "src/**"),
+        ("fetch(domain:docs.python.org)", "fetch", "domain:docs.python.org"),
+    ],
+)
+def test_a_rule_is_a_tool_or_a_tool_with_a_pattern(text: str, tool: str, pattern: str | None) -> None:
+    rule = Rule.parse("ask", text)
+
+    assert (rule.verdict, rule.tool, rule.pattern) == ("ask", tool, pattern)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "text", "words"),
+    [
+        ("maybe", "bash", "allow, ask or deny, not 'maybe'"),
+        ("allow", "", "`tool` or `tool(pattern)`"),
+        ("allow", "bash(ls", "`tool` or `tool(pattern)`"),
+        ("allow", "bash ls", "`tool` or `tool(pattern)`"),
+        ("allow", "(ls)", "`tool` or `tool(pattern)`"),
+        ("allow", "bash()", "is empty; write `bash`"),
+        ("allow", "bash(  )", "is empty"),
+        ("allow", "bash(a\x00b)", "is empty"),
+        ("allow", "fetch(https://example.org)", "`domain:HOST`"),
+        ("allow", "fetch(domain:example.org/x)", "`domain:HOST`"),
+        ("allow", "fetch(domain:)", "`domain:HOST`"),
+    ],
+)
+def test_an_error_names_source_and_reason(verdict: str, text: str, words: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        Rule.parse(verdict, text, "config.toml:7")
+
+    assert str(caught.value).startswith("config.toml:7: ")
+    assert words in str(caught.value)
+    with pytest.raises(ConfigurationError, match=r"\A(?!config)"):
+        Rule.parse(verdict, text)
+
+
+def test_a_rule_is_cited_with_its_origin() -> None:
+    assert Rule.parse("deny", " bash(rm:*) ", "config.toml:3").shown == "deny bash(rm:*) (config.toml:3)"
+    assert Rule.parse("deny", "bash(rm:*)").shown == "deny bash(rm:*)"
+
+
+@pytest.mark.parametrize(
+    ("rule", "tool", "expected"),
+    [
+        ("bash", "bash", True),
+        ("bash", "read", False),
+        ("edit", "write", True),
+        ("write", "edit", False),
+        ("read", "grep", True),
+        ("read", "glob", True),
+        ("grep", "read", False),
+        ("*", "anything", True),
+        ("mcp__x__*", "mcp__x__y", True),
+        ("mcp__x__*", "mcp__xy__z", False),
+        ("BASH", "bash", False),
+    ],
+)
+def test_tools_that_a_rule_covers(rule: str, tool: str, expected: bool) -> None:
+    assert Rule.parse("allow", rule).applies_to(tool) is expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "tool", "intent", "expected"),
+    [
+        ("allow edit", None, "write", True),
+        ("allow write", None, "write", True),
+        ("allow read", None, "search", True),
+        ("allow read", None, "write", False),
+        ("deny bash", None, "write", False),
+        ("deny edit", "notebook", "write", True),
+        ("allow edit", "notebook", "write", False),
+        ("deny read", "notebook", "read", True),
+    ],
+)
+def test_a_rule_that_forbids_covers_every_tool_with_that_intent(
+    rule: str, tool: str | None, intent: Intent, expected: bool
+) -> None:
+    verdict, text = rule.split()
+
+    assert Rule.parse(verdict, text).applies_to_path(tool, intent) is expected
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ("allow bash(git status:*)", Rule.parse("allow", "bash(git status:*)")),
+        ("  deny   read(~/.ssh/**) ", Rule.parse("deny", "read(~/.ssh/**)")),
+        ("ask *", Rule.parse("ask", "*")),
+        (("allow", "bash(ls)"), Rule.parse("allow", "bash(ls)")),
+        (["deny", "write"], Rule.parse("deny", "write")),
+        (Rule.parse("deny", "write", "config.toml:3"), Rule.parse("deny", "write", "config.toml:3")),
+    ],
+)
+def test_a_rule_is_also_one_text_or_a_pair(given: Any, rule: Rule) -> None:
+    assert Rule.of(given) == rule
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("alow bash(ls)", "'alow bash(ls)' does not; did you mean 'allow bash(ls)'?"),
+        ("Allow: bash(ls)", "did you mean 'allow bash(ls)'?"),
+        ("bash(git status:*)", "did you mean 'allow bash(git status:*)'?"),
+        (("denied", "bash"), "did you mean 'deny bash'?"),
+        ("", "a rule must begin with allow, ask or deny, and '' does not; did you mean 'allow'?"),
+        ("allow", "a rule must be `tool` or `tool(pattern)`, not ''"),
+        ("allow bash(", "not 'bash('"),
+        ("allow bash()", "the pattern of 'bash()' is empty; write `bash` for every call"),
+        (
+            3,
+            'a rule must be a text such as "allow bash(ls:*)", a pair such as ("allow", "bash(ls:*)") or a Rule, got 3',
+        ),
+        (("allow",), "or a Rule, got ('allow',)"),
+        (("allow", 3), "or a Rule, got ('allow', 3)"),
+        (Rule, "got the class Rule, not an instance"),
+    ],
+)
+def test_an_invalid_rule_is_refused_with_the_closest_form(given: Any, words: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        Rule.of(given)
+    assert words in str(caught.value)

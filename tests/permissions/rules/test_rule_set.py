@@ -1,0 +1,195 @@
+"""Combined verdict of rules."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.permissions.conftest import Desk
+from tui_agent.permissions import Rule
+from tui_agent.permissions.paths.path_facts import PathLookup
+from tui_agent.permissions.rules.command_pattern import BORDER
+from tui_agent.permissions.rules.rule_set import STRICTNESS, NormalizedCommand, RuleResolution, RuleSet
+from tui_agent.permissions.shell.syntax import UNKNOWN
+
+
+def rules(*texts: str) -> list[Rule]:
+    return [Rule.parse(*text.split(" ", 1)) for text in texts]
+
+
+def book(*layers: Sequence[Rule], resolution: RuleResolution = "first_match") -> RuleSet:
+    return RuleSet(layers, "/w", "/w", resolution)
+
+
+def view(*words: str) -> NormalizedCommand:
+    text = BORDER.join(words)
+    return NormalizedCommand(text, text)
+
+
+def test_the_first_matching_rule_of_a_list_decides() -> None:
+    found = book(rules("allow bash(git:*)", "deny bash(git push:*)")).ruling_for_command(
+        "bash", view("git", "push"), []
+    )
+
+    assert found.verdict == "allow"
+
+
+def test_the_strictest_rule_decides_if_so_configured() -> None:
+    listed = rules("allow bash(git:*)", "deny bash(git push:*)", "ask bash")
+    found = book(listed, resolution="severity").ruling_for_command("bash", view("git", "push"), [])
+
+    assert (found.verdict, found.rule) == ("deny", listed[1])
+
+
+def test_of_several_lists_the_strictest_wins() -> None:
+    layers = (rules("allow bash(git:*)"), rules("ask bash(git push:*)"), rules("allow bash"))
+
+    assert book(*layers).ruling_for_command("bash", view("git", "push"), []).verdict == "ask"
+    assert book(*layers).ruling_for_command("bash", view("git", "log"), []).verdict == "allow"
+    assert book(*layers).ruling_for_command("read", view("git", "log"), []).verdict is None
+
+
+def test_a_grant_answers_an_ask_and_nothing_else() -> None:
+    asking, denying, open_ = (book(rules(f"{verdict} bash(rm:*)")) for verdict in ("ask", "deny", "ask"))
+    for one in (asking, denying, open_):
+        one.grants.extend(rules("allow bash(rm x)", "allow bash"))
+
+    granted = asking.ruling_for_command("bash", view("rm", "x"), [])
+    assert (granted.verdict, granted.is_grant) == ("allow", True)
+    assert denying.ruling_for_command("bash", view("rm", "x"), []).verdict == "deny"
+    assert open_.ruling_for_command("bash", view(UNKNOWN), []).is_open
+
+
+def test_every_checked_rule_is_in_the_trace_in_order() -> None:
+    trace: list[str] = []
+    listed = rules("deny bash(rm:*)", "allow bash(ls:*)", "ask bash")
+    book(listed).ruling_for_command("bash", view("ls", "-l"), trace)
+
+    assert trace == ["deny bash(rm:*): does not match 'ls -l'", "allow bash(ls:*): matches 'ls -l'"]
+
+
+def test_only_forbidding_rules_see_equivalent_forms() -> None:
+    disguised = NormalizedCommand("/bin/rm", "X=1\x00/bin/rm", ("rm",))
+
+    assert book(rules("deny bash(rm)")).ruling_for_command("bash", disguised, []).verdict == "deny"
+    assert book(rules("allow bash(rm)")).ruling_for_command("bash", disguised, []).verdict is None
+    assert book(rules("allow bash(X=1 /bin/rm)")).ruling_for_command("bash", disguised, []).verdict == "allow"
+    assert book(rules("allow bash(X=1:*)")).ruling_for_command("bash", disguised, []).verdict is None
+
+
+def test_replacing_rules_keeps_grants() -> None:
+    one = book(rules("deny bash"))
+    one.grants.extend(rules("allow read"))
+    one.replace([rules("ask bash(x)"), rules("allow edit")])
+
+    assert [rule.shown for rule in one.rules] == ["ask bash(x)", "allow edit"]
+    assert len(one.grants) == 1
+    assert one.forbids_any("bash")
+    assert not one.forbids_any("edit")
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "whole", "verdict"),
+    [
+        ("deny edit(src/**)", "src/lib.py", False, "deny"),
+        ("allow edit(src/**)", "src/lib.py", False, "allow"),
+        ("deny edit(src/**)", "README.md", False, None),
+        ("deny edit(secrets)", "secrets/key.pem", False, "deny"),
+        ("deny edit(*.pem)", "secrets", True, "ask"),
+        ("deny edit(*.zip)", "secrets", True, None),
+        ("allow edit(*.pem)", "secrets", True, None),
+        ("allow edit(secrets/**)", "secrets", True, "allow"),
+        ("deny edit(/**)", "src", True, "deny"),
+        ("deny edit", "src", False, "deny"),
+        ("deny read(src/**)", "src/lib.py", False, None),
+    ],
+)
+def test_paths_are_compared_as_given_and_as_resolved(
+    desk: Desk, rule: str, path: str, whole: bool, verdict: str | None
+) -> None:
+    facts = PathLookup(desk.root).look(path)
+    one = RuleSet([rules(rule)], str(desk.root), str(desk.root))
+
+    assert one.ruling_for_path("edit", facts, "write", [], whole=whole).verdict == verdict
+
+
+def test_a_link_is_denied_under_either_name_and_allowed_only_under_its_own(desk: Desk) -> None:
+    facts = PathLookup(desk.root).look("links/out/secret.txt")
+
+    def verdict(rule: str) -> str | None:
+        return RuleSet([rules(rule)], str(desk.root), str(desk.root)).ruling_for_path("read", facts, "read", []).verdict
+
+    assert verdict("deny read(links/**)") == "deny"
+    assert verdict(f"deny read(/{desk.root.parent}/outside/**)") == "deny"
+    assert verdict("allow read(links/**)") is None
+    assert verdict(f"allow read(/{desk.root.parent}/outside/**)") == "allow"
+
+
+@pytest.mark.parametrize(
+    ("rule", "host", "verdict"),
+    [
+        ("allow fetch(domain:python.org)", "python.org", "allow"),
+        ("allow fetch(domain:python.org)", "docs.python.org", None),
+        ("allow fetch(domain:python.org)", "evilpython.org", None),
+        ("allow fetch(domain:*.python.org)", "docs.python.org", "allow"),
+        ("allow fetch(domain:*.python.org)", "python.org", None),
+        ("deny fetch(domain:python.org)", "docs.python.org", "deny"),
+        ("deny fetch(domain:python.org)", "python.org.evil.org", None),
+        ("deny fetch(domain:Python.org.)", "python.org", "deny"),
+        ("allow fetch(domain:python.org)", None, None),
+        ("deny fetch(domain:python.org)", None, "ask"),
+        ("deny fetch", None, "deny"),
+        ("deny bash", "python.org", None),
+    ],
+)
+def test_hosts_are_compared_by_whole_labels(rule: str, host: str | None, verdict: str | None) -> None:
+    assert book(rules(rule)).ruling_for_host("fetch", host, []).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("rule", "verdict"),
+    [("allow todo", "allow"), ("allow todo(x)", None), ("deny todo(x)", "ask"), ("deny bash", None)],
+)
+def test_a_pattern_on_a_tool_without_a_subject_allows_nothing(rule: str, verdict: str | None) -> None:
+    assert book(rules(rule)).ruling_for_tool("todo", []).verdict == verdict
+
+
+one_rule = st.builds(
+    lambda verdict, pattern: Rule.parse(verdict, f"bash({pattern})"),
+    st.sampled_from(("allow", "ask", "deny")),
+    st.sampled_from(("a", "a:*", "b:*", "a b", "a *", "*", "c")),
+)
+lists = st.lists(st.lists(one_rule, max_size=4), max_size=3)
+commands = st.lists(st.sampled_from(("a", "b", "c", UNKNOWN)), min_size=1, max_size=3)
+
+
+@given(lists, commands, st.sampled_from(("first_match", "severity")))
+def test_another_list_never_loosens(layers: list[list[Rule]], words: list[str], resolution: RuleResolution) -> None:
+    def strictness(some: Sequence[Sequence[Rule]]) -> int:
+        verdict = book(*some, resolution=resolution).ruling_for_command("bash", view(*words), []).verdict
+        return -1 if verdict is None else STRICTNESS[verdict]
+
+    for count in range(len(layers)):
+        assert strictness(layers[: count + 1]) >= strictness(layers[:count])
+
+
+@given(lists, commands)
+def test_the_strictest_rule_is_at_least_as_strict_as_the_first(layers: list[list[Rule]], words: list[str]) -> None:
+    first, strictest = (
+        book(*layers, resolution=resolution).ruling_for_command("bash", view(*words), []).verdict
+        for resolution in ("first_match", "severity")
+    )
+
+    assert (first is None) == (strictest is None)
+    if first is not None and strictest is not None:
+        assert STRICTNESS[strictest] >= STRICTNESS[first]
+
+
+@given(lists, commands, one_rule)
+def test_a_grant_never_lifts_a_denial(layers: list[list[Rule]], words: list[str], grant: Rule) -> None:
+    plain, granted = book(*layers), book(*layers)
+    granted.grants.append(Rule.parse("allow", grant.text))
+    before, after = (one.ruling_for_command("bash", view(*words), []).verdict for one in (plain, granted))
+
+    assert after == before or (before in ("ask", None) and after == "allow")

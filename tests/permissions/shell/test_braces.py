@@ -1,0 +1,100 @@
+"""Brace expansion, compared with bash's own."""
+
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.permissions.shell.braces import MAX_WORDS, expand_braces, joined_words, part_of
+from tui_agent.permissions.shell.syntax import UNKNOWN, VARIABLE, Variable, Word
+from tui_agent.permissions.shell.words import lex_word
+
+
+def expanded(text: str) -> list[str]:
+    return [word.value for word in expand_braces(lex_word(text, 0, len(text), {}))]
+
+
+def by_bash(text: str) -> list[str]:
+    script = f"printf '%s\\n' {text}"
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-f", "-c", script], capture_output=True, text=True, check=True
+    )
+    return done.stdout.split("\n")[:-1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a",
+        "{a,b}",
+        "x{a,b}y",
+        "{a{b,c}}",
+        "{a,b{c,d}",
+        "{1..5}",
+        "{01..10..3}",
+        "{a..e..2}",
+        "{5..1}",
+        "{a,b}{c,d}",
+        "{a,{b,c},d}z",
+        "'{a,b}'",
+        "{a\\,b,c}",
+        "a{b",
+        "{}",
+        "{a}",
+        "{1..0x}",
+        "{rm,-rf,x}",
+        "{-3..3..2}",
+        "{1..03}",
+        "{{a,b},c}",
+        "}{a,b}",
+        "{a,b}}",
+        "{a..}",
+        "{001..3}",
+        "{a,b",
+        '{"a,b",c}',
+        "{-01..3}",
+        "a,b",
+        "{a,b}{",
+        "{c..a}",
+    ],
+)
+def test_it_agrees_with_bash(text: str) -> None:
+    assert expanded(text) == by_bash(text)
+
+
+@given(st.lists(st.sampled_from(["{", "}", ",", "a", "bc", "1", "..", "'{'", "\\,"]), min_size=1, max_size=10))
+def test_it_agrees_with_bash_on_any_braces(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    found = expanded(text)
+
+    assert found == [UNKNOWN] or found == by_bash(text)
+
+
+@pytest.mark.parametrize("text", ["{1..100000}", "{a,b}" * 9, "{" * 65])
+def test_too_many_words_are_unknown(text: str) -> None:
+    assert expanded(text) == [UNKNOWN]
+
+
+def test_too_many_words_keep_a_known_prefix_and_suffix() -> None:
+    assert expanded("/proc/{1..100000}/environ") == [f"/proc/{UNKNOWN}/environ"]
+
+
+def test_a_word_that_may_vanish_is_unknown() -> None:
+    assert expanded("{,x}") == [UNKNOWN, "x"]
+    assert expanded("{x,}") == ["x", UNKNOWN]
+    assert MAX_WORDS >= 100
+
+
+def test_parts_keep_their_live_characters_and_variables() -> None:
+    word = Word(f"a{VARIABLE}*{VARIABLE}", frozenset({2}), (Variable("x", quoted=True), Variable("y", quoted=False)))
+
+    first, second = part_of(word, 0, 2), part_of(word, 2, 4)
+
+    assert first.variables == (Variable("x", quoted=True),)
+    assert (second.live, second.variables) == ({0}, (Variable("y", quoted=False),))
+    assert joined_words(first, second) == word
+
+
+def test_a_brace_bomb_is_not_expanded() -> None:
+    assert expanded("{1..9}" * 60) == [UNKNOWN]

@@ -1,0 +1,199 @@
+"""Effects of a command on files, as far as its words tell.
+
+This proves nothing: a program can change files that its words do not name. It is how `cp x .git/hooks/y` and `tee
+../outside` are judged like calls of the file tools, and the source of the targets in the dialog.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand, names
+
+from .argv import Arguments, is_remote, parse_arguments
+from .catalogue import INTERPRETERS, SHELLS, CommandFacts, canonical_name, writer
+from .find_words import runs_of
+from .indirect_commands import PROGRAM_INPUT
+from .read_only_check import collect_reads, is_mostly_read_only
+from .subcommand_effects import Copy, Effects, subcommand_effects
+from .writes import Write, writes_of
+
+_CODE_OPTIONS = names("-c -e -E -r -p --eval --execute --print eval -pe -ne -i -le -lne -lpe")
+_EXCLUDING = re.compile(r"--?[\w-]*(?:ignore|exclude|skip|omit|without)[\w-]*(?:=|\Z)", re.IGNORECASE)
+_MESSAGE_OPTIONS: dict[str, frozenset[str]] = {
+    name: names("-t --title -b --body -m --message -n --notes -d --description -F --body-file --notes-file")
+    for name in ("gh", "glab", "hub", "tea")
+} | {name: names("-m --message --description") for name in ("hg", "svn", "jj", "fossil", "darcs")}
+"""Programs with options whose values are text for readers."""
+SED_EFFECT = re.compile(r"(?:\A|[;{}\n\d$/!,])\s*[ewW](?:\s|\Z)|[^\w\s][gpimIM\d]*[ew][gpimIM\d]*(?:[\s;}]|\Z)")
+_CONTAINERS = names("docker podman nerdctl docker-compose podman-compose")
+_IN_CONTAINER = names("run exec create")
+_FINDS_AND_RUNS = names("fd fdfind rg")
+_RUNS = re.compile(r"-[a-zA-Z]*[xX]\Z|--(?:exec|pre|hostname-bin)")
+_CUTS = re.compile(r"[\s'\"`(),;:=<>|&+\[\]{}@#%^$]+")
+_PROGRAM = re.compile(r"[\s'\"`();<>{}]")
+_SHORT = re.compile(r"-\w")
+
+
+def effects_of(words: Sequence[str], raw: SimpleCommand) -> Effects:
+    """Return the effects of a command.
+
+    Args:
+        words: its words as the shell would pass them, with its name.
+        raw: the command before expansion.
+    """
+    if not words:
+        return Effects()
+    name = canonical_name(words[0])
+    effects = subcommand_effects(name, words) or _by_name(name, words, raw)
+    if name == "find" and any(_may_change(run) for run in runs_of(words)):
+        return replace(effects, changes_matches=True)
+    if name in ("fd", "fdfind") and any(_RUNS.match(word) for word in words):
+        return replace(effects, changes_matches=True)
+    return effects
+
+
+def wrapper_effects(words: Sequence[str]) -> Effects:
+    """Return the effects of a command that runs another one, by its own words alone."""
+    if not words:
+        return Effects()
+    name = canonical_name(words[0])
+    entry = writer(name)
+    if entry is not None:
+        return _by_entry(name, entry, words)
+    return Effects(mentions=_mentioned(_of_this_machine(name, words)))
+
+
+def _may_change(words: Sequence[str]) -> bool:
+    """True if a command that `find` runs does more than read its arguments."""
+    filled = [word.replace("{}", "x") for word in words]
+    if not filled or collect_reads(filled, SimpleCommand("", ())) is not None:
+        return False
+    return not is_mostly_read_only(filled[0]) or effects_of(filled, SimpleCommand("", ())) != Effects()
+
+
+def pieces_of(text: str) -> Iterator[str]:
+    """Yield everything in a text that may be a path, split wherever a program may split it."""
+    for piece in _CUTS.split(text):
+        if piece:
+            yield piece
+            yield from (piece.lstrip("-+?"),) if piece[0] in "-+?" else ()
+            if _SHORT.match(piece):
+                yield from (piece[at:] for at in range(2, min(len(piece), 6)) if len(piece) - at > 3)
+
+
+def _of_this_machine(name: str, words: Sequence[str]) -> Sequence[str]:
+    """Return the words after a command's name; for a container, only the host's side of its mounts."""
+    if name not in _CONTAINERS or _IN_CONTAINER.isdisjoint(words[1:4]):
+        return words[1:]
+    mounts = [word for word in words[1:] if ":" in word or "source=" in word or "src=" in word]
+    return [word.partition(":")[0] if ":" in word else word for word in mounts]
+
+
+def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Effects:
+    entry = writer(name)
+    effects = _by_entry(name, entry, words) if entry else Effects()
+    is_configured = name in ("curl", "wget") and any(re.match(r"-[A-Za-z]*K|--conf|--input", word) for word in words)
+    if (name in PROGRAM_INPUT or is_configured) and raw.heredoc is not None:
+        effects = replace(effects, code=(*effects.code, raw.heredoc))
+    if name in ("awk", "sed"):
+        if _is_plain_script(name, words, raw):
+            return effects
+        code = tuple(word for word in words[1:] if not word.startswith("-"))
+        # The script may write another file or run a program.
+        anywhere = (Write(UNKNOWN),) if name == "sed" and any(SED_EFFECT.search(word) for word in code) else ()
+        return replace(effects, writes=(*effects.writes, *anywhere), code=code)
+    if name in INTERPRETERS:
+        code = [after for before, after in pairwise(words) if before in _CODE_OPTIONS]
+        code += [word for word in words[1:] if _PROGRAM.search(word) and word not in code]
+        code += [raw.heredoc] if raw.heredoc is not None else []
+        return replace(effects, mentions=(*effects.mentions, *_mentioned(words[2:])), code=tuple(code))
+    if name in SHELLS:
+        return Effects(mentions=_mentioned(_behind_script(words)))
+    # `printf -v` sets a variable.
+    runs = name == "printf" or (name in _FINDS_AND_RUNS and any(_RUNS.match(word) for word in words))
+    if entry or (is_mostly_read_only(words[0]) and not runs):
+        return effects
+    heredoc = [raw.heredoc] if raw.heredoc is not None else []
+    return Effects(mentions=_mentioned([*_without_messages(name, _of_this_machine(name, words)), *heredoc]))
+
+
+def _behind_script(words: Sequence[str]) -> Sequence[str]:
+    """Return the arguments of a shell's script, which is its first word without a dash."""
+    at = next((at for at, word in enumerate(words[1:], start=1) if not word.startswith(("-", "+"))), len(words))
+    return words[at + 1 :]
+
+
+def _is_plain_script(name: str, words: Sequence[str], raw: SimpleCommand) -> bool:
+    """True if a script of `sed` or `awk` only prints lines, or puts them back with `sed -i`."""
+    if name == "sed":
+        words = [word for word in words if not re.match(r"-i|--in-place", word)]
+        words = [f"-{word[1:].replace('i', '')}" if re.match(r"-[nErszu]+i", word) else word for word in words]
+    return collect_reads(words, raw) is not None
+
+
+def _by_entry(name: str, entry: CommandFacts, words: Sequence[str]) -> Effects:
+    found = parse_arguments(entry, words[1:])
+    writes = writes_of(name, entry, found)
+    mentions = tuple(Write(value) for value in found.unclear)
+    if found.directory is not None:
+        # It changes the files that its input names, below this directory.
+        mentions, writes = (*mentions, Write(".")), [*writes, *([Write(".")] if name == "patch" else ())]
+    if name == "ln" and found.has("-s", "--symbolic"):
+        mentions += tuple(Write(source) for source in found.sources)
+    elif name == "ln" or (name == "cp" and found.has("-l", "--link")):
+        # A hard link lets later commands change the same file under another name.
+        writes.extend(Write(source) for source in found.sources)
+    return Effects(tuple(writes), mentions, tuple(found.code), found.directory, copies=_copies(name, found))
+
+
+def _copies(name: str, found: Arguments) -> tuple[Copy, ...]:
+    """Return the sources that `cp`, `rsync` and the like copy with everything in them, and their targets."""
+    if name not in ("cp", "rsync", "scp", "ditto") or is_remote(found.target):
+        return ()
+    # cp skips directories without one of these options.
+    if name == "cp" and not any(re.match(r"-[A-Za-z]*[rRa]|--[ra]", flag) for flag in found.flags):
+        return ()
+    return tuple(Copy(source, _into(name, found, source)) for source in found.sources if not is_remote(source))
+
+
+def _into(name: str, found: Arguments, source: str) -> str:
+    # `cp a/. b` and `rsync a/ b` copy the contents, `cp a b` and `rsync a b` the directory itself.
+    last = source.rstrip("/").rpartition("/")[2]
+    if found.has("--parents") or (name == "rsync" and found.has("-R", "--relative")):
+        return f"{found.target}/{source.lstrip('/')}"
+    is_contents = last in ("", ".", "..") or name == "ditto" or (name == "rsync" and source.endswith("/"))
+    if is_contents or (name == "cp" and found.has("-T", "--no-target-directory")):
+        return found.target
+    return f"{found.target}/{last}"
+
+
+def _without_messages(name: str, words: Sequence[str]) -> list[str]:
+    """Return the words without those that are text for readers."""
+    saying = _MESSAGE_OPTIONS.get(name)
+    if saying is None:
+        return list(words)
+    return [
+        word for before, word in pairwise(("", *words)) if before not in saying and word.partition("=")[0] not in saying
+    ]
+
+
+def _mentioned(words: Sequence[str]) -> tuple[Write, ...]:
+    """Return everything in a command's words that may be a path, without the values of excluding options."""
+    found: list[str] = []
+    leaves_out = False
+    for word in words:
+        if leaves_out and not word.startswith("-"):
+            leaves_out = False
+            continue
+        if word.startswith("-"):
+            leaves_out = bool(_EXCLUDING.match(word)) and "=" not in word
+            if _EXCLUDING.match(word):
+                continue
+            found.append(word[2:])
+        else:
+            found.append(word)
+        found.append(word.partition("=")[2])
+        found.extend(pieces_of(word) if _CUTS.search(word) or _SHORT.match(word) else ())
+    return tuple(Write(part) for part in dict.fromkeys(found) if part)

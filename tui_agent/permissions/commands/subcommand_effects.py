@@ -1,0 +1,192 @@
+"""Effects of `git`, `tar`, `unzip`, `find` and `dd`, whose first words decide how they treat the rest."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from tui_agent.permissions.shell.syntax import UNKNOWN, names
+
+from .argv import Arguments, is_remote, parse_arguments
+from .catalogue import CommandFacts, writer
+from .find_words import find_roots
+from .writes import Write, writes_of
+
+_FIND_NARROWING = names(
+    "-name -iname -path -ipath -regex -iregex -size -mtime -mmin -newer -empty -user -perm -wholename -samefile -inum"
+)
+_FIND_FILES = names("-fprint -fprint0 -fls -fprintf")
+_GIT_GLOBAL_VALUES = names("-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix")
+_GIT_MESSAGE = re.compile(r"-[A-Za-z]*[mF]\Z|--(?:message|file|grep|author|date|trailer)\Z")
+_GIT_ATTACHED_MESSAGE = re.compile(r"-m.|--(?:message|grep|author|date|trailer|format|pretty)=")
+_GIT_READING = names(
+    "add am apply bisect blame branch bundle cherry-pick commit describe diff fetch format-patch gc grep hash-"
+    "object log ls-files maintenance merge notes prune pull push rebase reflog remote repack reset revert show "
+    "stash status submodule switch tag update-index update-ref worktree write-tree"
+)
+"""Subcommands that only read the files they name, or whose arguments are not files of the working tree."""
+_OLD_TAR = re.compile(r"[A-Za-z0-9]+\Z")
+_TAR_VALUES = "fgCTXIFbHKLNV"
+_TAR_WRITING = ("-c", "-r", "-u", "-A", "--create", "--append", "--update", "--concatenate", "--catenate", "--delete")
+_TAR_TAKING = ("-x", "--extract", "--get")
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A source that may be a directory, and the path its contents go to."""
+
+    source: str
+    into: str
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Effects of one command, as far as its words tell."""
+
+    writes: tuple[Write, ...] = ()
+    mentions: tuple[Write, ...] = ()
+    """Paths that the command may change or only read."""
+    code: tuple[str, ...] = ()
+    """Programs in other languages, which may name paths anywhere."""
+    runs_in: str | None = None
+    """Directory that the command changes to first."""
+    changes_matches: bool = False
+    """True if it changes the files that it finds, or passes them to a command that may."""
+    copies: tuple[Copy, ...] = ()
+    """Files and directories copied with their contents."""
+
+
+def subcommand_effects(name: str, words: Sequence[str]) -> Effects | None:
+    """Return the effects of a command by its name, or None for another command."""
+    match name:
+        case "git":
+            return _git(words)
+        case "find":
+            return _find(words)
+        case "tar" | "bsdtar" | "gtar":
+            return _tar(words)
+        case "dd":
+            return Effects(tuple(Write(word[3:]) for word in words[1:] if word.startswith("of=")))
+        case "unzip":
+            return _unzip(words)
+        case _:
+            return None
+
+
+def _find(words: Sequence[str]) -> Effects:
+    writes = [Write(after) for before, after in pairwise(words) if before in _FIND_FILES]
+    roots = find_roots(words)
+    if "-delete" not in words:
+        return Effects(tuple(writes))
+    # Without a test everything below the roots is deleted.
+    if _FIND_NARROWING.isdisjoint(words):
+        return Effects((*writes, *(Write(root, whole=True) for root in roots)))
+    return Effects((*writes, *(Write(root) for root in roots)), changes_matches=True)
+
+
+def _unzip(words: Sequence[str]) -> Effects:
+    if any(re.match(r"-[lvtpczZ]", word) for word in words[1:]):
+        return Effects()
+    into = [after for before, after in pairwise(words) if re.match(r"-[A-Za-z]*d\Z", before)]
+    into += [word[2:] for word in words[1:] if re.match(r"-d.", word)]
+    members = [word for word in words[1:] if not word.startswith("-") and word not in into][1:]
+    return Effects(tuple(Write(path) for path in into or ["."]), mentions=tuple(Write(path) for path in members))
+
+
+def _tar(words: Sequence[str]) -> Effects:
+    """Return tar's effects: the archive it writes, or the directory and the members it extracts."""
+    rest = tar_with_dashes(words[1:])
+    # The mode is only known once the options are parsed, and the modes take different values.
+    entry = writer("tar", "create") or CommandFacts("tar")
+    found = parse_arguments(entry, rest)
+    if found.has(*_TAR_TAKING) or not found.has(*_TAR_WRITING):
+        entry = writer("tar", "extract") or CommandFacts("tar")
+        found = parse_arguments(entry, rest)
+    writes = [Write(path) for path in found.written if path != "-" and not is_remote(path)]
+    if found.has(*_TAR_TAKING):
+        tops = [word.partition("=")[2] for word in rest if re.match(r"--one[a-z-]*=", word)] + found.written or ["."]
+        writes += [Write(top) for top in tops]
+        writes += [Write(f"{top}/{member}") for top in tops for member in found.operands]
+        # With -P, members are extracted to the paths stored in the archive.
+        if found.has("-P", "--absolute-names"):
+            writes += [Write(UNKNOWN), *(Write(member) for member in found.operands)]
+    elif found.has("--remove-files"):
+        writes += [Write(operand, whole=True) for operand in found.operands]
+    mentions = found.unclear if found.has(*_TAR_TAKING, *_TAR_WRITING) else ()
+    return Effects(tuple(dict.fromkeys(writes)), tuple(Write(path) for path in mentions), tuple(found.code))
+
+
+def tar_with_dashes(words: Sequence[str]) -> list[str]:
+    """Return tar's words in the dashed form.
+
+    The first word may be letters without a dash, whose values follow in order.
+    """
+    if not words or not _OLD_TAR.match(words[0]):
+        return [f"-{words[0]}", *words[1:]] if words and words[0][0] != "-" else list(words)
+    rest = list(words[1:])
+    options: list[str] = []
+    for letter in words[0]:
+        options.append(f"-{letter}")
+        if letter in _TAR_VALUES and rest:
+            options.append(rest.pop(0))
+    return options + rest
+
+
+def _git(words: Sequence[str]) -> Effects:
+    """Return git's effects: its output files, the files it removes or restores, the directories it makes."""
+    rest = list(words[1:])
+    directory: str | None = None
+    mentions: list[str] = []
+    settings = tuple(after for before, after in pairwise(words) if before == "-c")
+    while rest and rest[0].startswith("-"):
+        option, equals, value = rest[0].partition("=")
+        taken = 2 if option in _GIT_GLOBAL_VALUES and not equals else 1
+        if option == "-C" and len(rest) > 1:
+            directory = rest[1]
+        elif option == "--work-tree":
+            mentions.append(value if equals else "".join(rest[1:2]))
+        rest = rest[taken:]
+    # Entries may have two words, such as `worktree add`.
+    for count in (2, 1):
+        entry = writer("git", *rest[:count]) if len(rest) >= count else None
+        if entry is not None:
+            effects = _by_git_entry(entry, rest[count - 1], rest[count:], directory, mentions)
+            return replace(effects, code=(*effects.code, *settings))
+    mentions += [name for name in rest[:1] if UNKNOWN in name]
+    named = _without_messages(word for word in rest[1:] if word.startswith("-") or rest[0] not in _GIT_READING)
+    return Effects(mentions=_paths([*mentions, *named]), code=settings, runs_in=directory)
+
+
+def _by_git_entry(
+    entry: CommandFacts, name: str, words: Sequence[str], directory: str | None, mentions: list[str]
+) -> Effects:
+    found = parse_arguments(entry, words)
+    writes = writes_of("git", entry, found)
+    # `git restore --staged` alone changes only the index.
+    if name == "restore" and found.has("--staged", "-S") and not _restores_files(found):
+        writes = []
+    return Effects(
+        tuple(writes),
+        _paths([*mentions, *_without_messages(found.unclear)]),
+        tuple(found.code),
+        found.directory or directory,
+    )
+
+
+def _restores_files(found: Arguments) -> bool:
+    return found.has("--worktree", "-W")
+
+
+def _without_messages(words: Iterable[str]) -> list[str]:
+    """Return the words of a git command without free text such as a commit's message."""
+    kept: list[str] = []
+    is_message = False
+    for word in words:
+        if not is_message and not _GIT_ATTACHED_MESSAGE.match(word):
+            kept += [word.partition("=")[2] if word.startswith("--") else word]
+        is_message = bool(_GIT_MESSAGE.match(word))
+    return kept
+
+
+def _paths(words: Sequence[str]) -> tuple[Write, ...]:
+    return tuple(Write(word) for word in words if word)

@@ -1,0 +1,430 @@
+"""Decision on a shell command. Every simple command, nested ones included, passes all checks; the strictest decides.
+
+No check ends the others: a command that a rule allows is still checked for its targets, its variables and its nested
+commands. In every mode and under every rule, the user decides about text that could not be read with certainty.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from tui_agent.permissions.commands.argv import is_known
+from tui_agent.permissions.commands.read_operands import sources_of
+from tui_agent.permissions.commands.workspace_programs import workspace_program
+from tui_agent.permissions.commands.wrappers import InnerCommand, Wrapping, expand_command_braces, unwrap
+from tui_agent.permissions.paths.path_judge import PathJudge
+from tui_agent.permissions.rules.command_pattern import command_patterns
+from tui_agent.permissions.rules.normalized_argv import is_harmless_setting, is_script_variable, normalize_command
+from tui_agent.permissions.rules.rule_coverage import words_to_spell
+from tui_agent.permissions.rules.rule_set import NormalizedCommand, Ruling
+from tui_agent.permissions.shell.expansion import Expander
+from tui_agent.permissions.shell.parser import read_script
+from tui_agent.permissions.shell.syntax import (
+    Definition,
+    ForEach,
+    SimpleCommand,
+    Statement,
+    Unsupported,
+)
+from tui_agent.permissions.verdicts import (
+    Finding,
+    PartFindings,
+    decision_of,
+    finding_for_mode,
+    finding_for_rule,
+    invalid,
+)
+from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision, PermissionMode
+
+from .execution_contexts import ExecutionContexts, Task
+from .opaque_command_checks import LocatedCommand, OpaqueCommandChecks
+from .path_checks import AllowScope, ExecutionContext, Looks, PathChecks, UnknownTargets
+from .repository_settings import find_program_setting
+from .shell_flow import PossibleDirectories, ScriptStep, script_steps, widens_patterns
+
+MAX_DEPTH = 6
+"""Maximum nesting of commands inside commands (`sh -c`, `env`, `xargs`)."""
+MAX_PARTS = 2_000
+"""Maximum number of parts judged separately."""
+MAX_SHOWN = 4_000
+"""Maximum length of a part's displayed text, in characters."""
+
+_NOT_IN_COMMANDS = re.compile("[\x00\ud800-\udfff]")
+
+
+class CommandJudge:
+    """Decides commands for one workspace."""
+
+    def __init__(
+        self, paths: PathJudge, *, is_trusted: bool = True, unknown_targets: Literal["ask", "allow"] = "ask"
+    ) -> None:
+        """
+        Args:
+            paths: judges the paths of a command.
+            is_trusted: True if git may look at the workspace's repository without a question.
+            unknown_targets: the answer to a command whose text does not tell which files it changes, if it cannot run
+                in the sandbox.
+        """
+        self._paths = paths
+        self._unknown_targets: Literal["ask", "allow"] = unknown_targets
+        self._is_trusted = is_trusted
+
+    def judge(
+        self,
+        tool: str,
+        command: str,
+        mode: PermissionMode,
+        trace: list[str],
+        containment: Containment = NO_CONTAINMENT,
+    ) -> PermissionDecision:
+        """Decide one command; never raises.
+
+        Args:
+            tool: the name of the shell tool in rules.
+            command: byte for byte as it would run.
+            mode: the mode in force.
+            trace: gets a line for every rule and check.
+            containment: the sandbox that this command can run in.
+        """
+        if _NOT_IN_COMMANDS.search(command) is not None:
+            return invalid("the command contains characters that no command can contain", trace)
+        unknown_targets: UnknownTargets = "sandbox" if containment.is_available else self._unknown_targets
+        case = _Case(self._paths, tool, mode, trace, is_trusted=self._is_trusted, unknown_targets=unknown_targets)
+        statement = read_script(command)
+        case.run(statement, (self._paths.path_lookup.workspace,), 0, None)
+        if case.is_confined and case.writes_outside and not containment.confines_all:
+            case.keep_out_of_sandbox()
+        if not case.parts:
+            return PermissionDecision(
+                decision="allow", source="read_only", reason="there is nothing to run", trace=tuple(trace)
+            )
+        decision = case.decision()
+        # Beside a command that is not read-only, git runs in the user's environment, without its protection.
+        if decision.decision == "allow" and any(part.deciding.source != "read_only" for part in case.parts):
+            case.look_at_repositories()
+            decision = case.decision()
+        # Also for an `ask`: an approval does not let a command with unknown targets out of the sandbox.
+        return decision.model_copy(update={"confinement": containment.words}) if case.is_confined else decision
+
+
+class _Case:
+    """Findings of one decision, collected along the way."""
+
+    def __init__(
+        self,
+        paths: PathJudge,
+        tool: str,
+        mode: PermissionMode,
+        trace: list[str],
+        *,
+        is_trusted: bool,
+        unknown_targets: UnknownTargets,
+    ) -> None:
+        self.parts: list[PartFindings] = []
+        self.targets: list[str] = []
+        self.is_confined = False
+        """True if a part has unknown targets and may therefore only run in the sandbox."""
+        self.writes_outside = False
+        """True if a part certainly changes a file outside the workspace, which the sandbox prevents."""
+        self._repositories: dict[str, str] = {}
+        self.expander = Expander()
+        self._paths = paths
+        self._rules = paths.rules
+        self._tool = tool
+        self._mode = mode
+        self._trace = trace
+        self._contexts = ExecutionContexts(paths, self.expander, trace, is_trusted=is_trusted)
+        self._unknown_targets: UnknownTargets = unknown_targets
+        self._looks = Looks()
+        self._forbids_any = self._rules.forbids_any(tool)
+        self._opaque_checks = OpaqueCommandChecks(paths, tool, self.expander)
+        self._widens_patterns = False
+
+    def run(
+        self, script: Statement, places: PossibleDirectories, depth: int, inherited_scope: AllowScope | None
+    ) -> None:
+        """Judge a script that starts in one of `places`; `inherited_scope` is a permission for all of it."""
+        self._opaque_checks.add_script(script)
+        steps = script_steps(script, places, self.expander)
+        self._widens_patterns = self._widens_patterns or widens_patterns(script)
+        for step in steps:
+            if len(self.parts) >= MAX_PARTS:
+                self._note("", [self._unreadable(f"there are more than {MAX_PARTS} parts")])
+                return
+            match step.command:
+                case SimpleCommand():
+                    self._command(Task(step, step.command, depth, inherited_scope))
+                case Unsupported():
+                    self._unsupported(step.command, inherited_scope)
+                case Definition():
+                    self._other(step.command.text, "defining a function", inherited_scope)
+                case ForEach():
+                    self._loop(step, step.command, inherited_scope)
+
+    def decision(self) -> PermissionDecision:
+        """Return the decision by all findings so far."""
+        return decision_of(self.parts, self._trace, self.targets)
+
+    def keep_out_of_sandbox(self) -> None:
+        """Ask, because the sandbox would refuse or discard a part's changes."""
+        self.is_confined = False
+        reason = "the text does not tell all files that it changes, and outside the workspace the sandbox changes none"
+        self._note("", [Finding("ask", "floor", reason)])
+
+    def look_at_repositories(self) -> None:
+        """Judge read-only git commands again because other commands run beside them.
+
+        Only a fully read-only command line runs with the environment that protects git from a repository's settings.
+        """
+        for repository, text in self._repositories.items():
+            if setting := find_program_setting(repository, is_protected=False):
+                self._trace.append(f"git: beside other commands, this may start a program: {setting}")
+                what = f"`{_short(text)}`, for which the repository may start a program,"
+                self._note(text, [finding_for_mode(self._mode, "effect", what)])
+
+    # --- parts other than simple commands -----------------------------------------------------------------------------
+
+    def _unsupported(self, unsupported: Unsupported, inherited_scope: AllowScope | None) -> None:
+        self._trace.append(f"shell: {unsupported.reason}")
+        if unsupported.unreadable:
+            self._note(unsupported.text, [self._unreadable(unsupported.reason)])
+        elif self._forbids_any:
+            # The construct may run a forbidden command under any name.
+            reason = f"{unsupported.reason}, and rules forbid some commands"
+            self._note(
+                unsupported.text,
+                [Finding("ask", "floor", reason), finding_for_mode(self._mode, "effect", unsupported.text)],
+            )
+        else:
+            self._other(unsupported.text, f"`{_short(unsupported.text)}` ({unsupported.reason})", inherited_scope)
+
+    def _other(self, text: str, what: str, inherited_scope: AllowScope | None) -> None:
+        """Judge a part that only the mode, or a rule for everything, can allow."""
+        view = NormalizedCommand(text, text)
+        ruling = self._rules.ruling_for_command(self._tool, view, self._trace)
+        allow_scope = self._allow_scope(ruling, view) or inherited_scope
+        found = finding_for_rule(ruling)
+        if found and found.decision != "allow":
+            self._note(text, [found])
+        elif allow_scope and allow_scope.reach == "everything" and self._mode is not PermissionMode.PLAN:
+            self._note(text, [allow_scope.finding])
+        else:
+            self._note(text, [finding_for_mode(self._mode, "effect", what)])
+
+    def _loop(self, step: ScriptStep, loop: ForEach, inherited_scope: AllowScope | None) -> None:
+        """Judge a loop's variable and the names that its words list."""
+        if not is_script_variable(loop.variable):
+            self._other(loop.text, f"setting {loop.variable}", inherited_scope)
+        self.expander.take_listed_directories()  # Drops listings of earlier expansions.
+        for place in step.places:
+            for word in loop.words or ():
+                self.expander.expand(word, place, step.bindings)
+        nothing_else = Finding("allow", "read_only", "it only reads, and only inside the workspace")
+        found = self._path_checks(inherited_scope, nothing_else)
+        found.check_listing(self._contexts.listed(loop.words or (), loop.nested, step.bindings))
+        if any(finding.decision != "allow" for finding in found.findings):
+            self.targets.extend(found.targets)
+            self._note(loop.text, found.findings)
+
+    def _unreadable(self, reason: str) -> Finding:
+        if self._mode in (PermissionMode.DENY, PermissionMode.PLAN):
+            return finding_for_mode(self._mode, "effect", f"a command that cannot be read with certainty ({reason})")
+        return Finding("ask", "floor", f"it is unclear what this command runs: {reason}")
+
+    # --- simple commands ----------------------------------------------------------------------------------------------
+
+    def _command(self, task: Task) -> None:
+        command = expand_command_braces(task.command)
+        wrapping = unwrap(command)
+        view = normalize_command(command)
+        ruling = self._rules.ruling_for_command(self._tool, view, self._trace)
+        allow_scope = self._allow_scope(ruling, view) or task.inherited_scope
+        contexts = [
+            found for place in task.step.places for found in self._contexts.contexts_for(command, wrapping, place, task)
+        ]
+        is_harmless = is_harmless_setting(command)
+        is_workspace_program = any(self._is_workspace_program(command, place) for place in task.step.places)
+        is_reading = is_harmless and not is_workspace_program and all(found.reads is not None for found in contexts)
+        by_words = self._by_words(
+            command, wrapping, ruling, allow_scope, is_reading=is_reading, is_workspace_program=is_workspace_program
+        )
+        if by_words.source == "read_only":
+            self._repositories |= {
+                self._paths.path_lookup.look(found.reads.repository, found.directory).resolved: command.text
+                for found in contexts
+                if found.reads is not None and found.reads.repository is not None and found.directory is not None
+            }
+        paths = self._path_checks(allow_scope, by_words)
+        paths.findings.append(by_words)
+        if allow_scope and not allow_scope.spells_assignments and not is_harmless:
+            set_names = ", ".join(assignment.name for assignment in command.assignments)
+            paths.findings.append(finding_for_mode(self._mode, "effect", f"setting {set_names}"))
+        if allow_scope and not allow_scope.covers_words and not is_reading:
+            paths.findings.extend(self._on_words_to_spell(command, contexts, allow_scope))
+        if wrapping and wrapping.hidden:
+            paths.findings.extend(self._on_hidden(wrapping, allow_scope))
+        if not is_reading and command.words:
+            paths.check_assigned_programs(command.assignments)
+            given = [LocatedCommand(found.words, found.directory, found.effects) for found in contexts]
+            paths.add_reasons_to_ask(self._opaque_checks.about(command, given, wrapping, task.step))
+        if not is_reading:
+            self._on_assignments(command, contexts, paths)
+        self._on_paths(command, contexts, paths, task.step, is_reading=is_reading)
+        self.targets.extend(paths.targets)
+        self.is_confined = self.is_confined or paths.is_confined
+        self.writes_outside = self.writes_outside or paths.writes_outside
+        self._note(command.text, paths.findings)
+        if wrapping:
+            self._inside(wrapping, command, ruling, allow_scope, task)
+
+    def _path_checks(self, allow_scope: AllowScope | None, by_words: Finding) -> PathChecks:
+        return PathChecks(
+            self._paths, self._mode, self._trace, allow_scope, by_words, self._looks, self._unknown_targets
+        )
+
+    def _on_assignments(self, command: SimpleCommand, contexts: Sequence[ExecutionContext], paths: PathChecks) -> None:
+        for found in contexts:
+            for assignment in command.assignments:
+                # A bare assignment only sets a shell variable, but git reads a `GIT_*` that is exported already.
+                if command.words or assignment.name.startswith("GIT_"):
+                    values = self.expander.assigned(assignment.value, found.directory, found.bindings)
+                    paths.check_assignment(assignment.name, values, found.directory)
+
+    def _is_workspace_program(self, command: SimpleCommand, place: str | None) -> bool:
+        """True if the command's name runs a program from the workspace, which may do anything."""
+        program = workspace_program(command.name, self._paths.path_lookup.workspace, place) if command.words else None
+        if program is not None:
+            self._trace.append(f"programs: {command.name} would come from the workspace, as {program}")
+        return program is not None
+
+    def _allow_scope(self, ruling: Ruling, view: NormalizedCommand) -> AllowScope | None:
+        """Return the permission that a rule gives, with its reach."""
+        found = finding_for_rule(ruling)
+        if found is None or found.decision != "allow" or ruling.rule is None:
+            return None
+        if ruling.rule.pattern is None:
+            return AllowScope(found, "everything", spells_assignments=True)
+        patterns = command_patterns(ruling.rule.pattern)
+        if any(pattern.is_everything for pattern in patterns):
+            return AllowScope(found, "everything", spells_assignments=True)
+        exact = [pattern for pattern in patterns if pattern.is_exact]
+        spells = any(pattern.match(view.with_assignments) for pattern in exact)
+        is_exact = spells or any(pattern.match(view.words) for pattern in exact)
+        spelled = frozenset(word for pattern in patterns for word in pattern.spelled)
+        return AllowScope(found, "command" if is_exact else "words", spells, spelled)
+
+    def _by_words(
+        self,
+        command: SimpleCommand,
+        wrapping: Wrapping | None,
+        ruling: Ruling,
+        allow_scope: AllowScope | None,
+        *,
+        is_reading: bool,
+        is_workspace_program: bool,
+    ) -> Finding:
+        found = finding_for_rule(ruling)
+        is_plain = is_harmless_setting(command) and not is_workspace_program
+        is_transparent = wrapping is not None and wrapping.is_transparent and is_plain
+        if found and found.decision != "allow":
+            return found
+        # Plan mode comes before permits: no rule may allow a change in it.
+        if self._mode is PermissionMode.PLAN and not is_reading and not is_transparent:
+            return finding_for_mode(self._mode, "effect", f"`{_short(command.text)}`")
+        if allow_scope:
+            return allow_scope.finding
+        if is_reading:
+            self._trace.append(f"read-only: `{_short(command.text)}` only reads")
+            return Finding("allow", "read_only", "it only reads, and only inside the workspace")
+        if is_transparent:
+            return Finding("allow", "read_only", "the command it runs decides")
+        return finding_for_mode(self._mode, "effect", f"`{_short(command.text)}`")
+
+    def _on_words_to_spell(
+        self, command: SimpleCommand, contexts: Sequence[ExecutionContext], allow_scope: AllowScope
+    ) -> Iterator[Finding]:
+        """Yield a finding for each word that a rule for the command covers only if it spells the word out."""
+        written = [word.value for word in command.words]
+        found = dict.fromkeys(word for one in contexts for word in words_to_spell(one.words or written))
+        for word in found.keys() - allow_scope.spelled:
+            shown = "a word known only when the command runs" if not is_known(word) else f"`{_short(word)}`"
+            yield finding_for_mode(self._mode, "effect", f"{shown} in `{_short(command.text)}`")
+
+    def _on_hidden(self, wrapping: Wrapping, allow_scope: AllowScope | None) -> list[Finding]:
+        if self._forbids_any:
+            return [Finding("ask", "floor", f"{wrapping.hidden}, and rules forbid some commands")]
+        if allow_scope and not (allow_scope.covers_words or wrapping.allows_inner or wrapping.runs_file):
+            return [finding_for_mode(self._mode, "effect", f"the nested command: {wrapping.hidden}")]
+        return []
+
+    def _on_paths(
+        self,
+        command: SimpleCommand,
+        contexts: list[ExecutionContext],
+        paths: PathChecks,
+        step: ScriptStep,
+        *,
+        is_reading: bool,
+    ) -> None:
+        for found in contexts:
+            if is_reading and found.reads is not None:
+                paths.check_reads(found.reads, found.directory)
+            else:
+                paths.check_effects(found.effects, found.directory)
+                paths.check_secrets(found.words, found.directory)
+                paths.check_sources(sources_of(found.own), found.effects.code, found.directory)
+            expanded = [
+                (redirect, self.expander.expand(redirect.target, found.directory, found.bindings))
+                for redirect in command.redirects
+            ]
+            paths.check_redirects(expanded, found.directory)
+            paths.check_listing(found.listed)
+            paths.check_matches(found.effects)
+        if not is_reading and any(found.effects.writes for found in contexts):
+            paths.check_patterns(command.words, fit_hidden=self._widens_patterns)
+
+    # --- commands inside commands -------------------------------------------------------------------------------------
+
+    def _inside(
+        self, wrapping: Wrapping, command: SimpleCommand, ruling: Ruling, allow_scope: AllowScope | None, task: Task
+    ) -> None:
+        if task.depth >= MAX_DEPTH:
+            self._note(command.text, [self._unreadable("commands are nested too deeply in one another")])
+            return
+        step = task.step
+        for inner in wrapping.inner_commands:
+            speaks = allow_scope is not None and self._allows_inner(allow_scope, ruling, wrapping, inner)
+            inherited_scope = replace(allow_scope, spells_assignments=True) if allow_scope and speaks else None
+            moved = replace(step, command=inner.command, places=_moved(inner, step.places))
+            is_written = task.is_written and all(word in task.command.words for word in inner.command.words[:1])
+            self._command(Task(moved, inner.command, task.depth + 1, inherited_scope, inner.takes, command, is_written))
+        for script in wrapping.scripts:
+            speaks = allow_scope is not None and (allow_scope.covers_words or wrapping.allows_scripts)
+            self.run(read_script(script), step.places, task.depth + 1, allow_scope if speaks else None)
+
+    def _allows_inner(self, allow_scope: AllowScope, ruling: Ruling, wrapping: Wrapping, inner: InnerCommand) -> bool:
+        """True if the permission for a wrapper also covers the command it runs."""
+        if allow_scope.covers_words or wrapping.allows_inner:
+            return True
+        if ruling.rule is None or ruling.rule.pattern is None:
+            return False
+        return any(pattern.spelled_words > inner.at for pattern in command_patterns(ruling.rule.pattern))
+
+    def _note(self, text: str, findings: Sequence[Finding]) -> None:
+        self.parts.append(PartFindings(text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…", tuple(findings)))
+
+
+def _moved(inner: InnerCommand, places: PossibleDirectories) -> PossibleDirectories:
+    """Return the directories in which the inner command may run."""
+    if inner.directory is None:
+        return places
+    value = inner.directory.value
+    if not inner.directory.is_fixed:
+        return (None,)
+    return tuple(value if value.startswith("/") else place and f"{place}/{value}" for place in places)
+
+
+def _short(text: str) -> str:
+    line = text.replace("\n", " ")
+    return line if len(line) <= 120 else line[:117] + "…"

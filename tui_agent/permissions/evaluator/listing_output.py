@@ -1,0 +1,283 @@
+"""Names that a command prints, where they can be listed in advance: `git ls-files`, `find`, `rg -l`, `ls`, `echo`.
+
+A listing contains every name that the command can print, and often more. A command that receives the names (`xargs`,
+`$(…)`, a loop) is judged with each of them, as if it had been written out. There is no listing if a shell or `xargs`
+could take one of the names for an option or for several words.
+"""
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tui_agent.permissions.commands.argv import Arguments
+from tui_agent.permissions.commands.catalogue import canonical_name, read_only_command
+from tui_agent.permissions.commands.find_words import (
+    EXEC_ACTIONS,
+    find_roots,
+    finds_all_at_once,
+    finds_only_files,
+    without_exec,
+)
+from tui_agent.permissions.commands.git_words import git_words
+from tui_agent.permissions.commands.read_only_check import collect_reads
+from tui_agent.permissions.commands.reads import parse_options
+from tui_agent.permissions.paths.tree_walk import TooMuchError, entries_below
+from tui_agent.permissions.shell.syntax import Pipeline, SimpleCommand, Statement, Subshell, names
+from tui_agent.permissions.shell.syntax import Sequence as Statements
+
+from .git_index import index_names
+from .repository_settings import repository_roots
+
+MAX_NAMES = 3_000
+"""Maximum number of names in a listing."""
+MAX_ENTRIES = 20_000
+"""Maximum number of directory entries to read."""
+
+_PLAIN = re.compile(r"[\w./:=@%+,][\w./:=@%+,-]*\Z", re.ASCII)
+_NUMBERS = re.compile(r"-?\d{1,4}\Z")
+_FILTERS = {
+    "head": names("-n -c -q --lines"),
+    "tail": names("-n -q --lines"),
+    "sort": names("-r -u -f -n -V -R --reverse --unique --version-sort"),
+    "uniq": names("-u -d -i"),
+    "grep": names("-v -i -E -F -P -w -x -e -m --invert-match --extended-regexp --fixed-strings --ignore-case"),
+    "tac": names(""),
+    "cat": names("-u"),
+}
+"""Commands that print some of the lines they read and nothing else, with the options that keep it so."""
+_PRINTS_MORE = EXEC_ACTIONS | names("-printf -ls")
+_SIMPLE_NAME = re.compile(r"[\w.*-]+\Z", re.ASCII)
+_LISTS = names("-l --files-with-matches --files")
+"""Arguments with which `grep` and `rg` print nothing but paths."""
+_LISTS_ALL_THE_SAME = names(
+    "-r -i -w -x -F -E -P -G -s -S -u -I -H -U -a -e -g -t -T -0 -Z --null --recursive --ignore-case --smart-case "
+    "--case-sensitive --word-regexp --line-regexp --fixed-strings --extended-regexp --perl-regexp --regexp --glob "
+    "--iglob --type --type-not --include --exclude --exclude-dir --hidden --no-ignore --max-depth --sort "
+    "--no-messages --no-config"
+)
+"""Arguments that leave this as it is."""
+_HIDDEN = names("-u --hidden --unrestricted")
+_DIFF_PLAIN = names("--name-only --relative")
+_DIFF_FILTER = re.compile(r"--diff-filter=[AMTd]+\Z")
+_GIT_LISTS = names("-c -z -m -d --cached --modified --deleted")
+_LS_PLAIN = names("-1 -a -A -d -r -t -S -U -X -v -c -u --all --almost-all --directory --reverse --color")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Names that a command prints."""
+
+    names: tuple[str, ...]
+    is_nul_separated: bool = False
+    """True if each name ends with a NUL character instead of a line break."""
+    on_one_line: bool = False
+    """True if blanks separate the names instead of line breaks."""
+
+
+def listing_output(
+    statement: Statement, expand: Callable[[SimpleCommand], Sequence[str] | None], directory: str
+) -> Listing | None:
+    """Return the names that `statement` can print in `directory`, or None if it may print anything else.
+
+    Args:
+        expand: returns the words of a command, as the shell would pass them.
+    """
+    while isinstance(statement, Subshell) or (isinstance(statement, Statements) and len(statement.parts) == 1):
+        statement = statement.body if isinstance(statement, Subshell) else statement.parts[0]
+    first, *filters = statement.parts if isinstance(statement, Pipeline) else (statement,)
+    if not isinstance(first, SimpleCommand) or not all(_is_quiet(part) for part in (first, *filters)):
+        return None
+    for part in filters:
+        if not isinstance(part, SimpleCommand) or not is_line_filter(expand(part)):
+            return None
+    words = expand(first)
+    if not words or collect_reads(words, SimpleCommand("", ())) is None:
+        return None
+    found = _printed(words, directory)
+    if found is None or (found.is_nul_separated and filters):
+        return None
+    is_plain = len(found.names) <= MAX_NAMES and all(_PLAIN.match(name) for name in found.names)
+    return found if is_plain else None
+
+
+def find_output_names(words: Sequence[str], directory: str) -> Listing | None:
+    """Return the matches that a `find` passes to the commands it runs; these may be any name, passed unchanged."""
+    words = without_exec(words)
+    if collect_reads(words, SimpleCommand("", ())) is None:
+        return None
+    found = _by_find(words, directory)
+    return found if found is not None and len(found.names) <= MAX_NAMES else None
+
+
+def is_line_filter(words: Sequence[str] | None) -> bool:
+    """True if a filter prints some of the lines it reads and nothing else."""
+    if not words or words[0] not in _FILTERS:
+        return False
+    options = _sorted(words)
+    if options is None or any(option not in _FILTERS[words[0]] for option in options.given):
+        return False
+    if words[0] in ("head", "tail") and "-c" in options.given:
+        return False
+    patterns = 1 if words[0] == "grep" and "-e" not in options.given else 0
+    return len(options.operands) == patterns and not options.paths
+
+
+def _is_quiet(part: Statement) -> bool:
+    """True if a command prints only its own lines, and all of them."""
+    if not isinstance(part, SimpleCommand) or part.assignments or part.heredoc is not None:
+        return False
+    return all(redirect.text.replace(" ", "") == "2>/dev/null" for redirect in part.redirects)
+
+
+def _printed(words: Sequence[str], directory: str) -> Listing | None:
+    match canonical_name(words[0]):
+        case "find":
+            return _by_find(words, directory)
+        case "rg" | "grep" as name:
+            return _by_search(name, words, directory)
+        case "git":
+            return _by_git(words, directory)
+        case "ls":
+            return _by_ls(words, directory)
+        case "echo":
+            return (
+                None if any(word.startswith("-") for word in words[1:]) else Listing(tuple(words[1:]), on_one_line=True)
+            )
+        case "printf" if words[1:2] in (["%s\\n"], ("%s\\n",)):
+            return Listing(tuple(words[2:]))
+        case "seq" if 2 <= len(words) <= 4 and all(_NUMBERS.match(word) for word in words[1:]):
+            return _by_seq([int(word) for word in words[1:]])
+        case _:
+            return None
+
+
+def _by_seq(numbers: list[int]) -> Listing | None:
+    first, step, last = (
+        (1, 1, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1] if len(numbers) == 3 else 1, numbers[-1])
+    )
+    if step == 0:
+        return None
+    return Listing(tuple(map(str, range(first, last + (1 if step > 0 else -1), step))))
+
+
+def _by_find(words: Sequence[str], directory: str) -> Listing | None:
+    if not _PRINTS_MORE.isdisjoint(words) or {"-print", "-print0"} <= set(words):
+        return None
+    only_files = finds_only_files(words)
+    pattern = next((words[at + 1] for at in range(len(words) - 1) if words[at] == "-name"), None)
+    is_narrow = finds_all_at_once(words) and pattern is not None and bool(_SIMPLE_NAME.match(pattern))
+    fits = re.compile(pattern.replace(".", r"\.").replace("*", ".*") + r"\Z") if is_narrow and pattern else None
+    found: list[str] = []
+    for root in find_roots(words):
+        if not only_files and not os.path.isfile(os.path.join(directory, root)):
+            found.append(root)
+        below = _below(directory, root, only_files=only_files, with_hidden=True)
+        if below is None:
+            return None
+        found.extend(below)
+    if fits is not None:
+        found = [path for path in found if fits.match(path.rstrip("/").rpartition("/")[2])]
+    return Listing(tuple(found), is_nul_separated="-print0" in words)
+
+
+def _by_search(name: str, words: Sequence[str], directory: str) -> Listing | None:
+    options = _sorted(words)
+    if options is None or "-" in options.operands or not options.has(*_LISTS):
+        return None
+    if name == "rg" and options.has("-r"):
+        return None  # For rg it is --replace, which prints another text for a match.
+    if not all(option in _LISTS or option in _LISTS_ALL_THE_SAME for option in options.given):
+        return None
+    has_pattern = options.has("-e", "--regexp", "--files")
+    roots = options.operands if has_pattern else options.operands[1:]
+    if not roots and name == "grep" and not options.has("-r", "--recursive"):
+        return None  # It reads its input and prints "(standard input)".
+    if not roots and os.path.lexists(os.path.join(directory, "<stdin>")):
+        return None  # rg prints "<stdin>" for its input, which would then name a file.
+    found: list[str] = []
+    for root in roots or [""]:
+        with_hidden = name == "grep" or options.has(*_HIDDEN)
+        below = _below(directory, root, only_files=True, with_hidden=with_hidden)
+        if below is None:
+            return None
+        found.extend(below)
+    return Listing(tuple(found), is_nul_separated=options.has("-0", "-Z", "--null"))
+
+
+def _by_git(words: Sequence[str], directory: str) -> Listing | None:
+    found = git_words(words)
+    if found is None or found.directory is not None:
+        return None
+    if found.words[:1] == ("diff",) and "--name-only" in found.words:
+        return _by_diff(found.words[1:], directory)
+    if found.words[:1] != ("ls-files",):
+        return None
+    rest = [word for word in found.words[1:] if word.startswith("-") and word != "--"]
+    if any(word not in _GIT_LISTS for word in rest):
+        return None
+    listed = index_names(directory)
+    return Listing(listed, is_nul_separated="-z" in rest) if listed is not None else None
+
+
+def _by_diff(words: Sequence[str], directory: str) -> Listing | None:
+    """Return the files that may differ from the index.
+
+    git names them relative to the top of the repository, so the names are right only there. Files that exist only in
+    another revision are in no listing.
+    """
+    if not all(word in _DIFF_PLAIN or _DIFF_FILTER.match(word) for word in words):
+        return None
+    if repository_roots(directory) != [directory]:
+        return None
+    listed = index_names(directory)
+    return Listing(listed) if listed is not None else None
+
+
+def _by_ls(words: Sequence[str], directory: str) -> Listing | None:
+    options = _sorted(words)
+    if options is None or any(option not in _LS_PLAIN for option in options.given):
+        return None
+    if any(colour not in ("never", "auto") for colour in options.given.get("--color", ())):
+        return None
+    if options.has("-d", "--directory"):
+        return Listing(tuple(options.operands) or (".",))
+    places = [os.path.join(directory, operand) for operand in options.operands]
+    if places and not any(os.path.isdir(place) for place in places):
+        return Listing(tuple(options.operands))
+    if len(places) > 1:
+        return None  # With several directories, ls prints headings.
+    try:
+        with os.scandir(places[0] if places else directory) as entries:
+            found = [entry.name for entry in entries]
+    except OSError:
+        return None
+    if options.has("-a", "--all"):
+        return Listing((".", "..", *found))
+    return Listing(tuple(name for name in found if options.has("-A", "--almost-all") or not name.startswith(".")))
+
+
+def _sorted(words: Sequence[str]) -> Arguments | None:
+    command = read_only_command(canonical_name(words[0]))
+    return parse_options(command, words[1:]) if command else None
+
+
+def _below(directory: str, root: str, *, only_files: bool, with_hidden: bool) -> list[str] | None:
+    """Return every path below a root, spelled as a search would print it, or None if there are too many.
+
+    Links are not followed.
+    """
+    start = os.path.join(directory, root)
+    if root and not os.path.isdir(start):
+        return [root]
+    found: list[str] = []
+    try:
+        for entry in entries_below(start, MAX_ENTRIES, enters=lambda entry: with_hidden or entry.name[0] != "."):
+            is_shown = with_hidden or not entry.name.startswith(".")
+            if is_shown and (not only_files or entry.is_file(follow_symlinks=False)):
+                found.append(f"{root}{entry.path[len(start) :]}")
+            if len(found) > MAX_NAMES:
+                return None
+    except TooMuchError:
+        return None
+    return found

@@ -1,0 +1,471 @@
+"""Findings for one simple command: its words, the paths it touches, the variables it sets, the parts it hides."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from tui_agent.permissions.commands.argv import is_known
+from tui_agent.permissions.commands.effects import pieces_of
+from tui_agent.permissions.commands.read_only_check import shows_environments
+from tui_agent.permissions.commands.read_operands import Sources
+from tui_agent.permissions.commands.reads import FileFilter, Reads
+from tui_agent.permissions.commands.subcommand_effects import Copy, Effects
+from tui_agent.permissions.commands.writes import Write
+from tui_agent.permissions.paths.path_facts import PathFacts
+from tui_agent.permissions.paths.path_judge import PathJudge
+from tui_agent.permissions.paths.path_resolution import MAX_LENGTH, is_within
+from tui_agent.permissions.paths.protected_paths import may_mean_protected, protected_name
+from tui_agent.permissions.shell.expansion import Bindings, ListedDirectories, has_glob
+from tui_agent.permissions.shell.syntax import MARKS, UNKNOWN, Assignment, Redirect, Word, names
+from tui_agent.permissions.verdicts import Finding, finding_for_mode, finding_for_rule
+from tui_agent.protocol.permissions import PermissionMode
+
+from .repository_settings import repository_roots
+
+MAX_LOOKUPS = 4_000
+"""Maximum number of paths looked up for one command, nested commands included."""
+MAX_MENTIONS = 200
+"""Maximum number of words of an unknown command looked up as paths; of further words only the names are checked."""
+
+_DUPLICATES = re.compile(r"\d+-?\Z|-\Z")
+_NETWORK = re.compile(r"/dev/(?:tcp|udp)(?:/|\Z)")
+_GIT_PLACES = names("GIT_DIR GIT_COMMON_DIR")
+_BARE = re.compile(r"[\w-]+\Z")
+_CODE_WRITES = re.compile(
+    r"write|open\s*\([^)]*,[^)]*['\"][rbtU]*[wax+]|unlink|remove|rename|rmtree|mkdir|makedirs|copy|move|truncate|chmod|"
+    r"link|touch|replace|save|dump|append|system|spawn|exec|popen|subprocess|>|\bw\b",
+    re.IGNORECASE,
+)
+
+
+UnknownTargets = Literal["sandbox", "ask", "allow"]
+"""Answer to a command that may change files and whose text does not tell which: run it in the sandbox, ask, or run it.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class AllowScope:
+    """Permission for a command's words, given by a rule."""
+
+    finding: Finding
+    reach: Literal["words", "command", "everything"]
+    """Extent of the permission.
+
+    `words`: a pattern covers the words. `command`: a rule that spells the command out covers everything its words
+    name. `everything`: a rule without a pattern also covers assignments and redirections.
+    """
+    spells_assignments: bool = False
+    """True if the permission includes the assignments before the command."""
+    spelled: frozenset[str] = frozenset()
+    """Words that the rule spells out."""
+
+    @property
+    def covers_words(self) -> bool:
+        """True if everything that the words name is allowed, wherever it leads."""
+        return self.reach != "words"
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionContext:
+    """A command in one of its possible working directories."""
+
+    directory: str | None
+    words: tuple[str, ...]
+    reads: Reads | None
+    """Paths it reads; None if it is not known to be read-only."""
+    effects: Effects
+    own: tuple[str, ...] = ()
+    """Words of the command itself, its name included, without those of a command it runs."""
+    listed: ListedDirectories = field(default_factory=ListedDirectories)
+    """Directories that the expansion of its words lists."""
+    bindings: Bindings = field(default_factory=dict[str, tuple[str, ...]])
+    """Values of the script's variables at this point."""
+
+
+@dataclass(slots=True)
+class Looks:
+    """Remaining lookups for one command, nested commands included."""
+
+    left: int = MAX_LOOKUPS
+
+
+@dataclass(slots=True)
+class PathChecks:
+    """Findings about the paths of one command."""
+
+    judge: PathJudge
+    mode: PermissionMode
+    trace: list[str]
+    allow_scope: AllowScope | None
+    by_words: Finding
+    """Finding for the command's words."""
+    looks: Looks
+    unknown_targets: UnknownTargets
+    findings: list[Finding] = field(default_factory=list[Finding])
+    targets: list[str] = field(default_factory=list[str])
+    is_confined: bool = False
+    """True if only the running shell knows some targets, and the command may therefore only run in the sandbox."""
+    writes_outside: bool = False
+    """True if it certainly changes a file outside the workspace."""
+
+    def check_reads(self, reads: Reads, directory: str | None) -> None:
+        """Judge the paths that a read-only command reads."""
+        for path in reads.paths:
+            self._read(path, directory, "read", only_file=reads.only_files)
+        for tree in reads.trees:
+            self._read(tree, directory, "search", includes=reads.includes)
+            if reads.from_top:
+                self._read_repository(tree, directory, reads.includes)
+        for tree in reads.listed:
+            self._read(tree, directory, "list")
+
+    def check_redirects(self, redirects: Sequence[tuple[Redirect, tuple[str, ...]]], directory: str | None) -> None:
+        """Judge redirections with their expanded targets."""
+        for redirect, targets in redirects:
+            if redirect.operator in ("<&", ">&") and _DUPLICATES.match(redirect.target.value):
+                continue  # `2>&1` names a descriptor, not a file.
+            if redirect.operator in ("<&-", ">&-"):
+                continue
+            for target in targets:
+                self._redirect(redirect, target, directory)
+
+    def check_effects(self, effects: Effects, directory: str | None) -> None:
+        """Judge the paths that a command changes or may change."""
+        place = directory
+        if effects.runs_in is not None:
+            place = _below(directory, effects.runs_in)
+        for write in effects.writes:
+            self._write(write, place)
+        for number, mention in enumerate(effects.mentions):
+            self._mention(mention, place, is_looked_up=number < MAX_MENTIONS)
+        for code in effects.code:
+            self._code(code)
+        if any(self._merges(copy, place) for copy in effects.copies):
+            self._unknown_targets("the files of a directory that it copies over another", self.by_words)
+
+    def check_matches(self, effects: Effects) -> None:
+        """Judge the files that a search changes, or passes to a command that may."""
+        if effects.changes_matches:
+            self._unknown_targets("the files that it finds", self.by_words)
+
+    def _merges(self, copy: Copy, directory: str | None) -> bool:
+        """True if a copy may replace files below an existing directory. A new directory replaces nothing."""
+        source, into = self._look(copy.source, directory), self._look(copy.into, directory)
+        if source is None or into is None:
+            return False  # An unknown target is judged as such.
+        return self.judge.path_lookup.is_directory(source) and self.judge.path_lookup.is_directory(into)
+
+    def check_assignment(self, name: str, values: Sequence[str], directory: str | None) -> None:
+        """Judge a variable that may tell a command where to work or write."""
+        if name.endswith("PATH"):
+            return  # Lists of directories for programs and modules are only read.
+        for value in values:
+            # git may change its own directory.
+            if not (name in _GIT_PLACES and value.rstrip("/").rpartition("/")[2] == ".git"):
+                self._mention(Write(value), directory, is_looked_up=bool(value))
+
+    def check_assigned_programs(self, assignments: Sequence[Assignment]) -> None:
+        """Judge programs that a command may run because a variable names them."""
+        for assignment in assignments:
+            if " " in assignment.value.value:
+                self._code(assignment.value.value)
+
+    def check_patterns(self, words: Sequence[Word], *, fit_hidden: bool) -> None:
+        """Judge patterns in the words of a command that changes files: does one match a protected name?
+
+        If the script makes patterns match hidden names (`fit_hidden`), any pattern may.
+        """
+        if self._is_spelled_out():
+            return
+        for word in words:
+            if not has_glob(word):
+                continue
+            if _may_mean_protected(word):
+                self.findings.append(Finding("ask", "floor", f"{word.text or word.value} may match a protected path"))
+            elif fit_hidden:
+                self._unknown_targets(f"the files that {word.text or word.value} matches", self.by_words)
+
+    def check_secrets(self, words: Sequence[str], directory: str | None) -> None:
+        """Find private paths among the words of a command that is not known to be read-only, its name included."""
+        if self._is_spelled_out():
+            return
+        if shows_environments(words):
+            self.findings.append(Finding("ask", "floor", "it shows the environments of other processes"))
+        for word in words[1:]:
+            for path in dict.fromkeys((word, *pieces_of(word))):
+                if not is_known(path):
+                    self._perhaps_private(path, directory)
+                elif "/" not in path and directory is not None:
+                    continue
+                elif facts := self._look(path, directory):
+                    if facts.private:
+                        self.findings.append(Finding("ask", "floor", f"{path} is private: {facts.private}"))
+                else:
+                    self._perhaps_private(path, directory)
+
+    def check_sources(self, sources: Sources, code: Sequence[str], directory: str | None) -> None:
+        """Judge the reads of a command that is not known to be read-only.
+
+        Definite reads are judged like a read-only command's; of possible reads only those that a rule forbids are
+        reported.
+        """
+        for path in sources.read:
+            self._source(path, directory)
+        for path in sources.open:
+            self._unknown_read(path, directory, is_allowed=True)
+        if not self.judge.rules.forbids_reading:
+            return
+        inside = (piece for text in (*code, *sources.mentioned) for piece in pieces_of(text))
+        for text in dict.fromkeys((*sources.mentioned, *inside)):
+            self._may_read(text, directory)
+
+    def check_listing(self, listed: ListedDirectories) -> None:
+        """Judge the directories whose names the expansion of a command's words shows."""
+        for directory in listed.directories:
+            self._read(directory, None, "read")
+        if not listed.is_certain and self.allow_scope is None:
+            self.findings.append(
+                finding_for_mode(
+                    self.mode, "look", "listing a directory whose path is known only when the command runs"
+                )
+            )
+
+    def _source(self, path: str, directory: str | None) -> None:
+        """Judge one definite read. A pattern that allows the command does not cover sources outside the workspace."""
+        covers = self.allow_scope is not None and self.allow_scope.covers_words
+        facts = self._look(path, directory)
+        if facts is None:
+            self._unknown_read(path, directory, is_allowed=covers)
+            return
+        kind = "search" if self.judge.path_lookup.is_directory(facts) else "read"
+        found = self.judge.reading(None, facts, kind, self.mode, self.trace, relaxed=True)
+        if not facts.is_inside and not facts.is_device:
+            self.targets.append(facts.resolved)
+        # Where the allow_scope covers the source, the mode has nothing to add.
+        if found.source != "mode" or not covers:
+            self.findings.append(found)
+
+    def _may_read(self, text: str, directory: str | None) -> None:
+        """Report a text that may be the path of a read that a rule forbids.
+
+        A bare word counts as a path only if a file of that name exists.
+        """
+        if not is_known(text) or len(text) > MAX_LENGTH:
+            return
+        facts = self._look(text, directory)
+        if facts is None or (_BARE.match(text) and not os.path.lexists(facts.resolved)):
+            return
+        found = finding_for_rule(self.judge.rules.ruling_for_path(None, facts, "read", self.trace))
+        if found is not None and found.decision != "allow":
+            self.findings.append(found)
+
+    def _unknown_read(self, path: str, directory: str | None, *, is_allowed: bool) -> None:
+        """Judge a read whose path only the running shell knows."""
+        self._perhaps_private(path, directory)
+        if self.judge.rules.forbids_reading:
+            why = f"{_shown(path)} is known only when the command runs, and a rule forbids some reads"
+            self.findings.append(Finding("ask", "rule", why))
+        if not is_allowed:
+            self.findings.append(finding_for_mode(self.mode, "look", f"reading {_shown(path)}, wherever that is,"))
+
+    def _perhaps_private(self, path: str, directory: str | None) -> None:
+        if not self._is_spelled_out() and (why := self.judge.path_lookup.why_maybe_private(path, directory)):
+            self.findings.append(Finding("ask", "floor", f"{_shown(path)} may be private: {why}"))
+
+    def add_reasons_to_ask(self, reasons: Iterable[str]) -> None:
+        """Add reasons to ask about a command, unless a rule spells the command out."""
+        if not self._is_spelled_out():
+            self.findings.extend(Finding("ask", "floor", reason) for reason in reasons)
+
+    def _read_repository(self, path: str, directory: str | None, includes: FileFilter | None) -> None:
+        """Judge the rest of the repository, which git shows from any directory in it."""
+        facts = self._look(path, directory)
+        tops = repository_roots(facts.resolved) if facts else []
+        for top in tops:
+            if facts and top != facts.resolved and is_within(top, self.judge.path_lookup.workspace):
+                self._read(top, None, "search", includes=includes)
+
+    def _read(
+        self,
+        path: str,
+        directory: str | None,
+        intent: Literal["read", "search", "list"],
+        *,
+        only_file: bool = False,
+        includes: FileFilter | None = None,
+    ) -> None:
+        facts = self._look(path, directory)
+        if facts is None:
+            self._unknown_read(path, directory, is_allowed=self.allow_scope is not None)
+            return
+        # In a directory the command would follow links, which are not judged one by one.
+        if only_file and self.allow_scope is None and self.judge.path_lookup.is_directory(facts):
+            self.findings.append(finding_for_mode(self.mode, "look", f"reading everything in {path}"))
+        found = self.judge.reading(None, facts, intent, self.mode, self.trace, relaxed=True, includes=includes)
+        if not facts.is_inside:
+            self.targets.append(facts.resolved)
+        if found.source != "mode" or self.allow_scope is None:
+            self.findings.append(found)
+
+    def _redirect(self, redirect: Redirect, target: str, directory: str | None) -> None:
+        allowed_by = self.allow_scope.finding if self.allow_scope and self.allow_scope.reach == "everything" else None
+        if _NETWORK.match(target):
+            if allowed_by is None:
+                self.findings.append(Finding("ask", "floor", f"{redirect.text} opens a network connection"))
+            return
+        if redirect.operator in ("<", "<&"):
+            self._read(target, directory, "read")
+            return
+        facts = self._look(target, directory)
+        if facts is None:
+            self._unknown_write(target, directory, redirect.text, allowed_by)
+            return
+        self._note_target(facts)
+        found = self.judge.writing(None, facts, self.mode, self.trace, allowed_by=allowed_by)
+        self.findings.append(found)
+
+    def _write(self, write: Write, directory: str | None) -> None:
+        facts = self._look(write.path, directory)
+        if facts is None:
+            self._unknown_write(write.path, directory, _shown(write.path), self.by_words)
+            return
+        self._note_target(facts)
+        too_much = self.judge.path_lookup.why_too_much(facts) if write.whole and not self._is_spelled_out() else None
+        if too_much:
+            self.findings.append(Finding("ask", "floor", f"{facts.given} is changed with everything in it: {too_much}"))
+        allowed_by: Finding | None = self.by_words
+        # `allow bash(cp:*)` is meant for the workspace, not for targets anywhere.
+        if self.allow_scope and not self.allow_scope.covers_words and not facts.is_inside:
+            allowed_by = None
+        self.findings.append(
+            self.judge.writing(None, facts, self.mode, self.trace, whole=write.whole, allowed_by=allowed_by)
+        )
+
+    def _note_target(self, facts: PathFacts) -> None:
+        if not facts.is_device:
+            self.targets.append(facts.resolved)
+            self.writes_outside = self.writes_outside or not facts.is_inside
+
+    def _unknown_write(self, path: str, directory: str | None, what: str, allowed_by: Finding | None) -> None:
+        """Judge a write whose target only the running shell knows. Its known components may still be protected."""
+        known = [name for name in path.split("/") if UNKNOWN not in name]
+        around = self._look(".", directory) if not path.startswith("/") else None
+        if why := protected_name("/".join(known)):
+            self.findings.append(Finding("deny", "floor", f"{_shown(path)} is protected and never changed: {why}"))
+        elif why := self.judge.path_lookup.may_be_private(known) or (
+            around and self.judge.path_lookup.why_protected(around)
+        ):
+            self.findings.append(Finding("ask", "floor", f"{_shown(path)} may be protected: {why}"))
+        else:
+            self._unknown_targets(what, allowed_by)
+
+    def _unknown_targets(self, what: str, allowed_by: Finding | None) -> None:
+        """Judge a change of files that only the running shell knows.
+
+        Args:
+            what: the files, for the user.
+            allowed_by: the finding that would allow the change of any file of the workspace; None for the mode's.
+        """
+        by_mode = finding_for_mode(self.mode, "effect", f"changing {what}, wherever that is,")
+        covers = self.allow_scope is not None and self.allow_scope.covers_words
+        found = allowed_by or by_mode
+        if self._is_spelled_out():
+            self.findings.append(found)
+        elif self.judge.rules.denies_changes:
+            reason = f"{what} is known only when the command runs, and rules deny some changes"
+            self.findings += [Finding("ask", "floor", reason), by_mode]
+        elif self.unknown_targets == "sandbox":
+            self.trace.append(f"unknown targets: {what}: only in the sandbox")
+            self.is_confined = True
+            self.findings.append(found)
+        elif self.unknown_targets == "allow" or found.decision != "allow":
+            self.findings.append(found if covers else by_mode)
+        else:
+            reason = f"the text does not tell which files it changes ({what}), and it would not run in the sandbox"
+            self.findings += [Finding("ask", "floor", reason), *([] if covers else [by_mode])]
+
+    def _mention(self, mention: Write, directory: str | None, *, is_looked_up: bool) -> None:
+        if self._is_spelled_out():
+            return
+        facts = self._look(mention.path, directory) if is_looked_up else None
+        path_lookup = self.judge.path_lookup
+        if facts is None:
+            why = protected_name(mention.path.replace(UNKNOWN, ""))
+        else:
+            why = path_lookup.why_protected(facts) or (path_lookup.why_tree_protected(facts) if mention.whole else None)
+        if why:
+            self.findings.append(Finding("ask", "floor", f"{_shown(mention.path)} may be changed: {why}"))
+
+    def _code(self, code: str) -> None:
+        """Judge a program in another language that names a protected path."""
+        for piece in pieces_of(code):
+            why = protected_name(piece) or ("it is private" if self._is_private(piece) else None)
+            if why and _CODE_WRITES.search(code):
+                self.findings.append(Finding("deny", "floor", f"code that may change {piece}: {why}"))
+            elif why and not self._is_spelled_out():
+                self.findings.append(Finding("ask", "floor", f"code that names {piece}: {why}"))
+            elif not is_known(piece) and _may_become_protected(piece) and not self._is_spelled_out():
+                self.findings.append(Finding("ask", "floor", f"code that may name {_shown(piece)}"))
+            elif self.judge.rules.denies_changes and _CODE_WRITES.search(code):
+                self._denied_in_code(piece)
+
+    def _denied_in_code(self, piece: str) -> None:
+        # Other pieces are keywords and names of the program, not paths.
+        facts = self._look(piece, self.judge.path_lookup.workspace) if "." in piece or "/" in piece else None
+        found = facts and finding_for_rule(self.judge.rules.ruling_for_path(None, facts, "write", []))
+        if found and found.decision == "deny" and not self._is_spelled_out():
+            self.findings.append(replace(found, decision="ask", reason=f"code that may change {piece}: {found.reason}"))
+
+    def _is_private(self, piece: str) -> bool:
+        facts = self._look(piece, self.judge.path_lookup.workspace) if "/" in piece else None
+        return facts is not None and facts.private is not None
+
+    def _is_spelled_out(self) -> bool:
+        """True if the rule that allows the command spells out the paths in doubt."""
+        return self.allow_scope is not None and self.allow_scope.reach == "command"
+
+    def _look(self, path: str, directory: str | None) -> PathFacts | None:
+        """Return the facts of a path, or None if the path is not certain."""
+        if not is_known(path) or not path or (directory is None and not path.startswith(("/", "~"))):
+            return None
+        self.looks.left -= 1
+        if self.looks.left < 0:
+            if self.looks.left == -1:
+                self.findings.append(Finding("ask", "floor", f"it names more than {MAX_LOOKUPS} paths"))
+            return None
+        return self.judge.path_lookup.look(path, directory)
+
+
+def _below(directory: str | None, path: str) -> str | None:
+    if not is_known(path):
+        return None
+    if path.startswith("/"):
+        return path
+    return None if directory is None else f"{directory}/{path}"
+
+
+def _shown(path: str) -> str:
+    return "".join(letter if letter.isprintable() and not "\ud800" <= letter <= "\udfff" else "…" for letter in path)
+
+
+def _may_become_protected(piece: str) -> bool:
+    """True if a component of a partly known path may be a protected name."""
+    pattern = piece.translate({ord(mark): "*" for mark in MARKS})
+    return any(may_mean_protected(component) for component in pattern.split("/"))
+
+
+def _may_mean_protected(word: Word) -> bool:
+    """True if a component with an unquoted pattern matches a protected name."""
+    return any(may_mean_protected(component) for component in _components(word))
+
+
+def _components(word: Word) -> Iterator[str]:
+    """Yield the components of a word that contain an unquoted pattern, as patterns."""
+    start = 0
+    for component in word.value.split("/"):
+        end = start + len(component)
+        if any(start <= at < end and word.value[at] in "*?[" for at in word.live):
+            yield component
+        start = end + 1

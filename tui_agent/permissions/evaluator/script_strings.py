@@ -1,0 +1,108 @@
+"""Strings of a script that may be used elsewhere in it: values of variables, words of loops, output of commands.
+
+A command whose words or input only the running shell knows may get any of them. Commands with known words do not need
+them.
+"""
+
+import re
+from collections.abc import Iterator
+
+from tui_agent.permissions.commands.catalogue import writer
+from tui_agent.permissions.shell.syntax import (
+    Branches,
+    Conditional,
+    Definition,
+    ForEach,
+    Pipeline,
+    Redirect,
+    Sequence,
+    SimpleCommand,
+    Statement,
+    Subshell,
+    Unsupported,
+    Word,
+    names,
+)
+
+_PASSES_CONTENT = names(
+    "cat head tail tac nl base64 od xxd hexdump hd strings zcat gzip gunzip xzcat bzcat less bat jq wc"
+)
+"""Commands whose output is the contents of files, not their words."""
+_MOVERS = names("cd pushd")
+_PRINTS_NOTHING = names("test [ [[ true false :") | _MOVERS
+_FIND_RUNS = names("-exec -execdir -ok -okdir")
+_TAKES_OUT = re.compile(r"-[A-Za-z]*v|--invert-match\Z")
+_TAKES_OUT_NEXT = names("-not !")
+_GIT_PLACE = re.compile(r"--(?:git-|absolute-git-dir)")
+_QUOTING = re.compile(r"['\"\\]")
+
+
+def collect_script_strings(statement: Statement, *, is_used: bool = False) -> Iterator[str]:
+    """Yield the strings of a script that may become words, or input, of one of its commands.
+
+    Args:
+        statement: the script, or a part of it.
+        is_used: its output goes to a command.
+    """
+    match statement:
+        case SimpleCommand():
+            yield from _of_command(statement, is_used=is_used)
+        case Sequence() | Branches():
+            for part in statement.parts:
+                yield from collect_script_strings(part, is_used=is_used)
+        case Pipeline():
+            for number, part in enumerate(statement.parts):
+                yield from collect_script_strings(part, is_used=is_used or number < len(statement.parts) - 1)
+        case Conditional():
+            for part in (statement.first, *(part for _, part in statement.rest)):
+                yield from collect_script_strings(part, is_used=is_used)
+        case Subshell() | Definition():
+            yield from collect_script_strings(statement.body, is_used=is_used)
+        case ForEach():
+            yield from (word.value for word in statement.words or ())
+            for part in (*statement.nested, statement.body):
+                yield from collect_script_strings(part, is_used=is_used or part in statement.nested)
+        case Unsupported():
+            yield _QUOTING.sub("", statement.text)
+
+
+def _of_command(command: SimpleCommand, *, is_used: bool) -> Iterator[str]:
+    for assignment in command.assignments:
+        yield assignment.value.value
+        yield _QUOTING.sub("", assignment.text)
+    for nested in command.nested:
+        yield from collect_script_strings(nested, is_used=True)
+    # The default of a variable appears only in the word as written.
+    yield from (_QUOTING.sub("", word.text) for word in command.words if "${" in word.text)
+    name = command.name.rsplit("/", 1)[-1]
+    is_used = is_used or any(_keeps(redirect) for redirect in command.redirects)
+    is_used = is_used or any(word.value in _FIND_RUNS for word in command.words)
+    if command.heredoc is not None and (is_used or (name not in _PASSES_CONTENT and writer(name) is None)):
+        yield command.heredoc
+    if any(variable.name.startswith("GIT_") for word in command.words for variable in word.variables):
+        yield ".git"
+    if name in _MOVERS:
+        yield from (word.value for word in command.words[1:] if not word.is_fixed)
+    if is_used and name not in _PRINTS_NOTHING and name not in _PASSES_CONTENT:
+        yield from _included_words(name, command.words[1:])
+
+
+def _keeps(redirect: Redirect) -> bool:
+    """True if a redirection stores output where another command may read it as instructions."""
+    return redirect.operator.startswith((">", "&>")) and not redirect.target.value.endswith("ignore")
+
+
+def _included_words(name: str, words: tuple[Word, ...]) -> Iterator[str]:
+    """Yield a command's words without those that it excludes."""
+    if name in ("grep", "egrep", "fgrep", "rg") and any(_TAKES_OUT.match(word.value) for word in words):
+        return
+    values = [word.value for word in words]
+    if name == "git" and any(_GIT_PLACE.match(value) for value in values):
+        yield ".git"
+    for at, value in enumerate(values):
+        is_negated = at > 1 and values[at - 2] in _TAKES_OUT_NEXT
+        # Without an `-o` after `-prune`, the next action applies to the pruned name.
+        is_pruned = values[at + 1 : at + 2] == ["-prune"] and values[at + 2 : at + 3] in (["-o"], ["-or"])
+        is_left_out = value.startswith(("--exclude", "--ignore")) or value[:1] == "!"
+        if not (is_negated or is_pruned or is_left_out or (at and values[at - 1].startswith("--exclude"))):
+            yield value

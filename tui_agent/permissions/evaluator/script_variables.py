@@ -1,0 +1,397 @@
+"""Values of the variables that a script sets for itself.
+
+Only certain values count: a variable has the values that the script assigns, wherever it does so; anything that may
+assign another value makes it unknown. The walk over the script checks that a variable is set before it is used.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
+
+from tui_agent.permissions.commands.git_words import git_words
+from tui_agent.permissions.commands.shell_builtins import read_names
+from tui_agent.permissions.rules.normalized_argv import declared_assignments, is_script_variable
+from tui_agent.permissions.shell.expansion import OPEN, WORDS, Bindings, Expander, base_name, single_bindings
+from tui_agent.permissions.shell.syntax import (
+    PIPE,
+    SUM,
+    UNKNOWN,
+    VARIABLE,
+    Branches,
+    Conditional,
+    Definition,
+    ForEach,
+    Pipeline,
+    SimpleCommand,
+    Statement,
+    Subshell,
+    Unsupported,
+    Word,
+    names,
+)
+from tui_agent.permissions.shell.syntax import Sequence as Statements
+
+from .listing_output import Listing, listing_output
+from .repository_settings import repository_roots
+
+Values = dict[str, tuple[str, ...]]
+Directories = tuple[str | None, ...]
+
+REVISION = "#revision"
+"""Suffix of a variable's name: it holds names of revisions, or nothing."""
+NUMBER = "#number"
+"""Suffix of a variable's name: it holds a number, or nothing."""
+KINDS = (WORDS, REVISION, NUMBER)
+"""Suffixes of a variable's name; without one, its value is known."""
+
+_GLOB = frozenset("*?[")
+_PREFIXES = names("time -p -- command builtin")
+_SETTERS = names(
+    "mapfile readarray getopts let declare typeset local export readonly eval source . unset trap alias enable exec"
+)
+"""Commands that may change any variable."""
+_IGNORE_INPUT = names("echo printf basename dirname test [ [[ : true false continue break exit return cd pwd date read")
+"""Commands that read nothing from a pipe, or only whole lines."""
+_SIMPLE_READERS = names("cat wc stat file ls md5sum sha256sum")
+_READERS = _SIMPLE_READERS | names("head tail grep")
+"""Commands that do not read from a pipe if they have a file argument."""
+_REVISION = re.compile(r"[A-Za-z0-9@][\w./^~@{}]*\Z", re.ASCII)
+_SHORT = re.compile(r"--short(?:=\d+)?\Z|--verify\Z|-q\Z|--quiet\Z")
+_COUNTED = re.compile(r"-\d+\Z|-n\d+\Z|--max-count=\d+\Z|--(?:all|reverse|no-merges|merges|first-parent)\Z")
+_HASHES = names("--format=%h --format=%H --pretty=format:%h --pretty=format:%H --pretty=%h --pretty=%H")
+_NUMBER = re.compile(r"-?\d{1,18}\Z|\{\d{1,9}\.\.\d{1,9}\}\Z", re.ASCII)
+_NUMBERS = (["date", "+%s"], ["nproc"], ["id", "-u"], ["date", "+%Y"], ["date", "+%s%N"])
+"""Commands that print one number."""
+_NOTHING_BUT_NUMBERS = names("-l -c -w -m --lines --bytes --words --chars")
+
+
+class ScriptVariables:
+    """Known values of the variables of one script."""
+
+    def __init__(self, everything: Sequence[Statement], expander: Expander) -> None:
+        self._expander = expander
+        commands = [part for part in everything if isinstance(part, SimpleCommand)]
+        oddities = [part for part in everything if isinstance(part, Unsupported)]
+        self._is_open = any(part.arithmetic is None for part in oddities) or any(map(_may_set_any, commands))
+        self._loops = Counter(part.variable for part in everything if isinstance(part, ForEach))
+        self._reads = Counter(name for command in commands for name in _read_into(command))
+        self._fed: set[str] = set()
+        self._settings: dict[str, list[Word | None]] = {}
+        for command in commands:
+            for assignment in (*command.assignments, *(declared_assignments(command) or ())):
+                is_plain = (
+                    not command.words or bool(declared_assignments(command))
+                ) and not assignment.text.startswith(f"{assignment.name}+")
+                self._settings.setdefault(assignment.name, []).append(assignment.value if is_plain else None)
+        computed = [part.arithmetic for part in oddities if part.arithmetic]
+        self._computed = frozenset(name for one in computed for name in one.sets)
+        for name in self._computed:
+            self._settings.setdefault(name, []).append(None)
+        self._numbers = self._holding_numbers(everything)
+        # Arithmetic evaluates any other value, which could set anything.
+        self._is_open = self._is_open or not all(one.reads <= self._numbers for one in computed)
+        self._literal = {
+            name: [Word(value) for value in dict.fromkeys(word.value for word in values if word)]
+            for name, values in self._settings.items()
+            if all(word and word.is_fixed and not word.live for word in values)
+        }
+
+    def opened(self) -> Values:
+        """Return the bindings that hold everywhere in the script: the variables that may get any value."""
+        settings = {
+            name
+            for name, values in self._settings.items()
+            if not all(value and value.is_fixed and _GLOB.isdisjoint(value.value) for value in values)
+        }
+        return {name + OPEN: () for name in (*settings, *self._reads) if name not in self._numbers}
+
+    def record_arithmetic(self, unsupported: Unsupported, now: Values) -> bool:
+        """True if an unsupported construct is only arithmetic with numbers; adds the variables it sets to `now`."""
+        if unsupported.arithmetic is None or self._is_open:
+            return False
+        for name in unsupported.arithmetic.sets:
+            now.pop(name, None)
+            now[name + NUMBER] = ("0",)
+        return True
+
+    def record_assignments(self, command: SimpleCommand, places: Directories, now: Values) -> None:
+        """Update `now` with the variables that a command sets."""
+        declared = declared_assignments(command) or ()
+        changed = (*(assignment.name for assignment in (*command.assignments, *declared)), *_read_into(command))
+        for name in changed:
+            if name not in self._fed:
+                for kind in ("", *KINDS):
+                    now.pop(name + kind, None)
+        if not command.words or declared:
+            for assignment in (*command.assignments, *declared):
+                now |= self._assigned(assignment.name, assignment.value, places, now)
+
+    def output(self, part: Subshell, places: Directories, now: Bindings) -> Values:
+        """Return the values of the word that a `$(…)` becomes."""
+        statement = _contents_of(part)
+        if _prints_number(part):
+            return {part.name + NUMBER: ("0",)}
+        if isinstance(statement, SimpleCommand) and None not in places:
+            words = self._words(statement, places[0] or "", now)
+            if words is not None and _is_quiet(statement):
+                if _prints_revisions(words):
+                    return {part.name + REVISION: ("HEAD",)}
+                if words == ["pwd"]:
+                    return {part.name: tuple(place for place in places if place)}
+                # git prints nothing outside a repository, hence the empty value.
+                if words == ["git", "rev-parse", "--show-toplevel"]:
+                    tops = [top for place in places if place for top in repository_roots(place)]
+                    return {part.name: tuple(dict.fromkeys((*tops, "")))}
+        listing = self._listed(statement, places, now)
+        if listing is None or listing.is_nul_separated:
+            return {}
+        return {part.name + WORDS: listing.names}
+
+    def loop_values(self, loop: ForEach, places: Directories, now: Bindings) -> Values:
+        """Return the values of a loop's variable over all iterations."""
+        name = loop.variable
+        if loop.words is None or self._is_open or self._loops[name] > 1 or name in self._settings or self._reads[name]:
+            return {}
+        if len(loop.words) == 1 and loop.words[0].value == VARIABLE:
+            source = loop.words[0].variables[0].name
+            for kind in (REVISION, NUMBER):
+                if source + kind in now:
+                    return {name + kind: now[source + kind]}
+        values = [value for place in places for word in loop.words for value in self._expander.expand(word, place, now)]
+        return {name: tuple(dict.fromkeys(values))} if all(UNKNOWN not in value for value in values) else {}
+
+    def read_loop_values(self, loop: Branches, places: Directories, fed_by: Statement, now: Bindings) -> Values:
+        """Return the values of the variable that `fed_by | while read -r name; do …` reads line by line."""
+        commands = [part for part in walk_statements(loop) if isinstance(part, SimpleCommand)]
+        reading = [command for command in commands if command.name == "read"]
+        behind = {
+            id(inner)
+            for part in walk_statements(loop)
+            if isinstance(part, Pipeline)
+            for piped in part.parts[1:]
+            for inner in walk_statements(piped)
+        }
+        if self._is_open or len(reading) != 1 or any(isinstance(part, Definition) for part in walk_statements(loop)):
+            return {}
+        *options, name = [word.value for word in reading[0].words[1:]] or [""]
+        is_nul_separated = options in (["-r", "-d", ""], ["-rd", ""], ["-d", ""])
+        if not (is_nul_separated or options in ([], ["-r"])) or not is_script_variable(name):
+            return {}
+        if self._reads[name] > 1 or self._loops[name] or name in self._settings:
+            return {}
+        # `IFS=` keeps the blanks around a line; any other assignment may change how it is split.
+        is_whole = all(setting.name == "IFS" and not setting.value.value for setting in reading[0].assignments)
+        if not is_whole or not all(id(command) in behind or _leaves_lines(command, name) for command in commands):
+            return {}
+        listing = self._listed(fed_by, places, now)
+        if (
+            listing is None
+            or listing.is_nul_separated != is_nul_separated
+            or (listing.on_one_line and len(listing.names) > 1)
+        ):
+            return {}
+        self._fed.add(name)
+        return {name: listing.names}
+
+    def _assigned(self, name: str, value: Word, places: Directories, now: Bindings) -> Values:
+        settings = self._settings[name]
+        if self._is_open or self._loops[name] or self._reads[name] or not is_script_variable(name):
+            return {}
+        if name in self._numbers and (None in settings or name not in self._literal):
+            return {name + NUMBER: ("0",)}
+        if None in settings or (len(settings) > 1 and name not in self._literal):
+            return {}  # Another assignment may have run last, with an unknown value.
+        if value.value == VARIABLE:
+            source = value.variables[0].name
+            kept = {name + kind: now[source + kind] for kind in KINDS if source + kind in now}
+            if kept:
+                return kept
+        several = [value] if len(settings) == 1 else self._literal[name]
+        values = [held for word in several for place in places for held in self._expander.assigned(word, place, now)]
+        if any(mark in held for held in values for mark in (UNKNOWN, VARIABLE, PIPE)):
+            return {}
+        return {name: tuple(dict.fromkeys(values))}
+
+    def _holding_numbers(self, everything: Sequence[Statement]) -> frozenset[str]:
+        """Return the script's own variables that never hold anything but a number, or nothing."""
+        outputs = {part.name: part for part in everything if isinstance(part, Subshell) and part.name}
+        loops = [part for part in everything if isinstance(part, ForEach)]
+        words: dict[str, list[Word | None]] = {name: list(given) for name, given in self._settings.items()}
+        for name in self._computed:
+            words[name].remove(None)
+        for loop in loops:
+            words.setdefault(loop.variable, []).extend(loop.words or (None,))
+        candidates = {name for name in words if is_script_variable(name) and not self._reads[name]}
+        # A variable may get the value of another, so candidates are dropped until nothing changes.
+        while True:
+            kept = {
+                name
+                for name in candidates
+                if all(word and _is_number(word, candidates, outputs) for word in words[name])
+            }
+            if kept == candidates:
+                return frozenset(kept)
+            candidates = kept
+
+    def _listed(self, statement: Statement, places: Directories, now: Bindings) -> Listing | None:
+        found: list[Listing] = []
+        for place in dict.fromkeys(places):
+            if place is None:
+                return None
+            listing = listing_output(statement, lambda command, where=place: self._words(command, where, now), place)
+            if listing is None:
+                return None
+            found.append(listing)
+        if not found or len({(listing.is_nul_separated, listing.on_one_line) for listing in found}) > 1:
+            return None
+        together = dict.fromkeys(name for listing in found for name in listing.names)
+        return Listing(tuple(together), found[0].is_nul_separated, found[0].on_one_line)
+
+    def _words(self, command: SimpleCommand, place: str, now: Bindings) -> list[str] | None:
+        """Return the words of a command if each variable has exactly one value, else None."""
+        turns = single_bindings(now, command.words)
+        if turns is None or len(turns) != 1:
+            return None
+        return [value for word in command.words for value in self._expander.expand(word, place, now)]
+
+
+def has_known_values(word: Word, bindings: Bindings) -> bool:
+    """True if all unquoted variables and substitutions of a word are known."""
+    variables = [variable.name for variable in word.variables if not variable.quoted and variable.name != SUM]
+    told = all(base_name(name) in bindings or any(name + kind in bindings for kind in KINDS) for name in variables)
+    return told and not any(word.value[at] == UNKNOWN for at in word.live)
+
+
+def walk_statements(statement: Statement, *, is_same_shell: bool = False) -> Iterator[Statement]:
+    """Yield a statement and everything inside it, or only the parts that run in the same shell."""
+    stack: list[Statement] = [statement]
+    while stack:
+        current = stack.pop()
+        yield current
+        match current:
+            case Subshell() | Pipeline() if is_same_shell and current is not statement:
+                pass
+            case SimpleCommand():
+                stack.extend(current.nested)
+            case Statements() | Pipeline() | Branches():
+                stack.extend(current.parts)
+            case Conditional():
+                stack.extend((current.first, *(part for _, part in current.rest)))
+            case Subshell() | Definition():
+                stack.append(current.body)
+            case ForEach():
+                stack.extend((current.body, *current.nested))
+            case Unsupported():
+                pass
+
+
+def _contents_of(statement: Statement) -> Statement:
+    """Return the contents of a subshell if they are a single statement."""
+    while isinstance(statement, Subshell) or (isinstance(statement, Statements) and len(statement.parts) == 1):
+        statement = statement.body if isinstance(statement, Subshell) else statement.parts[0]
+    return statement
+
+
+def _own_words(command: SimpleCommand) -> list[str]:
+    values = [word.value for word in command.words]
+    while values and values[0] in _PREFIXES:
+        values.pop(0)
+    return values
+
+
+def _may_set_any(command: SimpleCommand) -> bool:
+    if not command.words:
+        return False
+    values = _own_words(command)
+    if (
+        not command.words[0].is_fixed
+        or (command.words[0].live and values[:1] not in (["["], ["[["]))
+        or not values
+        or (values[0] in _SETTERS and not _declares_own(command) and values != ["exec"])
+    ):
+        return True
+    if values[0] == "printf":
+        return any(value.startswith("-") for value in values[1:2]) or not all(
+            word.is_fixed and not word.live for word in command.words[1:2]
+        )
+    return values[0] == "read" and read_names(values) is None
+
+
+def _declares_own(command: SimpleCommand) -> bool:
+    """True if a declaration only sets variables, to the values it names."""
+    declared = declared_assignments(command)
+    return declared is not None and all("=" in one.text and is_script_variable(one.name) for one in declared)
+
+
+def _read_into(command: SimpleCommand) -> tuple[str, ...]:
+    values = _own_words(command)
+    return (read_names(values) or ()) if values[:1] == ["read"] else ()
+
+
+def _is_number(word: Word, numbers: Container[str], outputs: Mapping[str, Subshell]) -> bool:
+    if word.is_fixed:
+        return bool(_NUMBER.match(word.value))
+    if word.value != VARIABLE:
+        return False
+    name = word.variables[0].name
+    return name == SUM or name in numbers or (name in outputs and _prints_number(outputs[name]))
+
+
+def _prints_number(part: Subshell) -> bool:
+    statement = _contents_of(part)
+    last = statement.parts[-1] if isinstance(statement, Pipeline) else statement
+    return isinstance(last, SimpleCommand) and _counts(last, is_fed=last is not statement)
+
+
+def _is_quiet(command: SimpleCommand) -> bool:
+    return all(redirect.text.replace(" ", "") == "2>/dev/null" for redirect in command.redirects)
+
+
+def _counts(command: SimpleCommand, *, is_fed: bool) -> bool:
+    """True if a command prints one number."""
+    values = [word.value for word in command.words]
+    if not _is_quiet_or_reads(command) or not all(word.is_fixed for word in command.words):
+        return False
+    if values in _NUMBERS:
+        return True
+    if values[:1] == ["seq"]:
+        return all(map(_NUMBER.match, values[1:]))
+    is_fed = is_fed or any(redirect.operator == "<" for redirect in command.redirects)
+    return is_fed and values[:1] == ["wc"] and len(values) == 2 and values[1] in _NOTHING_BUT_NUMBERS
+
+
+def _is_quiet_or_reads(command: SimpleCommand) -> bool:
+    return all(
+        redirect.operator == "<" or redirect.text.replace(" ", "") == "2>/dev/null" for redirect in command.redirects
+    )
+
+
+def _prints_revisions(words: Sequence[str]) -> bool:
+    """True if a command prints only revisions: ones that git names, or the one in its arguments."""
+    found = git_words(words) if words[:1] == ["git"] else None
+    if found is None or not found.words:
+        return False
+    name, *rest = found.words
+    if name == "rev-parse":
+        rest = [word for word in rest if not _SHORT.match(word)]
+        return len(rest) == 1 and bool(_REVISION.match(rest[0]))
+    if name == "merge-base":
+        return bool(rest) and all(map(_REVISION.match, rest))
+    if name == "log" and _HASHES.isdisjoint(rest):
+        return False
+    others = [word for word in rest if word not in _HASHES and not _COUNTED.match(word)]
+    return name in ("log", "rev-list") and all(map(_REVISION.match, others))
+
+
+def _leaves_lines(command: SimpleCommand, name: str) -> bool:
+    """True if a command in a loop reads nothing of the loop's input, so that each line stays whole."""
+    values = [word.value for word in command.words]
+    if not values or values[0] in _IGNORE_INPUT or any(redirect.operator == "<" for redirect in command.redirects):
+        return True
+    if any(value in ("-", "/dev/stdin") or "/fd/" in value for value in values):
+        return False
+    last = command.words[-1]
+    is_given = last.value == VARIABLE and last.variables[0].name == name and values[0] in _READERS
+    before = values[-2] if len(values) > 2 else ""
+    is_value = before.startswith("-") and values[0] not in _SIMPLE_READERS and not before[1:].isdigit()
+    return is_given and not is_value and (values[0] != "grep" or len(values) > 2)

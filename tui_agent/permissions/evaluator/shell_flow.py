@@ -1,0 +1,336 @@
+"""Working directories of a script's commands, and the pipelines between them.
+
+Each command is paired with every directory it may run in: after `cd sub && …` it is `sub`, after `cd sub; …` it is
+either. If a directory is not certain, one of them is None, and a relative path may then lead anywhere.
+"""
+
+import os
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from tui_agent.permissions.commands.catalogue import SHELLS, facts_of
+from tui_agent.permissions.commands.shell_builtins import sets_switches_only, unsets_script_variables
+from tui_agent.permissions.paths.path_resolution import resolve
+from tui_agent.permissions.shell.expansion import Bindings, Expander, single_bindings
+from tui_agent.permissions.shell.syntax import (
+    UNKNOWN,
+    Branches,
+    Conditional,
+    Definition,
+    ForEach,
+    Pipeline,
+    Sequence,
+    SimpleCommand,
+    Statement,
+    Subshell,
+    Unsupported,
+    names,
+)
+
+from .script_variables import KINDS, ScriptVariables, walk_statements
+
+PossibleDirectories = tuple[str | None, ...]
+"""Directories that a statement may run in; None for an unknown one."""
+
+MAX_POSSIBLE_DIRECTORIES = 8
+"""Maximum number of directories for one command; with more, one is unknown."""
+MAX_CD_COMMANDS = 25
+"""Maximum number of directory changes in one script."""
+
+MAX_CALLS = 20
+"""Maximum number of calls of a script's own functions that are judged one by one."""
+
+_FUNCTION = re.compile(r"[a-z_][a-z0-9_]*\Z", re.ASCII)
+_BUILTINS = names(
+    "alias bg bind break builtin caller case cd command command_not_found_handle compgen complete compopt continue "
+    "coproc declare dirs disown do done echo elif else enable esac eval exec exit export false fc fg fi for function "
+    "getopts hash help history if in jobs kill let local logout mapfile popd printf pushd pwd read readarray readonly "
+    "return select set shift shopt source suspend test then time times trap true type typeset ulimit umask unalias "
+    "unset until wait while"
+)
+_TRANSPARENT_PREFIXES = names("time -p -- command builtin")
+_MOVERS = names("eval source . exec trap alias unalias shopt set enable hash bind unset")
+"""Commands after which the shell's directory is unknown, or names may have another meaning."""
+_CHANGE_DIRECTORY = names("cd pushd popd")
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptStep:
+    """One part of a script with its known circumstances."""
+
+    command: SimpleCommand | Unsupported | Definition | ForEach
+    places: PossibleDirectories
+    fed_by: Statement | None = None
+    """Statement whose output it reads, in a pipeline."""
+    bindings: Bindings = field(default_factory=dict[str, tuple[str, ...]])
+    is_fed: bool = False
+    """True if its input is the output of earlier parts of a pipeline, known or not."""
+
+
+def script_steps(statement: Statement, places: PossibleDirectories, expander: Expander) -> tuple[ScriptStep, ...]:
+    """Return every part that may run, in the order of the text; substitutions precede the command they are in."""
+    flow = _Flow(statement, expander)
+    flow.run(statement, places, None)
+    return tuple(flow.steps)
+
+
+def widens_patterns(script: Statement) -> bool:
+    """True if a script may make patterns match hidden names."""
+    for part in walk_statements(script):
+        if not isinstance(part, SimpleCommand):
+            continue
+        values = [word.value for word in part.words]
+        name = values[0].rpartition("/")[2] if values else ""
+        if name == "shopt" or (name in SHELLS and not {"-O", "+O"}.isdisjoint(values)):
+            return True
+        if any(assignment.name == "GLOBIGNORE" for assignment in part.assignments):
+            return True
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class _After:
+    """Possible directories of the shell after a statement."""
+
+    success: PossibleDirectories
+    failure: PossibleDirectories
+
+
+class _Flow:
+    """One walk over one script."""
+
+    def __init__(self, statement: Statement, expander: Expander) -> None:
+        self._expand = expander.expand
+        everything = list(walk_statements(statement))
+        self.steps: list[ScriptStep] = []
+        self._functions = {part.name for part in everything if isinstance(part, Definition)}
+        self._inlined = _inlined_functions(everything)
+        self._variables = ScriptVariables(everything, expander)
+        self._bindings: dict[str, tuple[str, ...]] = self._variables.opened()
+        self._is_fed = False
+        self._visited: dict[str | None, None] = {}
+        """Every directory in which something has run so far."""
+        self._has_moved = False
+        # Rough commands of unreadable text may not run in this order.
+        is_readable = not any(isinstance(part, Unsupported) and part.unreadable for part in everything)
+        self._moves_left = MAX_CD_COMMANDS if is_readable else 0
+
+    def run(self, statement: Statement, places: PossibleDirectories, fed_by: Statement | None) -> _After:
+        """Collect every step of a statement that starts in one of `places`."""
+        match statement:
+            case SimpleCommand():
+                return self._command(statement, places, fed_by)
+            case Unsupported():
+                if not self._variables.record_arithmetic(statement, self._bindings):
+                    self._note(statement, places, fed_by)
+                return _After(places, places)
+            case Definition():
+                if statement.name in self._inlined:
+                    return _After(places, places)  # Its body is judged at each call.
+                self._note(statement, places, None)
+                # A function runs where it is called: in an unknown directory, with unknown values.
+                outside, self._bindings = self._bindings, self._variables.opened()
+                self.run(statement.body, (None,), None)
+                self._bindings = outside
+                return _After(places, places)
+            case Sequence():
+                return self._in_turn(statement.parts, places, fed_by)
+            case Conditional():
+                return self._conditional(statement, places, fed_by)
+            case Pipeline():
+                was_fed = self._is_fed
+                for number, part in enumerate(statement.parts):
+                    self._is_fed = was_fed or number > 0
+                    self._run_apart(part, places, _piped(statement.parts[:number]) if number else fed_by)
+                self._is_fed = was_fed
+                return _After(places, places)
+            case Subshell():
+                self._run_apart(statement.body, places, fed_by)
+                return _After(places, places)
+            case Branches():
+                return self._branches(statement, places, fed_by)
+            case ForEach():
+                return self._for_each(statement, places)
+
+    def _run_apart(self, statement: Statement, places: PossibleDirectories, fed_by: Statement | None) -> None:
+        """Walk a statement that cannot set variables of the outer shell."""
+        outside = dict(self._bindings)
+        self.run(statement, places, fed_by)
+        self._bindings = outside
+
+    def _run_nested(self, nested: tuple[Statement, ...], places: PossibleDirectories) -> None:
+        """Walk the statements inside words, and keep their output as bindings."""
+        for part in nested:
+            self.run(part, places, None)
+            if isinstance(part, Subshell) and part.name:
+                self._bindings |= self._variables.output(part, places, self._bindings)
+
+    def _command(self, command: SimpleCommand, places: PossibleDirectories, fed_by: Statement | None) -> _After:
+        self._run_nested(command.nested, places)
+        self._visited |= dict.fromkeys(places)
+        if command.name in self._inlined:
+            if command.redirects:
+                self._note(replace(command, words=(), nested=()), places, None)
+            return self.run(self._inlined[command.name], places, fed_by)
+        self._note(command, places, fed_by)
+        self._variables.record_assignments(command, places, self._bindings)
+        values = [word.value for word in command.words]
+        while values and values[0] in _TRANSPARENT_PREFIXES:
+            values.pop(0)
+        if not values:
+            return _After(places, places)
+        if values[0] in _CHANGE_DIRECTORY:
+            if values[0] == "popd" or (values[1:] in ([], ["-"]) and values != ["cd"]):
+                # Back to one of the earlier directories, if the script has changed directory.
+                return _After(_either(tuple(self._visited), ()) if self._has_moved else (None,), places)
+            self._has_moved = True
+            return _After(self._moved(command, len(command.words) - len(values) + 1, places), places)
+        if (values[0] == "set" and sets_switches_only(values)) or values == ["exec"] or unsets_script_variables(values):
+            return _After(places, places)
+        if values[0] in _MOVERS or values[0] in self._functions or not command.words[0].is_fixed:
+            return _After(_either(places, (None,)), _either(places, (None,)))
+        return _After(places, places)
+
+    def _moved(self, command: SimpleCommand, first: int, places: PossibleDirectories) -> PossibleDirectories:
+        """Return the directories after a `cd` from each place, by name and with links followed."""
+        self._moves_left -= 1
+        if self._moves_left < 0:
+            return (None,)
+        moved: list[str | None] = []
+        for place in places:
+            for bindings in single_bindings(self._bindings, command.words[first:]) or [self._bindings]:
+                targets = [self._expand(word, place, bindings) for word in command.words[first:]]
+                if len(targets) == 1:
+                    # `cd` takes one of the names that a pattern matches.
+                    moved.extend(
+                        place_after for target in targets[0] for place_after in _targets_of_cd([target], place)
+                    )
+                else:
+                    moved.extend(_targets_of_cd([value for values in targets for value in values], place))
+        return _either(tuple(moved), ())
+
+    def _in_turn(self, parts: tuple[Statement, ...], places: PossibleDirectories, fed_by: Statement | None) -> _After:
+        after = _After(places, places)
+        before = dict(self._bindings)
+        for part in parts:
+            if isinstance(part, Branches) and part.is_other:
+                self._bindings = dict(before)
+            after = self.run(part, _either(after.success, after.failure), fed_by)
+        return after
+
+    def _conditional(self, statement: Conditional, places: PossibleDirectories, fed_by: Statement | None) -> _After:
+        """Walk a list of `&&` and `||`.
+
+        After `&&`, the earlier parts have set their variables. After `||`, only the first part certainly has.
+        """
+        after = self.run(statement.first, places, fed_by)
+        settled = dict(self._bindings)
+        for operator, part in statement.rest:
+            if operator == "&&":
+                right = self.run(part, after.success, None)
+                after = _After(right.success, _either(after.failure, right.failure))
+            else:
+                self._bindings = dict(settled)
+                right = self.run(part, after.failure, None)
+                self._bindings = dict(settled)
+                after = _After(_either(after.success, right.success), right.failure)
+        self._bindings = settled
+        return after
+
+    def _branches(self, statement: Branches, places: PossibleDirectories, fed_by: Statement | None) -> _After:
+        current = self._for_loop(statement, places) if statement.repeats else places
+        settled = dict(self._bindings)
+        for part in statement.parts:
+            if fed_by is not None:
+                self._bindings |= self._variables.read_loop_values(statement, places, fed_by, self._bindings)
+            after = self.run(part, current, None)
+            self._bindings = dict(settled)
+            current = _either(current, _either(after.success, after.failure))
+        return _After(current, current)
+
+    def _for_each(self, statement: ForEach, places: PossibleDirectories) -> _After:
+        self._run_nested(statement.nested, places)
+        self._note(statement, places, None)
+        outside = dict(self._bindings)
+        for kind in ("", *KINDS):
+            self._bindings.pop(statement.variable + kind, None)
+        self._bindings |= self._variables.loop_values(statement, places, outside)
+        after = self._branches(Branches((statement.body,), repeats=True), places, None)
+        self._bindings = outside
+        return after
+
+    def _for_loop(self, statement: Statement, places: PossibleDirectories) -> PossibleDirectories:
+        """Return the directories in which a loop's body may start.
+
+        One is unknown if an iteration can change directory.
+        """
+        moves = any(self._moves(part) for part in walk_statements(statement, is_same_shell=True))
+        return _either(places, (None,)) if moves else places
+
+    def _moves(self, part: Statement) -> bool:
+        if not isinstance(part, SimpleCommand) or not part.words:
+            return False
+        values = {word.value for word in part.words}
+        return not part.words[0].is_fixed or not values.isdisjoint(_MOVERS | _CHANGE_DIRECTORY | self._functions)
+
+    def _note(
+        self,
+        command: SimpleCommand | Unsupported | Definition | ForEach,
+        places: PossibleDirectories,
+        fed_by: Statement | None,
+    ) -> None:
+        self.steps.append(ScriptStep(command, places, fed_by, dict(self._bindings), self._is_fed))
+
+
+def _inlined_functions(everything: Iterable[Statement]) -> dict[str, Statement]:
+    """Return the bodies of functions that can be judged at each call, as if written there.
+
+    No program has such a name, so that nothing else runs where the function is not defined.
+    """
+    everything = list(everything)
+    functions = [part for part in everything if isinstance(part, Definition)]
+    counts = Counter(part.name for part in functions)
+    calls = [part for part in everything if isinstance(part, SimpleCommand) and part.name in counts]
+    inlined: dict[str, Statement] = {}
+    for function in functions:
+        own = [part for part in calls if part.name == function.name]
+        inside = [part for part in walk_statements(function.body) if isinstance(part, (SimpleCommand, Definition))]
+        is_flat = not any(isinstance(part, Definition) or part.name in counts for part in inside)
+        is_plain = all(part.words[0].text == part.name and not part.assignments for part in own)
+        if own and is_flat and is_plain and counts[function.name] == 1 and _means_nothing_else(function.name):
+            inlined[function.name] = function.body
+    # A call is a copy of the body, so many calls would multiply the work.
+    return inlined if len(calls) <= MAX_CALLS else {}
+
+
+def _means_nothing_else(name: str) -> bool:
+    if not _FUNCTION.match(name) or name in _BUILTINS:
+        return False
+    return facts_of(name) is None and shutil.which(name) is None
+
+
+def _either(first: PossibleDirectories, second: PossibleDirectories) -> PossibleDirectories:
+    together = tuple(dict.fromkeys((*first, *second)))
+    return together if len(together) <= MAX_POSSIBLE_DIRECTORIES else (*together[: MAX_POSSIBLE_DIRECTORIES - 1], None)
+
+
+def _piped(parts: tuple[Statement, ...]) -> Statement:
+    return parts[0] if len(parts) == 1 else Pipeline(parts)
+
+
+def _targets_of_cd(targets: list[str], place: str | None) -> tuple[str | None, ...]:
+    """Return the directory that `cd` with these words leads to, by name and with links followed."""
+    targets = [target for target in targets if target not in ("-L", "-P", "-e", "-@", "--")] or ["~"]
+    target = os.path.expanduser(targets[0]) if targets == ["~"] else targets[0]
+    is_known = len(targets) == 1 and UNKNOWN not in target and not target.startswith(("-", "+"))
+    if not is_known or (place is None and not target.startswith("/")):
+        return (None,)
+    # `cd` keeps the name of a link in `$PWD`, but `..` in a later command follows the real directory.
+    logical = os.path.normpath(os.path.join(place or "/", target))
+    physical = resolve(target, place or "/")
+    if resolve(logical, "/").path == physical.path:
+        return (logical,)
+    return (logical, physical.path if physical.is_certain else None)

@@ -1,0 +1,1 @@
+"""Paths: resolution, protected and private places, verdicts on reads and writes."""

@@ -1,0 +1,1 @@
+"""Rules: their notation, their verdicts, and those that an approval may store."""

@@ -1,0 +1,148 @@
+"""Texts of a simple command that rules are compared with: as written, and in equivalent forms."""
+
+import os
+import re
+from collections.abc import Sequence
+
+from tui_agent.permissions.shell.expansion import has_glob
+from tui_agent.permissions.shell.syntax import UNKNOWN, Assignment, SimpleCommand, Word, names
+
+from .command_pattern import BORDER
+from .rule_set import NormalizedCommand
+
+_GLOB = "\x02"
+"""Placeholder that no rule contains."""
+_HARMLESS = names(
+    "LANG LANGUAGE TZ NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE CI TERM COLUMNS LINES RUST_BACKTRACE "
+    "PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE NODE_ENV"
+)
+"""Variables that change how commands display things, never what they run or read."""
+_LOCALE = re.compile(r"LC_[A-Z]+\Z")
+_HARMLESS_VALUE = re.compile(r"[\w.,:+@ -]*\Z")
+DECLARATION_COMMANDS = names("export declare typeset local readonly")
+"""Commands that set variables; written literally, their arguments are assignments."""
+_DECLARED = re.compile(r"([A-Za-z_]\w*)(?:(=)|\Z)", re.ASCII)
+_OWN_NAME = re.compile(r"[a-z_][a-z0-9_]*\Z")
+_OWN_WORDS = names(
+    "A B C D F I J K M N P Q R S T U V W X Y Z ALL BASE BRANCH COMMIT COUNT CURRENT DEST DIR DIRS EXT FILE FILES "
+    "FIRST FOUND HASH HEAD ID INDEX INPUT ITEM KEY LAST LINE LIST MATCH MODULE NAME NEW NUM OLD OUT OUTPUT PACKAGE "
+    "PATTERN PKG PREFIX RESULT REV ROOT SHA SIZE SOURCE SRC START END SUFFIX TAG TARGET TEST TESTS TOTAL VALUE "
+    "VERSION"
+)
+"""Words from which a script builds its own names in capitals, joined by `_`; no program reads such a variable."""
+_CAPITALS = re.compile(r"[A-Z][A-Z0-9_]*\Z", re.ASCII)
+_SHELLS_OWN = re.compile(
+    r"BASH\w*|ENV|PATH|HOME|IFS|PS\d|PWD|OLDPWD|CDPATH|GLOBIGNORE|EXECIGNORE|FIGNORE|FUNCNEST|SHELLOPTS|SHELL|PROMPT\w*|"
+    r"TIMEFORMAT|TMOUT|TMPDIR|POSIXLY_CORRECT|OPT(?:ARG|IND|ERR)|REPLY|MAPFILE|COPROC|DIRSTACK|RANDOM|SRANDOM|SECONDS|"
+    r"EPOCH\w*|LINENO|UID|EUID|PPID|GROUPS|HIST\w*|MAIL\w*|COMP\w*|READLINE\w*|INPUTRC|HOSTFILE|IGNOREEOF|CHILD_MAX|"
+    r"LC_\w*|LANG\w*|TERM|COLUMNS|LINES|FCEDIT|EMACS|INSIDE_EMACS|PIPESTATUS|ARGV0|"
+    r"GIT_\w*|LD_\w*|DYLD_\w*|LESS\w*|\w*PAGER|NO_COLOR|SSH_\w*|XDG_\w*|RIPGREP_\w*|DOCKER_\w*|JAVA\w*|\w*OPT(?:ION)?S|DEBIAN_FRONTEND|PYTHON\w*|PERL\w*|RUBY\w*|NODE\w*|NPM_\w*"
+)
+"""Variables that the shell itself reads, or that its commands inherit in any case."""
+_LIVE_VARIABLES = names("http_proxy https_proxy ftp_proxy all_proxy no_proxy auto_resume histchars")
+"""Lower-case variables that programs read."""
+_GIT_VALUES = names("-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix")
+
+
+def normalize_command(command: SimpleCommand) -> NormalizedCommand:
+    """Return the forms of a command, whose braces are already expanded, that rules are compared with."""
+    words = [word.value for word in command.words]
+    if command.words and has_glob(command.words[0]) and words[0] not in ("[", "[["):
+        words[0] = UNKNOWN
+    written = BORDER.join(words)
+    literal = [_without_globs(word, value) for word, value in zip(command.words, words, strict=True)]
+    shown = BORDER.join(literal)
+    assigned = [f"{assignment.name}={assignment.value.value}" for assignment in command.assignments]
+    normalized_forms = [] if written == shown else [written]
+    if words:
+        name = words[0].rsplit("/", 1)[-1]
+        if name != words[0]:
+            normalized_forms.append(BORDER.join((name, *words[1:])))
+        if name == "git":
+            normalized_forms.append(BORDER.join((name, *strip_git_options(words[1:]))))
+    return NormalizedCommand(shown, BORDER.join((*assigned, *literal)), tuple(normalized_forms))
+
+
+def _without_globs(word: Word, value: str) -> str:
+    """Return a word with `_GLOB` for `[` and `?` that the shell takes for a pattern: a rule's are literal."""
+    if not word.live or value != word.value or value in ("[", "[["):
+        return value
+    return "".join(_GLOB if at in word.live and letter in "[?" else letter for at, letter in enumerate(value))
+
+
+def sets_only_harmless(assignments: tuple[Assignment, ...]) -> bool:
+    """True if assignments change only how output is displayed."""
+    return all(
+        is_display_variable(assignment.name)
+        and assignment.value.is_fixed
+        and not assignment.value.live
+        and "+=" not in assignment.text
+        and _HARMLESS_VALUE.match(assignment.value.value)
+        for assignment in assignments
+    )
+
+
+def is_display_variable(name: str) -> bool:
+    """True if a variable changes how commands display things, never what they run or read."""
+    return name in _HARMLESS or bool(_LOCALE.match(name))
+
+
+def is_script_variable(name: str) -> bool:
+    """True if a script may set a variable of this name, without exporting it, and affect no program.
+
+    Either no program reads such a name, or the commands of this process do not inherit it.
+    """
+    if is_unread_variable(name):
+        return True
+    return bool(_CAPITALS.match(name)) and not _SHELLS_OWN.fullmatch(name) and name not in os.environ
+
+
+def declared_assignments(command: SimpleCommand) -> tuple[Assignment, ...] | None:
+    """Return the variables that `export`, `declare` and the like set or mark, or None if the command may do more."""
+    found: list[Assignment] = []
+    if command.name not in DECLARATION_COMMANDS or command.words[0].text != command.name or command.assignments:
+        return None
+    for word in command.words[1:]:
+        if word.value in ("-r", "-g", "-gr") and word.is_fixed and command.name != "export":
+            continue
+        match = _DECLARED.match(word.value)
+        if match is None or word.live or (match.group(2) is None and word.variables):
+            return None
+        value = Word(word.value[match.end() :], frozenset(), word.variables, word.text)
+        found.append(Assignment(match.group(1), value, word.text or word.value))
+    # Without a name, the command prints every variable.
+    return tuple(found) or None
+
+
+def is_unread_variable(name: str) -> bool:
+    """True if no program reads a variable of this name."""
+    if _OWN_NAME.match(name):
+        return name not in _LIVE_VARIABLES and name != "_"
+    return bool(name) and all(part in _OWN_WORDS for part in name.split("_"))
+
+
+def is_harmless_setting(command: SimpleCommand) -> bool:
+    """True if a command's assignments change nothing about what any program does.
+
+    These are the script's own variables if no command follows, display variables before a command, and `IFS` before
+    `read`.
+    """
+    assignments = command.assignments
+    if not command.words:
+        assignments = tuple(assignment for assignment in assignments if not is_script_variable(assignment.name))
+    elif command.name == "read":
+        assignments = tuple(assignment for assignment in assignments if assignment.name != "IFS")
+    return sets_only_harmless(assignments)
+
+
+def without_expansion(word: Word) -> Word:
+    """Return a word of `[[ … ]]`, where braces and patterns are not expanded."""
+    return Word(word.value, frozenset(), word.variables, word.text)
+
+
+def strip_git_options(words: Sequence[str]) -> list[str]:
+    """Return the words after git's own options: the subcommand and its arguments."""
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        at += 2 if words[at] in _GIT_VALUES else 1
+    return list(words[at:])

@@ -1,0 +1,236 @@
+"""All rules in force, and their combined verdict on one subject.
+
+Within a list the first matching rule decides (or the strictest, if so configured); across lists the strictest wins. A
+grant by the user answers an `ask`, never a `deny` (S1-14).
+"""
+
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tui_agent.permissions.commands.reads import FileFilter
+from tui_agent.permissions.paths.path_facts import PathFacts
+from tui_agent.protocol.permissions import Verdict
+
+from .command_pattern import BORDER, CommandPattern, Match, command_patterns, is_open
+from .path_pattern import PathPattern, match_names, path_pattern
+from .rule import Intent, Rule
+
+RuleResolution = Literal["first_match", "severity"]
+"""The deciding rule of a list: the first that matches, or the strictest."""
+
+STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
+"""Rank of each verdict; the larger wins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """Combined verdict of the rules on one subject."""
+
+    verdict: Verdict | None = None
+    """None if no rule matches."""
+    rule: Rule | None = None
+    is_open: bool = False
+    """True if only the running shell knows whether a forbidding rule matches; only the user can answer that."""
+    is_grant: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NormalizedCommand:
+    """Texts of one simple command for comparison with rules: words joined by `BORDER`."""
+
+    words: str
+    """The words as written, which an `allow` must match."""
+    with_assignments: str
+    """The same with the assignments before it, for an `allow` that spells them out."""
+    normalized_forms: tuple[str, ...] = ()
+    """Equivalent forms, which only forbidding rules are compared with."""
+
+    @property
+    def all_texts(self) -> tuple[str, ...]:
+        """Every text, once each."""
+        return tuple(dict.fromkeys((self.words, self.with_assignments, *self.normalized_forms)))
+
+
+class RuleSet:
+    """The rules in force and the grants since the start."""
+
+    def __init__(
+        self,
+        layers: Iterable[Sequence[Rule]],
+        workspace: str,
+        root: str,
+        resolution: RuleResolution = "first_match",
+    ) -> None:
+        self._resolution = resolution
+        self._workspace = workspace
+        self._root = root
+        self._layers = tuple(tuple(layer) for layer in layers)
+        self.grants: list[Rule] = []
+        """Allow rules granted by the user, newest last."""
+        self.restrictions: list[Rule] = []
+        """Ask and deny rules that the user added for the session; a list of its own, checked after the others."""
+        self.tried: Sequence[Rule] = ()
+        """Rules that count as granted during a trial decision."""
+
+    def replace(self, layers: Iterable[Sequence[Rule]], kept: Container[Rule] = ()) -> None:
+        """Replace the rules. Grants stay, but a `kept` (stored) grant only while its rule is still in the settings."""
+        self._layers = tuple(tuple(layer) for layer in layers)
+        standing = {rule.text for rule in self.rules if rule.verdict == "allow"}
+        self.grants = [grant for grant in self.grants if grant not in kept or grant.text in standing]
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Every rule, list by list, without grants."""
+        return tuple(rule for layer in (*self._layers, self.restrictions) for rule in layer)
+
+    def forbids_any(self, tool: str) -> bool:
+        """True if a rule denies or asks about some calls of a tool."""
+        return any(rule.verdict != "allow" and rule.applies_to(tool) for rule in self.rules)
+
+    @property
+    def forbids_reading(self) -> bool:
+        """True if a rule denies or asks about reading some paths."""
+        return any(rule.verdict != "allow" and rule.applies_to_path(None, "read") for rule in self.rules)
+
+    @property
+    def denies_changes(self) -> bool:
+        """True if a rule denies changes of some paths."""
+        return any(rule.verdict == "deny" and rule.applies_to_path(None, "write") for rule in self.rules)
+
+    def ruling_for_command(self, tool: str, view: NormalizedCommand, trace: list[str]) -> Ruling:
+        """Return the verdict of the rules for `tool` on one simple command."""
+
+        texts = view.all_texts
+        open_texts = tuple(text for text in texts if is_open(text))
+
+        def match(rule: Rule) -> Match:
+            if not rule.applies_to(tool):
+                return "no"
+            if rule.pattern is None:
+                return "yes"
+            patterns = command_patterns(rule.pattern)
+            if rule.verdict == "allow":
+                return "yes" if _allows(patterns, view) else "no"
+            if any(pattern.match(text) for pattern in patterns for text in texts):
+                return "yes"
+            return "maybe" if any(pattern.may_match(text) for pattern in patterns for text in open_texts) else "no"
+
+        return self._judge(match, view.words.replace(BORDER, " "), trace)
+
+    def ruling_for_path(
+        self,
+        tool: str | None,
+        facts: PathFacts,
+        intent: Intent,
+        trace: list[str],
+        *,
+        whole: bool = False,
+        includes: FileFilter | None = None,
+    ) -> Ruling:
+        """Return the verdict of the rules on a path.
+
+        `whole` includes everything below it; `includes` filters that.
+        """
+
+        def match(rule: Rule) -> Match:
+            if not rule.applies_to_path(tool, intent):
+                return "no"
+            if rule.pattern is None:
+                return "yes"
+            pattern = path_pattern(rule.pattern, self._workspace, self._root)
+            return _match_path(rule, pattern, facts, whole or intent == "search", includes)
+
+        return self._judge(match, facts.resolved, trace)
+
+    def ruling_for_host(self, tool: str, host: str | None, trace: list[str]) -> Ruling:
+        """Return the verdict of the rules on fetching from a host; None for an ambiguous address."""
+
+        def match(rule: Rule) -> Match:
+            if not rule.applies_to(tool):
+                return "no"
+            if rule.pattern is None:
+                return "yes"
+            return _match_host(rule, host)
+
+        return self._judge(match, host or "an unclear address", trace)
+
+    def ruling_for_tool(self, tool: str, trace: list[str]) -> Ruling:
+        """Return the verdict of the rules on a tool without a subject; no pattern can match it for certain."""
+
+        def match(rule: Rule) -> Match:
+            if not rule.applies_to(tool):
+                return "no"
+            return "yes" if rule.pattern is None else "no" if rule.verdict == "allow" else "maybe"
+
+        return self._judge(match, tool, trace)
+
+    def _judge(self, match: Callable[[Rule], Match], subject: str, trace: list[str]) -> Ruling:
+        ruling = Ruling()
+        for layer in (*self._layers, self.restrictions):
+            ruling = _stricter(ruling, self._in_layer(layer, match, subject, trace))
+        # A grant answers only a certain `ask`: the text of an open one is not known.
+        if ruling.verdict == "deny" or ruling.is_open or ruling.verdict == "allow":
+            return ruling
+        for grant in (*self.grants, *self.tried):
+            if match(grant) == "yes":
+                trace.append(f"granted {grant.text}: answers {subject!r}")
+                return Ruling("allow", grant, is_grant=True)
+        return ruling
+
+    def _in_layer(
+        self, layer: Sequence[Rule], match: Callable[[Rule], Match], subject: str, trace: list[str]
+    ) -> Ruling:
+        ruling = Ruling()
+        for rule in layer:
+            found = match(rule)
+            trace.append(f"{rule.shown}: {_FOUND[found]} {subject!r}")
+            if found == "maybe":
+                ruling = _stricter(ruling, Ruling("ask", rule, is_open=True))
+            elif found == "yes":
+                ruling = _stricter(ruling, Ruling(rule.verdict, rule))
+                if self._resolution == "first_match":
+                    break
+        return ruling
+
+
+_FOUND = {"yes": "matches", "maybe": "may match", "no": "does not match"}
+
+
+def _stricter(first: Ruling, second: Ruling) -> Ruling:
+    if second.verdict is None:
+        return first
+    if first.verdict is None or STRICTNESS[second.verdict] > STRICTNESS[first.verdict]:
+        return second
+    return first
+
+
+def _allows(patterns: tuple[CommandPattern, ...], view: NormalizedCommand) -> bool:
+    return any(pattern.match(view.words) for pattern in patterns) or any(
+        pattern.is_exact and pattern.match(view.with_assignments) for pattern in patterns
+    )
+
+
+def _match_path(rule: Rule, pattern: PathPattern, facts: PathFacts, whole: bool, includes: FileFilter | None) -> Match:
+    # An allow must match the target itself; a link's own name would let the link's owner choose the target.
+    if rule.verdict == "allow":
+        fits = pattern.matches_all_below(facts.resolved) if whole else pattern.matches(facts.resolved)
+        return "yes" if fits else "no"
+    names = match_names(facts)
+    if any(pattern.matches(name) for name in names):
+        return "yes"
+    if any(pattern.matches_all_below(name) for name in names):
+        return "yes"
+    return "maybe" if whole and any(pattern.may_match_below(name, includes) for name in names) else "no"
+
+
+def _match_host(rule: Rule, host: str | None) -> Match:
+    """Compare a host by whole labels; a rule that forbids a domain also forbids its subdomains."""
+    wanted = (rule.pattern or "").strip().removeprefix("domain:").lower().rstrip(".")
+    if host is None:
+        return "no" if rule.verdict == "allow" else "maybe"
+    if wanted.startswith("*."):
+        return "yes" if host.endswith(wanted[1:]) else "no"
+    if rule.verdict == "allow":
+        return "yes" if host == wanted else "no"
+    return "yes" if host == wanted or host.endswith(f".{wanted}") else "no"

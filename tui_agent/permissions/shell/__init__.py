@@ -1,0 +1,1 @@
+"""Shell text: its syntax, words and expansions. Knows no command, file or rule."""

@@ -1,0 +1,307 @@
+"""Conversion of the grammar's tree to statements, with checks; a tree that does not fit its text is unreadable.
+
+The tree is trusted only if its tokens account for every byte. Constructs that the grammar is known to read differently
+from bash (`time {`, `coproc`, conditions inside pipelines, several here-documents on a line) are refused.
+"""
+
+import re
+from collections.abc import Iterator
+from collections.abc import Sequence as Series
+from functools import lru_cache
+from typing import TypeAlias
+
+from tree_sitter import Node
+
+from .arithmetic import arithmetic_in
+from .fallback import fallback_commands
+from .grammar import parse
+from .simple_commands import CommandReader
+from .source_text import BLANKS, STRUCTURE, CommandText
+from .substitutions import find_substitutions
+from .syntax import (
+    Branches,
+    Conditional,
+    Definition,
+    ForEach,
+    Pipeline,
+    Sequence,
+    SimpleCommand,
+    Statement,
+    Subshell,
+    Unsupported,
+    Word,
+    names,
+)
+from .words import UnreadableError
+
+MAX_DEPTH = 40
+"""Maximum nesting of statements."""
+MAX_COMMANDS = 1_000
+"""Maximum number of simple commands."""
+
+_Link: TypeAlias = tuple[str, Node, tuple[Node, ...]]
+"""The operator before a command, the command, and the redirections after it."""
+
+_CLAUSES = frozenset(("elif_clause", "else_clause", "do_group"))
+_OWN_NAMES = names("cd pushd popd command builtin exec eval source . env test [ time timeout nice xargs")
+"""Functions of these names would break assumptions of this package."""
+
+
+@lru_cache(maxsize=4)
+def read_script(text: str) -> Statement:
+    """Parse a command; never raises. Unreadable text becomes an `Unsupported` and rough commands.
+
+    The cache matters: a question parses its command about ten times, for the verdict and for each possible grant.
+    """
+    try:
+        source = text.encode("utf-8")
+    except UnicodeEncodeError:
+        return Unsupported("", "the command is not valid Unicode", unreadable=True)
+    try:
+        return _ScriptReader(source).read(parse(source))
+    except UnreadableError as error:
+        return Sequence((Unsupported(text, str(error), unreadable=True), *fallback_commands(text)))
+
+
+class _ScriptReader:
+    """Walks the tree of one command."""
+
+    def __init__(self, source: bytes) -> None:
+        self._text = CommandText(source)
+        self._commands = CommandReader(self._text, self._statement)
+        self._depth = 0
+        self._count = 0
+
+    def read(self, root: Node) -> Statement:
+        """Return the statements of the whole text."""
+        return self._sequence(root.children, 0, len(self._text.source))
+
+    def _statement(self, node: Node, tail: tuple[Node, ...] = ()) -> Statement:
+        """Return one statement; `tail` are redirections (and the nodes after them) of its last command."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise UnreadableError("the command is nested too deeply")
+        statement = self._by_type(node, tail)
+        self._depth -= 1
+        return statement
+
+    def _by_type(self, node: Node, tail: tuple[Node, ...]) -> Statement:
+        match node.type:
+            case "command" | "declaration_command" | "unset_command" | "variable_assignments":
+                return self._simple((*node.children, *tail))
+            case "variable_assignment":
+                return self._simple((node, *tail))
+            case "redirected_statement" if node.child_by_field_name("body") is None:
+                return self._simple((*node.children, *tail))
+            case "redirected_statement" | "list" | "pipeline":
+                return self._chain(node, tail)
+            case "negated_command":
+                return self._negated(node, tail)
+            case "test_command":
+                self._count_command()
+                return self._with_tail(node, self._commands.condition(node), tail)
+            case _:
+                return self._with_tail(node, self._compound(node), tail)
+
+    def _compound(self, node: Node) -> Statement:
+        match node.type:
+            case "subshell" | "process_substitution" | "command_substitution":
+                # bash tries arithmetic first; the grammar may have chosen subshells.
+                if self._text.raw(node).startswith("(("):
+                    raise UnreadableError("`((`, which may be arithmetic or two subshells")
+                return Subshell(self._inside(node))
+            case "compound_statement":
+                return self._arithmetic(node) if node.children[0].type == "((" else self._inside(node)
+            case "if_statement" | "elif_clause" | "else_clause" | "do_group":
+                return Branches((self._inside(node),), is_other=node.type in ("elif_clause", "else_clause"))
+            case "while_statement":
+                return Branches((self._inside(node),), repeats=True)
+            case "for_statement":
+                return self._for(node)
+            case "c_style_for_statement":
+                return self._counting_for(node)
+            case "case_statement":
+                return self._case(node)
+            case "function_definition":
+                return self._function(node)
+            case _:
+                raise UnreadableError(f"a {node.type.replace('_', ' ')} where a command was expected")
+
+    def _inside(self, node: Node) -> Statement:
+        return self._sequence(node.children, node.start_byte, node.end_byte)
+
+    def _sequence(self, children: Series[Node], start: int, end: int) -> Statement:
+        """Return statements with the tokens between them; every byte between is accounted for."""
+        parts: list[Statement] = []
+        separated = True
+        for node in children:
+            gap = self._text.expect(STRUCTURE, start, node.start_byte)
+            start = node.end_byte
+            if not node.is_named:
+                self._text.check_token(node)
+                separated = True
+                if node.type == "&" and parts:
+                    parts.append(Subshell(parts.pop()))  # A background job runs in a subshell.
+            elif node.type == "comment":
+                self._text.check_comment(node)
+            else:
+                if not separated and node.type not in _CLAUSES and "\n" not in gap.replace("\\\n", ""):
+                    raise UnreadableError("two commands without a separator")
+                parts.append(self._statement(node))
+                separated = False
+        self._text.expect(STRUCTURE, start, end)
+        return Sequence(tuple(parts))
+
+    def _chain(self, node: Node, tail: tuple[Node, ...]) -> Statement:
+        """Return commands joined by `|`, `&&` and `||`, grouped as bash does; the grammar's own grouping is wrong."""
+        finished: list[tuple[str, Statement]] = []
+        operator = ""
+        piped: list[Statement] = []
+        for joint, link, own_tail in self._links(node, tail):
+            if joint in ("&&", "||"):
+                finished.append((operator, _piped(piped)))
+                operator, piped = joint, []
+            piped.append(self._statement(link, own_tail))
+        finished.append((operator, _piped(piped)))
+        (_, first), *rest = finished
+        return Conditional(first, tuple(rest)) if rest else first
+
+    def _links(self, node: Node, tail: tuple[Node, ...]) -> Iterator[_Link]:
+        """Yield the links of a chain in the order of the text; redirections belong to the preceding link."""
+        waiting: list[_Link] = [("", node, tail)]
+        while waiting:
+            joint, current, own_tail = waiting.pop()
+            if current.type in ("list", "pipeline"):
+                waiting.extend(reversed(_linked(joint, self._text.children(current), own_tail)))
+            elif current.type == "redirected_statement" and (body := current.child_by_field_name("body")):
+                redirects = tuple(child for child in current.children if child != body)
+                heredocs = [child for child in redirects if child.type == "heredoc_redirect"]
+                if heredocs:
+                    rest = self._commands.heredoc(heredocs[-1]).rest
+                    behind = self._text.children(rest[0]) if rest and rest[0].type == "pipeline" else rest
+                    waiting.extend(reversed(_linked("", behind, ())))
+                waiting.append((joint, body, (*redirects, *own_tail)))
+            else:
+                yield joint, current, own_tail
+
+    def _negated(self, node: Node, tail: tuple[Node, ...]) -> Statement:
+        bang, command = self._text.children(node, 2)
+        self._text.check_token(bang)
+        body = self._statement(command, tail)
+        if isinstance(body, Conditional):
+            raise UnreadableError("conditions after a negation")
+        return Sequence((body,))
+
+    def _with_tail(self, node: Node, statement: Statement, tail: tuple[Node, ...]) -> Statement:
+        """Return a compound command with redirections of its own."""
+        if not tail:
+            return statement
+        self._text.expect(BLANKS, node.end_byte, tail[0].start_byte)
+        redirections = self._simple(tail)
+        if redirections.words or redirections.assignments:
+            raise UnreadableError("words after a compound command")
+        return Sequence((statement, redirections))
+
+    def _for(self, node: Node) -> Statement:
+        body = node.child_by_field_name("body")
+        if node.children[0].type != "for" or body is None:
+            raise UnreadableError("a loop of an unknown form")
+        words: list[Word] | None = None
+        nested: list[Statement] = []
+        start = node.start_byte
+        for index, child in enumerate(node.children):
+            is_value = words is not None and node.field_name_for_child(index) == "value"
+            self._text.expect(BLANKS if is_value else STRUCTURE, start, child.start_byte)
+            start = child.end_byte
+            if words is not None and is_value:
+                words.append(self._commands.word(child, nested))
+            elif not child.is_named:
+                self._text.check_token(child)
+                words = [] if child.type == "in" else words
+        variable = node.child_by_field_name("variable")
+        name = self._text.raw(variable) if variable else ""
+        text = self._text.written(node.start_byte, body.start_byte).rstrip("; \t\n")
+        return ForEach(name, None if words is None else tuple(words), self._statement(body), text, tuple(nested))
+
+    def _counting_for(self, node: Node) -> Statement:
+        body = node.child_by_field_name("body")
+        if body is None:
+            raise UnreadableError("a loop of an unknown form")
+        return Branches((self._arithmetic(node, before=body), self._statement(body)), repeats=True)
+
+    def _case(self, node: Node) -> Statement:
+        parts: list[Statement] = []
+        start = node.start_byte
+        for index, child in enumerate(node.children):
+            self._text.expect(STRUCTURE, start, child.start_byte)
+            start = child.end_byte
+            if child.type == "case_item":
+                parts.append(self._case_item(child, parts))
+            elif node.field_name_for_child(index) == "value":
+                self._commands.word(child, parts)
+            elif not child.is_named:
+                self._text.check_token(child)
+        return Branches(tuple(parts))
+
+    def _case_item(self, node: Node, nested: list[Statement]) -> Statement:
+        """`pattern | pattern) statements ;;`"""
+        start, after = node.start_byte, 0
+        for index, child in enumerate(node.children):
+            is_pattern = node.field_name_for_child(index) == "value"
+            if not is_pattern and (child.is_named or child.type not in ("(", "|", ")")):
+                break
+            self._text.expect(STRUCTURE, start, child.start_byte)
+            start, after = child.end_byte, index + 1
+            if is_pattern:
+                self._commands.word(child, nested)
+        return self._sequence(node.children[after:], start, node.end_byte)
+
+    def _function(self, node: Node) -> Statement:
+        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        if name is None or body is None:
+            raise UnreadableError("a function without a body")
+        self._text.children(node)
+        title = self._text.raw(name)
+        if title in _OWN_NAMES or not re.fullmatch(r"[\w.:@+-]+", title):
+            raise UnreadableError(f"a function called {title}")
+        redirects = tuple(child for child in node.children if child.type.endswith("_redirect"))
+        text = self._text.written(node.start_byte, body.start_byte).strip()
+        return Definition(title, text, self._statement(body, redirects))
+
+    def _arithmetic(self, node: Node, before: Node | None = None) -> Statement:
+        """Return `((…))`: not a command, but evaluating a variable's value can run one."""
+        nested: list[Statement] = []
+        for child in node.children:
+            if child != before:
+                find_substitutions(child, self._text.source, self._statement, nested)
+        text = self._text.written(node.start_byte, before.start_byte if before else node.end_byte).strip()
+        found, reason = arithmetic_in(text), "arithmetic with variables can run commands"
+        return Sequence((*nested, Unsupported(text, reason, unreadable=False, arithmetic=found)))
+
+    def _simple(self, nodes: tuple[Node, ...]) -> SimpleCommand:
+        self._count_command()
+        return self._commands.command(nodes)
+
+    def _count_command(self) -> None:
+        self._count += 1
+        if self._count > MAX_COMMANDS:
+            raise UnreadableError(f"more than {MAX_COMMANDS} commands at once")
+
+
+def _linked(joint: str, nodes: Series[Node], tail: tuple[Node, ...]) -> list[_Link]:
+    """Return the links of one chain: commands with operators between them, the first joined by `joint`."""
+    links: list[_Link] = []
+    for node in nodes:
+        if node.is_named:
+            links.append((joint, node, ()))
+        elif node.type in ("&&", "||", "|", "|&"):
+            joint = node.type
+        else:
+            raise UnreadableError("an unknown operator")
+    if links and tail:
+        links[-1] = (links[-1][0], links[-1][1], tail)
+    return links
+
+
+def _piped(parts: list[Statement]) -> Statement:
+    return parts[0] if len(parts) == 1 else Pipeline(tuple(parts))

@@ -1,0 +1,184 @@
+"""Syntax of shell commands, as far as the text tells: plain data, independent of files and rules.
+
+Words are stored after quote removal. Parts that only the running shell knows are marked by code points that no valid
+command can contain (lone surrogates), so that every comparison with a literal text fails.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from .arithmetic import Arithmetic
+
+UNKNOWN = "\ud800"
+"""Mark in a word's value for text that only the running shell knows, which may also be several words or none."""
+VARIABLE = "\ud801"
+"""Mark for a plain `$name` or a `$(…)`; the names are in `Word.variables`, in order."""
+SUM = "#sum"
+"""Name of the result of `$((…))` among a word's variables: a number."""
+PIPE = "\ud802"
+"""Mark for the name of the pipe that a `<(…)` becomes."""
+
+MARKS = frozenset((UNKNOWN, VARIABLE, PIPE))
+"""Characters that no valid command can contain; a text without them is certain."""
+
+
+def names(text: str) -> frozenset[str]:
+    """Return the blank-separated names of a table."""
+    return frozenset(text.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A plain `$name` inside a word."""
+
+    name: str
+    quoted: bool
+    """True inside double quotes, where the value is neither split nor expanded further."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a command."""
+
+    value: str
+    """The word after quote removal, before brace, tilde, variable and pathname expansion."""
+    live: frozenset[int] = frozenset()
+    """Offsets in `value` of unquoted characters that an expansion may interpret.
+
+    An `UNKNOWN` among them may become a pattern.
+    """
+    variables: tuple[Variable, ...] = ()
+    """Plain variables of the word, one for each `VARIABLE` in `value`, in order."""
+    text: str = ""
+    """Text as written, if the word was read from a text."""
+
+    @property
+    def is_fixed(self) -> bool:
+        """True if no part depends on the running shell. It may still contain braces, globs and tildes."""
+        return MARKS.isdisjoint(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """`name=value` before a command, or alone."""
+
+    name: str
+    value: Word
+    text: str
+    """Text as written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """A redirection such as `>file`. Here-documents and here-strings are only input and are not listed."""
+
+    operator: str
+    target: Word
+    text: str
+    """Text as written."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleCommand:
+    """One command with its words, without operators that join commands."""
+
+    text: str
+    """Text as written, with assignments and redirections."""
+    words: tuple[Word, ...]
+    """The command's name and its arguments; empty for bare assignments and redirections."""
+    assignments: tuple[Assignment, ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+    heredoc: str | None = None
+    """Body of a here-document or here-string that is its input; None without one."""
+    nested: tuple["Statement", ...] = ()
+    """Statements inside its words, assignments, redirections and here-document, which run before it."""
+
+    @property
+    def name(self) -> str:
+        """The first word's value; empty without words."""
+        return self.words[0].value if self.words else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """A part that is not an ordinary command."""
+
+    text: str
+    reason: str
+    """Description for the user."""
+    unreadable: bool
+    """True if the commands it runs are unknown, so that nothing ever allows it.
+
+    False if it was read, but its effect depends on values that only the running shell knows.
+    """
+    arithmetic: Arithmetic | None = None
+    """Variables of an arithmetic expression without anything else; harmless if each of them holds a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A function; its body runs whenever its name is used."""
+
+    name: str
+    text: str
+    body: "Statement"
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """Statements one after the other."""
+
+    parts: tuple["Statement", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """`first && second || third`, from left to right."""
+
+    first: "Statement"
+    rest: tuple[tuple[str, "Statement"], ...]
+    """Operator (`&&` or `||`) and statement, at least once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """`a | b`: each part in a shell of its own."""
+
+    parts: tuple["Statement", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Subshell:
+    """A statement in a shell of its own: a subshell, a substitution, a background job."""
+
+    body: "Statement"
+    name: str = ""
+    """For a `$(…)`: the name of its output among the variables of the surrounding word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """Statements that each may or may not run, in order: `if`, `case`, `while`, `until`."""
+
+    parts: tuple["Statement", ...]
+    repeats: bool = False
+    is_other: bool = False
+    """True if it runs only if the preceding part of its sequence did not: `else`, `elif`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForEach:
+    """`for name in words; do body; done`."""
+
+    variable: str
+    words: tuple[Word, ...] | None
+    """None for the shell's own arguments."""
+    body: "Statement"
+    text: str
+    """Its first line, as written."""
+    nested: tuple["Statement", ...] = ()
+
+
+Statement: TypeAlias = (
+    SimpleCommand | Unsupported | Definition | Sequence | Conditional | Pipeline | Subshell | Branches | ForEach
+)
