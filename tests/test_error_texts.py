@@ -105,41 +105,46 @@ def broken(data: str) -> Reply:
     return {"blocks": [BEGUN, {"type": "bytes", "text": data}]}
 
 
+def refused(reply: Reply, what: str, advice: str) -> tuple[Reply, str]:
+    """Return a refusal with its whole text: what happened, status, the server's message, what was kept, advice."""
+    return reply, f"{what} ({reply['status']}): {reply['error_message']}{KEPT}{advice}"
+
+
 ONE_ERROR: dict[str, tuple[Reply, str]] = {
-    "400": (
+    "400": refused(
         fails(400, "invalid_request_error", "messages.0: bad"),
-        f"The model's server refused the request as invalid (400): messages.0: bad{KEPT}the same request would be "
-        "refused again, so change the settings or the conversation.",
+        "The model's server refused the request as invalid",
+        "the same request would be refused again, so change the settings or the conversation.",
     ),
-    "401": (
+    "401": refused(
         fails(401, "authentication_error", "invalid x-api-key"),
-        f"The model's server did not accept the key (401): invalid x-api-key{KEPT}check ANTHROPIC_API_KEY or "
-        "ANTHROPIC_AUTH_TOKEN.",
+        "The model's server did not accept the key",
+        "check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN.",
     ),
-    "403": (
+    "403": refused(
         fails(403, "permission_error", "not yours"),
-        f"The model's server does not allow this request (403): not yours{KEPT}use a key that may do this, or another "
-        "model.",
+        "The model's server does not allow this request",
+        "use a key that may do this, or another model.",
     ),
-    "404": (
+    "404": refused(
         fails(404, "not_found_error", "model: foo"),
-        f"The model's server does not know this model or address at {HERE} (404): model: foo{KEPT}check the model's "
-        "name and the base URL.",
+        f"The model's server does not know this model or address at {HERE}",
+        "check the model's name and the base URL.",
     ),
-    "413": (
+    "413": refused(
         fails(413, "request_too_large", "too many bytes"),
-        f"The request is larger than the model's server takes (413): too many bytes{KEPT}take large files or images "
-        "out, or compact the conversation.",
+        "The request is larger than the model's server takes",
+        "take large files or images out, or compact the conversation.",
     ),
-    "429 for an hour": (
+    "429 for an hour": refused(
         fails(429, "rate_limit_error", "Number of requests", **{"retry-after": "3600"}),
-        f"The model's server asks for fewer requests (429): Number of requests{KEPT}try again in 60 min, as the server "
-        "asks.",
+        "The model's server asks for fewer requests",
+        "try again in 60 min, as the server asks.",
     ),
-    "500 that must not be retried": (
+    "500 that must not be retried": refused(
         fails(500, "api_error", "Internal server error", **{"x-should-retry": "false"}),
-        f"The model's server failed (500): Internal server error{KEPT}the server says that another attempt would "
-        "fail, too.",
+        "The model's server failed",
+        "the server says that another attempt would fail, too.",
     ),
     "redirect": (
         raw("", status=307, headers={"location": "https://user:pw@other.example/tok/v1/messages?key=secret"}),

@@ -151,6 +151,8 @@ class Settings(_Section):
 
     model: str = "claude-sonnet-5-5"
     """Model name, any that the endpoint accepts."""
+    effort: Literal["default", "off", "low", "medium", "high", "max"] = "default"
+    """Amount of thinking; `default` leaves it to the provider."""
     base_url: str | None = None
     """Endpoint of a Messages API; if not set, `ANTHROPIC_BASE_URL`. Never taken from a project."""
     max_tokens: int | None = Field(default=None, gt=0, le=MOST)

@@ -8,6 +8,7 @@ from hypothesis import given
 from tests.support.conversations import any_text
 from tests.support.protocol_strategies import json_objects
 from tui_agent.protocol.messages import (
+    TERMINAL_OUTPUT,
     AssistantMessage,
     ImageBlock,
     TextBlock,
@@ -53,6 +54,24 @@ def test_a_result_without_content_says_so() -> None:
 
     assert block["content"] == [{"type": "text", "text": EMPTY_RESULT}]
     assert block["is_error"] is True
+
+
+def test_output_of_programs_is_sent_without_colours_and_any_other_text_as_it_is() -> None:
+    content = (TextBlock(text="\x1b[1;31mFAILED\x1b[0m a.py \x1b]8;;http://x\x07link\x1b]8;;\x07"),)
+    output = ToolResultMessage(call_id="c", tool_name="bash", content=content, details={TERMINAL_OUTPUT: True})
+    file = ToolResultMessage(call_id="c", tool_name="read", content=content, details={"outcome": "1 line"})
+
+    assert blocks_of(output)[0]["content"] == [{"type": "text", "text": "FAILED a.py link"}]
+    assert blocks_of(file)[0]["content"] == [{"type": "text", "text": content[0].text}]
+    assert blocks_of(UserMessage(content=content, kind="command")) == [{"type": "text", "text": "FAILED a.py link"}]
+    assert blocks_of(UserMessage(content=content))[0]["text"] == content[0].text
+
+
+def test_output_of_nothing_but_colours_counts_as_none() -> None:
+    content, details = (TextBlock(text="\x1b[0m\n"),), {TERMINAL_OUTPUT: True}
+    (block,) = blocks_of(ToolResultMessage(call_id="c", tool_name="bash", content=content, details=details))
+
+    assert block["content"] == [{"type": "text", "text": EMPTY_RESULT}]
 
 
 def test_details_for_the_screen_are_never_sent() -> None:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from textual.events import Paste
 from textual.pilot import Pilot
 
-from tui_agent.agent import AgentLoop, AgentLoopConfig, RetryPolicy
+from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentTool, RetryPolicy
 from tui_agent.execution import ApprovalGate
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import GrantScope, PermissionDecision, PermissionMode, Verdict
 from tui_agent.protocol.tool import Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.providers import ScriptedProvider
-from tui_agent.providers.scripted_provider import Step
+from tui_agent.providers.scripted_provider import Step, call, reply
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
@@ -177,3 +177,17 @@ async def stage(
     )
     async with app.run_test(size=size) as pilot:
         yield Stage(app, pilot, loop, provider, policy, bus, clock)
+
+
+@asynccontextmanager
+async def sub_agent_at_work(task: str = "Find it") -> AsyncIterator[tuple[Stage, StageTool, str]]:
+    """Run the app with a sub-agent whose call `look` the test releases, and yield the stage, the tool and its id."""
+    look = StageTool("look", waits=True)
+    steps = [reply(call("agent", task=task)), reply(call("look", what="a")), "Found.", "Done."]
+    async with stage(steps, [look]) as on:
+        on.loop.add_tool(AgentTool(on.loop))
+        on.policy.mode = PermissionMode.ALLOW
+        await on.say("go")
+        await on.until(lambda: look.ran)
+        (agent_id,) = on.loop.children
+        yield on, look, agent_id

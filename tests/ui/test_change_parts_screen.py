@@ -5,10 +5,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 from textual.events import Paste
-from textual.pilot import Pilot
 
 from tests.ui.approval.test_change_parts import NEW, OLD
-from tests.ui.row_kit import HostApp
+from tests.ui.question_page import QuestionPage, shown_page
 from tests.ui.stage import Clock
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.tool import Preview
@@ -25,33 +24,11 @@ REQUEST = ApprovalRequest(
 PARTS = change_parts(REQUEST)
 
 
-class Page:
-    """The page on a screen, with its results."""
-
-    def __init__(self, pilot: Pilot[None], screen: ChangePartsScreen) -> None:
-        self.pilot, self.screen = pilot, screen
-        self.answers: list[ApprovalDecision | None] = []
-
-    async def press(self, *keys: str) -> None:
-        for key in keys:
-            await self.pilot.press(key)
-            self.screen.settle()
-        await self.pilot.pause()
-
-    def text(self) -> str:
-        rows = self.pilot.app.screen._compositor.render_strips(self.pilot.app.size)
-        return "\n".join("".join(segment.text for segment in row) for row in rows)
-
-
 @asynccontextmanager
-async def page(size: tuple[int, int] = (80, 40)) -> AsyncIterator[Page]:
+async def page(size: tuple[int, int] = (80, 40)) -> AsyncIterator[QuestionPage[ApprovalDecision | None]]:
     assert PARTS is not None
-    async with HostApp().run_test(size=size) as pilot:
-        screen = ChangePartsScreen(REQUEST, PARTS, clock=Clock())
-        found = Page(pilot, screen)
-        await pilot.app.push_screen(screen, found.answers.append)
-        while not screen.guard.was_drawn:
-            await pilot.pause()
+    clock = Clock()
+    async with shown_page(ChangePartsScreen(REQUEST, PARTS, clock=clock), clock, size) as found:
         yield found
 
 

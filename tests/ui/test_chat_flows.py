@@ -6,12 +6,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from rich.console import RenderableType
 from textual.command import CommandList
 from textual.events import Key, Paste
+from textual.screen import Screen
 
 from tests.ui.approval.test_change_parts import NEW, OLD
-from tests.ui.stage import Stage, StageTool, stage
-from tui_agent.agent import AgentTool
+from tests.ui.stage import Stage, StageTool, stage, sub_agent_at_work
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import JsonObject, ToolResultMessage
 from tui_agent.protocol.permissions import PermissionMode
@@ -380,6 +381,28 @@ async def test_nothing_opens_while_the_user_types() -> None:
         await on.pilot.press("ctrl+y")
         await dialog_of(on)
         assert on.draft == "yes"
+
+
+@pytest.mark.parametrize("key", ["escape", "n"])
+async def test_the_conversation_moves_once_when_the_dialog_closes(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool, heights = StageTool("change", read_only=False), list[int]()
+    async with stage([reply(call("change", what="a")), "Changed."], [tool], size=(100, 30)) as on:
+        await on.say("change a")
+        on.clock.now += 5
+        await dialog_of(on)
+        display = on.app._display
+
+        def note_frame(screen: Screen[object], renderable: RenderableType | None) -> None:
+            if on.app.screen is on.chat:
+                heights.append(on.chat.body.conversation.region.height)
+            display(screen, renderable)
+
+        monkeypatch.setattr(on.app, "_display", note_frame)
+        await on.pilot.press(key)
+        await on.until(lambda: on.app.screen is on.chat and heights)
+        await on.pilot.pause()
+
+        assert len(set(heights)) == 1
 
 
 async def test_not_now_puts_it_off_until_it_is_asked_for() -> None:
@@ -1073,14 +1096,7 @@ async def test_an_unknown_call_is_named_above_the_composer_and_the_text_stays() 
 
 
 async def test_a_wrong_name_after_an_at_sign_steers_nothing_and_skips_nothing() -> None:
-    slow = StageTool("look", waits=True)
-    steps = [reply(call("agent", task="Find it")), reply(call("look", what="a")), "Found.", "Done."]
-    async with stage(steps, [slow]) as on:
-        on.loop.add_tool(AgentTool(on.loop))
-        on.policy.mode = PermissionMode.ALLOW
-        await on.say("go")
-        await on.until(lambda: slow.ran)
-        (agent_id,) = on.loop.children
+    async with sub_agent_at_work() as (on, slow, agent_id):
         name = agent_id.rpartition("-")[0]
         await on.say("@explorer hello")
         await on.until(lambda: on.draft == "@explorer hello")
@@ -1145,14 +1161,7 @@ async def test_files_are_completed_and_the_next_key_cancels_a_search() -> None:
 
 
 async def test_a_running_sub_agent_is_completed_at_the_start_of_a_message() -> None:
-    slow = StageTool("look", waits=True)
-    steps = [reply(call("agent", task="Find it")), reply(call("look", what="a")), "Found.", "Done."]
-    async with stage(steps, [slow]) as on:
-        on.loop.add_tool(AgentTool(on.loop))
-        on.policy.mode = PermissionMode.ALLOW
-        await on.say("go")
-        await on.until(lambda: slow.ran)
-        (agent_id,) = on.loop.children
+    async with sub_agent_at_work() as (on, slow, agent_id):
         name = agent_id.rpartition("-")[0]
         await on.pilot.press("at", name[0])
         await on.until(lambda: on.chat.entry._suggestions.display)
@@ -1278,6 +1287,9 @@ class FakeCommands:
     def choose_model(self, name: str) -> None:
         self.models.append(name)
 
+    async def keep_default(self, setting: str) -> str:
+        return f"/home/me/{setting}.toml"
+
 
 @pytest.mark.parametrize(
     ("typed", "answer"),
@@ -1285,7 +1297,9 @@ class FakeCommands:
         ("/export", "The session was exported to /shop/session.md."),
         ("/export taken.md", "taken.md exists."),
         ("/model", "/model NAME uses another one"),
-        ("/model claude-test", "The next request uses claude-test."),
+        ("/model claude-test", "The next request uses claude-test. /model --default makes it"),
+        ("/model claude-test --default", "New sessions begin with this model: saved in /home/me/model.toml."),
+        ("/model --default", "New sessions begin with this model: saved in /home/me/model.toml."),
     ],
 )
 async def test_commands_of_the_program_answer_in_words(typed: str, answer: str) -> None:

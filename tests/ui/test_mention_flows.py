@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.ui.stage import Stage, StageTool, stage
+from tests.ui.stage import Stage, StageTool, stage, sub_agent_at_work
 from tests.ui.test_chat_flows import FakeFiles, kinds
-from tui_agent.agent import AgentTool
-from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.providers.scripted_provider import call, reply
 from tui_agent.ui.bridge.services import PromptImage
 from tui_agent.ui.composer.mention_preview import MAX_LINES
@@ -82,14 +80,7 @@ async def test_a_low_window_shows_no_preview() -> None:
 
 
 async def test_running_calls_and_sub_agents_are_offered_with_what_they_do(tmp_path: Path) -> None:
-    slow = StageTool("look", waits=True)
-    steps = [reply(call("agent", task="Find the callers")), reply(call("look", what="a")), "Found.", "Done."]
-    async with stage(steps, [slow]) as on:
-        on.loop.add_tool(AgentTool(on.loop))
-        on.policy.mode = PermissionMode.ALLOW
-        await on.say("go")
-        await on.until(lambda: slow.ran)
-        (agent_id,) = on.loop.children
+    async with sub_agent_at_work("Find the callers") as (on, _, agent_id):
         await on.pilot.press("at")
         await on.until(lambda: on.chat.entry._suggestions.display)
         shown = menu_of(on)

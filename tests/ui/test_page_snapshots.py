@@ -69,9 +69,9 @@ def typing(command: str, *keys: str) -> Callable[[Pilot[None]], Awaitable[None]]
 
 
 PAGES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "permissions": ("/permissions", ("down",) * 5),
+    "permissions": ("/permissions", ("down",) * 6),
     "adding": ("/permissions", ("a", *"deny")),
-    "calls": ("/permissions", (*("down",) * 5, "enter")),
+    "calls": ("/permissions", (*("down",) * 6, "enter")),
     "report": ("/report", ()),
     "tools": ("/tools", ()),
     "timeline": ("/timeline", ()),
@@ -92,4 +92,4 @@ def test_a_page_looks_as_it_should(snap_compare: Compare, page: str, size: tuple
 def test_the_permissions_look_as_they_should_in_a_theme(snap_compare: Compare, theme: str) -> None:
     app = still_app(decided_run(), theme=theme)
 
-    assert snap_compare(app, terminal_size=(80, 24), run_before=typing("/permissions", *("down",) * 5))
+    assert snap_compare(app, terminal_size=(80, 24), run_before=typing("/permissions", *("down",) * 6))

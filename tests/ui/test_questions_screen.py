@@ -5,9 +5,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 from textual.events import Paste
-from textual.pilot import Pilot
 
-from tests.ui.row_kit import HostApp
+from tests.ui.question_page import QuestionPage, shown_page
 from tests.ui.stage import Clock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
@@ -32,33 +31,13 @@ def request(number: int, rule: str | None = None, command: str = "") -> Approval
 THREE = (request(1, "bash(make:*)"), request(2), request(3, "bash(make:*)"))
 
 
-class Page:
-    """The page on a screen, with its results."""
-
-    def __init__(self, pilot: Pilot[None], screen: ApprovalListScreen, clock: Clock) -> None:
-        self.pilot, self.screen, self.clock = pilot, screen, clock
-        self.answers: list[Answer | None] = []
-
-    async def press(self, *keys: str) -> None:
-        for key in keys:
-            await self.pilot.press(key)
-            self.screen.settle()
-        await self.pilot.pause()
-
-    def text(self) -> str:
-        rows = self.pilot.app.screen._compositor.render_strips(self.pilot.app.size)
-        return "\n".join("".join(segment.text for segment in row) for row in rows)
-
-
 @asynccontextmanager
-async def page(*requests: ApprovalRequest, size: tuple[int, int] = (80, 24)) -> AsyncIterator[Page]:
+async def page(
+    *requests: ApprovalRequest, size: tuple[int, int] = (80, 24)
+) -> AsyncIterator[QuestionPage[Answer | None]]:
     clock = Clock()
-    async with HostApp().run_test(size=size) as pilot:
-        screen = ApprovalListScreen(requests, facts=GrantQueries(Exchange()), clock=clock)
-        found = Page(pilot, screen, clock)
-        await pilot.app.push_screen(screen, found.answers.append)
-        while not screen.guard.was_drawn:
-            await pilot.pause()
+    screen = ApprovalListScreen(requests, facts=GrantQueries(Exchange()), clock=clock)
+    async with shown_page(screen, clock, size) as found:
         yield found
 
 

@@ -1,6 +1,7 @@
 """Queued messages on the screen: the user walks through them, edits, drops, moves and restores them."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -222,6 +223,23 @@ async def test_an_edited_message_starts_a_run_behind_the_older_ones_if_nothing_r
         await on.settled()
 
         assert on.told() == ["go", "one", "two!"]
+
+
+async def test_a_message_is_dragged_to_another_place_among_its_kind() -> None:
+    async with queueing("one", "two", "three", follow_ups=("later",)) as (on, gate):
+        queue = on.chat.entry.queue
+        await on.pilot.mouse_down("#queue", offset=(12, 1))
+        # Beyond the last steering message: follow-ups come later.
+        await on.pilot.hover("#queue", offset=(12, 4))
+        assert re.findall("“(.*?)”", queue.render().plain) == ["two", "three", "one", "later"]
+        assert texts(on) == ["one", "two", "three", "later"]
+        await on.pilot.mouse_up("#queue", offset=(12, 4))
+        await on.until(lambda: texts(on) == ["two", "three", "one", "later"])
+
+        assert on.draft == ""
+        await on.pilot.click("#queue", offset=(12, 3))
+        await on.until(lambda: on.draft == "one")
+        assert await told_at_the_end(on, gate) == ["two", "three", "later"]
 
 
 async def test_a_command_typed_over_a_message_leaves_it_in_the_queue() -> None:

@@ -45,6 +45,7 @@ from .launch_options import LaunchOptions
 from .leftover_commands import LeftoverCommands, adopt_orphans
 from .process.controlling_terminal import say_error
 from .process.log_file import log_loop_stalls
+from .sessions.model_choice import ModelChoice
 from .sessions.resume import open_session, resolve_continue, restore_session_rules, usage_of
 from .sessions.session_facts import session_facts
 
@@ -89,6 +90,8 @@ class Engine:
     """Earlier events of the session. Consume it once: the events of a long session take much memory."""
     loaded: LoadedSettings
     locations: Locations
+    choice: ModelChoice
+    """Model and effort that the user chose."""
     make_provider: Callable[[Settings], ModelProvider]
     """Makes the provider for other settings; it is closed with the engine.
 
@@ -157,6 +160,9 @@ async def open_engine(
             )
         )
         loop.add_tool(AgentTool(loop))
+        choice = ModelChoice(loop, start.bus, loaded.settings, providers.build)
+        if not options.demo:
+            choice.begin(*_first_choice(start))
         engine = Engine(
             loop=loop,
             bus=start.bus,
@@ -168,6 +174,7 @@ async def open_engine(
             past_events=iter(start.session.envelopes),
             loaded=loaded,
             locations=locations,
+            choice=choice,
             make_provider=providers.build,
         )
         del start
@@ -233,6 +240,13 @@ async def _publish_notices(start: _Start) -> FolderTrust:
     for text in (*loaded.unknown_variables, *loaded.ignored, *folder.left_out, *([theme] if theme else ()), *keys):
         start.bus.publish(Warned(code="left_out", text=text))
     return folder
+
+
+def _first_choice(start: _Start) -> tuple[str, str]:
+    """Return model and effort to begin with: those chosen in the session, unless `--model` names another model."""
+    model, effort = start.session.chosen_model
+    model = "" if "model" in start.options.settings else model
+    return model, effort or start.loaded.settings.effort
 
 
 # --- policy and rewinder ----------------------------------------------------------------------------------------------
@@ -334,8 +348,12 @@ def apply_settings(engine: Engine, options: LaunchOptions, before: Settings, aft
         loop.history.registry.remove(APPENDED_LAYER)
         for layer in _appended_layers(after):
             loop.history.registry.set(layer)
-    if after.model != before.model and not options.demo:
+    if options.demo:
+        return
+    if after.model != before.model:
         loop.provider = engine.make_provider(after)
+    if (after.model, after.effort) != (before.model, before.effort):
+        engine.choice.limit_effort(after.effort if after.effort != before.effort else engine.choice.effort)
 
 
 def _max_steps(options: LaunchOptions, settings: Settings) -> int | None:

@@ -16,6 +16,7 @@ from .configuration.effective_settings import prepare_settings
 from .configuration.live_settings import UseOnScreen, with_live_settings
 from .configuration.permission_rules import RuleImpact
 from .launch_options import LaunchOptions
+from .process.controlling_terminal import say
 from .process.log_file import log_to_file
 from .sessions.prompt_files import PromptFiles
 from .sessions.recordings import open_recording_writer, recording_header, warn_of_broken_recording
@@ -121,6 +122,8 @@ def run_plain_mode(options: LaunchOptions) -> int:
     from tui_agent.headless import HeadlessOptions
     from tui_agent.ui.approval.approval_rows import ApprovalRows, request_title, why_rows
 
+    from .plain_trust import ask_in_lines, has_terminal, read_line
+
     def question_lines(request: ApprovalRequest) -> list[str]:
         """Return the question as a sentence, then the reason and the exact input with every character visible."""
         rows = [*why_rows(request, QUESTION_WIDTH), *ApprovalRows(request).rows(QUESTION_WIDTH, spaced=False)]
@@ -128,6 +131,8 @@ def run_plain_mode(options: LaunchOptions) -> int:
 
     locations, _ = prepare_settings(options)
     log_to_file(locations, verbose=options.verbose)
+    if not options.trust and has_terminal():
+        ask_in_lines(options.cwd, locations, read_line, say)
     headless = HeadlessOptions(options.prompt, options.output_format, options.input_format)
     return asyncio.run(_run_headless(options, headless, question_lines))
 

@@ -115,20 +115,11 @@ def _ask_for_trust(folder: Path, locations: Locations, theme: str) -> bool:
         return True  # Settings that cannot be read are not applied, and `config check` says why.
     if offer is None or store.knows(offer):
         return True
-    sections = (
-        ("settings it would change", offer.settings),
-        ("rules that deny or ask", offer.tightening),
-        ("rules that allow calls without a question", offer.allows),
-        ("never taken from a project, whatever you answer", offer.refused),
-        ("files with instructions for the model", offer.instructions),
-        ("links that lead out of this repository, not used", offer.links),
-    )
-    shown = tuple((heading, entries) for heading, entries in sections if entries)
     # Imported here because most starts do not ask this question.
     from tui_agent.ui.app.question_app import TrustQuestion
     from tui_agent.ui.dialogs.trust_screen import TrustPrompt
 
-    answer = run_dialog(TrustQuestion(TrustPrompt(str(offer.folder), shown, bool(offer.allows)), theme=theme))
+    answer = run_dialog(TrustQuestion(TrustPrompt(str(offer.folder), offer.sections, bool(offer.allows)), theme=theme))
     if answer is not None:
         store.remember(offer, answer)
     return answer is not None

@@ -117,7 +117,7 @@ class PlainCommands:
         if self._clock() - question.written_at < READING_SECONDS:
             self._say("The question has only just come, so this did not answer it.", *self._reporter.prompt())
         elif not self._agent.resolve_approval(request.request_id, decision):
-            self._say("This question is no longer open.")
+            self._say("This question was already settled. Your answer changed nothing.")
         return True
 
     async def _command(self, text: str) -> None:

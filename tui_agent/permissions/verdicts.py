@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tui_agent.protocol.permissions import (
+    PLAN_MODE_DENIAL,
     DecisionPart,
     DecisionSource,
     PermissionDecision,
@@ -71,7 +72,7 @@ def finding_for_mode(mode: PermissionMode, access_kind: AccessKind, what: str) -
             # Plan mode only forbids changes; reading outside the workspace may be needed for a plan.
             if access_kind == "look":
                 return Finding("ask", "mode", _why_ask(access_kind, what))
-            return Finding("deny", "floor", f"plan mode changes nothing: {what}")
+            return Finding("deny", "floor", f"{PLAN_MODE_DENIAL}: {what}")
         case PermissionMode.ACCEPT_EDITS:
             if access_kind == "edit":
                 return Finding("allow", "mode", f"mode accept_edits runs {what}")

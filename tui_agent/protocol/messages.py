@@ -102,6 +102,9 @@ class ToolCall(FrozenModel):
     """True if the message hit the output limit: the arguments may be incomplete, and the call never runs."""
 
 
+TERMINAL_OUTPUT = "terminal_output"
+"""Key in the details of a result: true if its text is the output of a program, with its colours."""
+
 UserBlock = Annotated[TextBlock | ImageBlock, Field(discriminator="type")]
 AssistantBlock = Annotated[TextBlock | ThinkingBlock | ToolCall, Field(discriminator="type")]
 
@@ -194,6 +197,11 @@ class ToolResultMessage(FrozenModel):
     def text(self) -> str:
         """All text blocks, joined by newlines."""
         return joined_text(self.content)
+
+    @property
+    def is_terminal_output(self) -> bool:
+        """True if the text is the output of a program; a model gets it without control sequences."""
+        return self.details is not None and self.details.get(TERMINAL_OUTPUT) is True
 
 
 Message = Annotated[UserMessage | AssistantMessage | ToolResultMessage, Field(discriminator="role")]

@@ -107,6 +107,9 @@ class PermissionDecision(FrozenModel):
     (`ToolContext.is_confined`), also after an approval."""
 
 
+PLAN_MODE_DENIAL = "plan mode changes nothing"
+"""Beginning of the reason for a denial by plan mode."""
+
 DECIDED_BY_USER = "you"
 """Agent name in requests for a call by the user."""
 

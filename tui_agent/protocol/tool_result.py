@@ -29,7 +29,8 @@ class ToolResult(FrozenModel):
     content: tuple[UserBlock, ...] = ()
     details: JsonObject | None = None
     """Structured data for the screen; never sent to the model (S2-25). `outcome`, one line of text, is what the call
-    brought, such as `12 matches in 4 files`: it is shown beside the call."""
+    brought, such as `12 matches in 4 files`: it is shown beside the call. With a true `terminal_output` the text is the
+    output of a program: the screen shows its colours, and the model gets it without control sequences."""
     is_error: bool = False
     terminate: bool = False
     """True to end the run after this step."""

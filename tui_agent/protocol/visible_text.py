@@ -54,6 +54,12 @@ _TONES = "\U0001f3fb-\U0001f3ff"
 _SKIN_TONES = re.compile(f"((?:(?![{_TONES}]){_EMOJI})?)([{_TONES}]+)")
 _IN_SEQUENCE = re.compile(f"[{_JOINER_SIGNS}{''.join(sorted(EMOJI_PARTS))}]")
 
+SEQUENCE = re.compile(
+    r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x18\x1a\x1b\x9c\n\r]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC
+    r"|(?:\x1b\[|\x9b)[\x30-\x3f]*[\x20-\x2f]*[\x40-\x7e]?"  # CSI
+    r"|\x1b[\x20-\x2f]*[\x30-\x7e]?"
+)
+"""Control sequences of a terminal, ended or not."""
 
 SURROGATES_NOTE = "# Bytes that are not text are escapes such as \\udc80"
 """First line of a diff in which lone surrogates are escapes, see `escape_surrogates`."""
@@ -83,6 +89,11 @@ def escape_of(character: str) -> str:
 def escapes_in(text: str) -> dict[int, str]:
     """Return a table for `str.translate` that escapes the text; line feeds and tabs stay."""
     return {ord(one): escape_of(one) for one in set(text) if one not in _KEPT and is_invisible(one)}
+
+
+def without_sequences(text: str) -> str:
+    """Return a text without the control sequences of a terminal, such as those that colour the output of a program."""
+    return text if text.isascii() and "\x1b" not in text else SEQUENCE.sub("", text)
 
 
 def escaped(text: str) -> str:

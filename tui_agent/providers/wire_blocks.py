@@ -22,6 +22,7 @@ from tui_agent.protocol.messages import (
     is_array,
     is_object,
 )
+from tui_agent.protocol.visible_text import without_sequences
 
 EMPTY_MESSAGE = "(empty message)"
 EMPTY_RESULT = "(no output)"
@@ -68,18 +69,23 @@ def wire_call_id(call_id: str) -> str:
 def _user_blocks(message: UserMessage) -> list[JsonObject]:
     if message.kind == "notice":
         return [_text(f"<system-notice>\n{message.text}\n</system-notice>")]
-    return _content_blocks(message.content)
+    return _content_blocks(message.content, is_output=message.kind == "command")
 
 
-def _content_blocks(content: tuple[UserBlock, ...]) -> list[JsonObject]:
-    """Return blocks for text and images; blank text is left out because the API refuses it."""
+def _content_blocks(content: tuple[UserBlock, ...], *, is_output: bool) -> list[JsonObject]:
+    """Return blocks for text and images; blank text is left out because the API refuses it.
+
+    Args:
+        content: the blocks of a message.
+        is_output: the text is the output of a program, and the model gets it without colours.
+    """
     blocks: list[JsonObject] = []
     for block in content:
         if isinstance(block, ImageBlock):
             source = {"type": "base64", "media_type": block.media_type, "data": block.data}
             blocks.append({"type": "image", "source": source})
-        elif block.text.strip():
-            blocks.append(_text(block.text))
+        elif (text := without_sequences(block.text) if is_output else block.text).strip():
+            blocks.append(_text(text))
     return blocks
 
 
@@ -87,7 +93,7 @@ def _result_block(message: ToolResultMessage) -> JsonObject:
     block: JsonObject = {
         "type": "tool_result",
         "tool_use_id": wire_call_id(message.call_id),
-        "content": _content_blocks(message.content) or [_text(EMPTY_RESULT)],
+        "content": _content_blocks(message.content, is_output=message.is_terminal_output) or [_text(EMPTY_RESULT)],
     }
     if message.is_error:
         block["is_error"] = True

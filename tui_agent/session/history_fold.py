@@ -149,6 +149,18 @@ class _QueueFold:
         return tuple(self._messages[one] for one in (*self._steers, *self._follow_ups) if one not in self._gone)
 
 
+def chosen_model(envelopes: Iterable[Envelope]) -> tuple[str, str]:
+    """Return the model and the effort that the user chose last in this session; empty if there was no choice."""
+    chosen = ("", "")
+    for envelope in envelopes:
+        match envelope.event:
+            case Noticed(code="model_chosen", context={"model": str() as model, "effort": str() as effort}):
+                chosen = (model, effort)
+            case _:
+                pass
+    return chosen
+
+
 def granted_rules(envelopes: Iterable[Envelope], cwd: Path) -> tuple[str, ...]:
     """Return the rules that the user allowed for this session in this directory; a fork starts without them."""
     here, place, found = os.path.realpath(cwd), "", dict[str, None]()

@@ -26,6 +26,7 @@ from .active_branch import interrupted_rewind
 from .history_fold import (
     HistoryFold,
     ResumableConversation,
+    chosen_model,
     fold_history,
     granted_rules,
     restricting_rules,
@@ -123,6 +124,11 @@ class StoredSession:
     def restrictions(self) -> tuple[tuple[str, str], ...]:
         """Verdict and text of the ask and deny rules that the user added for this session."""
         return restricting_rules(self.envelopes)
+
+    @property
+    def chosen_model(self) -> tuple[str, str]:
+        """Model and effort that the user chose last in this session; empty without a choice."""
+        return chosen_model(self.envelopes)
 
     def origin(self) -> Origin:
         """Return the origin of the session's events."""

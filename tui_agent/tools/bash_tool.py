@@ -14,9 +14,10 @@ from typing import TypeAlias
 from pydantic import Field
 
 from tui_agent.protocol.errors import ConfigurationError, ToolError
-from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject
 from tui_agent.protocol.tool import CommandSubject, Preview, Subject, Timeout, ToolContext, ToolResult
 from tui_agent.protocol.value_checks import wrong_kind
+from tui_agent.protocol.visible_text import without_sequences
 
 from .command_watch import NOT_WATCHED, CommandChanges, CommandWatch
 from .processes.captured_output import Captured, CapturedOutput
@@ -41,7 +42,6 @@ _OWN_TIMER_LATER = 0.25
 """Seconds by which this tool's timer comes after the engine's, whose result is a timeout rather than an error."""
 
 _LONGEST_OUTCOME = 200
-_CONTROL_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _NAMES_FAILURE = re.compile(
     r"(?:^|[\s:])(?:FAILED|FAIL|ERROR|Error|error|fatal|panic)\b|(?:^|\s)ERR!|^\w*(?:Error|Exception):"
 )
@@ -255,6 +255,7 @@ def _result(
         "ended_processes": list(outcome.ended),
         "sandboxed": sandbox is not None,
         "sandbox_refused": refused,
+        TERMINAL_OUTPUT: True,
     }
     if changes.is_watched:
         details["files_changed"] = changes.count
@@ -283,7 +284,7 @@ def _outcome(outcome: ProcessOutcome, captured: Captured, refused: str) -> str:
         ending = f"{ending} · the sandbox refused it: {refused}"
     if not captured.is_text:
         return " · ".join(filter(None, (ending, f"{captured.total:,} bytes of binary output")))
-    text = _CONTROL_SEQUENCE.sub("", _text(captured.tail or captured.head))
+    text = without_sequences(_text(captured.tail or captured.head))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
         return ending or "no output"

@@ -117,6 +117,46 @@ async def test_an_unknown_effort_changes_nothing(
         assert engine.loop.config.thinking_tokens is None
 
 
+async def test_a_resumed_session_keeps_the_model_and_the_effort_that_were_chosen_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
+    options = replace(options_for(tmp_path), keep_session=True, session_id="talk")
+    async with open_engine(options, watched=True) as engine:
+        await engine.loop.run("hello")
+    again = replace(options, demo=False, session_id=None, resume="talk")
+    async with open_engine(again, watched=True) as engine:
+        commands = SessionCommands(engine, again)
+        commands.choose_model("claude-test")
+        commands.choose_effort("low")
+
+    async with open_engine(again, watched=True) as engine:
+        assert engine.choice.model == "claude-test"
+        assert engine.choice.effort == "low"
+        assert engine.loop.config.thinking_tokens == 2_048
+    async with open_engine(replace(again, settings={"model": "claude-opus-5-5"}), watched=True) as engine:
+        assert engine.choice.model == "claude-opus-5-5"
+
+
+async def test_the_default_for_new_sessions_goes_into_the_users_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
+    options = replace(options_for(tmp_path), demo=False)
+    async with open_engine(options, watched=True) as engine:
+        commands = SessionCommands(engine, options)
+        commands.choose_model("claude-test")
+        commands.choose_effort("low")
+        path = Path(await commands.keep_default("model"))
+        assert str(path) == await commands.keep_default("effort")
+
+    assert path == engine.locations.user_file
+    assert 'model = "claude-test"' in path.read_text("utf-8")
+    async with open_engine(options, watched=True) as engine:
+        assert engine.choice.model == "claude-test"
+        assert engine.loop.config.thinking_tokens == 2_048
+
+
 async def test_the_demo_does_not_think(tmp_path: Path) -> None:
     async with commands_in(options_for(tmp_path)) as commands:
         with pytest.raises(ConfigurationError, match="does not think"):

@@ -84,24 +84,30 @@ def test_borders_and_scrollbars_can_be_seen_on_every_ground(name: str, role: str
 
 
 PALETTES = {
-    "xterm": {"black": "#000000", "bright_black": "#7f7f7f", "bright_blue": "#5c5cff", "white": "#e5e5e5"},
-    "vga": {"black": "#000000", "bright_black": "#555555", "bright_blue": "#5555ff", "white": "#aaaaaa"},
-    "tango": {"black": "#2e3436", "bright_black": "#555753", "bright_blue": "#729fcf", "white": "#d3d7cf"},
-    "solarized": {"black": "#002b36", "bright_black": "#002b36", "bright_blue": "#839496", "white": "#839496"},
+    "xterm": ("#000000", "#e5e5e5", "#00cd00", "#cdcd00", "#7f7f7f", "#ff0000", "#5c5cff", "#ff00ff"),
+    "vga": ("#000000", "#aaaaaa", "#00aa00", "#aa5500", "#555555", "#ff5555", "#5555ff", "#ff55ff"),
+    "tango": ("#2e3436", "#d3d7cf", "#4e9a06", "#c4a000", "#555753", "#ef2929", "#729fcf", "#ad7fa8"),
+    "solarized": ("#002b36", "#839496", "#859900", "#b58900", "#002b36", "#cb4b16", "#839496", "#6c71c4"),
+    "solarized light": ("#fdf6e3", "#657b83", "#859900", "#b58900", "#002b36", "#cb4b16", "#839496", "#6c71c4"),
+    "light": ("#ffffff", "#000000", "#00a600", "#999900", "#666666", "#e50000", "#0000ff", "#e500e5"),
 }
-"""The ground, the text and some of the sixteen colours of common terminals."""
+"""Colours of common terminals: those of `SHOWN`."""
+
+SHOWN = ("ground", "default", "green", "yellow", "bright_black", "bright_red", "bright_blue", "bright_magenta")
 
 
 @pytest.mark.parametrize("palette", PALETTES)
 def test_hints_and_keys_of_the_terminals_colours_stay_legible_in_common_palettes(palette: str) -> None:
-    shown = PALETTES[palette]
+    shown = dict(zip(SHOWN, map(Color.parse, PALETTES[palette]), strict=True))
     variables = read_theme(shipped_themes() / "ansi.toml").to_color_system().generate()
 
-    for role in ("text-muted", "text-disabled", "primary", "footer-key-foreground"):
-        name = variables[role].removeprefix("ansi_")
-        # The terminal's default text is its white.
-        colour = Color.parse(shown["white" if name == "default" else name])
-        assert contrast(colour, Color.parse(shown["black"])) >= 3.0, role
+    def seen(role: str) -> float:
+        return contrast(shown[variables[role].removeprefix("ansi_")], shown["ground"])
+
+    texts = ("text-muted", "text-disabled", "primary", "footer-key-foreground", "accent", "success", "warning", "error")
+    # Solarized has no sixteen colours for text: its bright blue is its text for a dark ground.
+    assert {role: seen(role) for role in texts if seen(role) < 2.9} == {}
+    assert {role: seen(role) for role in ("border", "border-blurred", "scrollbar") if seen(role) < 2.0} == {}
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ async def test_init_does_not_overwrite_a_file_unasked(tmp_path: Path) -> None:
     ("typed", "mode", "answer"),
     [
         ("/init all", PermissionMode.ASK, "/init writes AGENTS.md; /init update revises it"),
-        ("/init update", PermissionMode.ASK, "There is no AGENTS.md yet"),
+        ("/init update", PermissionMode.ASK, "This project has no AGENTS.md. /init writes one."),
         ("/init", PermissionMode.PLAN, "Plan mode changes no files"),
     ],
 )

@@ -67,7 +67,7 @@ async def test_hits_count_calls_live_and_enter_lists_them() -> None:
         on_stage.bus.publish(ToolEnded(call_id="c1", name="bash", index=0, status="ok", is_error=False, content=()))
         await on_stage.until(lambda: "2 calls" in text_of(screen, "body"))
 
-        await on_stage.pilot.press("down", "down", "down", "down", "down")
+        await on_stage.pilot.press("down", "down", "down", "down", "down", "down")
         assert screen.selected is not None
         assert screen.selected.text == OWN.text
         assert "newest: #1 #2" in text_of(screen, "detail")
@@ -87,7 +87,7 @@ async def test_a_rule_that_decided_nothing_says_so() -> None:
 
 async def test_a_rule_of_the_session_is_removed_at_once_and_that_is_shown() -> None:
     async with page() as (on_stage, screen, service):
-        await on_stage.pilot.press("down", "down", "down", "down", "down", "x")
+        await on_stage.pilot.press("down", "down", "down", "down", "down", "down", "x")
 
         await on_stage.until(lambda: "Removed: allow bash(make:*)" in text_of(screen, "state"))
         assert OWN not in service.facts.rules
@@ -96,7 +96,7 @@ async def test_a_rule_of_the_session_is_removed_at_once_and_that_is_shown() -> N
 
 @pytest.mark.parametrize(
     ("downs", "why"),
-    [(0, "built in"), (1, "delete it from /home/you"), (4, "option --allow"), (7, "/mode changes the mode")],
+    [(1, "built in"), (2, "delete it from /home/you"), (5, "option --allow"), (8, "/mode changes the mode")],
 )
 async def test_any_other_rule_stays_and_the_page_says_where_it_comes_from(downs: int, why: str) -> None:
     async with page() as (on_stage, screen, service):

@@ -1,9 +1,10 @@
 """Calls are counted under the rule that decided them."""
 
 from tests.ui.story import Story
+from tui_agent.permissions.verdicts import finding_for_mode
 from tui_agent.protocol.events import PermissionDecided
 from tui_agent.protocol.permissions import DecisionPart, PermissionMode
-from tui_agent.ui.state.rule_hits import RuleHits
+from tui_agent.ui.state.rule_hits import FLOOR_ASKS, RuleHits
 
 
 def test_each_rule_behind_a_part_counts_a_call_once() -> None:
@@ -29,3 +30,18 @@ def test_each_rule_behind_a_part_counts_a_call_once() -> None:
     assert hits.of("floor") == ("c3",)
     assert hits.of("unknown") == ()
     assert hits.total == 4
+
+
+def test_a_question_of_the_floor_and_a_denial_by_plan_mode_are_not_counted_as_protected_paths() -> None:
+    hits, story = RuleHits(), Story()
+    denied = PermissionDecided(call_id="c1", decision="deny", source="floor", mode=PermissionMode.PLAN)
+    planned = finding_for_mode(PermissionMode.PLAN, "effect", "changing a.py").reason
+    told = [
+        denied.model_copy(update={"reason": ".git/config is protected and never changed"}),
+        denied.model_copy(update={"call_id": "c2", "decision": "ask", "reason": "sessions is private"}),
+        denied.model_copy(update={"call_id": "c3", "reason": planned}),
+    ]
+    for event in told:
+        hits.apply(story.tell(event))
+
+    assert [hits.of(key) for key in ("floor", FLOOR_ASKS, "mode")] == [("c1",), ("c2",), ("c3",)]

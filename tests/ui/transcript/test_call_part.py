@@ -266,7 +266,7 @@ def test_arguments_that_were_only_converted_are_not_called_changed() -> None:
     [
         ("user", "you denied it: use pytest"),
         ("timeout", "denied: no answer in time: use pytest"),
-        ("nobody", "denied: no one could answer: use pytest"),
+        ("nobody", "denied: no user to ask: use pytest"),
         ("cancel", "not run: cancelled before you answered: use pytest"),
     ],
 )

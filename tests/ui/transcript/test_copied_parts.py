@@ -175,7 +175,7 @@ async def test_what_the_mouse_selects_is_copied_with_a_message() -> None:
         ("/copy 2", "So:\n\n```py\na\nb\n```\n\nor\n\n```\nc\n```", "Copied 12 lines"),
         ("/copy code", "c", "Copied 1 line"),
         ("/copy code 2", "a\nb", "Copied 2 lines"),
-        ("/copy 9", "", "There are fewer than 9 answers."),
+        ("/copy 9", "", "Nothing was copied: this conversation has fewer than 9 answers."),
         ("/copy all", "", "/copy copies the last answer, /copy 2 the one before, /copy code the last code block."),
     ],
 )
@@ -203,7 +203,7 @@ async def test_there_is_nothing_to_copy_at_the_beginning() -> None:
         await pilot.press("enter")
         await drawn(pilot)
 
-        assert messages(pilot) == ["There is no code block yet."]
+        assert messages(pilot) == ["Nothing was copied: this conversation has no code block yet."]
 
 
 async def test_letters_go_to_the_composer_while_a_part_is_chosen() -> None:

@@ -118,7 +118,7 @@ class RuleStore:
             )
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with _directory_lock(path.parent):
+            with directory_lock(path.parent):
                 before = read_regular_file(str(path)) if path.exists() else None
                 if for_project and not self._trust.may_renew(self._project, before):
                     raise ConfigurationError(
@@ -204,7 +204,7 @@ class RuleImpact:
 
 
 @contextmanager
-def _directory_lock(directory: Path) -> Generator[None]:
+def directory_lock(directory: Path) -> Generator[None]:
     """Keep other tui-agent processes from changing files of the directory at the same time."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

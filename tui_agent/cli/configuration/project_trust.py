@@ -59,6 +59,19 @@ class TrustRequest:
     links: tuple[str, ...] = ()
     """A message for each file that is not used because it links to a target outside the repository."""
 
+    @property
+    def sections(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Everything that the question shows: headings, each with its entries."""
+        sections = (
+            ("settings it would change", self.settings),
+            ("rules that deny or ask", self.tightening),
+            ("rules that allow calls without a question", self.allows),
+            ("never taken from a project, whatever you answer", self.refused),
+            ("files with instructions for the model", self.instructions),
+            ("links that lead out of this repository, not used", self.links),
+        )
+        return tuple((heading, entries) for heading, entries in sections if entries)
+
 
 @dataclass(frozen=True, slots=True)
 class FolderTrust:

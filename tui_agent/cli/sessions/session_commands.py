@@ -4,20 +4,21 @@ import asyncio
 import difflib
 import os
 from pathlib import Path
+from typing import Literal
 
 from tui_agent.cli.build_engine import Engine
+from tui_agent.cli.configuration.user_settings import store_setting
 from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.cli.subcommands.doctor import examine, findings_text
 from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.providers.model_table import thinking_form
-from tui_agent.providers.request_builder import EFFORTS
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
 
+from .model_choice import BUDGETS
+
 _FORMATS: dict[str, ExportFormat] = {".md": "md", ".html": "html", ".jsonl": "jsonl"}
 _FILE_MODE = 0o600
-_BUDGETS: dict[str, int | None] = {"off": 0, **{name: limit for limit, name in EFFORTS}, "max": 49_152, "default": None}
-"""Tokens of reasoning for each effort; None leaves it to the provider."""
 
 
 class SessionCommands:
@@ -26,7 +27,6 @@ class SessionCommands:
     def __init__(self, engine: Engine, options: LaunchOptions) -> None:
         self._engine = engine
         self._options = options
-        self._effort = "default"
 
     async def export(self, file: str, /) -> str:
         """Write the session to a new file, in the format that its suffix names, and return the file's path.
@@ -78,49 +78,50 @@ class SessionCommands:
         return await asyncio.to_thread(lambda: findings_text(list(examine(self._options.cwd))))
 
     def choose_model(self, name: str, /) -> None:
-        """Use another model of the same endpoint from the next request on, until the program ends.
+        """Use another model of the same endpoint from the next request on, for the rest of the session.
 
         Raises:
             ConfigurationError: this is the offline demo, or no key is set.
         """
         if self._options.demo:
             raise ConfigurationError("The offline demo has one model. Start without --demo to choose another.")
-        settings = self._engine.loaded.settings.model_copy(update={"model": name})
-        self._engine.loop.provider = self._engine.make_provider(settings)
-        # Another model may have another limit.
-        self._use_effort(self._effort)
+        self._engine.choice.use_model(name)
 
     def choose_effort(self, name: str, /) -> str:
-        """Change how much the model thinks from the next request on, until the program ends; return what applies.
+        """Change how much the model thinks from the next request on, for the rest of the session; return what applies.
 
         Args:
-            name: a key of `_BUDGETS`; empty to change nothing.
+            name: a key of `BUDGETS`; empty to change nothing.
 
         Raises:
             ConfigurationError: no effort has this name, the model cannot stop thinking, or this is the offline demo.
         """
         if self._options.demo:
             raise ConfigurationError("The offline demo does not think. Start without --demo to choose an effort.")
-        if name and name not in _BUDGETS:
-            near = difflib.get_close_matches(name, _BUDGETS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_BUDGETS)}."
+        if name and name not in BUDGETS:
+            near = difflib.get_close_matches(name, BUDGETS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(BUDGETS)}."
             raise ConfigurationError(f"Unknown effort {name}; {hint}")
         model = self._engine.loop.provider.model.name
         if name == "off" and thinking_form(model) == "always":
             raise ConfigurationError(f"{model} always thinks. The least effort is low.")
         if name:
-            self._use_effort(name)
+            self._engine.choice.use_effort(name)
         tokens = self._engine.loop.config.thinking_tokens
         limit = f", up to {tokens:,} tokens" if tokens and thinking_form(model) == "budget" else ""
+        effort = self._engine.choice.effort
         begin = "From the next request on, the" if name else "The"
-        state = {"off": "is off", "default": "is left to the provider"}.get(self._effort, f"is {self._effort}{limit}")
-        rest = "" if name else f" /effort NAME changes it: {', '.join(_BUDGETS)}."
+        state = {"off": "is off", "default": "is left to the provider"}.get(effort, f"is {effort}{limit}")
+        rest = "" if name else f" /effort NAME changes it: {', '.join(BUDGETS)}."
         return f"{begin} model's effort {state}.{rest}"
 
-    def _use_effort(self, name: str) -> None:
-        provider, tokens = self._engine.loop.provider, _BUDGETS[name]
-        if tokens and thinking_form(provider.model.name) == "budget":
-            # The budget and the answer share the model's longest output.
-            tokens = min(tokens, provider.model.max_output_tokens // 2)
-        self._effort = name
-        self._engine.loop.config.thinking_tokens = tokens
+    async def keep_default(self, setting: Literal["model", "effort"], /) -> str:
+        """Store the model or the effort in force in the user's settings, for new sessions, and return their file.
+
+        Raises:
+            ConfigurationError: the file cannot be written; nothing was changed.
+        """
+        file = self._engine.locations.user_file
+        choice = self._engine.choice
+        await asyncio.to_thread(store_setting, file, setting, choice.model if setting == "model" else choice.effort)
+        return str(file)

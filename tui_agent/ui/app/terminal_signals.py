@@ -77,8 +77,8 @@ class TerminalSignals:
         Args:
             presence: knows whether the user is there.
             name: name of the directory, for title and texts.
-            notification: returns the characters of a notification with a text; none if there is no such signal.
-            target: returns the terminal; None: there is none.
+            notification: returns the characters of a notification with a text; empty if the terminal has none.
+            target: returns the terminal; None without one.
         """
         self.presence = presence
         """The user's attention."""

@@ -220,7 +220,9 @@ class ApprovalController:
         if self._dialog is None:
             self._cover(0)
         shown = self._pending.first if self._dialog is None else None
-        self.line.announce(shown, len(self._pending))
+        if self.line.announce(shown, len(self._pending)):
+            # In the frame in which the dialog goes, so that the conversation moves only once.
+            self._entry().rearrange()
 
     def _schedule_check(self, seconds: float) -> None:
         if self._timer is not None:

@@ -35,12 +35,14 @@ class AttentionLine(Widget):
         self._request: ApprovalRequest | None = None
         self._count = 0
 
-    def announce(self, request: ApprovalRequest | None, count: int) -> None:
-        """Show one of `count` requests; None hides the line."""
+    def announce(self, request: ApprovalRequest | None, count: int) -> bool:
+        """Show one of `count` requests; None hides the line. Return True if the line has appeared or gone."""
+        was_shown = self.display
         if (request, count) != (self._request, self._count):
             self._request, self._count = request, count
             self.display = request is not None
             self.refresh()
+        return self.display != was_shown
 
     def render(self) -> Content:
         """Return the request on the left and the key that opens it on the right."""

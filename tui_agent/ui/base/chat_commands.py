@@ -281,7 +281,7 @@ CHAT_COMMANDS: tuple[Command, ...] = (
         "chat.model",
         (),
         "model",
-        "Show the model, or use another one from the next request on",
+        "Show the model, or use another one from the next request on; --default: in new sessions, too",
         "chat",
         slash="model",
         argument="[NAME]",
@@ -290,7 +290,8 @@ CHAT_COMMANDS: tuple[Command, ...] = (
         "chat.effort",
         (),
         "effort",
-        "Show how much the model thinks, or change it from the next request on: off, low, medium, high, max, default",
+        "Show how much the model thinks, or change it from the next request on: off, low, medium, high, max, default; "
+        "--default as for /model",
         "chat",
         slash="effort",
         argument="[NAME]",

@@ -33,7 +33,7 @@ class PromptImages:
 
     @Query("attach_image", "", about=("path",))
     async def attach(self, path: str, *, typed: bool) -> str:
-        """Read an image, and return the label that stands for it; empty if there is no such file.
+        """Read an image, and return the label that stands for it; empty if the file does not exist.
 
         Args:
             path: its path, as the user gave it.

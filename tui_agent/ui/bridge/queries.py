@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import JsonObject
@@ -214,6 +214,11 @@ class SessionQueries:
         An empty name changes nothing.
         """
         return self._live_commands.choose_effort(name)
+
+    @Query("keep_default", "", about=("setting",))
+    async def keep_default(self, setting: Literal["model", "effort"]) -> str:
+        """Store the model or the effort in force in the user's settings, for new sessions, and return their file."""
+        return await self._live_commands.keep_default(setting)
 
     @property
     def _live_commands(self) -> SessionCommands:

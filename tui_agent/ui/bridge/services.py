@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from tui_agent.protocol.messages import ImageBlock, JsonObject
 from tui_agent.protocol.permissions import GrantScope
@@ -118,6 +118,10 @@ class SessionCommands(Protocol):
 
         An empty name changes nothing and returns the present state.
         """
+        ...
+
+    async def keep_default(self, setting: Literal["model", "effort"], /) -> str:
+        """Store the model or the effort in force in the user's settings, for new sessions, and return their file."""
         ...
 
 

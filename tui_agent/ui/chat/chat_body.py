@@ -8,6 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from tui_agent.ui.base.app_type import any_app
+from tui_agent.ui.base.immediate_layout import ImmediateLayout
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.panel.call_list import CallList
 from tui_agent.ui.panel.timeline import Timeline
@@ -31,6 +32,10 @@ LEAST_ABOVE = 3
 
 ScrollTarget: TypeAlias = Literal["page_up", "page_down", "top", "end"]
 """Destination of a key that scrolls the conversation."""
+
+
+class BodyRow(Horizontal, ImmediateLayout):
+    """The conversation beside the tool panel."""
 
 
 class ChatBody(Vertical):
@@ -63,7 +68,7 @@ class ChatBody(Vertical):
         self.timeline = self.side.timeline
         self.strip = PanelStrip(state.ledger, state.plan, id="strip")
         self.search = SearchLine(id="search")
-        self._row = Horizontal(id="body")
+        self._row = BodyRow(id="body")
         self._welcome = Welcome(
             options.label,
             options.ideas,
@@ -123,6 +128,7 @@ class ChatBody(Vertical):
             covered = 0
         if self.conversation.styles.margin.bottom != covered:
             self.conversation.styles.margin = (0, 0, covered, 0)
+            self._row.rearrange()
 
     # --- conversation and panel ---------------------------------------------------------------------------------------
 

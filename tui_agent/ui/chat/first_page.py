@@ -39,7 +39,7 @@ _MODE_WIDTH = max(len(mode.value) for mode, _ in MODES) + 2
 class _Row:
     text: Content
     rank: int
-    """Rows with the highest rank go first where there is no room."""
+    """In a low window, rows with the highest rank are left out first."""
     choose: Callable[[], None] | None = None
     """Action of an offer; None for other rows."""
     is_theme: bool = False

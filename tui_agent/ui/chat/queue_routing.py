@@ -67,6 +67,8 @@ class QueueRouter:
                 self._bridge.messages.move(target, -1)
             case "down":
                 self._bridge.messages.move(target, 1)
+            case "move":
+                self._bridge.messages.move(target, request.rows)
             case "kind":
                 self._change_kind(target)
 

@@ -17,6 +17,7 @@ from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 from tui_agent.ui.base.commands import command, commands_for, hint
+from tui_agent.ui.base.immediate_layout import ImmediateLayout
 from tui_agent.ui.state.queued_messages import WaitingMessages
 from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.amounts import count_text
@@ -226,7 +227,7 @@ class InterruptMenu(Widget):
         )
 
 
-class PromptArea(Vertical):
+class PromptArea(Vertical, ImmediateLayout):
     """The composer, which grows with its text to a third of the screen, and the lines above it."""
 
     DEFAULT_CSS = """

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from rich.cells import cell_len
 from textual.content import Content
-from textual.events import Click, MouseScrollDown, MouseScrollUp
+from textual.events import Click, MouseDown, MouseMove, MouseScrollDown, MouseScrollUp, MouseUp
 from textual.message import Message
 
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
@@ -16,7 +16,7 @@ from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.joined_parts import joined_parts
 from tui_agent.ui.text.sanitiser import clip, one_line
 
-QueueAction: TypeAlias = Literal["edit", "earlier", "later", "leave", "drop", "undo", "up", "down", "kind"]
+QueueAction: TypeAlias = Literal["edit", "earlier", "later", "leave", "drop", "undo", "up", "down", "move", "kind"]
 """Edit a message, the one before or after it, or end the edit; drop, restore, move it, or change its kind."""
 MAX_ROWS = 4
 """Messages that are shown at a time."""
@@ -35,6 +35,19 @@ class QueueRequest(Message):
     action: QueueAction
     message_id: str = ""
     """The message; empty: the one that is being edited, else the newest."""
+    rows: int = 0
+    """Rows to `move` it down; negative: up."""
+
+
+@dataclass(slots=True)
+class _Drag:
+    """A message that the user drags."""
+
+    message_id: str
+    start: int
+    """Its index in the queue."""
+    target: int
+    """The index at which it would land."""
 
 
 class QueueStrip(CoalescedRefresh):
@@ -60,6 +73,8 @@ class QueueStrip(CoalescedRefresh):
         self._status = status
         self._drawn: tuple[object, ...] = ()
         self._first = 0
+        self._drag: _Drag | None = None
+        self._has_dragged = False
 
     @property
     def messages(self) -> tuple[WaitingMessage, ...]:
@@ -82,6 +97,7 @@ class QueueStrip(CoalescedRefresh):
         self._drawn = tuple((message, _landing(message, self._status)) for message in rows)
         if self._drawn == before:
             return
+        self._end_drag()
         held = next((place for place, message in enumerate(rows) if message.held), None)
         self._scroll(self._first if held is None else max(min(self._first, held), held - MAX_ROWS + 1))
         self.display = bool(rows)
@@ -90,13 +106,15 @@ class QueueStrip(CoalescedRefresh):
 
     def render(self) -> Content:
         """Return the rule and the lines; with room for one line only, the edited or newest message."""
-        width, rows, status = self.size.width, self.rows, self._status
+        width, rows, status = self.size.width, self._arranged_rows(), self._status
+        dragged = self._drag.message_id if self._drag is not None else ""
         if self.size.height == 1 and rows:
             place = self._only_row()
             return _row(place + 1, rows[place], status, width, with_buttons=False)
         lines = [_rule(width, rows)]
-        shown = enumerate(rows[self._first : self._first + MAX_ROWS], self._first + 1)
-        lines += [_row(number, message, status, width, with_buttons=_has_buttons(width)) for number, message in shown]
+        for number, message in enumerate(rows[self._first : self._first + MAX_ROWS], self._first + 1):
+            row = _row(number, message, status, width, with_buttons=_has_buttons(width))
+            lines.append(row.stylize("reverse") if message.message_id == dragged else row)
         if len(rows) > MAX_ROWS:
             above, below = self._first, len(rows) - MAX_ROWS - self._first
             more = [f"↑ {above} more"] * bool(above) + [f"↓ {below} more"] * bool(below)
@@ -105,13 +123,39 @@ class QueueStrip(CoalescedRefresh):
 
     def on_click(self, event: Click) -> None:
         """Edit the clicked message, or do what the clicked button says."""
-        is_single = self.size.height == 1
-        place = self._only_row() if is_single else self._first + event.y - 1
-        if not (0 <= place < len(self.rows)) or not (is_single or 1 <= event.y <= MAX_ROWS):
+        place, button = self._row_at(event.y), self._button_at(event.x)
+        # The end of a drag is a click, too.
+        if place is not None and not self._has_dragged:
+            action = "edit" if button is None else _BUTTONS[button][1]
+            self.post_message(QueueRequest(action, self.rows[place].message_id))
+
+    def on_mouse_down(self, event: MouseDown) -> None:
+        """Take a message, to drag it to another place."""
+        place, self._has_dragged = self._row_at(event.y), False
+        if place is not None and self._button_at(event.x) is None and self.size.height > 1:
+            self._drag = _Drag(self.rows[place].message_id, place, place)
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: MouseMove) -> None:
+        """Show the dragged message at its new place, among the messages that the same agent gets in the same way."""
+        if self._drag is None:
             return
-        button = (event.x - (self.size.width - _BUTTON_CELLS)) // 2 if _has_buttons(self.size.width) else -1
-        is_button = button >= 0 and not is_single
-        self.post_message(QueueRequest(_BUTTONS[button][1] if is_button else "edit", self.rows[place].message_id))
+        rows = self.rows
+        if not 1 <= event.y <= MAX_ROWS:
+            self._scroll(self._first + (1 if event.y > MAX_ROWS else -1))
+        kin = [place for place, message in enumerate(rows) if _is_kin(message, rows[self._drag.start])]
+        target = min(max(self._first + min(max(event.y, 1), MAX_ROWS) - 1, kin[0]), kin[-1])
+        if target != self._drag.target:
+            self._drag.target, self._has_dragged = target, True
+            self.refresh()
+
+    def on_mouse_up(self, event: MouseUp) -> None:
+        """Move the dragged message."""
+        drag = self._drag
+        self._end_drag()
+        if drag is not None and drag.target != drag.start:
+            self.post_message(QueueRequest("move", drag.message_id, drag.target - drag.start))
+            self.refresh()
 
     def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
         """Show later messages."""
@@ -120,6 +164,31 @@ class QueueStrip(CoalescedRefresh):
     def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
         """Show earlier messages."""
         self._scroll_by(-1, event)
+
+    def _end_drag(self) -> None:
+        """Let the dragged message go; the queue has changed, or the user has let the button go."""
+        if self._drag is not None:
+            self._drag = None
+            self.release_mouse()
+
+    def _arranged_rows(self) -> tuple[WaitingMessage, ...]:
+        """Return every message, with a dragged one where it would land."""
+        rows = list(self.rows)
+        if self._drag is not None:
+            rows.insert(self._drag.target, rows.pop(self._drag.start))
+        return tuple(rows)
+
+    def _row_at(self, y: int) -> int | None:
+        """Return the index of the message in a row of the strip; None for any other row."""
+        if self.size.height == 1:
+            return self._only_row() if self.rows else None
+        place = self._first + y - 1
+        return place if 1 <= y <= MAX_ROWS and place < len(self.rows) else None
+
+    def _button_at(self, x: int) -> int | None:
+        """Return the index of the button in a column; None where there is none."""
+        button = (x - (self.size.width - _BUTTON_CELLS)) // 2
+        return button if button >= 0 and _has_buttons(self.size.width) and self.size.height > 1 else None
 
     def _only_row(self) -> int:
         """Return the index of the row for a window with room for one."""
@@ -134,6 +203,11 @@ class QueueStrip(CoalescedRefresh):
 
     def _scroll(self, first: int) -> None:
         self._first = max(0, min(first, len(self.rows) - MAX_ROWS))
+
+
+def _is_kin(message: WaitingMessage, other: WaitingMessage) -> bool:
+    """True if two messages are in the same queue, so that one can move past the other."""
+    return (message.follows_up, message.sub_agent) == (other.follows_up, other.sub_agent)
 
 
 def _has_buttons(width: int) -> bool:

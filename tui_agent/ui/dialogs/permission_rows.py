@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tui_agent.protocol.permissions import PermissionMode, Verdict
 from tui_agent.ui.bridge.rule_queries import RuleFact, RulesInForce
 from tui_agent.ui.state.call_view_state import LedgerCall
+from tui_agent.ui.state.rule_hits import FLOOR_ASKS
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, visible
@@ -52,8 +53,10 @@ def entries_of(rules: RulesInForce, mode: PermissionMode) -> list[Entry]:
     """Return everything that decides about calls, in the order in which it is checked."""
     verdict, rest = _REST[mode]
     floor = "changes of protected paths: .git, .husky, node_modules, tui-agent's own files"
+    asks = "private paths, such as saved sessions, and commands with unclear effects"
     return [
         Entry("floor", "deny", floor, "built in"),
+        Entry(FLOOR_ASKS, "ask", asks, "built in"),
         *(Entry(rule.cited, rule.verdict, rule.text, rule.origin, rule) for rule in rules.rules),
         Entry("read_only", "allow", "calls that only read inside the workspace", "built in"),
         Entry("mode", verdict, rest, f"mode {mode.value}"),

@@ -39,7 +39,7 @@ HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
     )
 )
 """Events that may change the status."""
-STATUS_NOTICES = frozenset(("settings_checked", "settings_read", "settings_later"))
+STATUS_NOTICES = frozenset(("settings_checked", "settings_read", "settings_later", "model_chosen"))
 """Codes of notices that the status line shows for some seconds, and the conversation does not."""
 
 
@@ -130,7 +130,9 @@ class SessionStatus:
                 self.compacting = None
                 if ok:
                     self._notify(f"compacted {tokens_text(before)} → {tokens_text(after)} tokens", envelope)
-            case Noticed(code=code, text=text) if code in STATUS_NOTICES:
+            case Noticed(code=code, text=text, context=context) if code in STATUS_NOTICES:
+                if code == "model_chosen":
+                    self.model = str(context.get("model", self.model))
                 self._notify(text, envelope)
             case StepRetry(attempt=attempt, max=most, wait_s=wait):
                 self.retry_at, self.retry_text = envelope.mono + wait, f"{attempt}/{most}"

@@ -14,6 +14,7 @@ from rich.cells import cell_len
 
 from tui_agent.protocol.visible_text import (
     EMOJI_PARTS,
+    SEQUENCE,
     TYPOGRAPHY,
     escape_of,
     escapes_in,
@@ -203,12 +204,6 @@ def foreign_scripts(text: str) -> tuple[str, ...]:
 
 _NOT_PLAIN = re.compile(r"[^\n\x20-\x7e]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-SEQUENCE = re.compile(
-    r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x18\x1a\x1b\x9c\n\r]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC
-    r"|(?:\x1b\[|\x9b)[\x30-\x3f]*[\x20-\x2f]*[\x40-\x7e]?"  # CSI
-    r"|\x1b[\x20-\x2f]*[\x30-\x7e]?"
-)
-"""Control sequences of a terminal, ended or not."""
 _LINE_END = re.compile(r"[\x0b\x0c\x85]")
 _LOOK_ALIKES = frozenset("\u037e\u00b4\u02cb\u02d0\u01c0\u2010\u2011\u2024\u2044\u2215\u2223\u2212\u2236\u223c\ua789")
 """Characters that look like `;`, `'`, `` ` ``, `:`, `|`, `-`, `.`, `/`, `~`."""

@@ -114,11 +114,6 @@ def plain_output(text: str) -> str:
     return "\n".join("".join(piece for piece, _ in line) for line in output_lines(text))
 
 
-def without_sequences(text: str) -> str:
-    """Return a raw text without control sequences, for a search."""
-    return SEQUENCE.sub("", text) if "\x1b" in text else text
-
-
 def _cut(runs: Iterable[Run]) -> list[Runs]:
     """Return runs of a line as lines; other line ends than a line feed have become line feeds in them."""
     lines: list[list[Run]] = [[]]

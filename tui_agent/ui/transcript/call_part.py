@@ -12,6 +12,8 @@ from rich.cells import cell_len
 
 from tui_agent.protocol.cancellation import ASKED_AGAIN
 from tui_agent.protocol.events import ToolStatus
+from tui_agent.protocol.permissions import PLAN_MODE_DENIAL
+from tui_agent.protocol.visible_text import without_sequences
 from tui_agent.ui.panel.call_rows import change_facts, sign_of, tail_lines, wait_text
 from tui_agent.ui.state.call_records import FileChange
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
@@ -23,7 +25,7 @@ from tui_agent.ui.text.diff_parser import read_diff
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import clip, one_line, sanitise, without_controls
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_runs, wrapped
-from tui_agent.ui.text.terminal_output import OutputReader, plain_output, without_sequences
+from tui_agent.ui.text.terminal_output import OutputReader, plain_output
 
 from .transcript_model import Part, Piece, shifted
 from .transcript_parts import BODY, HEAD
@@ -66,13 +68,12 @@ _WORDS: dict[ToolStatus, str] = {
 """Texts for results that the tool did not produce."""
 _REFUSED_BY = {
     "timeout": "denied: no answer in time",
-    "nobody": "denied: no one could answer",
+    "nobody": "denied: no user to ask",
     "policy": "denied by a rule",
     "cancel": "not run: cancelled before you answered",
     "resume": "not run: the session ended before you answered",
 }
 """Texts for questions that the user did not answer."""
-_PLAN_MODE = "plan mode"
 _SIGN_STYLES = {
     "waiting": "muted",
     "asking": "warning",
@@ -374,7 +375,7 @@ def _refusal(view: CallViewState, words: str) -> str:
     resolution, reason = view.approval.resolution, _reason(view)
     if view.status == "denied_user" and resolution is not None:
         words = _REFUSED_BY.get(resolution.by, words)
-    if view.status == "denied_policy" and reason.startswith(_PLAN_MODE):
+    if view.status == "denied_policy" and reason.startswith(PLAN_MODE_DENIAL):
         return reason
     return f"{words}{f': {reason}' if reason else ''}"
 

@@ -61,7 +61,7 @@ class RunActions:
         elif (exists := bridge.files.is_in_workspace(FILE)) and not argument:
             refused = f"{FILE} exists and was not changed. /init {UPDATE} lets the model revise it."
         elif argument and not exists:
-            refused = f"There is no {FILE} yet; /init writes it."
+            refused = f"This project has no {FILE}. /init writes one."
         if refused:
             self._context.say(refused, wrong=True)
             return False

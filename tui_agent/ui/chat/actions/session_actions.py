@@ -122,8 +122,8 @@ class ConversationActions:
         text = next(islice(texts, number - 1, None), None)
         if text is None:
             what = "code block" if is_code else "answer"
-            nothing = f"There is no {what} yet." if number == 1 else f"There are fewer than {number} {what}s."
-            self._context.say(nothing, wrong=True)
+            count = f"no {what} yet" if number == 1 else f"fewer than {number} {what}s"
+            self._context.say(f"Nothing was copied: this conversation has {count}.", wrong=True)
         else:
             copy_text(self._context.screen.app, text)
         return True

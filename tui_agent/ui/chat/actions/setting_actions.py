@@ -9,6 +9,9 @@ from tui_agent.ui.chat.screen_state import ScreenState
 
 from .action_context import ActionContext, Handlers
 
+DEFAULT = "--default"
+"""Argument of `/model` and `/effort` that also changes the user's settings."""
+
 
 class SettingActions:
     """Change the settings of this session."""
@@ -59,30 +62,45 @@ class SettingActions:
         self._context.say(f"{unknown}Themes: {', '.join(self.theme_names)}.", wrong=bool(name))
         return not name
 
-    def _model(self, name: str) -> bool:
+    def _model(self, argument: str) -> bool:
+        name, keeps = _without_default(argument)
         if " " in name:
-            self._context.say("The name of a model has no blanks: /model NAME", wrong=True)
+            self._context.say(f"The name of a model has no blanks: /model NAME [{DEFAULT}]", wrong=True)
             return False
-        if name:
-            self._context.start("model", self._choose_model(name))
+        if name or keeps:
+            self._context.start("model", self._choose_model(name, keeps=keeps))
         else:
             model = self._state().status.model or self._context.options.model or "not known yet"
             self._context.say(f"The model is {model}. /model NAME uses another one from the next request on.")
         return True
 
-    async def _choose_model(self, name: str) -> None:
+    async def _choose_model(self, name: str, *, keeps: bool) -> None:
+        commands = self._context.bridge.commands
         try:
-            chosen = await self._context.bridge.commands.choose_model(name)
+            said = f"The next request uses {await commands.choose_model(name)}. " if name else ""
+            rest = f"/model {DEFAULT} makes it the model of new sessions, too."
+            if keeps:
+                rest = f"New sessions begin with this model: saved in {await commands.keep_default('model')}."
+            self._context.say(said + rest)
         except TuiAgentError as error:
             self._context.say(str(error), wrong=True)
-        else:
-            self._context.say(f"The next request uses {chosen}. The settings stay as they are.")
 
-    def _effort(self, name: str) -> None:
-        self._context.start("effort", self._choose_effort(name.casefold()))
+    def _effort(self, argument: str) -> None:
+        name, keeps = _without_default(argument)
+        self._context.start("effort", self._choose_effort(name.casefold(), keeps=keeps))
 
-    async def _choose_effort(self, name: str) -> None:
+    async def _choose_effort(self, name: str, *, keeps: bool) -> None:
+        commands = self._context.bridge.commands
         try:
-            self._context.say(await self._context.bridge.commands.choose_effort(name))
+            said = await commands.choose_effort(name)
+            if keeps:
+                said += f" New sessions begin with this effort: saved in {await commands.keep_default('effort')}."
+            self._context.say(said)
         except TuiAgentError as error:
             self._context.say(str(error), wrong=True)
+
+
+def _without_default(argument: str) -> tuple[str, bool]:
+    """Return the argument of a command without `--default`, and True if it had it."""
+    words = argument.split()
+    return " ".join(word for word in words if word != DEFAULT), DEFAULT in words

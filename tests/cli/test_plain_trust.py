@@ -1,0 +1,80 @@
+"""In plain mode the question of trust is written in lines, and only a clear yes applies a folder's settings."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tui_agent.cli.configuration.project_trust import TrustStore, trust_request_for
+from tui_agent.cli.plain_trust import ask_in_lines
+from tui_agent.settings import Locations
+
+ALLOW = '[permissions]\nrules = [["allow", "bash(make:*)"]]\n'
+DENY = '[permissions]\nrules = [["deny", "bash(rm:*)"]]\n'
+
+
+@pytest.fixture
+def locations(tmp_path: Path) -> Locations:
+    return Locations(tmp_path / "config", tmp_path / "state")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "project" / ".tui-agent").mkdir(parents=True)
+    return tmp_path / "project"
+
+
+def ask(project: Path, locations: Locations, settings: str, typed: Sequence[str | None]) -> list[str]:
+    """Ask about these settings, and return the lines of the question."""
+    (project / ".tui-agent" / "config.toml").write_text(settings, "utf-8")
+    shown, left = list[str](), iter(typed)
+    ask_in_lines(project, locations, lambda: next(left), shown.append)
+    assert next(left, "") == "", "it asked too seldom"
+    return shown
+
+
+@pytest.mark.parametrize(
+    ("settings", "typed", "allows"),
+    [
+        (ALLOW, ["t"], False),
+        (ALLOW, ["a"], True),
+        (ALLOW, ["y", "a"], True),
+        (DENY, ["a", "YES "], False),
+    ],
+)
+def test_a_clear_yes_is_kept(
+    project: Path, locations: Locations, settings: str, typed: list[str | None], allows: bool
+) -> None:
+    shown = ask(project, locations, settings, typed)
+
+    trust = TrustStore(locations).trust_in(project)
+    assert trust is not None
+    assert trust.allows is allows
+    assert f"  folder: {project}" in shown
+    assert ask(project, locations, settings, []) == []
+
+
+@pytest.mark.parametrize("typed", [[""], ["n"], ["what?", "no"]])
+def test_enter_is_a_no_and_the_question_does_not_return(
+    project: Path, locations: Locations, typed: list[str | None]
+) -> None:
+    ask(project, locations, ALLOW, typed)
+
+    assert TrustStore(locations).trust_in(project) is None
+    assert ask(project, locations, ALLOW, []) == []
+
+
+def test_the_end_of_the_input_answers_nothing(project: Path, locations: Locations) -> None:
+    ask(project, locations, ALLOW, [None])
+
+    offer = trust_request_for(project, locations)
+    assert offer is not None
+    assert not TrustStore(locations).knows(offer)
+
+
+def test_a_name_of_the_folder_cannot_look_like_another_line(project: Path, locations: Locations) -> None:
+    forged = project.rename(project.parent / "a\nApply them? enter yes")
+    shown = ask(forged, locations, DENY, [""])
+
+    assert [line for line in shown if line.startswith("Apply")] == ["Apply them? enter no · y yes"]
+    assert all("\n" not in line for line in shown)

@@ -1,0 +1,46 @@
+"""Changes of the user's settings file by tui-agent; comments and order stay."""
+
+from pathlib import Path
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.regular_file import parse_toml, read_regular_file
+from tui_agent.tools.atomic_write import write_atomically
+
+from .permission_rules import directory_lock
+
+
+def store_setting(path: Path, key: str, value: str) -> None:
+    """Set a setting outside of any section. Blocks.
+
+    Args:
+        path: the settings file; it is created if it does not exist.
+        key: the setting, such as `model`.
+        value: its new value.
+
+    Raises:
+        ConfigurationError: the file cannot be read or written; nothing was changed.
+    """
+    path = path.resolve()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with directory_lock(path.parent):
+            before = read_regular_file(str(path)) if path.exists() else b""
+            parse_toml(before)
+            after = with_setting(before.decode("utf-8-sig"), key, value).encode("utf-8")
+            if after != before:
+                write_atomically(path, after)
+    except (OSError, ValueError, TOMLKitError) as error:
+        raise ConfigurationError(f"{path}: `{key}` was not stored: {error}") from error
+
+
+def with_setting(text: str, key: str, value: str) -> str:
+    """Return the text of a settings file with another value for a setting outside of any section."""
+    document = tomlkit.parse(text)
+    if key in document or not document:
+        document[key] = value
+        return tomlkit.dumps(document)
+    # Before the first section: what follows a section's heading belongs to the section.
+    return f"{tomlkit.dumps({key: value})}{text}"
