@@ -60,7 +60,7 @@ def test_leaving_a_run_asks_first_and_its_queue_waits_in_its_session(machine: Us
 
         app.say("/resume")
         app.wait_for("Resume which session?")
-        app.wait_for_all("First prompt", "sleep")
+        app.wait_for_row(r"› now +sleep")
         app.press("enter")
         app.wait_for_row(r"1 steer  “and dream” +waits for you to send it")
         app.quit()
