@@ -38,7 +38,7 @@ class StillShelf(SessionShelf):
 
     def __init__(self, rows: Sequence[tuple[str, int, str, str, int, float | None, int, bool]] = ROWS) -> None:
         super().__init__(SessionStore(Path("/nowhere")), Path(SHOP))
-        self._fixed = [
+        self.fixed = [
             SessionEntry(
                 SessionSummary(
                     id=f"{number:02}f3a9c1e7b2",
@@ -61,7 +61,7 @@ class StillShelf(SessionShelf):
         ]
 
     async def read(self) -> AsyncIterator[Sequence[SessionEntry | None]]:
-        yield self._fixed
+        yield self.fixed
 
     async def preview(self, entry: SessionEntry) -> SessionPreview | None:
-        return PREVIEW if entry == self._fixed[0] else replace(PREVIEW, prompt=entry.summary.title, files={})
+        return PREVIEW if entry == self.fixed[0] else replace(PREVIEW, prompt=entry.summary.title, files={})

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from tui_agent.ui.text.amounts import bytes_text, count_text, money_text
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.sanitiser import clip, one_line, visible
+from tui_agent.ui.text.sanitiser import clip, one_line, sanitise, visible, with_controls
 from tui_agent.ui.text.styled_lines import clipped, wrapped
 
 from .session_shelf import Preview, SessionEntry
@@ -53,7 +53,7 @@ def ago_text(time: int, now: int) -> str:
 def title_of(entry: SessionEntry, width: int) -> str:
     """Return the title of a session in one row."""
     if entry.summary.title:
-        return one_line(visible(entry.summary.title), width)
+        return one_line(with_controls(entry.summary.title), width)
     return clip("(damaged: nothing can be read)" if entry.summary.damaged else "(no message yet)", width)
 
 
@@ -146,8 +146,19 @@ def entry_row(entry: SessionEntry, width: int, now: int, *, chosen: bool, curren
     return Line(clipped(row, width), fill="code-ground" if chosen else "")
 
 
-def preview_rows(entry: SessionEntry, preview: Preview | None, width: int, now: int, *, is_loading: bool) -> list[Line]:
-    """Return the preview of a session; `is_loading` while its journal is read."""
+def preview_rows(
+    entry: SessionEntry, preview: Preview | None, width: int, now: int, *, current: str, is_loading: bool
+) -> list[Line]:
+    """Return the preview of a session.
+
+    Args:
+        entry: the session.
+        preview: its contents; None if its journal cannot be read.
+        width: cells of a row.
+        now: milliseconds since the epoch.
+        current: id of the session on the screen.
+        is_loading: True while its journal is read.
+    """
     one = entry.summary
     title = title_of(entry, _LONGEST)
     rows = wrapped([(title, "strong")], width)
@@ -156,7 +167,9 @@ def preview_rows(entry: SessionEntry, preview: Preview | None, width: int, now: 
     places = (one_line(visible(one.branch), _LONGEST), folder_of(entry, _LONGEST), one.id)
     for texts in (facts, places):
         rows += wrapped([(" · ".join(text for text in texts if text), "muted")], width)
-    if entry.is_open:
+    if one.id == current:
+        rows += wrapped([("this is the session on the screen", "success")], width)
+    elif entry.is_open:
         rows += wrapped([("open in another tui-agent", "warning")], width)
     if not entry.is_here and one.cwd:
         rows += wrapped([("from another folder; resumed here, it works in this one", "warning")], width)
@@ -178,7 +191,7 @@ def preview_rows(entry: SessionEntry, preview: Preview | None, width: int, now: 
 
 
 def _section(heading: str, text: str, width: int) -> list[Line]:
-    rows = wrapped([(visible(text), "")], width)
+    rows = wrapped([(sanitise(with_controls(text)), "")], width)
     more = [Line((("…", "muted"),))] if len(rows) > _MAX_ROWS else []
     return [Line(), Line(clipped([(heading, "label")], width)), *rows[:_MAX_ROWS], *more]
 

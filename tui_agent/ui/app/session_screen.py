@@ -247,7 +247,9 @@ class SessionScreen(ModalScreen[str | None]):
         entry = self._sessions.chosen
         if entry is None:
             return ()
-        return preview_rows(entry, self._preview, width, self._now, is_loading=self._is_previewing)
+        return preview_rows(
+            entry, self._preview, width, self._now, current=self._current, is_loading=self._is_previewing
+        )
 
     def _show_keys(self) -> None:
         text = self._key_text()
