@@ -26,8 +26,16 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import JsonObject, TextBlock
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.text.styled_lines import width_of_runs
-from tui_agent.ui.transcript.call_part import BRIEF_DIFF_ROWS, HEAD_ROWS, MAX_FILES, MOST_READS, TAIL_ROWS
+from tui_agent.ui.transcript.call_part import (
+    BRIEF_DIFF_ROWS,
+    HEAD_ROWS,
+    MAX_FILES,
+    MOST_READS,
+    OPEN_DIFF_ROWS,
+    TAIL_ROWS,
+)
 from tui_agent.ui.transcript.transcript_model import Transcript
+from tui_agent.ui.transcript.transcript_search import TranscriptSearch
 
 
 class Talk:
@@ -352,6 +360,41 @@ def test_lines_that_a_search_has_found_are_shown_where_an_output_is_cut() -> Non
         "line 60 needle",
         f"… {100 - TAIL_ROWS - 61} more lines …",
     ]
+
+
+def test_rows_that_a_search_has_found_are_shown_where_a_diff_is_cut() -> None:
+    names = {number: f"+line {number}" + (" needle" if number in (300, 1999) else "") for number in range(2000)}
+    diff = "@@ -0,0 +1,2000 @@\n" + "".join(f"{line}\n" for line in names.values())
+    talk = Talk(queued("c1", "write"), FileChanged(path="x", change="modified", call_id="c1", diff=diff))
+    search = TranscriptSearch(talk.transcript, "NEEDLE")
+    part = search.step(backwards=True)
+    assert part is not None
+    part.toggle()
+    part.sought = search.query
+    part.changed()
+    talk.transcript.refresh(part)
+
+    rows = [row for row in talk.rows() if "needle" in row or "more row" in row]
+
+    assert rows == [
+        f"… {300 - OPEN_DIFF_ROWS} more rows",
+        "301 + line 300 needle",
+        "… 1698 more rows",
+        "2000 + line 1999 needle",
+    ]
+    assert "line 1999 needle" in part.line(80, search.row()).plain
+
+
+def test_a_found_text_that_is_broken_between_rows_of_a_diff_is_shown_whole() -> None:
+    diff = "@@ -0,0 +1,100 @@\n" + "".join(f"+{'x' * 70 if number == 90 else 'y'}\n" for number in range(100))
+    talk = Talk(queued("c1", "write"), FileChanged(path="x", change="modified", call_id="c1", diff=diff))
+    talk.toggle()
+    part = talk.transcript.parts[-1]
+    part.sought = "x" * 70
+    part.changed()
+    talk.transcript.refresh(part)
+
+    assert sum(row.count("x") for row in talk.rows(60) if "more" not in row) == 70
 
 
 def test_output_keeps_its_colours_and_a_progress_bar_its_last_state() -> None:

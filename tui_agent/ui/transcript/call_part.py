@@ -3,6 +3,8 @@
 Pure: a part draws the state of its calls, which the ledger changes.
 """
 
+import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -36,10 +38,12 @@ OPEN_DIFF_ROWS = 60
 """Most rows shown of one file's diff in an unfolded call; the call's page shows all."""
 MAX_DIFF_CHARACTERS = 20_000
 """Most characters of a diff that are parsed for its rows."""
+MAX_SEARCHED_CHARACTERS = 400_000
+"""Most characters of a diff that are parsed for the rows that a search has found."""
 HEAD_ROWS, TAIL_ROWS = 8, 16
 """Most rows shown of a result in an unfolded call, from its beginning and from its end."""
 MAX_FOUND_ROWS = 40
-"""Most rows between them that are shown because a search has found them."""
+"""Most rows of a result between them that are shown because a search has found them."""
 MAX_FILES = 40
 """Most files listed; others are counted."""
 LEAST_READS, MOST_READS = 2, 20
@@ -122,7 +126,8 @@ class CallPart(Part):
 
     def pieces(self, width: int) -> Sequence[Piece]:
         """Return input, output and changes."""
-        return [shifted(piece, self.gap) for piece in call_pieces(self._call, self._context, width, self.opened)]
+        pieces = call_pieces(self._call, self._context, width, self.opened, self.sought)
+        return [shifted(piece, self.gap) for piece in pieces]
 
     @property
     def text(self) -> str:
@@ -175,7 +180,7 @@ class ReadsPart(Part):
         """Return input, output and changes of a single call, or the output of each."""
         single = len(self._calls) == 1
         if single:
-            found = call_pieces(self._calls[0], self._context, width, self.opened)
+            found = call_pieces(self._calls[0], self._context, width, self.opened, self.sought)
             return [shifted(piece, self.gap) for piece in found]
         pieces: list[Piece] = []
         row = int(self.gap)
@@ -251,7 +256,7 @@ def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bo
         context: context of the conversation.
         width: cells of a row.
         is_open: True to show its whole input, the ends of its output and all its files.
-        sought: text of a search; lines of the output that have it are shown as well.
+        sought: text of a search; lines of the output and of the diffs that have it are shown as well.
     """
     view = call.view
     head = [*_head_rows(call, context, width, is_open=is_open), *_changed_rows(view, width)]
@@ -263,7 +268,7 @@ def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bo
         groups.append(("input", list(_facts(view, width))))
     files = _files_of(view)
     if files and (is_open or len(files) == 1):
-        groups.append(("diff", _diff_rows(view, files, context.root, width, is_open=is_open)))
+        groups.append(("diff", _diff_rows(view, files, context, width, is_open=is_open, sought=sought)))
     elif files:
         groups.append(("diff", _names_row(view, context.root, width)))
     if is_open and not files:
@@ -276,7 +281,7 @@ def flattened(groups: CallRows) -> list[Line]:
     return [row for _, rows in groups for row in rows]
 
 
-def call_pieces(call: LedgerCall, context: CallContext, width: int, is_open: bool) -> Sequence[Piece]:
+def call_pieces(call: LedgerCall, context: CallContext, width: int, is_open: bool, sought: str = "") -> Sequence[Piece]:
     """Return the pieces of a call: its input, its output and its changes."""
     view = call.view
     texts = {
@@ -284,7 +289,7 @@ def call_pieces(call: LedgerCall, context: CallContext, width: int, is_open: boo
         "output": plain_output(view.outcome.result or view.live.text).strip("\n"),
         "diff": "\n".join(file.diff.rstrip("\n") for file in _files_of(view) if file.diff),
     }
-    groups = call_rows(call, context, width, is_open=is_open)
+    groups = call_rows(call, context, width, is_open=is_open, sought=sought)
     pieces: list[Piece] = []
     for name, text in texts.items():
         row, shown = 0, range(len(groups[0][1]))
@@ -316,12 +321,15 @@ def _input_text(view: CallViewState) -> str:
     return "\n".join(f"{name}: {text}" for name, text in argument_texts(arguments))
 
 
-def _diff_rows(view: CallViewState, files: Sequence[FileChange], root: str, width: int, *, is_open: bool) -> list[Line]:
+def _diff_rows(
+    view: CallViewState, files: Sequence[FileChange], context: CallContext, width: int, *, is_open: bool, sought: str
+) -> list[Line]:
     """Return the diffs of changed files."""
     most = OPEN_DIFF_ROWS if is_open else BRIEF_DIFF_ROWS
     rows: list[Line] = []
     for file in files[:MAX_FILES]:
-        rows.extend(_file_rows(file, root, width, most, named=len(files) > 1))
+        rows.extend(_name_rows(file, context.root, width, named=len(files) > 1))
+        rows.extend(_file_rows(file, width, most, sought if is_open else ""))
     if (left := max(view.changes.count, len(files)) - min(len(files), MAX_FILES)) > 0:
         rows.append(_body_row(f"… {count_text(left, 'more file')}", width))
     return rows
@@ -504,22 +512,45 @@ def _facts(view: CallViewState, width: int) -> Iterable[Line]:
         )
 
 
-def _file_rows(file: FileChange, root: str, width: int, most: int, *, named: bool) -> list[Line]:
-    """Return one changed file: its name if there are several, and the rows of its diff."""
-    rows: list[Line] = []
+def _name_rows(file: FileChange, root: str, width: int, *, named: bool) -> list[Line]:
+    """Return the row with the name of a changed file, if it is one of several or there are facts about it."""
     facts = change_facts(file)
-    if named or facts:
-        head: list[Run] = [(BODY, ""), (_path_of(file, root, width), "")]
-        if file.added or file.removed:
-            head.extend(((f"  +{file.added}", "success"), (f" −{file.removed}", "error")))
-        rows.append(Line(clipped((*head, (f"  {facts}" if facts else "", "muted")), width)))
-    lines = read_diff(file.diff[:MAX_DIFF_CHARACTERS]) if file.diff else []
+    if not named and not facts:
+        return []
+    head: list[Run] = [(BODY, ""), (_path_of(file, root, width), "")]
+    if file.added or file.removed:
+        head.extend(((f"  +{file.added}", "success"), (f" −{file.removed}", "error")))
+    return [Line(clipped((*head, (f"  {facts}" if facts else "", "muted")), width))]
+
+
+def _file_rows(file: FileChange, width: int, most: int, sought: str) -> list[Line]:
+    """Return the first rows of a diff, at most about `most`, and of the others those that a search has found."""
+    lines = read_diff(file.diff[: MAX_SEARCHED_CHARACTERS if sought else MAX_DIFF_CHARACTERS]) if file.diff else []
     body = layout_diff(lines, width - len(BODY) - 1) if lines else []
-    shown = body if len(body) <= most + 1 else body[:most]
-    rows.extend(row.prefixed((BODY, "")) for row in shown)
-    if len(shown) < len(body):
-        rows.append(_body_row(f"… {count_text(len(body) - len(shown), 'more row')}", width))
+    if len(body) <= most + 1:
+        return [row.prefixed((BODY, "")) for row in body]
+    rows = [row.prefixed((BODY, "")) for row in body[:most]]
+    place = most
+    for stop in (*(row for row in _found_rows(body, sought) if row >= most), len(body)):
+        if stop > place:
+            rows.append(_body_row(f"… {count_text(stop - place, 'more row')}", width))
+        rows.extend(row.prefixed((BODY, "")) for row in body[stop : stop + 1])
+        place = stop + 1
     return rows
+
+
+def _found_rows(rows: Sequence[Line], sought: str) -> list[int]:
+    """Return the numbers of the rows that have a text, also of those between which it is broken, in order."""
+    if not sought:
+        return []
+    text, ends = "", list[int]()
+    for row in rows:
+        text += ("\n" if row.joint is None else row.joint) + row.plain[row.indent :]
+        ends.append(len(text))
+    found: set[int] = set()
+    for match in re.finditer(re.escape(sought), text, re.IGNORECASE):
+        found.update(range(bisect_right(ends, match.start()), bisect_right(ends, match.end() - 1) + 1))
+    return sorted(found)
 
 
 def _names_row(view: CallViewState, root: str, width: int) -> list[Line]:
