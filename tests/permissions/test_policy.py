@@ -31,6 +31,15 @@ def test_the_mode_is_read_at_the_moment_of_decision(desk: Desk) -> None:
     assert policy.mode is PermissionMode.ACCEPT_EDITS
 
 
+@pytest.mark.parametrize(
+    ("command", "place"), [("echo x | tee /etc/hosts", "/etc/hosts"), ("mv README.md ../b", "../b")]
+)
+def test_the_reason_names_a_place_outside_the_workspace(desk: Desk, command: str, place: str) -> None:
+    decision = desk.policy().check(desk.tools["bash"], {"command": command})
+
+    assert (decision.decision, decision.reason) == ("ask", f"no rule allows changing {place} outside the workspace")
+
+
 def test_rules_are_changed_live_and_grants_stay(desk: Desk) -> None:
     policy = desk.policy("ask bash(make:*)")
     policy.grant("bash(make all)", "session")

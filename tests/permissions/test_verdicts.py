@@ -54,6 +54,13 @@ def test_among_equals_the_hardest_to_override_decides() -> None:
     assert deciding([mode, floor]) == floor
 
 
+def test_among_equals_a_reason_that_names_a_place_outside_the_workspace_decides() -> None:
+    changes, outside = Finding("ask", "mode", "a"), Finding("ask", "mode", "b", is_outside=True)
+
+    assert deciding([changes, outside]) == outside
+    assert deciding([Finding("ask", "rule", "c"), outside]).reason == "c"
+
+
 def test_the_part_that_was_hardest_to_allow_gives_the_reason() -> None:
     reads, ruled = Finding("allow", "read_only", "reads"), Finding("allow", "rule", "ruled", "x")
     decision = decision_of([PartFindings("a", (reads,)), PartFindings("b", (ruled,))], [])

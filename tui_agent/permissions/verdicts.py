@@ -41,6 +41,8 @@ class Finding:
     reason: str
     rule: str | None = None
     """The rule behind it, as written, with its source."""
+    is_outside: bool = False
+    """True if the reason names a path outside the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,12 @@ class PartFindings:
 
 
 def deciding(findings: Iterable[Finding]) -> Finding:
-    """Return the strictest finding; among equals the one hardest to override, then the first."""
-    return min(findings, key=lambda finding: (-STRICTNESS[finding.decision], _SOURCE_ORDER[finding.source]))
+    """Return the strictest finding; among equals the one hardest to override, one outside the workspace, the first."""
+    return min(findings, key=_order)
+
+
+def _order(finding: Finding) -> tuple[int, int, bool]:
+    return -STRICTNESS[finding.decision], _SOURCE_ORDER[finding.source], not finding.is_outside
 
 
 def finding_for_mode(mode: PermissionMode, access_kind: AccessKind, what: str) -> Finding:

@@ -1,5 +1,6 @@
 """Decision on one path: may it be read, may it be written?"""
 
+from dataclasses import replace
 from typing import Literal
 
 from tui_agent.permissions.commands.reads import FileFilter
@@ -60,7 +61,8 @@ class PathJudge:
             trace.append(f"read-only: {facts.resolved} may be read")
             return Finding("allow", "read_only", "it only reads, and only inside the workspace")
         where = "" if facts.is_inside else " outside the workspace"
-        return finding_for_mode(mode, "look", f"reading {facts.given}{where}")
+        decided = finding_for_mode(mode, "look", f"reading {facts.given}{where}")
+        return decided if facts.is_inside else replace(decided, is_outside=True)
 
     def writing(
         self,
@@ -97,9 +99,11 @@ class PathJudge:
             return Finding("ask", "floor", f"{facts.given} is changed with everything in it: {held}")
         if found:
             return found
-        if allowed_by is not None:
+        # Outside the workspace the mode gives the same verdict with a reason that names the place.
+        if allowed_by is not None and (facts.is_inside or allowed_by.source != "mode"):
             return allowed_by
         where = "" if facts.is_inside else " outside the workspace"
         # accept_edits covers only the file tools, and only inside the workspace.
         access_kind: AccessKind = "edit" if tool is not None and facts.is_inside else "effect"
-        return finding_for_mode(mode, access_kind, f"changing {facts.given}{where}")
+        decided = finding_for_mode(mode, access_kind, f"changing {facts.given}{where}")
+        return decided if facts.is_inside else replace(decided, is_outside=True)
