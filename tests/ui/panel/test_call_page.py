@@ -151,13 +151,34 @@ def test_the_decision_is_shown_in_full() -> None:
         "asked by rule  bash(ls:*) (user)",
         "mode           ask",
         "sandbox        runs in the sandbox: writes only here, no network",
-        "▲ ls",
         "asked because  a rule asks",
+        "▲ ls",
         "touches  /home/a",
         "· floor: fine",
-        "approve for the session by  user",
+        "answer         approved by you for the session",
         "with the note  go on",
         "hook audit (before_tool)  allow · fine · 0.02 s",
+    ]
+
+
+def test_a_denied_call_gives_its_reason_once() -> None:
+    reason = "may change files; no rule allows `ls`"
+    decided = PermissionDecided(
+        call_id="c1",
+        decision="ask",
+        source="mode",
+        mode=PermissionMode.ASK,
+        reason=reason,
+        parts=(DecisionPart(text="ls", decision="ask", reason=reason),),
+    )
+    asked = ASKED.model_copy(update={"reason": reason})
+    resolved = ApprovalResolved(request_id="q", call_id="c1", decision="deny", by="user")
+
+    assert sections(seen(QUEUED, decided, asked, resolved, ended(status="denied_user")), width=80)["Decision"] == [
+        f"asked by mode  {reason}",
+        "mode           ask",
+        "▲ ls",
+        "answer         denied by you",
     ]
 
 
@@ -200,7 +221,9 @@ def test_a_running_call_counts_its_output() -> None:
 def test_states_have_words() -> None:
     assert state_text(seen(QUEUED)) == "queued"
     assert state_text(seen(QUEUED, STARTED)) == "runs"
-    assert state_text(seen(QUEUED, ended(status="denied_user"))) == "denied user"
+    assert state_text(seen(QUEUED, ended(status="denied_user"))) == "denied by you"
+    late = ApprovalResolved(request_id="q", call_id="c1", decision="deny", by="timeout")
+    assert state_text(seen(QUEUED, ASKED, late, ended(status="denied_user"))) == "denied: no answer in time"
 
 
 def test_sections_are_stacked_under_headings() -> None:

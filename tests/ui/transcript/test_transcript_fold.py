@@ -417,7 +417,7 @@ def test_a_command_of_the_user_shows_its_output_once() -> None:
 def test_a_private_command_says_so_and_one_that_failed_how() -> None:
     rows = shown(commanded("!!ls", "no", "denied_user"))
 
-    assert rows == ["", " ❯ !!ls", "   no", "   denied user", "   only you see the output"]
+    assert rows == ["", " ❯ !!ls", "   no", "   denied by you", "   only you see the output"]
 
 
 def test_a_running_command_shows_its_output_so_far() -> None:

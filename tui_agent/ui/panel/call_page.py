@@ -12,6 +12,7 @@ from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.sanitiser import ends_of, sanitise, visible
+from tui_agent.ui.text.status_words import REFUSED_BY, STATUS_WORDS
 from tui_agent.ui.text.styled_lines import folded, prefixed_lines, wrapped
 from tui_agent.ui.text.terminal_output import output_lines
 
@@ -64,7 +65,11 @@ def call_sections(view: CallViewState, width: int, now: float, whole: str | None
 
 def state_text(view: CallViewState) -> str:
     """Return the state of the call, or its result status."""
-    return view.status.replace("_", " ") if view.status is not None else _STATES[view.phase]
+    if view.status is None:
+        return _STATES[view.phase]
+    resolution = view.approval.resolution
+    words = STATUS_WORDS[view.status]
+    return REFUSED_BY.get(resolution.by, words) if view.status == "denied_user" and resolution is not None else words
 
 
 def page_rows(sections: Sequence[Section]) -> tuple[list[Line], list[int]]:
@@ -150,20 +155,26 @@ def _change_rows(view: CallViewState, width: int) -> list[Line]:
 
 
 def _decision_rows(view: CallViewState, width: int) -> list[Line]:
-    """Return the permission decision, the user's answer and the hooks."""
+    """Return the permission decision, the user's answer and the hooks; each reason once."""
     rows: list[Line] = []
     approval = view.approval
     decision, request, resolution = approval.decision, approval.request, approval.resolution
+    told: set[str] = set()
     if decision is not None:
         verb = {"allow": "allowed", "ask": "asked", "deny": "denied"}[decision.decision]
         source = decision.source.replace("_", " ")
         rows.extend(_labelled(f"{verb} by {source}", decision.rule or decision.reason, width))
+        told |= {decision.rule or decision.reason}
         rows.extend(_labelled("mode", PermissionMode(decision.mode).value, width))
         if decision.confinement:
             rows.extend(_labelled("sandbox", decision.confinement, width))
-        rows.extend(row for part in decision.parts for row in verdict_rows(part, width))
-    if request is not None:
+    if request is not None and request.reason not in told:
         rows.extend(_labelled("asked because", request.reason, width))
+        told |= {request.reason}
+    for part in decision.parts if decision is not None else ():
+        rule, reason = (None if part.rule in told else part.rule), ("" if part.reason in told else part.reason)
+        rows.extend(verdict_rows(part.model_copy(update={"rule": rule, "reason": reason}), width))
+    if request is not None:
         rows.extend(labelled_rows("touches", request.targets, width))
         for line in request.trace:
             rows.extend(
@@ -171,13 +182,21 @@ def _decision_rows(view: CallViewState, width: int) -> list[Line]:
             )
     if resolution is not None:
         scope = f" for the {resolution.scope}" if resolution.scope != "once" else ""
-        rows.extend(_labelled(f"{resolution.decision}{scope} by", resolution.by, width))
+        rows.extend(_labelled("answer", _answer_text(resolution.decision, resolution.by) + scope, width))
         if resolution.note:
             rows.extend(_labelled("with the note", resolution.note, width))
     for hook in approval.hooks:
         answer = " · ".join(filter(None, (hook.action, hook.reason, seconds_text(hook.ms / 1000) if hook.ms else "")))
         rows.extend(_labelled(f"hook {hook.name} ({hook.event})", answer, width))
     return rows
+
+
+def _answer_text(decision: str, by: str) -> str:
+    """Return who answered a question, and what."""
+    verb = {"approve": "approved", "deny": "denied", "skip": "skipped"}.get(decision, decision)
+    if decision == "deny" and by in REFUSED_BY:
+        return REFUSED_BY[by]
+    return f"{verb} by {'you' if by == 'user' else 'a rule' if by == 'policy' else by}"
 
 
 def _timing_rows(view: CallViewState, width: int, now: float) -> list[Line]:

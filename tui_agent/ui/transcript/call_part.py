@@ -26,6 +26,7 @@ from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import clip, one_line, sanitise, without_controls
+from tui_agent.ui.text.status_words import REFUSED_BY
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_runs, wrapped
 from tui_agent.ui.text.terminal_output import OutputReader, plain_output
 
@@ -70,14 +71,6 @@ _WORDS: dict[ToolStatus, str] = {
     "not_found": "no such tool",
 }
 """Texts for results that the tool did not produce."""
-_REFUSED_BY = {
-    "timeout": "denied: no answer in time",
-    "nobody": "denied: no user to ask",
-    "policy": "denied by a rule",
-    "cancel": "not run: cancelled before you answered",
-    "resume": "not run: the session ended before you answered",
-}
-"""Texts for questions that the user did not answer."""
 _SIGN_STYLES = {
     "waiting": "muted",
     "asking": "warning",
@@ -382,7 +375,7 @@ def _refusal(view: CallViewState, words: str) -> str:
     """Return who kept a call from running, and why."""
     resolution, reason = view.approval.resolution, _reason(view)
     if view.status == "denied_user" and resolution is not None:
-        words = _REFUSED_BY.get(resolution.by, words)
+        words = REFUSED_BY.get(resolution.by, words)
     if view.status == "denied_policy" and reason.startswith(PLAN_MODE_DENIAL):
         return reason
     return f"{words}{f': {reason}' if reason else ''}"

@@ -8,6 +8,7 @@ from tui_agent.protocol.visible_text import without_sequences
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import ends_of, one_line, sanitise, with_controls
+from tui_agent.ui.text.status_words import STATUS_WORDS
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, wrapped
 from tui_agent.ui.text.terminal_output import OutputReader, plain_output
 
@@ -203,7 +204,7 @@ class CommandPart(Part):
     def end(self, status: ToolStatus, output: str) -> None:
         """Set the final output."""
         self._output, self._lines_gone = output, 0
-        self._end = "" if status == "ok" else status.replace("_", " ")
+        self._end = "" if status == "ok" else STATUS_WORDS[status]
         self.changed()
 
     def estimate(self, width: int) -> int:
