@@ -6,7 +6,6 @@ from datetime import datetime
 
 import click
 
-from tui_agent.agent.report_text import report_text
 from tui_agent.cli.launch_options import OneOf
 from tui_agent.cli.leftover_commands import end_all, find_running_commands
 from tui_agent.cli.process.controlling_terminal import say, say_error, say_json, say_json_line
@@ -19,6 +18,7 @@ from tui_agent.session.journal import with_journal_lock
 from tui_agent.session.message_counts import MessageCounts
 from tui_agent.settings import Locations
 from tui_agent.ui.text.amounts import bytes_text, count_text, money_text
+from tui_agent.ui.text.report_text import report_text
 
 TITLE_WIDTH = 60
 BRANCH_WIDTH = 16

@@ -5,7 +5,6 @@ checkers or when a page is opened.
 """
 
 from tui_agent.agent import AgentLoop, ContextBreakdown
-from tui_agent.agent.report_text import report_text
 from tui_agent.agent.steering_queue import SteeringQueue
 from tui_agent.rewind.rewind_plan import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope, StepKind
 
@@ -19,5 +18,4 @@ __all__ = [
     "Scope",
     "SteeringQueue",
     "StepKind",
-    "report_text",
 ]

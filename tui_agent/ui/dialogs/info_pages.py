@@ -6,9 +6,10 @@ from textwrap import wrap
 from textual.content import Content
 
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.ui.bridge.engine_types import ContextBreakdown, report_text
+from tui_agent.ui.bridge.engine_types import ContextBreakdown
 from tui_agent.ui.bridge.rule_queries import ToolFact
 from tui_agent.ui.text.amounts import share_text, tokens_text
+from tui_agent.ui.text.report_text import report_text
 from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
 
 MAX_LISTED_CALLS = 12
