@@ -24,7 +24,7 @@ def test_every_part_has_its_size_and_its_share_as_a_bar() -> None:
         "  estimated tokens            10k of 200k (5 %)  █",
         "",
         "System prompt",
-        "  agentloop.system                  3k  ███████",
+        "  instructions of the agent         3k  ███████",
         "  \\x1b[31mevil                      1k  ██",
         "",
         "Tools",

@@ -1,5 +1,7 @@
 """A run's report as text."""
 
+from datetime import datetime
+
 from tui_agent.protocol.messages import Usage
 from tui_agent.protocol.reports import AgentRunReport, Metric, StepReport, ToolCallReport
 from tui_agent.ui.text.report_text import report_text
@@ -10,11 +12,11 @@ def test_a_report_contains_everything_known_of_a_run() -> None:
         ToolCallReport(
             call_id="c1",
             tool_name="read",
-            arguments={"path": "a.py"},
+            arguments={"path": "a.py", "offset": 7},
             status="ok",
-            result_size_bytes=120,
+            result_size_bytes=1_200,
             latency_ms=1_234.0,
-            metrics={"lines": Metric(value=3)},
+            metrics={"lines": Metric(value=3), "output_bytes": Metric(value=37)},
         ),
         ToolCallReport(call_id="c2", tool_name="bash", arguments={}, status="error", error="exit\ncode 1"),
     )
@@ -49,16 +51,37 @@ def test_a_report_contains_everything_known_of_a_run() -> None:
         total_approval_wait_ms=5_000.0,
     )
 
+    started, ended = datetime(2023, 11, 14, 22, 13, 20), datetime(2023, 11, 15, 0, 14, 21)
+    report = report.model_copy(
+        update={"started_at": int(started.timestamp() * 1000), "completed_at": int(ended.timestamp() * 1000)}
+    )
     assert report_text(report).splitlines() == [
-        "run run_1 · big · error: gone",
-        "  from 2023-11-14 22:13:20 UTC to 2023-11-14 22:14:21 UTC",
+        "big · failed: gone",
+        "  from 2023-11-14 22:13:20 to 2023-11-15 00:14:21",
         "  asked: fix it",
         f"  said: {'x' * 99}…",
-        "  1 step, 3 calls in 61.0 s: model 900 ms, tools 1.2 s, waiting for you 5.0 s",
-        "  150 tokens read (50 from the cache), 20 written, $0.0123",
+        "  1 step, 3 calls in 1:01: model 0.90 s, tools 1.2 s, waiting for you 5.0 s",
+        "  150 tokens read (50 from the cache), 20 written, $0.01",
         "  resumed from the previous run:",
-        "    edit: denied_user in 0 ms, 0 B",
-        "  step 1: model 900 ms, tools 1.2 s, ended by tool_use, 150 tokens read (50 from the cache), 20 written",
-        '    read {"path": "a.py"}: ok in 1.2 s, 120 B, lines 3',
-        "    bash: error in 0 ms, 0 B: exit code 1",
+        "    edit: denied by you",
+        "  step 1: model 0.90 s, tools 1.2 s, 150 tokens read (50 from the cache), 20 written",
+        "    read a.py · offset 7: ok in 1.2 s, result 1.2 kB, lines 3, output 37 B",
+        "    bash: failed: exit code 1",
     ]
+
+
+def test_a_step_that_did_not_end_as_usual_says_so() -> None:
+    step = StepReport(index=0, type="initial", finish_reason="max_tokens")
+    report = AgentRunReport(
+        id="r",
+        model="m",
+        started_at=0,
+        completed_at=1,
+        total_ms=1,
+        reason="done",
+        user_message="",
+        final_text="",
+        steps=(step,),
+    )
+
+    assert report_text(report).endswith("0 written, cut at the token limit")

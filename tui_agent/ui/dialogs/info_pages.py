@@ -22,6 +22,15 @@ _BAR = 24
 
 _MARGIN = 4
 
+_LAYERS = {
+    "agentloop.system": "instructions of the agent",
+    "agentloop.context": "environment and task",
+    "agentloop.output": "format of the answer",
+    "_legacy_system": "system prompt",
+    "user.append": "text you appended",
+}
+"""Names of the layers that the agent itself sets."""
+
 _Entry = tuple[str, int]
 
 
@@ -43,7 +52,7 @@ def context_text(
     largest = [(_call_name(call.tool_name, number_of(call.call_id)), call.tokens) for call in breakdown.calls]
     parts = [
         _row("estimated tokens", total, max(window, total), f"{tokens_text(total)}{room}", width),
-        *_section("System prompt", breakdown.layers, total, width),
+        *_section("System prompt", [(_LAYERS.get(name, name), size) for name, size in breakdown.layers], total, width),
         *_section("Tools", breakdown.tools, total, width),
         *_section("Messages", [entry for entry in spoken if entry[1]], total, width),
         *_section(f"Calls and results  {tokens_text(calls)}" if calls else "", breakdown.by_tool, total, width),
