@@ -85,7 +85,10 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by what they use: `property`, `snapshot`, `pty`, and `no_cover` if coverage gains nothing."""
+    """Mark tests by what they use: `property`, `snapshot`, `pty`, and `no_cover` if coverage gains nothing.
+
+    Those marked `pty` run first.
+    """
     for item in items:
         if not isinstance(item, pytest.Function):
             continue
@@ -100,6 +103,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("pty")
         if room not in MEASURED or item.path.stem in COMMAND_TABLES:
             item.add_marker("no_cover")
+    # Files that start programs take longest and wait much: at the end, one of them would run alone.
+    items.sort(key=lambda item: item.get_closest_marker("pty") is None)
 
 
 @pytest.fixture(autouse=True)
