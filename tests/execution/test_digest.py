@@ -28,6 +28,7 @@ def test_tool_arguments_and_targets_all_count() -> None:
         call_digest("t", {"a": 1}),
         call_digest("u", {"a": 1}),
         call_digest("t", {"a": 2}),
+        call_digest("t", {"a": 1}, confinement="writes only here"),
         call_digest("t", {"a": 1}, ["x"]),
         call_digest("t", {"a": 1}, ["x", "y"]),
         call_digest("t", {"a": "1"}),
@@ -35,7 +36,7 @@ def test_tool_arguments_and_targets_all_count() -> None:
         call_digest("t", {"a": 1}, schema={"type": "object"}),
     }
 
-    assert len(digests) == 8
+    assert len(digests) == 9
 
 
 @given(st.text(st.characters(categories=["Cs"]), min_size=1))

@@ -180,8 +180,10 @@ UNKNOWN = 'touch "$X"'
         ('echo x > "$X"', "ask", ("allow bash(echo:*)",), "ask", "ask, confined"),
         ('echo x > "$X"', "accept_edits", (), "ask", "ask, confined"),
         (f"{UNKNOWN}; make", "ask", ("allow bash(touch:*)",), "ask", "ask, confined"),
-        # rules that deny changes are unknown to the sandbox
-        (UNKNOWN, "allow", ("deny edit(src/**)",), "ask", "ask"),
+        # rules that deny changes are unknown to the sandbox, which still limits what an approval allows
+        (UNKNOWN, "allow", ("deny edit(src/**)",), "ask", "ask, confined"),
+        # a rule that spells out a command does not spell out the target of its redirection
+        ('echo x > "$X"', "allow", ("allow bash(echo x)",), "ask", "confined"),
         # a rule that spells out the command allows it outside
         ("find src -name x -delete", "ask", ("allow bash(find src -name x -delete)",), "allow", "allow"),
         # the sandbox would discard changes elsewhere

@@ -151,11 +151,10 @@ PROTECTED = {
         "mkdir .tui-agent node_modules; echo evil > .tui-agent/config.toml; ln -s x node_modules; "
         "touch .tui-agent"
     ),
-    "a rename": "mv .git g; mkdir -p .git/hooks; mv sub/.git g; mv -T sub s; mkdir -p sub/.git; mv .husky h",
-    "a rename of a directory above": "mv sub moved; mkdir -p sub/.git; echo evil > sub/.git/config",
+    "a rename": "mv .git g; mkdir -p .git/hooks; mv sub/.git g; mkdir -p sub/.git; mv .husky h",
     "an exchange": in_python("""
 os.mkdir("mine")
-for name in (b".git", b".husky", b"sub/.git", b"sub"):
+for name in (b".git", b".husky", b"sub/.git"):
     print(libc.renameat2(-100, name, -100, b"mine", 2), ctypes.get_errno())"""),
     "a deletion": "rm -rf .git .husky sub/.git; rmdir .husky; unlink .git/config; rm -rf sub",
     "a link to it": (

@@ -103,7 +103,9 @@ def _targets(state: CallState) -> tuple[str, ...]:
 def _digest(state: CallState) -> str:
     prepared = prepared_call(state)
     schema = call_or_default(lambda: prepared.tool.spec.input_schema, otherwise=dict[str, object]())
-    return call_digest(state.received.call.name, prepared.arguments, _targets(state), schema)
+    decision = state.admission.decision
+    confinement = decision.confinement if decision is not None else ""
+    return call_digest(state.received.call.name, prepared.arguments, _targets(state), schema, confinement)
 
 
 async def _ask(services: ExecutionServices, state: CallState) -> Outcome | None:

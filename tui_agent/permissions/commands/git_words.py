@@ -79,7 +79,7 @@ def git_reads(words: Sequence[str]) -> Reads | None:
     name, *rest = found.words
     command = read_only_command("git", name)
     options = parse_options(command, rest) if command is not None else None
-    if command is None or options is None or not _is_reading(name, options):
+    if command is None or options is None or not _is_reading(name, rest, options):
         return None
     used = reads_of(command, options)
     # A format with a signature starts gpg.
@@ -110,10 +110,11 @@ def git_reads(words: Sequence[str]) -> Reads | None:
     )
 
 
-def _is_reading(name: str, options: Arguments) -> bool:
+def _is_reading(name: str, words: Sequence[str], options: Arguments) -> bool:
     operands = options.operands
     if name in _ONLY_FIRST:
-        return bool(operands) and operands[0] in _ONLY_FIRST[name]
+        # `git stash -- list` and `git stash -p list` push a stash: git looks at the first word.
+        return words[:1] == operands[:1] and bool(operands) and operands[0] in _ONLY_FIRST[name]
     if name in _ONLY_LISTING:
         return not operands or options.has(*_ONLY_LISTING[name])
     if name == "remote":

@@ -12,7 +12,7 @@ from itertools import pairwise
 from tui_agent.permissions.shell.syntax import names
 
 from .argv import is_known, is_remote, parse_arguments
-from .catalogue import canonical_name, read_only_command, writer
+from .catalogue import canonical_name, read_only_command, wrapper, writer
 
 _READ_SOURCES = names("cp mv ln link install rsync scp ditto zip gzip gunzip bzip2 bunzip2 xz unxz zstd split csplit")
 """Commands whose sources or operands are read."""
@@ -54,7 +54,7 @@ def sources_of(words: Sequence[str]) -> Sources:
         return Sources(tuple(word[3:] for word in words[1:] if word.startswith("if=")))
     if name in ("tar", "unzip", "cpio"):
         return Sources(tuple(word for word in _operands(words[1:]) if not is_remote(word)))
-    entry = writer(name)
+    entry = writer(name) or wrapper(name)
     found = parse_arguments(entry, words[1:]) if entry else None
     if found is None or entry is None or name not in _READ_SOURCES:
         read = tuple(found.read) if found else ()

@@ -141,7 +141,7 @@ def _unwrapped(command: SimpleCommand, name: str, wrapper: CommandFacts, at: int
         return None
     script = _script_option(command, name)
     directory: Word | None = None
-    clears = False
+    clears = reads = False
     while at < len(words):
         taken = _option_words(words[at], wrapper)
         if taken == 0:
@@ -149,6 +149,7 @@ def _unwrapped(command: SimpleCommand, name: str, wrapper: CommandFacts, at: int
         if taken < 0 or at + taken > len(words) or not all(_is_one_word(word) for word in words[at + 1 : at + taken]):
             return _hidden(script)
         directory = _directory(wrapper, words[at : at + taken]) or directory
+        reads = reads or _reads_file(wrapper, words[at].value)
         # The settings that make git harmless for read-only commands are environment variables.
         clears = clears or (name == "env" and bool(_CLEARING.match(words[at].value)))
         at += taken
@@ -171,7 +172,7 @@ def _unwrapped(command: SimpleCommand, name: str, wrapper: CommandFacts, at: int
             break
         assignments.append(Assignment(match.group(1), Word(words[at].value[match.end() :]), words[at].text))
         at += 1
-    is_transparent = wrapper.runs == "transparent" and is_trusted_name(command.name) and not clears
+    is_transparent = wrapper.runs == "transparent" and is_trusted_name(command.name) and not (clears or reads)
     inner_commands: tuple[InnerCommand, ...] = ()
     if inner_words := words[at:]:
         if wrapper.is_open:
@@ -238,6 +239,12 @@ def _directory(wrapper: CommandFacts, words: tuple[Word, ...]) -> Word | None:
     if split is None or wrapper.options[split.last] != "directory":
         return None
     return words[-1] if split.takes_next else Word(split.value or "")
+
+
+def _reads_file(wrapper: CommandFacts, word: str) -> bool:
+    """True if an option such as `xargs -a` reads a file."""
+    split = split_options(wrapper, word)
+    return split is not None and wrapper.options[split.last] == "read"
 
 
 def _option_words(word: Word, wrapper: CommandFacts) -> int:

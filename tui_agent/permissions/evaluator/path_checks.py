@@ -357,6 +357,7 @@ class PathChecks:
         elif why := self.judge.path_lookup.may_be_private(known) or (
             around and self.judge.path_lookup.why_protected(around)
         ):
+            self.is_confined = self.is_confined or self.unknown_targets == "sandbox"
             self.findings.append(Finding("ask", "floor", f"{_shown(path)} may be protected: {why}"))
         else:
             self._unknown_targets(what, allowed_by)
@@ -371,9 +372,12 @@ class PathChecks:
         by_mode = finding_for_mode(self.mode, "effect", f"changing {what}, wherever that is,")
         covers = self.allow_scope is not None and self.allow_scope.covers_words
         found = allowed_by or by_mode
-        if self._is_spelled_out():
+        # A rule for a command does not spell out the target of its redirection.
+        if self._is_spelled_out() and allowed_by is not None:
             self.findings.append(found)
         elif self.judge.rules.denies_changes:
+            # An approval, too, lets the command run only in the sandbox: a deny rule must not widen what it can do.
+            self.is_confined = self.is_confined or self.unknown_targets == "sandbox"
             reason = f"{what} is known only when the command runs, and rules deny some changes"
             self.findings += [Finding("ask", "floor", reason), by_mode]
         elif self.unknown_targets == "sandbox":

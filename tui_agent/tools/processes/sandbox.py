@@ -57,8 +57,6 @@ _PRIVATE = ("/tmp", "/var/tmp", "/run")
 _STATUS_BYTES = 65_536
 _STARTED = b'"exit-code"'
 """Key in bubblewrap's status once the command was started and has ended."""
-_MOST_PINNED = 32
-"""Most directories above protected places that become mount points: the time grows with the square of the mounts."""
 _SET_UP_FAILED = 1
 _PROBE_SECONDS = 10
 _TRIES = 100
@@ -130,7 +128,6 @@ class Sandbox:
         hidden = [path for path in (*self.hidden, *private.directories) if path.is_dir()]
         # A workspace inside our own directories is read-only as a whole.
         is_ours = any(root.is_relative_to(path) for path in self.hidden)
-        pinned = [] if is_ours else _to_pin(places, root)
         options = ["--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--new-session"]
         options += ["--cap-drop", "ALL", *([] if self.network else ["--unshare-net"])]
         options += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"]
@@ -139,7 +136,6 @@ class Sandbox:
         options += _shown([*_programs_in_private(search_path), *self._network_files(), *private.shown])
         options += _hidden([path for path in hidden if not path.is_relative_to(root)], private.files)
         options += ["--ro-bind" if is_ours else "--bind", str(root), str(root)]
-        options += [word for path in pinned for word in ("--bind", str(path), str(path))]
         options += [word for place in places for word in ("--ro-bind", str(place), str(place))]
         options += _hidden([path for path in hidden if path.is_relative_to(root)], _within(private.files, root))
         options += _shown(self.shown)
@@ -246,17 +242,6 @@ def _hidden(directories: Iterable[Path], files: Iterable[Path]) -> list[str]:
     """Return the options that show directories and files as empty."""
     covered = [word for path in files for word in ("--ro-bind", os.devnull, str(path))]
     return [*_each("--tmpfs", map(str, directories)), *covered]
-
-
-def _to_pin(places: Sequence[Path], root: Path) -> list[Path]:
-    """Return the directories between the workspace and nested protected places, upper ones first.
-
-    As mount points of their own they cannot be renamed, and nothing else can take the place of a nested repository.
-    Installed packages are left out: there may be hundreds, and each mount slows the start of every command.
-    """
-    nested = [place for place in places if place.name != "node_modules"]
-    found = {path for place in nested for path in place.parents if path != root and path.is_relative_to(root)}
-    return sorted(found, key=lambda path: len(path.parts))[:_MOST_PINNED]
 
 
 def _within(paths: Iterable[Path], root: Path) -> list[Path]:
