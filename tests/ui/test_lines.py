@@ -17,6 +17,7 @@ from tui_agent.protocol.events import (
     ContextUsage,
     Noticed,
     PermissionModeChanged,
+    StatusChanged,
     StepRetry,
 )
 from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
@@ -264,6 +265,26 @@ async def test_messages_during_an_answer_land_after_the_step() -> None:
     story.sends("one")
 
     assert "lands after this step" in (await queue_of(story))[1]
+
+
+@pytest.mark.parametrize(("detail", "end"), [("after this step", "after this step"), ("", "now")])
+async def test_a_run_that_stops_keeps_its_messages(detail: str, end: str) -> None:
+    story = Story().run("x").step(0)
+    story.tell(StatusChanged(status="stopping", detail=detail))
+    story.sends("one")
+    story.sends("two", "follow_up")
+    _, *rows = await queue_of(story)
+
+    assert [f"kept; the run ends {end} " in row for row in rows] == [True, True]
+
+
+async def test_a_message_is_cut_before_its_delivery_is_dropped() -> None:
+    story = working()
+    story.sends("then write a changelog entry", "follow_up")
+    row = (await queue_of(story, 80))[1]
+
+    assert "“then write a" in row
+    assert "a turn of its own after this one" in row
 
 
 async def test_too_many_messages_are_counted() -> None:

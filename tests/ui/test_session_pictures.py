@@ -17,7 +17,8 @@ SAYS: dict[str, tuple[str, ...]] = {
     "steers": (
         "skipped: you steered",
         "steered after step 1 · skipped #2 edit, #3 bash",
-        "then write a changelog entry",
+        "“then write a change…”",
+        "a turn of its own after this one",
     ),
     "retries": ("again after 1.0 s (attempt 2 of 10)", "again in 8.0 s (attempt 3 of 10)", "retrying 3/10 in 6 s"),
     "compaction": ("182k → 40.2k tokens; 86 messages summarised", "compacting 178k tokens · 7 s"),

@@ -22,6 +22,8 @@ MAX_ROWS = 4
 """Messages that are shown at a time."""
 _LONGEST = 400
 """Cells of a message that are considered."""
+_LEAST_TEXT = 16
+"""Cells that a long message keeps beside the time of its delivery."""
 _NARROW = 40
 """Cells up to which the rule shows no keys."""
 _BUTTONS: tuple[tuple[str, QueueAction], ...] = (("▴", "up"), ("▾", "down"), ("⇄", "kind"), ("✕", "drop"))
@@ -251,6 +253,9 @@ def _landing(message: WaitingMessage, session: SessionStatus) -> str:
         return "being edited"
     if status == "idle":
         return "waits for you to send it"
+    if status == "stopping" and not message.sub_agent:
+        # A run that ends delivers nothing more.
+        return f"kept; the run ends {session.detail or 'now'}"
     if message.follows_up:
         return "a turn of its own after this one"
     if message.sub_agent:
@@ -273,7 +278,7 @@ def _row(number: int, message: WaitingMessage, status: SessionStatus, width: int
     text, landing = one_line(message.text, _LONGEST), _landing(message, status)
     offers = (f"{landing} ", "")
     # Cut a long text before dropping the delivery.
-    least = (min(cell_len(text) + 5, room // 2), 0)
+    least = (min(cell_len(text) + 5, _LEAST_TEXT), 0)
     tail = next(offer for offer, needed in zip(offers, least, strict=True) if len(offer) + needed <= room or not offer)
     quoted = Content.styled(f"“{clip(text, max(1, room - len(tail) - 5))}”", "$text-muted" if message.held else "$text")
     gap = max(1, room - quoted.cell_length - len(tail))
