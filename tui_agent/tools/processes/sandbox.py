@@ -31,6 +31,7 @@ HOW_TO_HELP = (
 LEAVE_SANDBOX = "To run it outside, repeat the call with `sandbox: false`, which asks the user."
 """Advice to the model on a command that the sandbox keeps from its work."""
 
+_MISSING = "bwrap is not on PATH outside the workspace"
 _READ_ONLY = "only the working directory is writable, and no protected name in it"
 _FILE_ERRORS = (
     (_READ_ONLY, ("Read-only file system", "EROFS", "read-only file system")),
@@ -73,7 +74,7 @@ class SandboxedRun:
     status: int
     """Descriptor for reading bubblewrap's status; never blocks."""
 
-    def refuse_unless_started(self, outcome: ProcessOutcome, output: bytes) -> None:
+    async def refuse_unless_started(self, outcome: ProcessOutcome, output: bytes) -> None:
         """Raise if the sandbox could not be set up, as opposed to a command that failed in it.
 
         Args:
@@ -85,7 +86,13 @@ class SandboxedRun:
         """
         if outcome.ending != "exited" or outcome.returncode != _SET_UP_FAILED or _STARTED in _read(self.status):
             return
-        raise ToolError(self.sandbox.refusal(output.decode("utf-8", "replace").strip() or "bwrap gave no reason"))
+        reason = output.decode("utf-8", "replace").strip() or "bwrap gave no reason"
+        # Another program may only have removed a path at the wrong moment: then the next command can run.
+        _PROBLEMS.clear()
+        problem = await run_shielded_in_thread(partial(sandbox_problem, self.spec.cwd, self.sandbox))
+        if problem is not None:
+            self.sandbox.report_problem(problem)
+        raise ToolError(self.sandbox.refusal(reason))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +109,8 @@ class Sandbox:
     """True if commands may use the network."""
     is_for_all: bool = True
     """True if every command runs in it; False: only those that the policy confines."""
+    report_problem: Callable[[str], object] = str
+    """Called on the event loop with the reason if no command can run in it, for a policy that then asks."""
 
     @asynccontextmanager
     async def around(self, spec: ProcessSpec) -> AsyncGenerator[SandboxedRun]:
@@ -112,7 +121,14 @@ class Sandbox:
         """
         held = ExitStack()
         try:
-            yield await run_shielded_in_thread(partial(self._prepare, spec, held))
+            try:
+                run = await run_shielded_in_thread(partial(self._prepare, spec, held))
+            except ToolError as error:
+                reason = str(error).rstrip(".")
+                self.report_problem(reason)
+                is_missing = reason == _MISSING
+                raise ToolError(self.refusal(reason, HOW_TO_HELP if is_missing else LEAVE_SANDBOX)) from error
+            yield run
         finally:
             await run_shielded_in_thread(held.close)
 
@@ -148,10 +164,15 @@ class Sandbox:
         found = [words for words, errors in (*_FILE_ERRORS, *network) if any(error in output for error in errors)]
         return ", ".join(dict.fromkeys(found))
 
-    def refusal(self, why: str) -> str:
-        """Return the error of a command that was not run because the sandbox does not work."""
+    def refusal(self, why: str, advice: str = HOW_TO_HELP) -> str:
+        """Return the error of a command that was not run because the sandbox does not work.
+
+        Args:
+            why: the reason.
+            advice: what to do if the sandbox is for all commands.
+        """
         if self.is_for_all:
-            return f'The command was not run: sandbox = "bwrap" is set, and it does not work here: {why}. {HOW_TO_HELP}'
+            return f'The command was not run: sandbox = "bwrap" is set, and it does not work here: {why}. {advice}'
         return f"The command was not run: the sandbox does not work here: {why}. {LEAVE_SANDBOX}"
 
     def _network_files(self) -> list[Path]:
@@ -159,18 +180,18 @@ class Sandbox:
         return [Path(os.path.realpath("/etc/resolv.conf"))] if self.network else []
 
     def _prepare(self, spec: ProcessSpec, held: ExitStack) -> SandboxedRun:
-        """Create placeholders and the command line; closing `held` removes them again. Blocks."""
+        """Create placeholders and the command line; closing `held` removes them again. Blocks.
+
+        Raises:
+            ToolError: no command can run in the sandbox, with the reason.
+        """
         root = spec.cwd
         bwrap = find_program("bwrap", root)
         if bwrap is None:
-            raise ToolError(self.refusal("bwrap is not on PATH outside the workspace"))
-        if reason := _impossible_root(root):
-            raise ToolError(f"The command was not run: {reason}. {LEAVE_SANDBOX}")
+            raise ToolError(_MISSING)
         wanted = list(dict.fromkeys(placeholder_path(place) for place in self.protected_places(root)))
-        links = [place for place in wanted if place.is_symlink()]
-        if links:
-            reason = f"{links[0]} is a symbolic link, which the sandbox cannot protect"
-            raise ToolError(f"The command was not run: {reason}. {LEAVE_SANDBOX}")
+        if reason := _impossible_root(root) or linked_name(wanted):
+            raise ToolError(reason)
         impossible = held.enter_context(placeholders(wanted))
         reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         held.callback(os.close, reading)
@@ -181,6 +202,11 @@ class Sandbox:
         argv = (str(bwrap), *options, "--json-status-fd", str(writing), "--", *spec.argv)
         ready = replace(spec, argv=argv, environment=environment, descriptors=(writing,), is_wrapped=True)
         return SandboxedRun(self, ready, reading)
+
+
+def linked_name(places: Iterable[Path]) -> str:
+    """Return why the sandbox cannot protect these paths: one is a link; empty if none is."""
+    return next((f"{place} is a symbolic link, which it cannot protect" for place in places if place.is_symlink()), "")
 
 
 def sandbox_problem(root: Path, sandbox: Sandbox | None = None) -> str | None:
@@ -228,7 +254,7 @@ def _problem(argv: Sequence[str]) -> str | None:
 def _impossible_root(root: Path) -> str:
     """Return why no command can run in the sandbox with this working directory; empty if it can."""
     if any(Path(place).is_relative_to(root) for place in (*_PRIVATE, "/dev", "/proc")):
-        return f"the sandbox does not work with {root} as the working directory"
+        return f"it does not work with {root} as the working directory"
     return ""
 
 
