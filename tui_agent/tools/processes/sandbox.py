@@ -18,7 +18,7 @@ from pathlib import Path
 from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
-from .private_places import private_places
+from .private_places import homes_of_others, private_places, sockets_of_others
 from .process import ProcessOutcome, ProcessSpec
 from .programs import find_program
 
@@ -55,6 +55,8 @@ put files into it; then it stays."""
 
 _PRIVATE = ("/tmp", "/var/tmp", "/run")
 """Directories that are new and empty for each command: sockets of other programs in them would be ways out."""
+_NEW = ("/dev", "/proc")
+"""More directories of which commands do not see the host's contents."""
 _STATUS_BYTES = 65_536
 _STARTED = b'"exit-code"'
 """Key in bubblewrap's status once the command was started and has ended."""
@@ -142,6 +144,13 @@ class Sandbox:
         """
         private = private_places(search_path)
         hidden = [path for path in (*self.hidden, *private.directories) if path.is_dir()]
+        shown = [*_programs_in_private(search_path), *private.shown]
+        absent = [*map(Path, (*_PRIVATE, *_NEW)), *private.homes]
+        sockets = [
+            path for path in sockets_of_others() if _within((path,), root) or _is_seen(path, absent, shown, hidden)
+        ]
+        # With a network, a program of the workspace may talk to its database.
+        files = [*private.files, *(path for path in sockets if not (self.network and _within((path,), root)))]
         # A workspace inside our own directories is read-only as a whole.
         is_ours = any(root.is_relative_to(path) for path in self.hidden)
         options = ["--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--new-session"]
@@ -149,11 +158,11 @@ class Sandbox:
         options += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"]
         # Later mounts cover earlier ones: first what hides most, then what shows parts of it again.
         options += _each("--tmpfs", (*_PRIVATE, *map(str, private.homes)))
-        options += _shown([*_programs_in_private(search_path), *self._network_files(), *private.shown])
-        options += _hidden([path for path in hidden if not path.is_relative_to(root)], private.files)
+        options += _shown([*self._network_files(), *shown])
+        options += _hidden([path for path in hidden if not path.is_relative_to(root)], files)
         options += ["--ro-bind" if is_ours else "--bind", str(root), str(root)]
         options += [word for place in places for word in ("--ro-bind", str(place), str(place))]
-        options += _hidden([path for path in hidden if path.is_relative_to(root)], _within(private.files, root))
+        options += _hidden([path for path in hidden if path.is_relative_to(root)], _within(files, root))
         options += _shown(self.shown)
         options += _each("--remount-ro", map(str, (*private.homes, *hidden)))
         return [*options, "--chdir", str(root)]
@@ -253,7 +262,7 @@ def _problem(argv: Sequence[str]) -> str | None:
 
 def _impossible_root(root: Path) -> str:
     """Return why no command can run in the sandbox with this working directory; empty if it can."""
-    if any(Path(place).is_relative_to(root) for place in (*_PRIVATE, "/dev", "/proc")):
+    if any(path.is_relative_to(root) for path in (*map(Path, (*_PRIVATE, *_NEW)), *homes_of_others())):
         return f"it does not work with {root} as the working directory"
     return ""
 
@@ -268,6 +277,14 @@ def _hidden(directories: Iterable[Path], files: Iterable[Path]) -> list[str]:
     """Return the options that show directories and files as empty."""
     covered = [word for path in files for word in ("--ro-bind", os.devnull, str(path))]
     return [*_each("--tmpfs", map(str, directories)), *covered]
+
+
+def _is_seen(path: Path, absent: Iterable[Path], shown: Iterable[Path], hidden: Iterable[Path]) -> bool:
+    """Return True if a path outside the workspace exists for commands."""
+    is_absent = any(path.is_relative_to(one) for one in absent)
+    return (not is_absent or any(path.is_relative_to(one) for one in shown)) and not any(
+        path.is_relative_to(one) for one in hidden
+    )
 
 
 def _within(paths: Iterable[Path], root: Path) -> list[Path]:
