@@ -152,7 +152,7 @@ async def _request(services: ExecutionServices, state: CallState) -> ApprovalReq
             return failure("error", preview.text, "tool_error")
         known = preview.error.preview if isinstance(preview.error, PreviewError) else None
         preview = known or Preview(kind="text", text=f"This call would currently fail: {preview.text}")
-    state.approval.preview = _with_note(preview, decision.confinement) if isinstance(preview, Preview) else None
+    state.approval.preview = _with_note(preview if isinstance(preview, Preview) else None, decision.confinement)
     return ApprovalRequest(
         call_id=state.received.call.id,
         digest=digest,
@@ -167,13 +167,16 @@ async def _request(services: ExecutionServices, state: CallState) -> ApprovalReq
         session_rule=_rule_for(services.policy, state),
         rules=_choices_for(services.policy, state),
         agent=services.agent,
+        confinement=decision.confinement,
     )
 
 
-def _with_note(preview: Preview, note: str) -> Preview:
+def _with_note(preview: Preview | None, note: str) -> Preview | None:
     """Return a preview with one more note; an empty one adds nothing."""
     if not note:
         return preview
+    if preview is None:
+        return Preview(kind="text", text=note)
     return preview.model_copy(update={"note": "\n".join(filter(None, (preview.note, note)))})
 
 
