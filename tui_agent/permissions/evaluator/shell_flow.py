@@ -77,9 +77,9 @@ def script_steps(statement: Statement, places: PossibleDirectories, expander: Ex
     return tuple(flow.steps)
 
 
-def widens_patterns(script: Statement) -> bool:
+def widens_patterns(everything: Iterable[Statement]) -> bool:
     """True if a script may make patterns match hidden names."""
-    for part in walk_statements(script):
+    for part in everything:
         if not isinstance(part, SimpleCommand):
             continue
         values = [word.value for word in part.words]
