@@ -213,7 +213,8 @@ def _catalogue() -> _Catalogue:
     """Read every row. Blocks for about ten milliseconds, once."""
     written: dict[str, dict[str, Any]] = {}
     for file in files("tui_agent.permissions.commands").joinpath("facts").iterdir():
-        written |= tomllib.loads(file.read_text("utf-8"))
+        if file.name.endswith(".toml"):
+            written |= tomllib.loads(file.read_text("utf-8"))
     rows: dict[str, CommandFacts] = {}
     aliases: dict[str, str] = {}
 
