@@ -10,6 +10,13 @@ from dataclasses import replace
 from typing import Literal
 
 from tui_agent.permissions.commands.argv import is_known
+from tui_agent.permissions.commands.consequences import (
+    MAY_CHANGE,
+    NETWORK_CODE,
+    consequences_of,
+    runs_input,
+    sorted_consequences,
+)
 from tui_agent.permissions.commands.read_operands import sources_of
 from tui_agent.permissions.commands.workspace_programs import workspace_program
 from tui_agent.permissions.commands.wrappers import InnerCommand, Wrapping, expand_command_braces, unwrap
@@ -41,6 +48,7 @@ from .execution_contexts import ExecutionContexts, Task
 from .opaque_command_checks import LocatedCommand, OpaqueCommandChecks
 from .path_checks import AllowScope, ExecutionContext, Looks, PathChecks, UnknownTargets
 from .repository_settings import find_program_setting
+from .script_variables import walk_statements
 from .shell_flow import PossibleDirectories, ScriptStep, script_steps, widens_patterns
 
 MAX_DEPTH = 6
@@ -146,7 +154,7 @@ class _Case:
     ) -> None:
         """Judge a script that starts in one of `places`; `inherited_scope` is a permission for all of it."""
         self._opaque_checks.add_script(script)
-        steps = script_steps(script, places, self.expander)
+        steps = script_steps(script, places, self.expander, "runs" if depth else "")
         self._widens_patterns = self._widens_patterns or widens_patterns(script)
         for step in steps:
             if len(self.parts) >= MAX_PARTS:
@@ -156,9 +164,9 @@ class _Case:
                 case SimpleCommand():
                     self._command(Task(step, step.command, depth, inherited_scope))
                 case Unsupported():
-                    self._unsupported(step.command, inherited_scope)
+                    self._unsupported(step.command, inherited_scope, step.operator)
                 case Definition():
-                    self._other(step.command.text, "defining a function", inherited_scope)
+                    self._other(step.command.text, "defining a function", inherited_scope, step.operator)
                 case ForEach():
                     self._loop(step, step.command, inherited_scope)
 
@@ -185,37 +193,39 @@ class _Case:
 
     # --- parts other than simple commands -----------------------------------------------------------------------------
 
-    def _unsupported(self, unsupported: Unsupported, inherited_scope: AllowScope | None) -> None:
+    def _unsupported(self, unsupported: Unsupported, inherited_scope: AllowScope | None, operator: str) -> None:
         self._trace.append(f"shell: {unsupported.reason}")
         if unsupported.unreadable:
-            self._note(unsupported.text, [self._unreadable(unsupported.reason)])
+            self._note(unsupported.text, [self._unreadable(unsupported.reason)], operator)
         elif self._forbids_any:
             # The construct may run a forbidden command under any name.
             reason = f"{unsupported.reason}, and rules forbid some commands"
             self._note(
                 unsupported.text,
                 [Finding("ask", "floor", reason), finding_for_mode(self._mode, "effect", unsupported.text)],
+                operator,
             )
         else:
-            self._other(unsupported.text, f"`{_short(unsupported.text)}` ({unsupported.reason})", inherited_scope)
+            what = f"`{_short(unsupported.text)}` ({unsupported.reason})"
+            self._other(unsupported.text, what, inherited_scope, operator)
 
-    def _other(self, text: str, what: str, inherited_scope: AllowScope | None) -> None:
+    def _other(self, text: str, what: str, inherited_scope: AllowScope | None, operator: str) -> None:
         """Judge a part that only the mode, or a rule for everything, can allow."""
         view = NormalizedCommand(text, text)
         ruling = self._rules.ruling_for_command(self._tool, view, self._trace)
         allow_scope = self._allow_scope(ruling, view) or inherited_scope
         found = finding_for_rule(ruling)
         if found and found.decision != "allow":
-            self._note(text, [found])
+            self._note(text, [found], operator)
         elif allow_scope and allow_scope.reach == "everything" and self._mode is not PermissionMode.PLAN:
-            self._note(text, [allow_scope.finding])
+            self._note(text, [allow_scope.finding], operator)
         else:
-            self._note(text, [finding_for_mode(self._mode, "effect", what)])
+            self._note(text, [finding_for_mode(self._mode, "effect", what)], operator)
 
     def _loop(self, step: ScriptStep, loop: ForEach, inherited_scope: AllowScope | None) -> None:
         """Judge a loop's variable and the names that its words list."""
         if not is_script_variable(loop.variable):
-            self._other(loop.text, f"setting {loop.variable}", inherited_scope)
+            self._other(loop.text, f"setting {loop.variable}", inherited_scope, step.operator)
         self.expander.take_listed_directories()  # Drops listings of earlier expansions.
         for place in step.places:
             for word in loop.words or ():
@@ -225,7 +235,7 @@ class _Case:
         found.check_listing(self._contexts.listed(loop.words or (), loop.nested, step.bindings))
         if any(finding.decision != "allow" for finding in found.findings):
             self.targets.extend(found.targets)
-            self._note(loop.text, found.findings)
+            self._note(loop.text, found.findings, step.operator)
 
     def _unreadable(self, reason: str) -> Finding:
         if self._mode in (PermissionMode.DENY, PermissionMode.PLAN):
@@ -246,8 +256,17 @@ class _Case:
         is_harmless = is_harmless_setting(command)
         is_workspace_program = any(self._is_workspace_program(command, place) for place in task.step.places)
         is_reading = is_harmless and not is_workspace_program and all(found.reads is not None for found in contexts)
+        consequences = (
+            () if is_reading else _consequences(command, contexts, task.step, is_workspace_program=is_workspace_program)
+        )
         by_words = self._by_words(
-            command, wrapping, ruling, allow_scope, is_reading=is_reading, is_workspace_program=is_workspace_program
+            command,
+            wrapping,
+            ruling,
+            allow_scope,
+            is_reading=is_reading,
+            is_workspace_program=is_workspace_program,
+            consequences=consequences,
         )
         if by_words.source == "read_only":
             self._repositories |= {
@@ -274,7 +293,7 @@ class _Case:
         self.targets.extend(paths.targets)
         self.is_confined = self.is_confined or paths.is_confined
         self.writes_outside = self.writes_outside or paths.writes_outside
-        self._note(command.text, paths.findings)
+        self._note(command.text, paths.findings, task.step.operator, consequences)
         if wrapping:
             self._inside(wrapping, command, ruling, allow_scope, task)
 
@@ -323,6 +342,7 @@ class _Case:
         *,
         is_reading: bool,
         is_workspace_program: bool,
+        consequences: tuple[str, ...],
     ) -> Finding:
         found = finding_for_rule(ruling)
         is_plain = is_harmless_setting(command) and not is_workspace_program
@@ -335,11 +355,15 @@ class _Case:
         if allow_scope:
             return allow_scope.finding
         if is_reading:
-            self._trace.append(f"read-only: `{_short(command.text)}` only reads")
+            words = " ".join(word.text or word.value for word in command.words)
+            beside = "; redirections and variables count separately" if words != command.text else ""
+            self._trace.append(f"read-only: `{_short(words)}` only reads{beside}")
             return Finding("allow", "read_only", "it only reads, and only inside the workspace")
         if is_transparent:
             return Finding("allow", "read_only", "the command it runs decides")
-        return finding_for_mode(self._mode, "effect", f"`{_short(command.text)}`")
+        shown = f"`{_short(command.text)}`"
+        asks = f"{', '.join(consequences) or MAY_CHANGE}; no rule allows {shown}"
+        return finding_for_mode(self._mode, "effect", shown, asks=asks)
 
     def _on_words_to_spell(
         self, command: SimpleCommand, contexts: Sequence[ExecutionContext], allow_scope: AllowScope
@@ -396,7 +420,7 @@ class _Case:
         for inner in wrapping.inner_commands:
             speaks = allow_scope is not None and self._allows_inner(allow_scope, ruling, wrapping, inner)
             inherited_scope = replace(allow_scope, spells_assignments=True) if allow_scope and speaks else None
-            moved = replace(step, command=inner.command, places=_moved(inner, step.places))
+            moved = replace(step, command=inner.command, places=_moved(inner, step.places), operator="runs")
             is_written = task.is_written and all(word in task.command.words for word in inner.command.words[:1])
             self._command(Task(moved, inner.command, task.depth + 1, inherited_scope, inner.takes, command, is_written))
         for script in wrapping.scripts:
@@ -411,8 +435,33 @@ class _Case:
             return False
         return any(pattern.spelled_words > inner.at for pattern in command_patterns(ruling.rule.pattern))
 
-    def _note(self, text: str, findings: Sequence[Finding]) -> None:
-        self.parts.append(PartFindings(text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…", tuple(findings)))
+    def _note(
+        self, text: str, findings: Sequence[Finding], operator: str = "", consequences: tuple[str, ...] = ()
+    ) -> None:
+        shown = text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"
+        self.parts.append(PartFindings(shown, tuple(findings), consequences, operator))
+
+
+def _consequences(
+    command: SimpleCommand,
+    contexts: Sequence[ExecutionContext],
+    step: ScriptStep,
+    *,
+    is_workspace_program: bool,
+) -> tuple[str, ...]:
+    """Return the known consequences of a command that does not only read, the worst first."""
+    words = next((found.words for found in contexts if found.words), [word.value for word in command.words])
+    found = [*consequences_of(words, runs_project=is_workspace_program)]
+    if runs_input(words):
+        feeding = (*command.nested, *((step.fed_by,) if step.fed_by is not None else ()))
+        inner = (part for statement in feeding for part in walk_statements(statement))
+        if any(_fetches(part) for part in inner if isinstance(part, SimpleCommand)):
+            found.append(NETWORK_CODE)
+    return sorted_consequences(found)
+
+
+def _fetches(command: SimpleCommand) -> bool:
+    return "uses the network" in consequences_of([word.value for word in command.words])
 
 
 def _moved(inner: InnerCommand, places: PossibleDirectories) -> PossibleDirectories:
