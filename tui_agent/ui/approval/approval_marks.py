@@ -11,7 +11,8 @@ from tui_agent.protocol.permissions import ApprovalRequest
 LONGEST_READ = 20_000
 """Characters of a command that are searched for names of secrets."""
 
-_OUTSIDE = "outside the workspace"
+OUTSIDE = "outside the workspace"
+"""Beginning of the reason for a question about such a path, and the mark for it."""
 _SECRET = re.compile(
     r"\b(?:is|may be) private\b|environments? of other processes|(?:^|[\s/'\"=])"
     r"(?:\.env(?:\.\w+)?|\.netrc|\.npmrc|\.pypirc|id_(?:rsa|ed25519|ecdsa)|\.ssh/|\.aws/|\.gnupg/|\S+\.pem)(?=$|[\s/'\";|&)]|\w)"
@@ -24,13 +25,14 @@ def danger_marks(request: ApprovalRequest) -> tuple[str, ...]:
 
 
 def _marks(request: ApprovalRequest) -> Iterator[str]:
-    for part in request.parts:
+    # The reason is that of the worst part.
+    for part in sorted(request.parts, key=lambda part: part.reason != request.reason):
         yield from part.dangers
     preview = request.preview
     command = preview.text[:LONGEST_READ] if preview is not None and preview.kind == "command" else ""
     reasons = "\n".join((request.reason, *(part.reason for part in request.parts)))
-    if _OUTSIDE in reasons:
-        yield _OUTSIDE
+    if OUTSIDE in reasons:
+        yield OUTSIDE
     places = "\n".join((command, reasons, *request.targets))
     if _SECRET.search(places):
         yield "may show secrets" if command else "may hold secrets"
