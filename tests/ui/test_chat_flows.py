@@ -284,6 +284,24 @@ async def test_another_key_closes_the_menu_and_is_typed() -> None:
         tool.gate.set()
 
 
+@pytest.mark.parametrize("text", ["stop it please", "skip so", "no, this"])
+async def test_a_sentence_over_the_menu_is_text(text: str) -> None:
+    tool = StageTool("look", waits=True)
+    async with stage([reply(call("look", what="a")), "Fine."], [tool]) as on:
+        await on.say("look at a")
+        await on.until(lambda: kinds(on) == {"running": 1})
+        await on.pilot.press("escape")
+        for letter in text:
+            on.app.post_message(Key({" ": "space", ",": "comma"}.get(letter, letter), letter))
+        await on.until(lambda: on.draft == text)
+
+        assert not on.chat.entry.menu.is_open
+        assert on.loop.running
+        tool.gate.set()
+        await on.settled()
+        assert on.loop.reports[-1].reason == "done"
+
+
 async def test_messages_that_wait_survive_a_cancelled_run() -> None:
     tool = StageTool("look", waits=True)
     async with stage([reply(call("look", what="a")), "Fine."], [tool]) as on:

@@ -193,7 +193,12 @@ class TuiAgentApp(BaseApp[None]):
                 self.chat.entry.direct_typing(event)
         if self._note_input is not None and self._player is None and not event.is_forwarded:
             self._note_input(event)
-        await super().on_event(event)
+        if not (isinstance(event, Key | Paste) and not event.is_forwarded and self._is_menu_key(event)):
+            await super().on_event(event)
+
+    def _is_menu_key(self, event: Key | Paste) -> bool:
+        """Let the interrupt menu hold a letter that may be an answer; return False for any other key."""
+        return self.screen is self.chat and self.chat.input.interrupt_keys.take(event)
 
     @on(SessionRequested)
     def _session_requested(self, event: SessionRequested) -> None:

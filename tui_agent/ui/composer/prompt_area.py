@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -16,6 +16,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
+from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import command, commands_for, hint
 from tui_agent.ui.base.immediate_layout import ImmediateLayout
 from tui_agent.ui.state.queued_messages import WaitingMessages
@@ -230,6 +231,7 @@ class InterruptMenu(Widget):
 class PromptArea(Vertical, ImmediateLayout):
     """The composer, which grows with its text to a third of the screen, and the lines above it."""
 
+    app = getters.app(any_app)
     DEFAULT_CSS = """
     PromptArea {
         height: auto;
