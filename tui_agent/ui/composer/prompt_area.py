@@ -27,6 +27,7 @@ from tui_agent.ui.text.sanitiser import one_line
 
 from .composer import Composer
 from .mention_preview import MentionPreview
+from .message_lines import NoticeLine, RefusalLine
 from .prompt_parser import Suggestion
 from .queue_strip import QueueStrip
 
@@ -117,46 +118,6 @@ class SlashMenu(Widget):
         gap = " " * max(0, self.size.width - row.cell_length)
         full = row + Content(gap)
         return full.stylize("$block-cursor-foreground on $block-cursor-background") if chosen else full
-
-
-class RefusalLine(Widget):
-    """The reason why a text could not be sent, or an offer, until the text changes."""
-
-    DEFAULT_CSS = """
-    RefusalLine {
-        height: 1;
-        display: none;
-        color: $error;
-        &.-offer { color: $warning; }
-    }
-    """
-
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
-        self.reason = ""
-        """The reason; empty while the line is hidden."""
-        self._draft = ""
-
-    def show(self, reason: str, draft: str, *, is_offer: bool = False) -> None:
-        """Show a reason or an offer while the composer contains `draft`."""
-        self.reason, self._draft = reason, draft
-        self.set_class(is_offer, "-offer")
-        self.display = True
-        self.refresh()
-
-    def text_changed(self, draft: str) -> None:
-        """Hide the line if the text is another one."""
-        if self.display and draft != self._draft:
-            self.hide()
-
-    def hide(self) -> None:
-        """Hide the line."""
-        self.reason = ""
-        self.display = False
-
-    def render(self) -> Content:
-        """Return the reason."""
-        return Content(" ▲ " + one_line(self.reason, max(1, self.size.width - 4)))
 
 
 class InterruptMenu(Widget):
@@ -273,6 +234,8 @@ class PromptArea(Vertical, ImmediateLayout):
         self._notice = notice
         self.refusal = RefusalLine()
         """The reason why the text was not sent."""
+        self.notices = NoticeLine()
+        """Answers to commands and other short messages."""
         self.preview = MentionPreview()
         """The first lines of the file that the menu highlights."""
         self._suggestions = SlashMenu()
@@ -286,6 +249,7 @@ class PromptArea(Vertical, ImmediateLayout):
         yield self.menu
         yield self.preview
         yield self._suggestions
+        yield self.notices
         yield self.refusal
         with self._row:
             yield self._marker
