@@ -63,7 +63,7 @@ INTERPRETERS = names(
     "python python2 python3 pypy pypy3 perl ruby node nodejs deno bun php lua luajit Rscript julia tclsh awk gawk mawk "
     "nawk osascript ghci scala groovy jshell irb pwsh powershell elixir erl guile racket sbcl"
 )
-"""Interpreters of other languages, whose effect their words do not tell."""
+"""Interpreters of other languages, whose effect their arguments do not show."""
 
 _MARKS: dict[str, ValueKind] = {
     ":": "text", "=": "optional", "<": "read", ">": "write", "*": "into", "@": "directory", "$": "code",
