@@ -296,6 +296,19 @@ def test_no_rule_and_no_mode_lets_a_command_leave_a_sandbox_for_every_command(de
     assert policy.check(LeavingBash(desk.root), {"command": "make"}).decision == "deny"
 
 
+def test_a_command_that_leaves_the_sandbox_asks_if_it_would_run_inside(desk: Desk) -> None:
+    containment = Containment(setting="auto", works=True)
+    rules = ["allow bash(find src -name x -delete)"]
+    policy = PermissionPolicy(desk.root, rules=rules, mode="allow", containment=containment, unknown_targets="allow")
+    commands = ("touch $X", "touch x", "find src -name x -delete")
+
+    decided = {one: policy.check(LeavingBash(desk.root), {"command": one}).decision for one in commands}
+
+    assert decided == {"touch $X": "ask", "touch x": "allow", "find src -name x -delete": "allow"}
+    policy.set_containment(containment.model_copy(update={"works": False}))
+    assert policy.check(LeavingBash(desk.root), {"command": "touch $X"}).decision == "allow"
+
+
 class LeavingBash(SampleBash):
     """Tool whose commands ask to run outside the sandbox."""
 

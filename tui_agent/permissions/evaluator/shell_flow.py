@@ -88,9 +88,9 @@ def script_steps(
     return tuple(flow.steps)
 
 
-def widens_patterns(script: Statement) -> bool:
+def widens_patterns(everything: Iterable[Statement]) -> bool:
     """True if a script may make patterns match hidden names."""
-    for part in walk_statements(script):
+    for part in everything:
         if not isinstance(part, SimpleCommand):
             continue
         values = [word.value for word in part.words]

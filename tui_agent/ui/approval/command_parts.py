@@ -21,13 +21,15 @@ _GAP = "   "
 """Least blanks between a part and its note."""
 _RUNS = "runs"
 """Operator of a part that the part before runs."""
+_AGAIN = "again"
+"""Operator of another finding on an earlier part."""
 _STRICTNESS: tuple[Verdict, ...] = ("allow", "ask", "deny")
 _OPERATORS = {"|": " | ", "&&": " && ", "||": " || ", ";": "; "}
 
 
 def is_split(command: str, parts: Sequence[DecisionPart]) -> bool:
     """True if the parts with their operators are the whole command, byte for byte, so that they can stand for it."""
-    own = [part for part in parts if part.operator != _RUNS]
+    own = [part for part in parts if part.operator not in (_RUNS, _AGAIN)]
     if not 2 <= len(own) <= MAX_SPLIT or "\n" in command or not all(part.text for part in own):
         return False
     joined = [(_OPERATORS.get(part.operator, "\n") if number else "") + part.text for number, part in enumerate(own)]
@@ -36,24 +38,19 @@ def is_split(command: str, parts: Sequence[DecisionPart]) -> bool:
 
 def split_rows(parts: Sequence[DecisionPart], width: int) -> list[Line]:
     """Return a command as its parts, each with what it runs besides itself."""
-    entries: list[_Entry] = []
-    for part in parts:
-        if part.operator == _RUNS and entries:
-            entries[-1] = entries[-1].joined_with(_entry(part))
-        else:
-            entries.append(_entry(part))
-    return _rows(entries, width, "bash")
+    return _rows(_joined(parts, with_inner=True), width, "bash")
 
 
 def part_rows(command: str, parts: Sequence[DecisionPart], width: int) -> list[Line]:
     """Return the parts below a command, with a heading; nothing for a single part that is the command."""
     if len(parts) < 2 and not any(part_note(part) and part.text != command for part in parts):
         return []
-    asking = sum(part.decision != "allow" for part in parts)
-    heading = count_text(len(parts), "part")
-    if 0 < asking < len(parts):
+    own = [entry for entry in _joined(parts) if entry.text]
+    asking = sum(entry.decision != "allow" for entry in own)
+    heading = count_text(len(own), "part")
+    if 0 < asking < len(own):
         heading += f", {asking} not allowed yet"
-    return [Line(((heading, "muted"),)), *_rows([_entry(part) for part in parts], width)]
+    return [Line(((heading, "muted"),)), *_rows(_joined(parts), width)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +68,23 @@ class _Entry:
         return replace(self, decision=stricter, note=", ".join(dict.fromkeys(filter(None, (self.note, inner.note)))))
 
 
+def _joined(parts: Sequence[DecisionPart], *, with_inner: bool = False) -> list[_Entry]:
+    """Return the parts, each with all findings on it and, if wanted, with what it runs besides itself."""
+    entries: list[_Entry] = []
+    for part in parts:
+        entry = _entry(part)
+        same = next((place for place, one in enumerate(entries) if one.text == part.text), None)
+        if part.operator == _AGAIN and same is not None:
+            entries[same] = entries[same].joined_with(entry)
+        elif part.operator == _RUNS and with_inner and entries:
+            entries[-1] = entries[-1].joined_with(entry)
+        else:
+            entries.append(entry)
+    return entries
+
+
 def _entry(part: DecisionPart) -> _Entry:
-    operator = "↳" if part.operator == _RUNS else part.operator
+    operator = {_RUNS: "↳", _AGAIN: ""}.get(part.operator, part.operator)
     return _Entry(operator, part.text, part.decision, visible(part_note(part)).replace("\n", " "))
 
 
