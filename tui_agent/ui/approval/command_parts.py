@@ -95,10 +95,10 @@ def _rows(entries: Sequence[_Entry], width: int, language: str = "") -> list[Lin
     margin = room + 1 if room and not language else room
     left = width - 2 - margin
     texts = [exact_rows(entry.text, left, language) if language else marked_rows(entry.text, left) for entry in entries]
-    widths = [width_of_runs(text[0].runs) if len(text) == 1 else left for text in texts]
-    ends = [cells + len(_GAP) for cells in widths]
-    fitting = [end for end, entry in zip(ends, entries, strict=True) if end + cell_len(entry.note) <= left]
-    column = max(fitting, default=0)
+    cells = [width_of_runs(text[0].runs) if len(text) == 1 else left for text in texts]
+    room_for_notes = [left - len(_GAP) - cell_len(entry.note) if entry.note else left for entry in entries]
+    # The widest part with its note beside it decides where all notes begin.
+    column = max((one for one, most in zip(cells, room_for_notes, strict=True) if one <= most), default=0)
     rows: list[Line] = []
     for entry, text in zip(entries, texts, strict=True):
         sign, style = VERDICT_SIGNS[entry.decision]
@@ -108,12 +108,15 @@ def _rows(entries: Sequence[_Entry], width: int, language: str = "") -> list[Lin
 
 
 def _with_note(rows: list[Line], entry: _Entry, width: int, column: int) -> list[Line]:
-    """Return the rows of a part with its note in a column behind it, or below it if there is no room."""
+    """Return the rows of a part with its note behind the column, or below it if there is no room."""
     note = entry.note
-    gap = " " * max(len(_GAP), column - width_of_runs(rows[0].runs))
-    behind = (*rows[0].runs, (gap + note, "muted"))
-    if len(rows) == 1 and width_of_runs(behind) <= width:
-        return [replace(rows[0], runs=behind, fill="")] if note else rows
-    if entry.decision == "allow":
+    if not entry.text:
+        return wrapped([(note, "muted")], width)
+    blanks = column - width_of_runs(rows[0].runs)
+    if len(rows) == 1 and blanks >= 0 and column + len(_GAP) + cell_len(note) <= width:
+        behind: list[Run] = [(" " * blanks, rows[0].fill)] if blanks else []
+        behind += [(_GAP + note, "muted")] if note else []
+        return [replace(rows[0], runs=(*rows[0].runs, *behind), fill="")]
+    if not note or entry.decision == "allow":
         return rows  # What is allowed is not worth a row.
     return [*rows, *(row.prefixed(("  ", "")) for row in wrapped([(note, "muted")], width - 2))]
