@@ -348,7 +348,7 @@ class _Case:
             self._earlier,
         )
 
-    def _keep(self, text: str, paths: PathChecks, operator: str = "", consequences: tuple[str, ...] = ()) -> None:
+    def _keep(self, text: str, paths: PathChecks, operator: str = "again", consequences: tuple[str, ...] = ()) -> None:
         """Keep the results of the checks of one part."""
         self.targets.extend(paths.targets)
         self.is_confined = self.is_confined or paths.is_confined
@@ -517,7 +517,7 @@ class _Case:
         return any(pattern.spelled_words > inner.at for pattern in command_patterns(ruling.rule.pattern))
 
     def _note(
-        self, text: str, findings: Sequence[Finding], operator: str = "", consequences: tuple[str, ...] = ()
+        self, text: str, findings: Sequence[Finding], operator: str = "again", consequences: tuple[str, ...] = ()
     ) -> None:
         shown = text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"
         self.parts.append(PartFindings(shown, tuple(findings), consequences, operator))
