@@ -81,7 +81,7 @@ class CommandJudge:
         Args:
             paths: judges the paths of a command.
             is_trusted: True if git may look at the workspace's repository without a question.
-            unknown_targets: the answer to a command whose text does not tell which files it changes, if it cannot run
+            unknown_targets: the answer to a command whose targets tui-agent cannot determine, if it cannot run
                 in the sandbox.
         """
         self._paths = paths
@@ -200,7 +200,7 @@ class _Case:
     def keep_out_of_sandbox(self) -> None:
         """Ask, because the sandbox would refuse or discard a part's changes."""
         self.is_confined = False
-        reason = "the text does not tell all files that it changes, and outside the workspace the sandbox changes none"
+        reason = "tui-agent cannot determine all its targets, and the sandbox changes nothing outside the workspace"
         self._note("", [Finding("ask", "floor", reason)])
 
     def check_across_parts(self) -> None:
