@@ -8,15 +8,14 @@ from itertools import pairwise
 from tui_agent.permissions.shell.syntax import UNKNOWN, names
 
 from .argv import Arguments, is_remote, parse_arguments
-from .catalogue import CommandFacts, writer
+from .catalogue import CommandFacts, git_subcommand_at, matching_row, writer
 from .find_words import find_roots
-from .writes import Write, writes_of
+from .writes import Write, attached_paths, writes_of
 
 _FIND_NARROWING = names(
     "-name -iname -path -ipath -regex -iregex -size -mtime -mmin -newer -empty -user -perm -wholename -samefile -inum"
 )
 _FIND_FILES = names("-fprint -fprint0 -fls -fprintf")
-_GIT_GLOBAL_VALUES = names("-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix")
 _GIT_MESSAGE = re.compile(r"-[A-Za-z]*[mF]\Z|--(?:message|file|grep|author|date|trailer)\Z")
 _GIT_ATTACHED_MESSAGE = re.compile(r"-m.|--(?:message|grep|author|date|trailer|format|pretty)=")
 _GIT_READING = names(
@@ -54,6 +53,8 @@ class Effects:
     """True if it changes the files that it finds, or passes them to a command that may."""
     copies: tuple[Copy, ...] = ()
     """Files and directories copied with their contents."""
+    attached: tuple[Write, ...] = ()
+    """Parts of unknown options that may be paths that the command changes."""
 
 
 def subcommand_effects(name: str, words: Sequence[str]) -> Effects | None:
@@ -110,10 +111,15 @@ def _tar(words: Sequence[str]) -> Effects:
         # With -P, members are extracted to the paths stored in the archive.
         if found.has("-P", "--absolute-names"):
             writes += [Write(UNKNOWN), *(Write(member) for member in found.operands)]
-    elif found.has("--remove-files"):
+    elif found.has(*entry.removing):
         writes += [Write(operand, whole=True) for operand in found.operands]
     mentions = found.unclear if found.has(*_TAR_TAKING, *_TAR_WRITING) else ()
-    return Effects(tuple(dict.fromkeys(writes)), tuple(Write(path) for path in mentions), tuple(found.code))
+    return Effects(
+        tuple(dict.fromkeys(writes)),
+        tuple(Write(path) for path in mentions),
+        tuple(found.code),
+        attached=attached_paths(found),
+    )
 
 
 def tar_with_dashes(words: Sequence[str]) -> list[str]:
@@ -134,27 +140,25 @@ def tar_with_dashes(words: Sequence[str]) -> list[str]:
 
 def _git(words: Sequence[str]) -> Effects:
     """Return git's effects: its output files, the files it removes or restores, the directories it makes."""
-    rest = list(words[1:])
+    at = git_subcommand_at(words)
     directory: str | None = None
     mentions: list[str] = []
     settings = tuple(after for before, after in pairwise(words) if before == "-c")
-    while rest and rest[0].startswith("-"):
-        option, equals, value = rest[0].partition("=")
-        taken = 2 if option in _GIT_GLOBAL_VALUES and not equals else 1
-        if option == "-C" and len(rest) > 1:
-            directory = rest[1]
-        elif option == "--work-tree":
-            mentions.append(value if equals else "".join(rest[1:2]))
-        rest = rest[taken:]
-    # Entries may have two words, such as `worktree add`.
-    for count in (2, 1):
-        entry = writer("git", *rest[:count]) if len(rest) >= count else None
-        if entry is not None:
-            effects = _by_git_entry(entry, rest[count - 1], rest[count:], directory, mentions)
-            return replace(effects, code=(*effects.code, *settings))
+    for option, following in pairwise(words[1 : at + 1]):
+        name, equals, value = option.partition("=")
+        if name == "-C":
+            directory = following
+        elif name == "--work-tree":
+            mentions.append(value if equals else following)
+    rest = words[at:]
+    found = matching_row(words)
+    work_trees = _paths(mentions)
+    if found is not None and found[0].has_effects:
+        effects = _by_git_entry(found[0], words[found[1] - 1], words[found[1] :], directory, mentions)
+        return replace(effects, code=(*effects.code, *settings), attached=(*effects.attached, *work_trees))
     mentions += [name for name in rest[:1] if UNKNOWN in name]
     named = _without_messages(word for word in rest[1:] if word.startswith("-") or rest[0] not in _GIT_READING)
-    return Effects(mentions=_paths([*mentions, *named]), code=settings, runs_in=directory)
+    return Effects(mentions=_paths([*mentions, *named]), code=settings, runs_in=directory, attached=work_trees)
 
 
 def _by_git_entry(
@@ -170,6 +174,7 @@ def _by_git_entry(
         _paths([*mentions, *_without_messages(found.unclear)]),
         tuple(found.code),
         found.directory or directory,
+        attached=attached_paths(replace(found, attached=_without_messages(found.attached))),
     )
 
 

@@ -6,11 +6,16 @@ them, so that quotes, braces and variables hide nothing.
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
 
-from tui_agent.permissions.commands.argv import options_meant
-from tui_agent.permissions.commands.catalogue import canonical_name, writer
-from tui_agent.permissions.commands.effects import SED_EFFECT
+from tui_agent.permissions.commands.argv import options_meant, split_options
+from tui_agent.permissions.commands.catalogue import (
+    CommandFacts,
+    canonical_name,
+    git_subcommand_at,
+    matching_row,
+    writer,
+)
+from tui_agent.permissions.commands.sed_scripts import sed_effects
 from tui_agent.permissions.commands.subcommand_effects import tar_with_dashes
 from tui_agent.permissions.shell.syntax import MARKS, names
 
@@ -25,6 +30,15 @@ _NAMES_VARIABLES = names(
 )
 """Built-ins that take names of variables, whose subscripts they evaluate."""
 _SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[(?!(?:\d+|[@*])\])")
+_LIST_OF_COMMANDS = re.compile(r"\w+\+?=\(.*(?:\$\(|`|[<>]\()", re.DOTALL)
+_TRANSPORT = re.compile(r"[\w+-]+::")
+_PROGRAM_KEY = re.compile(
+    r"(?i)alias\.|include|core\.(?:\w*(?:pager|editor|command|fsmonitor|proxy|askpass)|hookspath|worktree)|sequence\.editor|"
+    r"diff\.external|pager\.|gpg\.|trailer\.|credential\.|\S+\.(?:textconv|command|cmd|driver|helper|process|clean|smudge|path|"
+    r"uploadpack|receivepack|packobjectshook|program|vcs)\Z"
+)
+"""Settings of git with a program, or with a file of settings."""
+_HARMLESS_PROGRAM = re.compile(r"=(?:true|false|cat|:|)\Z")
 
 
 def words_to_spell(words: Sequence[str]) -> Iterator[str]:
@@ -39,28 +53,67 @@ def words_to_spell(words: Sequence[str]) -> Iterator[str]:
     if name == "find":
         yield from (word for word in words[1:] if word in _FIND_ACTIONS)
     elif name == "sed":
-        yield from (word for word in words[1:] if SED_EFFECT.search(word) and not word.startswith("-"))
+        yield from _sed_scripts(words)
     elif name in _NAMES_VARIABLES:
         yield from _variables(name, words[1:])
-    elif name in _TAR:
-        yield from _programs(("tar", "create"), tar_with_dashes(words[1:]))
-    else:
-        yield from _programs((name,), words[1:])
+    if name == "git":
+        yield from _git(words)
+    if name in _TAR:
+        entry = writer("tar", "create")
+        yield from _programs(entry, tar_with_dashes(words[1:])) if entry else ()
+    elif found := matching_row(words):
+        yield from _programs(found[0], words[found[1] :])
 
 
-def _programs(name: tuple[str, ...], words: Sequence[str]) -> Iterator[str]:
-    """Yield the options whose value is a program."""
-    entry = writer(*name)
-    if entry is None:
-        return
-    for word in takewhile(lambda word: word != "--", words):
-        if word.startswith("-") and any(entry.options[option] == "code" for option in options_meant(entry, word)):
-            yield word
+def _sed_scripts(words: Sequence[str]) -> Iterator[str]:
+    """Yield the scripts that write a file or run a program, and the options with files of scripts."""
+    effects = sed_effects(words)
+    if effects.written or effects.runs:
+        yield from (word for word in words[1:] if not word.startswith("-") or len(word) > 2)
+
+
+def _git(words: Sequence[str]) -> Iterator[str]:
+    """Yield remote helpers that run a program, and settings that name one."""
+    yield from (word for word in words[1:] if _TRANSPORT.match(word.rpartition("=")[2]))
+    at = git_subcommand_at(words)
+    own = words[1:at]
+    yield from (word for word in own if word.startswith(("--exec-path=", "--config-env")))
+    settings = words[at:] if "config" in words[at : at + 1] else own
+    yield from (word for word in settings if _PROGRAM_KEY.match(word) and not _HARMLESS_PROGRAM.search(word))
+
+
+def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:
+    """Yield the options whose value is a program or that remove the operands, and operands that are programs."""
+    at = operands = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if word == "--":
+            break
+        is_option = word.startswith("-") or (word.startswith("+") and "+" in entry.options)
+        if not is_option:
+            operands += 1
+            if entry.runs and operands > entry.own_words:
+                break
+            is_program = entry.scripts == "ALL" or (entry.scripts == "REST" and operands > 1)
+            if is_program and not entry.is_plain("", word):
+                yield word
+            continue
+        split = split_options(entry, word) if word[0] == "-" else None
+        meant = options_meant(entry, word) if word[0] == "-" else ["+"]
+        takes_next = split is not None and split.takes_next
+        value = (words[at] if at < len(words) else "") if takes_next else (split.value or "") if split else word[1:]
+        at += takes_next
+        for option in meant:
+            if option in entry.removing or entry.options[option] in ("code", "program"):
+                if not entry.is_plain(option, value):
+                    yield word
+                break
 
 
 def _variables(name: str, words: Sequence[str]) -> Iterator[str]:
     """Yield subscripts that may run a command, and variables that `printf -v` must not set."""
-    yield from (word for word in words if _SUBSCRIPT.match(word.removeprefix("-v")))
+    yield from (word for word in words if _SUBSCRIPT.match(word.removeprefix("-v")) or _LIST_OF_COMMANDS.match(word))
     if name in ("printf", "test", "[", "[["):
         for option, after in zip(words, (*words[1:], ""), strict=True):
             if not option.startswith("-v"):
