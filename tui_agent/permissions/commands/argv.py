@@ -266,7 +266,7 @@ class _Parser:
                 found.directory = value
             case "code" | "program":
                 found.code.append(value)
-            case "read":
+            case "read" | "script":
                 found.read.append(value)
             case "list":
                 found.read.append(value)

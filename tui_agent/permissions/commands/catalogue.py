@@ -35,10 +35,10 @@ Values of `reads`:
 Options are written as on the command line: `-alh` is three flags that may be joined. A mark after an option tells its
 value: `:` text, `=` text that follows without a blank, `<` a path that is read, `%` a list of paths that are read, `>`
 a path that is changed, `|` a path of this machine that a container may change, `*` the target directory, `@` the
-working directory, `$` a program, `=$` a program that follows without a blank or that the option itself stands for. `!`
-after an option in `options` replaces the pattern; in `effects`, nothing is changed without it. `?` prevents a change,
-`&` extends it to everything below a directory, `^` removes the operands. `-#` is a number such as `-5`, `+` any word
-that begins with it. `~`: options are never joined, and `-x=y` is `-x y`.
+working directory, `$` a program, `<$` a file with one, `=$` a program that follows without a blank or that the option
+itself stands for. `!` after an option in `options` replaces the pattern; in `effects`, nothing is changed without it.
+`?` prevents a change, `&` extends it to everything below a directory, `^` removes the operands. `-#` is a number such
+as `-5`, `+` any word that begins with it. `~`: options are never joined, and `-x=y` is `-x y`.
 
 Harmless options never follow links out of the workspace (`grep -R`, `ls -L`, `du -L`), name files with lists of files
 (`--files0-from`), start a program (`rg --pre`, `diff -l`) or write (`file -C`).
@@ -62,7 +62,9 @@ RunKind = Literal["transparent", "opaque", "runner", "joined", "remote"]
 """Way in which a command runs another one."""
 ScriptOperands = Literal["NONE", "ALL", "REST"]
 """Operands that are programs."""
-ValueKind = Literal["", "optional", "text", "read", "list", "program", "code", "directory", "mount", "write", "into"]
+ValueKind = Literal[
+    "", "optional", "text", "read", "list", "script", "program", "code", "directory", "mount", "write", "into"
+]
 """Value of an option; if a word may abbreviate several options, the last in this order counts."""
 
 SHELLS = names("bash sh dash zsh ksh mksh ash rbash fish tcsh csh")
@@ -75,13 +77,13 @@ INTERPRETERS = names(
 
 _MARKS: dict[str, ValueKind] = {
     ":": "text", "=": "optional", "<": "read", "%": "list", ">": "write", "|": "mount", "*": "into", "@": "directory",
-    "$": "code", "=$": "program",
+    "$": "code", "=$": "program", "<$": "script",
 }  # fmt: skip
 _MAX_GLOBAL_OPTIONS = 8
 """Maximum number of words before a subcommand."""
 _GIT_VALUES = names("-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix --attr-source")
 """git's own options with a value."""
-_OPTION = re.compile(r"(\+|..+?)(=\$|[:=<%>|*@$]|)([!?&^]*)", re.DOTALL)
+_OPTION = re.compile(r"(\+|..+?)([=<]\$|[:=<%>|*@$]|)([!?&^]*)", re.DOTALL)
 _KEYS = names("also like reads writes runs own_words assigns open scripts mentions options effects plain")
 
 
@@ -230,7 +232,7 @@ def parse_row(name: str, row: Mapping[str, Any], base: CommandFacts | None = Non
         base.whole | whole,
         base.removing | removing,
         base.takes_number or "-#" in harmless,
-        base.has_effects or "writes" in row or "effects" in row,
+        base.has_effects or not row.keys().isdisjoint(("writes", "effects", "scripts")),
         _choice(name, row.get("scripts"), get_args(ScriptOperands)) or base.scripts,
         row.get("mentions", base.mentions),
         {**base.plain, **{option: re.compile(text, re.DOTALL) for option, text in row.get("plain", {}).items()}},

@@ -74,13 +74,15 @@ def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Effects:
     entry = found[0] if found else None
     effects = _by_entry(name, *found, words) if found else Effects()
     is_configured = name in ("curl", "wget") and any(re.match(r"-[A-Za-z]*K|--conf|--input", word) for word in words)
-    if (name in PROGRAM_INPUT or is_configured) and raw.heredoc is not None:
+    is_scripted = name in ("sed", "awk") and any(re.match(r"-[A-Za-z]*f|--file", word) for word in words)
+    if (name in PROGRAM_INPUT or is_configured or is_scripted) and raw.heredoc is not None:
         effects = replace(effects, code=(*effects.code, raw.heredoc))
     if name == "sed":
         return _by_script(effects, words)
     if name == "awk":
         is_plain = collect_reads(words, raw) is not None
-        return effects if is_plain else replace(effects, code=tuple(one for one in words[1:] if one[:1] != "-"))
+        code = (*effects.code, *(one for one in words[1:] if one[:1] != "-"))
+        return effects if is_plain else replace(effects, code=code)
     if name in INTERPRETERS:
         code = [after for before, after in pairwise(words) if before in _CODE_OPTIONS]
         code += [word for word in words[1:] if _PROGRAM.search(word) and word not in code]

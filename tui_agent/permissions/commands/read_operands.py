@@ -63,7 +63,16 @@ def sources_of(words: Sequence[str]) -> Sources:
         return Sources(read, open=(UNKNOWN,) if is_listed else ())
     row = matching_row(words)
     found = parse_arguments(row[0], words[row[1] :]) if row else Arguments()
-    read = [*found.read, *_at_files(name, words[1:])]
+    read = [*found.paths, *_at_files(name, words[1:])]
+    if name == "curl":
+        named = (
+            value
+            for option in ("--data-urlencode", "--variable", "--url-query")
+            for value in found.given.get(option, ())
+        )
+        read.extend(value.partition("@")[2] for value in named if "@" in value)
+        cookies = (value for option in ("-b", "--cookie") for value in found.given.get(option, ()))
+        read.extend(value for value in cookies if value and "=" not in value)
     listed = (UNKNOWN,) if found.reads_listed or (name == "zip" and found.has("-@", "--names-stdin")) else ()
     if name == "git" and row and row[0].name == "git grep":
         read.append(".")

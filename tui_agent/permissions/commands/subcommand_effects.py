@@ -10,7 +10,7 @@ from tui_agent.permissions.shell.syntax import UNKNOWN, names
 from .argv import Arguments, is_remote, parse_arguments
 from .catalogue import CommandFacts, git_subcommand_at, matching_row, writer
 from .find_words import find_roots
-from .writes import Write, attached_paths, writes_of
+from .writes import Write, attached_paths, scripts_of, writes_of
 
 _FIND_NARROWING = names(
     "-name -iname -path -ipath -regex -iregex -size -mtime -mmin -newer -empty -user -perm -wholename -samefile -inum"
@@ -18,6 +18,7 @@ _FIND_NARROWING = names(
 _FIND_FILES = names("-fprint -fprint0 -fls -fprintf")
 _GIT_MESSAGE = re.compile(r"-[A-Za-z]*[mF]\Z|--(?:message|file|grep|author|date|trailer)\Z")
 _GIT_ATTACHED_MESSAGE = re.compile(r"-m.|--(?:message|grep|author|date|trailer|format|pretty)=")
+_TRANSPORT = re.compile(r"[\w+-]+::")
 _GIT_READING = names(
     "add am apply bisect blame branch bundle cherry-pick commit describe diff fetch format-patch gc grep hash-"
     "object log ls-files maintenance merge notes prune pull push rebase reflog remote repack reset revert show "
@@ -49,6 +50,8 @@ class Effects:
     """Programs in other languages, which may name paths anywhere."""
     runs_in: str | None = None
     """Directory that the command changes to first."""
+    works_in: tuple[str, ...] = ()
+    """Directories that it works in."""
     changes_matches: bool = False
     """True if it changes the files that it finds, or passes them to a command that may."""
     copies: tuple[Copy, ...] = ()
@@ -141,24 +144,33 @@ def tar_with_dashes(words: Sequence[str]) -> list[str]:
 def _git(words: Sequence[str]) -> Effects:
     """Return git's effects: its output files, the files it removes or restores, the directories it makes."""
     at = git_subcommand_at(words)
-    directory: str | None = None
-    mentions: list[str] = []
     settings = tuple(after for before, after in pairwise(words) if before == "-c")
+    # `ext::COMMAND` as a repository runs a command.
+    settings += tuple(word for word in words[1:] if _TRANSPORT.match(word))
+    places: dict[str, str] = {}
     for option, following in pairwise(words[1 : at + 1]):
         name, equals, value = option.partition("=")
-        if name == "-C":
-            directory = following
-        elif name == "--work-tree":
-            mentions.append(value if equals else following)
+        if name in ("-C", "--work-tree", "--git-dir"):
+            places[name] = value if equals else following
+    directory = places.get("-C")
+    mentions = [path for name, path in places.items() if name == "--work-tree"]
     rest = words[at:]
     found = matching_row(words)
-    work_trees = _paths(mentions)
     if found is not None and found[0].has_effects:
         effects = _by_git_entry(found[0], words[found[1] - 1], words[found[1] :], directory, mentions)
-        return replace(effects, code=(*effects.code, *settings), attached=(*effects.attached, *work_trees))
-    mentions += [name for name in rest[:1] if UNKNOWN in name]
-    named = _without_messages(word for word in rest[1:] if word.startswith("-") or rest[0] not in _GIT_READING)
-    return Effects(mentions=_paths([*mentions, *named]), code=settings, runs_in=directory, attached=work_trees)
+    else:
+        mentions += [name for name in rest[:1] if UNKNOWN in name]
+        named = _without_messages(rest[1:])
+        options = [word for word in named if word.startswith("-")]
+        operands = () if rest and rest[0] in _GIT_READING else named
+        attached = attached_paths(Arguments(attached=options))
+        effects = Effects(mentions=_paths([*mentions, *operands]), runs_in=directory, attached=attached)
+    return replace(
+        effects,
+        code=(*effects.code, *settings),
+        attached=(*effects.attached, *_paths(mentions)),
+        works_in=tuple(places.values()),
+    )
 
 
 def _by_git_entry(
@@ -172,7 +184,7 @@ def _by_git_entry(
     return Effects(
         tuple(writes),
         _paths([*mentions, *_without_messages(found.unclear)]),
-        tuple(found.code),
+        (*found.code, *scripts_of(entry, found)),
         found.directory or directory,
         attached=attached_paths(replace(found, attached=_without_messages(found.attached))),
     )
@@ -188,7 +200,7 @@ def _without_messages(words: Iterable[str]) -> list[str]:
     is_message = False
     for word in words:
         if not is_message and not _GIT_ATTACHED_MESSAGE.match(word):
-            kept += [word.partition("=")[2] if word.startswith("--") else word]
+            kept.append(word)
         is_message = bool(_GIT_MESSAGE.match(word))
     return kept
 

@@ -137,7 +137,9 @@ class PathChecks:
         place = directory
         if effects.runs_in is not None:
             place = _below(directory, effects.runs_in)
-            self._work_in(effects.runs_in, directory)
+            self._mention(Write(effects.runs_in), directory, is_looked_up=True)
+        for path in effects.works_in:
+            self._work_in(path, directory)
         for write in effects.writes:
             self._write(write, place)
         for number, mention in enumerate(effects.mentions):

@@ -6,6 +6,7 @@ them, so that quotes, braces and variables hide nothing.
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from tui_agent.permissions.commands.argv import options_meant, split_options
 from tui_agent.permissions.commands.catalogue import (
@@ -34,11 +35,20 @@ _LIST_OF_COMMANDS = re.compile(r"\w+\+?=\(.*(?:\$\(|`|[<>]\()", re.DOTALL)
 _TRANSPORT = re.compile(r"[\w+-]+::")
 _PROGRAM_KEY = re.compile(
     r"(?i)alias\.|include|core\.(?:\w*(?:pager|editor|command|fsmonitor|proxy|askpass)|hookspath|worktree)|sequence\.editor|"
-    r"diff\.external|pager\.|gpg\.|trailer\.|credential\.|\S+\.(?:textconv|command|cmd|driver|helper|process|clean|smudge|path|"
-    r"uploadpack|receivepack|packobjectshook|program|vcs)\Z"
+    r"diff\.external|pager\.|gpg\.|trailer\.|credential\.|interactive\.difffilter|init\.templatedir|gc\.recent|"
+    r"\S+\.(?:textconv|command|cmd|driver|helper|process|clean|smudge|path|uploadpack|receivepack|packobjectshook|program|"
+    r"vcs|smtpserver|httpd)\Z"
 )
 """Settings of git with a program, or with a file of settings."""
-_HARMLESS_PROGRAM = re.compile(r"=(?:true|false|cat|:|)\Z")
+_PLAIN_SETTING = re.compile(
+    r"(?i)(?:user|author|committer|color|column|advice|commit|tag|log|status|push|pull|fetch|rebase|pack|i18n|index|blame|"
+    r"grep|stash|rerere|transfer|feature|http|safe|branch|lfs|versionsort|(?:core|diff|merge|init|gc|format|submodule)"
+    r"(?!\.(?:\w*(?:pager|editor|command|fsmonitor|proxy|askpass|tool|external|file)|hookspath|worktree|templatedir|recent))"
+    r")\.[\w-]+(?:=.*)?|protocol\.version=\d|\S+=(?:true|false|cat|:|)",
+    re.DOTALL,
+)
+"""Settings of git that name no program and no place, or a harmless one."""
+_PROGRAMS = ("code", "program", "script")
 
 
 def words_to_spell(words: Sequence[str]) -> Iterator[str]:
@@ -78,8 +88,9 @@ def _git(words: Sequence[str]) -> Iterator[str]:
     at = git_subcommand_at(words)
     own = words[1:at]
     yield from (word for word in own if word.startswith(("--exec-path=", "--config-env")))
-    settings = words[at:] if "config" in words[at : at + 1] else own
-    yield from (word for word in settings if _PROGRAM_KEY.match(word) and not _HARMLESS_PROGRAM.search(word))
+    yield from (word for before, word in pairwise(own) if before == "-c" and not _PLAIN_SETTING.fullmatch(word))
+    if "config" in words[at : at + 1]:
+        yield from (word for word in words[at:] if _PROGRAM_KEY.match(word))
 
 
 def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:
@@ -105,7 +116,7 @@ def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:
         value = (words[at] if at < len(words) else "") if takes_next else (split.value or "") if split else word[1:]
         at += takes_next
         for option in meant:
-            if option in entry.removing or entry.options[option] in ("code", "program"):
+            if option in entry.removing or entry.options[option] in _PROGRAMS:
                 if not entry.is_plain(option, value):
                     yield word
                 break
