@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from tui_agent.permissions.commands.argv import options_meant, split_options
+from tui_agent.permissions.commands.awk_programs import awk_outputs
 from tui_agent.permissions.commands.catalogue import (
     CommandFacts,
     canonical_name,
@@ -30,6 +31,7 @@ _NAMES_VARIABLES = names(
     "printf test [ [[ read unset declare typeset local export readonly let wait mapfile readarray getopts"
 )
 """Built-ins that take names of variables, whose subscripts they evaluate."""
+_RUNS_IN_AWK = re.compile(rf"system|[|@{''.join(MARKS)}]")
 _SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[(?!(?:\d+|[@*])\])")
 _LIST_OF_COMMANDS = re.compile(r"\w+\+?=\(.*(?:\$\(|`|[<>]\()", re.DOTALL)
 _TRANSPORT = re.compile(r"[\w+-]+::")
@@ -64,6 +66,9 @@ def words_to_spell(words: Sequence[str]) -> Iterator[str]:
         yield from (word for word in words[1:] if word in _FIND_ACTIONS)
     elif name == "sed":
         yield from _sed_scripts(words)
+    elif name == "awk":
+        found = awk_outputs(words)
+        yield from (word for word in words[1:] if (found.scripts or found.is_open) and _RUNS_IN_AWK.search(word))
     elif name in _NAMES_VARIABLES:
         yield from _variables(name, words[1:])
     if name == "git":
