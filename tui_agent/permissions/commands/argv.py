@@ -145,7 +145,7 @@ def split_options(facts: CommandFacts, word: str) -> OptionWord | None:
         if options[last] or place == len(word):
             break
         flags.append(last)
-    rest = word[place:]
+    rest = word[place:].removeprefix("=" if len(last) > 2 else "")
     return OptionWord(tuple(flags), last, rest or None, not rest and options[last] not in _NO_NEXT)
 
 

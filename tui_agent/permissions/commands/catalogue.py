@@ -154,19 +154,19 @@ def read_only_command(*words: str) -> CommandFacts | None:
     return found if found is not None and found.reads is not None else None
 
 
-def matching_row(words: Sequence[str]) -> tuple[CommandFacts, int] | None:
-    """Return the row with the most words that a command (with its name) begins with, and their number."""
+def matching_row(words: Sequence[str]) -> tuple[CommandFacts, Sequence[str]] | None:
+    """Return the row with the most words that a command (with its name) begins with, and its other words."""
     name = canonical_name(words[0])
     at = git_subcommand_at(words) if name == "git" else 1
     while at < min(len(words), _MAX_GLOBAL_OPTIONS):
         for end in (at + 2, at + 1):
             if end <= len(words) and (row := facts_of(name, *words[at:end])) is not None:
-                return row, end
+                return row, words[end:] if name == "git" else [*words[end:], *words[1:at]]
         if name == "git" or not any(word.startswith("-") for word in words[max(at - 1, 1) : at + 1]):
             break
         at += 1
     row = facts_of(name)
-    return (row, 1) if row is not None else None
+    return (row, words[1:]) if row is not None else None
 
 
 def git_subcommand_at(words: Sequence[str]) -> int:

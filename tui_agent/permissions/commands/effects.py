@@ -61,7 +61,7 @@ def wrapper_effects(words: Sequence[str]) -> Effects:
     name = canonical_name(words[0])
     found = matching_row(words)
     if found is not None:
-        return _by_entry(name, *found, words)
+        return _by_entry(name, *found)
     return Effects(mentions=_mentioned(words[1:]))
 
 
@@ -76,7 +76,7 @@ def _may_change(words: Sequence[str]) -> bool:
 def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Effects:
     found = matching_row(words)
     entry = found[0] if found else None
-    effects = _by_entry(name, *found, words) if found else Effects()
+    effects = _by_entry(name, *found) if found else Effects()
     is_configured = name in ("curl", "wget") and any(re.match(r"-[A-Za-z]*K|--conf|--input", word) for word in words)
     is_scripted = name in ("sed", "awk") and any(re.match(r"-[A-Za-z]*f|--file", word) for word in words)
     if (name in PROGRAM_INPUT or is_configured or is_scripted) and raw.heredoc is not None:
@@ -127,9 +127,9 @@ def _behind_script(words: Sequence[str]) -> Sequence[str]:
     return words[at + 1 :]
 
 
-def _by_entry(name: str, entry: CommandFacts, at: int, words: Sequence[str]) -> Effects:
-    """Return the effects of a command by its row, which explains the words before `at`."""
-    found = parse_arguments(entry, words[at:])
+def _by_entry(name: str, entry: CommandFacts, words: Sequence[str]) -> Effects:
+    """Return the effects of a command by its row and the words that the row's name does not contain."""
+    found = parse_arguments(entry, words)
     writes = writes_of(name, entry, found)
     mentions = tuple(Write(value) for value in found.unclear)
     if found.directory is not None:
@@ -151,6 +151,7 @@ def _by_entry(name: str, entry: CommandFacts, at: int, words: Sequence[str]) -> 
         copies=_copies(name, found),
         links=links,
         attached=attached_paths(found),
+        works_in=(found.directory,) if found.directory is not None else (),
     )
 
 

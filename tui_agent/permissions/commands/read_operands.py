@@ -62,7 +62,7 @@ def sources_of(words: Sequence[str]) -> Sources:
         read = tuple(word for word in _operands(words[1:]) if not is_remote(word))
         return Sources(read, open=(UNKNOWN,) if is_listed else ())
     row = matching_row(words)
-    found = parse_arguments(row[0], words[row[1] :]) if row else Arguments()
+    found = parse_arguments(*row) if row else Arguments()
     read = [*found.paths, *_at_files(name, words[1:])]
     if name == "curl":
         named = (

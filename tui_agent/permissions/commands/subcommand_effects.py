@@ -171,7 +171,7 @@ def _git(words: Sequence[str]) -> Effects:
     rest = words[at:]
     found = matching_row(words)
     if found is not None and found[0].has_effects:
-        effects = _by_git_entry(found[0], words[found[1] - 1], words[found[1] :], directory, mentions)
+        effects = _by_git_entry(*found, directory, mentions)
     else:
         mentions += [name for name in rest[:1] if UNKNOWN in name]
         named = _without_messages(rest[1:])
@@ -187,15 +187,13 @@ def _git(words: Sequence[str]) -> Effects:
     )
 
 
-def _by_git_entry(
-    entry: CommandFacts, name: str, words: Sequence[str], directory: str | None, mentions: list[str]
-) -> Effects:
+def _by_git_entry(entry: CommandFacts, words: Sequence[str], directory: str | None, mentions: list[str]) -> Effects:
     found = parse_arguments(entry, words)
     writes = writes_of("git", entry, found)
     # `git restore --staged` alone changes only the index.
-    if name == "restore" and found.has("--staged", "-S") and not _restores_files(found):
+    if entry.name == "git restore" and found.has("--staged", "-S") and not _restores_files(found):
         writes = []
-    is_patch = name == "apply" and not found.has(*_ONLY_SHOWS)
+    is_patch = entry.name == "git apply" and not found.has(*_ONLY_SHOWS)
     return Effects(
         tuple(writes),
         _paths([*mentions, *_without_messages(found.unclear)]),

@@ -435,7 +435,7 @@ def _git(command: SimpleCommand) -> Wrapping | None:
     ]
     programs += [value.partition("!")[2] for value in values[1:at] if "=!" in value.replace(" ", "")]
     if found := matching_row(values):
-        programs += parse_arguments(found[0], values[found[1] :]).code
+        programs += parse_arguments(*found).code
     known = tuple(program for program in programs if program and MARKS.isdisjoint(program))
     if any(not MARKS.isdisjoint(program) for program in programs):
         return _unknown(_UNKNOWN_SCRIPT, *known)

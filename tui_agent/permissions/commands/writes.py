@@ -25,7 +25,7 @@ def pieces_of(text: str) -> Iterator[str]:
     for piece in _CUTS.split(text):
         if piece:
             yield piece
-            yield from (piece.lstrip("-+?"),) if piece[0] in "-+?" else ()
+            yield from (piece.lstrip("-+?0123456789"),) if piece[0] in "-+?0123456789" else ()
             if _SHORT.match(piece):
                 yield from (piece[at:] for at in range(2, min(len(piece), 6)) if len(piece) - at > 3)
 
@@ -39,7 +39,8 @@ def attached_paths(found: Arguments) -> tuple[Write, ...]:
 
 def scripts_of(entry: CommandFacts, found: Arguments) -> list[str]:
     """Return the operands of a command that are programs."""
-    return found.operands if entry.scripts == "ALL" else found.operands[1:] if entry.scripts == "REST" else []
+    operands = found.operands if entry.scripts == "ALL" else found.operands[1:] if entry.scripts == "REST" else []
+    return [operand for operand in operands if not entry.is_plain("", operand)]
 
 
 def writes_of(name: str, entry: CommandFacts, found: Arguments) -> list[Write]:

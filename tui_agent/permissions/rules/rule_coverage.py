@@ -77,7 +77,7 @@ def words_to_spell(words: Sequence[str]) -> Iterator[str]:
         entry = writer("tar", "create")
         yield from _programs(entry, tar_with_dashes(words[1:])) if entry else ()
     elif found := matching_row(words):
-        yield from _programs(found[0], words[found[1] :])
+        yield from _programs(*found)
 
 
 def _sed_scripts(words: Sequence[str]) -> Iterator[str]:
@@ -101,12 +101,12 @@ def _git(words: Sequence[str]) -> Iterator[str]:
 def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:
     """Yield the options whose value is a program or that remove the operands, and operands that are programs."""
     at = operands = 0
+    is_behind = False
     while at < len(words):
         word = words[at]
         at += 1
-        if word == "--":
-            break
-        is_option = word.startswith("-") or (word.startswith("+") and "+" in entry.options)
+        is_behind = is_behind or word == "--"
+        is_option = not is_behind and (word.startswith("-") or (word.startswith("+") and "+" in entry.options))
         if not is_option:
             operands += 1
             if entry.runs and operands > entry.own_words:
