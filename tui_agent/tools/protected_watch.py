@@ -40,6 +40,10 @@ class ProtectedChanges:
     """Directories that appeared, vanished or were replaced, each with that word."""
     files: tuple[TreeChange, ...] = ()
 
+    def only(self, may_be: Callable[[Path], bool]) -> "ProtectedChanges":
+        """Return these changes without the files for which `may_be` is False."""
+        return ProtectedChanges(self.directories, tuple(change for change in self.files if may_be(change.path)))
+
     def words(self, root: Path) -> str:
         """Return the changes in one line; empty if there are none."""
         found = [*self.directories, *(_named(change, root) for change in self.files)]
