@@ -16,7 +16,7 @@ class ChangingCall:
 
     writes: Writes
     others: list[Writes] = field(default_factory=list[Writes])
-    """What the calls change that ran at some time while this one did."""
+    """Paths of the calls that ran at some time while this one did."""
 
     def may_have_changed(self, path: Path) -> bool:
         """Return True if a change of a file may be this call's.
