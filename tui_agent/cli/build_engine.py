@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -295,7 +295,7 @@ async def _loop_config(
     tools = built_in_tools(
         options.cwd,
         start.archive,
-        start.sandbox,
+        _reporting(start.sandbox, policy, bus),
         start.contents,
         (start.locations.config_dir, start.locations.state_dir),
         output_limit=settings.output_disk_limit,
@@ -328,6 +328,23 @@ async def _loop_config(
         usage=spent.total,
         cost=spent.cost,
     )
+
+
+def _reporting(sandbox: Sandbox | None, policy: PermissionPolicy, bus: EventBus) -> Sandbox | None:
+    """Return the sandbox so that the policy asks as soon as it works no more, instead of confining more calls."""
+    if sandbox is None:
+        return None
+
+    def give_up(problem: str) -> None:
+        containment = policy.containment
+        if not containment.works:
+            return
+        policy.set_containment(containment.model_copy(update={"works": False, "problem": problem}))
+        outcome = "no command runs" if containment.confines_all else "commands that would run in it ask from now on"
+        text = f"The sandbox does not work here any more, so {outcome}: {problem}."
+        bus.publish(Warned(code="sandbox_unavailable", text=text))
+
+    return replace(sandbox, report_problem=give_up)
 
 
 def apply_settings(engine: Engine, options: LaunchOptions, before: Settings, after: Settings) -> None:

@@ -75,12 +75,10 @@ class BashArguments(Arguments):
         default=DEFAULT_TIMEOUT, gt=0, le=LONGEST_TIMEOUT, description="Seconds after which the command is stopped."
     )
     description: str = Field(default="", description="A few words on what the command does, for the user.")
-
-
-class SandboxedBashArguments(BashArguments):
-    """Arguments of the bash tool where a sandbox is available."""
-
-    sandbox: bool = Field(default=True, description="false: run outside the sandbox; the user is asked first.")
+    sandbox: bool = Field(
+        default=True,
+        description="false: run outside the sandbox; asks the user if the command would otherwise run inside.",
+    )
 
 
 class BashTool(TypedTool[BashArguments]):
@@ -108,8 +106,12 @@ class BashTool(TypedTool[BashArguments]):
         Raises:
             ConfigurationError: `is_read_only_command` cannot be called with a command.
         """
-        model = BashArguments if sandbox is None else SandboxedBashArguments
-        super().__init__("bash", _DESCRIPTION + _about_sandbox(sandbox), model)
+        super().__init__("bash", _DESCRIPTION + _about_sandbox(sandbox), BashArguments)
+        if sandbox is None:
+            # Not offered, but accepted: a call of an earlier run may have it.
+            schema = self.spec.input_schema
+            offered = {name: one for name, one in schema["properties"].items() if name != "sandbox"}
+            self.spec = self.spec.model_copy(update={"input_schema": {**schema, "properties": offered}})
         self._sandbox = sandbox
         self._workspace = workspace
         self._is_read_only_command = _check_of_commands(is_read_only_command, workspace.root)
@@ -125,7 +127,7 @@ class BashTool(TypedTool[BashArguments]):
         return self._accesses_of_command(args.command)
 
     def call_subject(self, args: BashArguments) -> Subject:
-        return CommandSubject(args.command, leaves_sandbox=_leaves_sandbox(args))
+        return CommandSubject(args.command, leaves_sandbox=not args.sandbox)
 
     def call_timeout(self, args: BashArguments) -> Timeout:
         return args.timeout
@@ -134,7 +136,8 @@ class BashTool(TypedTool[BashArguments]):
         return args.command
 
     async def call_preview(self, args: BashArguments) -> Preview:
-        note = "The model asks to run this outside the sandbox, with your own rights." if _leaves_sandbox(args) else ""
+        leaves = not args.sandbox and self._sandbox is not None
+        note = "The model asks to run this outside the sandbox, with your own rights." if leaves else ""
         return Preview(kind="command", text=args.command, note=note)
 
     async def run(self, args: BashArguments, context: ToolContext) -> ToolResult:
@@ -173,7 +176,7 @@ class BashTool(TypedTool[BashArguments]):
             if self._sandbox is None:
                 raise ToolError("The command was not run: it may only run in a sandbox, and this tool has none.")
             return self._sandbox
-        if self._sandbox is None or _leaves_sandbox(args):
+        if self._sandbox is None or not args.sandbox:
             return None
         return self._sandbox if self._sandbox.is_for_all else None
 
@@ -191,7 +194,7 @@ class BashTool(TypedTool[BashArguments]):
             outcome = await run_process(
                 run.spec, output, None, context.cancellation, on_data, context.report_process, mark
             )
-            run.refuse_unless_started(outcome, output.first_bytes())
+            await run.refuse_unless_started(outcome, output.first_bytes())
         # Only bubblewrap itself may still be there for a moment: it has ended everything that the command started.
         return replace(outcome, ended=())
 
@@ -206,10 +209,6 @@ class BashTool(TypedTool[BashArguments]):
         limit = args.timeout + _OWN_TIMER_LATER
         more = context.extra_seconds
         return ProcessSpec(argv, self._workspace.root, environment, limit, extra_seconds=more, is_command=True)
-
-
-def _leaves_sandbox(args: BashArguments) -> bool:
-    return isinstance(args, SandboxedBashArguments) and not args.sandbox
 
 
 def _about_sandbox(sandbox: Sandbox | None) -> str:

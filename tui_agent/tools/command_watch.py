@@ -31,15 +31,16 @@ class CommandChanges:
     """Number of changed files; None if some may be missing."""
     protected: str = ""
     """Changes of protected files; empty if there are none."""
+    can_undo: bool = False
+    """True if the user can undo those."""
 
     @property
     def note(self) -> str:
         """Note on protected files for the model; empty if none changed."""
         if not self.protected:
             return ""
-        return (
-            f"this command changed protected files: {self.protected}. A warning shows this to the user, who can undo it"
-        )
+        undo = ", who can undo it" if self.can_undo else ""
+        return f"this command changed protected files: {self.protected}. A warning shows this to the user{undo}"
 
     @property
     def mark(self) -> str:
@@ -91,10 +92,13 @@ class CommandWatch:
             if number % _EVENTS_AT_ONCE == 0:
                 await asyncio.sleep(0)  # Thousands of changed files must not hold up the event loop.
         words = protected.words(self._workspace.root)
+        can_undo = bool(protected.files) and self._tree is not None
         if words:
-            offer = " Press ctrl+u on its row to undo that." if protected.files and self._tree is not None else ""
+            offer = " Press ctrl+u on its row to undo that." if can_undo else ""
             self._workspace.warn_of_protected(f"A command changed protected files: {words}.{offer}")
-        return CommandChanges(self._tree is not None, len(changes) if is_complete else None, words)
+        if self._guarded is not None and not self._guarded.is_complete:
+            self._workspace.warn_of_unwatched()
+        return CommandChanges(self._tree is not None, len(changes) if is_complete else None, words, can_undo)
 
     def _compare(self) -> tuple[list[tuple[TreeChange, Diff]], bool, ProtectedChanges]:
         protected, files, is_complete = ProtectedChanges(), list[TreeChange](), False

@@ -11,12 +11,14 @@ from itertools import pairwise
 
 from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand, names
 
-from .argv import Arguments, is_remote, parse_arguments
+from .argv import Arguments, is_known, is_remote, parse_arguments
+from .awk_programs import awk_outputs
 from .catalogue import INTERPRETERS, SHELLS, CommandFacts, canonical_name, writer
 from .find_words import runs_of
 from .indirect_commands import PROGRAM_INPUT
 from .read_only_check import collect_reads, is_mostly_read_only
 from .subcommand_effects import Copy, Effects, subcommand_effects
+from .unpacking import unpacks_into
 from .writes import Write, writes_of
 
 _CODE_OPTIONS = names("-c -e -E -r -p --eval --execute --print eval -pe -ne -i -le -lne -lpe")
@@ -47,6 +49,8 @@ def effects_of(words: Sequence[str], raw: SimpleCommand) -> Effects:
         return Effects()
     name = canonical_name(words[0])
     effects = subcommand_effects(name, words) or _by_name(name, words, raw)
+    if (directory := unpacks_into(name, words)) is not None:
+        return replace(effects, writes=(*effects.writes, Write(directory)), copies=(Copy(None, directory),))
     if name == "find" and any(_may_change(run) for run in runs_of(words)):
         return replace(effects, changes_matches=True)
     if name in ("fd", "fdfind") and any(_RUNS.match(word) for word in words):
@@ -101,8 +105,11 @@ def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Effects:
         if _is_plain_script(name, words, raw):
             return effects
         code = tuple(word for word in words[1:] if not word.startswith("-"))
+        if name == "awk":
+            outputs = [Write(path) for path in awk_outputs(words).files]
+            return replace(effects, writes=tuple(outputs), code=code)
         # The script may write another file or run a program.
-        anywhere = (Write(UNKNOWN),) if name == "sed" and any(SED_EFFECT.search(word) for word in code) else ()
+        anywhere = (Write(UNKNOWN),) if any(SED_EFFECT.search(word) for word in code) else ()
         return replace(effects, writes=(*effects.writes, *anywhere), code=code)
     if name in INTERPRETERS:
         code = [after for before, after in pairwise(words) if before in _CODE_OPTIONS]
@@ -140,22 +147,41 @@ def _by_entry(name: str, entry: CommandFacts, words: Sequence[str]) -> Effects:
     if found.directory is not None:
         # It changes the files that its input names, below this directory.
         mentions, writes = (*mentions, Write(".")), [*writes, *([Write(".")] if name == "patch" else ())]
-    if name == "ln" and found.has("-s", "--symbolic"):
+    links: tuple[str, ...] = ()
+    if name in ("ln", "cp") and any(re.match(r"-s\Z|--sy", flag) for flag in found.flags):
         mentions += tuple(Write(source) for source in found.sources)
+        # A relative target begins at the directory of the link.
+        links = tuple(place for source in found.sources for place in _linked(found, source))
     elif name == "ln" or (name == "cp" and found.has("-l", "--link")):
         # A hard link lets later commands change the same file under another name.
         writes.extend(Write(source) for source in found.sources)
-    return Effects(tuple(writes), mentions, tuple(found.code), found.directory, copies=_copies(name, found))
+    return Effects(
+        tuple(writes), mentions, tuple(found.code), found.directory, copies=_copies(name, found), links=links
+    )
+
+
+def _linked(found: Arguments, source: str) -> tuple[str, ...]:
+    """Return the paths that a link with this text may lead to."""
+    if source.startswith(("/", "~")) or not is_known(source) or found.has("-r", "--relative"):
+        return (source,)
+    above = found.target.rstrip("/").rpartition("/")[0]
+    return (f"{above or '.'}/{source}", f"{found.target}/{source}")
 
 
 def _copies(name: str, found: Arguments) -> tuple[Copy, ...]:
     """Return the sources that `cp`, `rsync` and the like copy with everything in them, and their targets."""
+    if name == "patch" and not found.operands and not found.has("--dry-run", "-o", "--output"):
+        return (Copy(None, "."),)
     if name not in ("cp", "rsync", "scp", "ditto") or is_remote(found.target):
         return ()
     # cp skips directories without one of these options.
     if name == "cp" and not any(re.match(r"-[A-Za-z]*[rRa]|--[ra]", flag) for flag in found.flags):
         return ()
-    return tuple(Copy(source, _into(name, found, source)) for source in found.sources if not is_remote(source))
+    return tuple(
+        Copy(None if is_remote(source) else source, _into(name, found, source))
+        for source in found.sources
+        if name != "scp" or not is_remote(source) or found.has("-r")
+    )
 
 
 def _into(name: str, found: Arguments, source: str) -> str:

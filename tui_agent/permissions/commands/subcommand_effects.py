@@ -12,9 +12,8 @@ from .catalogue import CommandFacts, writer
 from .find_words import find_roots
 from .writes import Write, writes_of
 
-_FIND_NARROWING = names(
-    "-name -iname -path -ipath -regex -iregex -size -mtime -mmin -newer -empty -user -perm -wholename -samefile -inum"
-)
+_FIND_TAKES_ALL = names("-delete -depth -d -print -print0 -xdev -mount -noleaf -ls -L -H -P -follow -a -and")
+"""Options and actions of `find` that leave no match out."""
 _FIND_FILES = names("-fprint -fprint0 -fls -fprintf")
 _GIT_GLOBAL_VALUES = names("-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix")
 _GIT_MESSAGE = re.compile(r"-[A-Za-z]*[mF]\Z|--(?:message|file|grep|author|date|trailer)\Z")
@@ -25,6 +24,8 @@ _GIT_READING = names(
     "stash status submodule switch tag update-index update-ref worktree write-tree"
 )
 """Subcommands that only read the files they name, or whose arguments are not files of the working tree."""
+_ONLY_SHOWS = names("--check --stat --numstat --summary --cached")
+"""Options of `git apply` that leave the files of the working tree as they are."""
 _OLD_TAR = re.compile(r"[A-Za-z0-9]+\Z")
 _TAR_VALUES = "fgCTXIFbHKLNV"
 _TAR_WRITING = ("-c", "-r", "-u", "-A", "--create", "--append", "--update", "--concatenate", "--catenate", "--delete")
@@ -33,10 +34,12 @@ _TAR_TAKING = ("-x", "--extract", "--get")
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A source that may be a directory, and the path its contents go to."""
+    """A directory, or an archive, and the path its contents go to."""
 
-    source: str
+    source: str | None
+    """Path of the directory or archive; None for one that the words do not name, a patch or another machine's."""
     into: str
+    is_archive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,9 @@ class Effects:
     changes_matches: bool = False
     """True if it changes the files that it finds, or passes them to a command that may."""
     copies: tuple[Copy, ...] = ()
-    """Files and directories copied with their contents."""
+    """Files and directories copied with their contents, and archives unpacked."""
+    links: tuple[str, ...] = ()
+    """Files and directories that get another name, through which later commands may change them."""
 
 
 def subcommand_effects(name: str, words: Sequence[str]) -> Effects | None:
@@ -79,7 +84,7 @@ def _find(words: Sequence[str]) -> Effects:
     if "-delete" not in words:
         return Effects(tuple(writes))
     # Without a test everything below the roots is deleted.
-    if _FIND_NARROWING.isdisjoint(words):
+    if all(word in _FIND_TAKES_ALL for word in words[1:] if word.startswith(("-", "!", "("))):
         return Effects((*writes, *(Write(root, whole=True) for root in roots)))
     return Effects((*writes, *(Write(root) for root in roots)), changes_matches=True)
 
@@ -90,7 +95,10 @@ def _unzip(words: Sequence[str]) -> Effects:
     into = [after for before, after in pairwise(words) if re.match(r"-[A-Za-z]*d\Z", before)]
     into += [word[2:] for word in words[1:] if re.match(r"-d.", word)]
     members = [word for word in words[1:] if not word.startswith("-") and word not in into][1:]
-    return Effects(tuple(Write(path) for path in into or ["."]), mentions=tuple(Write(path) for path in members))
+    archives = [word for word in words[1:] if not word.startswith("-") and word not in into][:1]
+    named = next((name for name in archives if "*" not in name), None)
+    copies = tuple(Copy(named, path, is_archive=True) for path in into or ["."])
+    return Effects(tuple(Write(path) for path in into or ["."]), tuple(map(Write, members)), copies=copies)
 
 
 def _tar(words: Sequence[str]) -> Effects:
@@ -103,8 +111,11 @@ def _tar(words: Sequence[str]) -> Effects:
         entry = writer("tar", "extract") or CommandFacts("tar")
         found = parse_arguments(entry, rest)
     writes = [Write(path) for path in found.written if path != "-" and not is_remote(path)]
-    if found.has(*_TAR_TAKING):
+    copies: tuple[Copy, ...] = ()
+    if found.has(*_TAR_TAKING) and not found.has("-O", "--to-stdout"):
         tops = [word.partition("=")[2] for word in rest if re.match(r"--one[a-z-]*=", word)] + found.written or ["."]
+        archives = [path for path in found.read if path != "-" and not is_remote(path)]
+        copies = tuple(Copy(archives[0] if len(archives) == 1 else None, top, is_archive=True) for top in tops)
         writes += [Write(top) for top in tops]
         writes += [Write(f"{top}/{member}") for top in tops for member in found.operands]
         # With -P, members are extracted to the paths stored in the archive.
@@ -113,7 +124,8 @@ def _tar(words: Sequence[str]) -> Effects:
     elif found.has("--remove-files"):
         writes += [Write(operand, whole=True) for operand in found.operands]
     mentions = found.unclear if found.has(*_TAR_TAKING, *_TAR_WRITING) else ()
-    return Effects(tuple(dict.fromkeys(writes)), tuple(Write(path) for path in mentions), tuple(found.code))
+    named = tuple(Write(path) for path in mentions)
+    return Effects(tuple(dict.fromkeys(writes)), named, tuple(found.code), copies=copies)
 
 
 def tar_with_dashes(words: Sequence[str]) -> list[str]:
@@ -137,6 +149,7 @@ def _git(words: Sequence[str]) -> Effects:
     rest = list(words[1:])
     directory: str | None = None
     mentions: list[str] = []
+    work_tree = ""
     settings = tuple(after for before, after in pairwise(words) if before == "-c")
     while rest and rest[0].startswith("-"):
         option, equals, value = rest[0].partition("=")
@@ -144,8 +157,11 @@ def _git(words: Sequence[str]) -> Effects:
         if option == "-C" and len(rest) > 1:
             directory = rest[1]
         elif option == "--work-tree":
-            mentions.append(value if equals else "".join(rest[1:2]))
+            work_tree = value if equals else "".join(rest[1:2])
         rest = rest[taken:]
+    if work_tree:
+        directory = work_tree if directory is None or work_tree[0] == "/" else f"{directory}/{work_tree}"
+        mentions.append(".")
     # Entries may have two words, such as `worktree add`.
     for count in (2, 1):
         entry = writer("git", *rest[:count]) if len(rest) >= count else None
@@ -165,11 +181,13 @@ def _by_git_entry(
     # `git restore --staged` alone changes only the index.
     if name == "restore" and found.has("--staged", "-S") and not _restores_files(found):
         writes = []
+    is_patch = name == "apply" and not found.has(*_ONLY_SHOWS)
     return Effects(
         tuple(writes),
         _paths([*mentions, *_without_messages(found.unclear)]),
         tuple(found.code),
         found.directory or directory,
+        copies=(Copy(None, found.into or "."),) if is_patch else (),
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from tui_agent.permissions.commands.argv import options_meant
+from tui_agent.permissions.commands.awk_programs import awk_outputs
 from tui_agent.permissions.commands.catalogue import canonical_name, writer
 from tui_agent.permissions.commands.effects import SED_EFFECT
 from tui_agent.permissions.commands.subcommand_effects import tar_with_dashes
@@ -24,6 +25,7 @@ _NAMES_VARIABLES = names(
     "printf test [ [[ read unset declare typeset local export readonly let wait mapfile readarray getopts"
 )
 """Built-ins that take names of variables, whose subscripts they evaluate."""
+_RUNS_IN_AWK = re.compile(rf"system|[|@{''.join(MARKS)}]")
 _SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[(?!(?:\d+|[@*])\])")
 
 
@@ -40,6 +42,9 @@ def words_to_spell(words: Sequence[str]) -> Iterator[str]:
         yield from (word for word in words[1:] if word in _FIND_ACTIONS)
     elif name == "sed":
         yield from (word for word in words[1:] if SED_EFFECT.search(word) and not word.startswith("-"))
+    elif name == "awk":
+        found = awk_outputs(words)
+        yield from (word for word in words[1:] if (found.scripts or found.is_open) and _RUNS_IN_AWK.search(word))
     elif name in _NAMES_VARIABLES:
         yield from _variables(name, words[1:])
     elif name in _TAR:
