@@ -56,6 +56,7 @@ def root(tmp_path: Path) -> Path:
         ("for f in a b; do date > $f; done", "", "a b"),
         ("x=5; [ -f a.txt ] && touch f$x", "a.txt", "f5"),
         ("f() { date > a; }; f", "", "a"),
+        ('f=a.txt; touch ${f%.txt}.bak; echo "$(cat d/x.txt)"', "d/x.txt", "a.bak"),
         ("timeout 5 date > a", "", "a"),
         ("LC_ALL=C wc -l < a.txt > /dev/null", "a.txt", ""),
         ("ls -a d", ". d", ""),
@@ -93,7 +94,10 @@ def test_a_command_from_a_directory_that_calls_may_change_depends_on_it(
         "read x < a.txt; date > b", "f() { $1; }; f date", "exec > a", "ls > >(cat)", "coproc date > a",
         # Targets known only at run time.
         'date > "$x"', "date > $(cat a.txt)", "rm $(ls)", "for f in *.txt; do date > $f.out; done", "date > ~x/y",
-        "ls | while read f; do date > $f; done", "cat $x", "x='*'; cat $x", "rm *.txt", "cd -; date > a",
+        "ls | while read f; do date > $f; done", "cat $x", "x='*'; cat $x", "rm *.txt",
+        "head -n 1 a.txt > b$((1+1))", "sed -i s/1/2/ f$((1))", "n=$(wc -l < a.txt); head -n $n a.txt > out$n",
+        "n=1; ((n++)); head -n $n a.txt > out$n", "cat $(ls d)", "f=$(ls d); cat d/$f", "f=a; f=$(cat a.txt); cat $f",
+        "cd -; date > a",
         'cd "$x" && date > a', "for f; do date > a; done",
         # Places outside, protected or special.
         "date > /opt/a", "date > /etc/a", "date > .git/config", "cat /proc/self/status", "cat d/../a.txt",
@@ -134,7 +138,7 @@ _COMMANDS = (
     "wc -l < P > Q", "test -e P || mkdir P", "mkdir P && touch P/t", "rm P; mkdir P", "rm P && echo # > P",
     "[ P -nt nothing ] && cat Q", "stat -c %s P", "readlink -f P", "realpath P", "mkdir -p P/sub",
     "cd P && mkdir -p Q", "echo # | tee -a P Q",
-    "chmod +x P", "[ -x P ]; echo $?", "diff P Q",
+    "chmod +x P", "[ -x P ]; echo $?", "diff P Q", "f=P; cat $f > Q", "f=$(ls P); touch $f",
 )  # fmt: skip
 
 

@@ -24,11 +24,12 @@ from tui_agent.permissions.commands.wrappers import Wrapping, is_trusted_name
 from tui_agent.permissions.paths.path_facts import PathLookup
 from tui_agent.permissions.paths.path_resolution import is_within, resolve
 from tui_agent.permissions.paths.tree_walk import TooMuchError, entries_below
-from tui_agent.permissions.shell.expansion import Expander, base_name, has_glob
+from tui_agent.permissions.shell.expansion import Bindings, Expander, base_name, has_glob
 from tui_agent.permissions.shell.syntax import PIPE, ForEach, Redirect, SimpleCommand, names
 from tui_agent.protocol.tool import Accesses
 
 from .path_checks import ExecutionContext
+from .script_variables import NUMBER, REVISION
 
 MOST_ENTRIES = 1_000
 """Most entries in a directory that a command reads or changes as a whole."""
@@ -45,6 +46,8 @@ _WRITERS = {
 """Programs that change only files that their words name, with the letters of the options that keep it so."""
 _WRAPPERS = names("nice timeout")
 """Programs that run another one and touch nothing themselves."""
+_PRINTERS = names("echo printf")
+"""Programs to which every word is text."""
 _SED_FLAGS = re.compile(r"-[nErsuz]*i?\Z")
 _BACKGROUND = re.compile(r"(?<![&<>|])&(?![&>])")
 _DUPLICATES = re.compile(r"\d+-?\Z|-\Z")
@@ -66,6 +69,10 @@ class AccessCollector:
         self._reads: set[str] = set()
         self._writes: set[str] = set()
         self._searches: set[str] = set()
+        self._used: set[str] = set()
+        """Variables on whose values the list depends."""
+        self._computed: set[str] = set()
+        """Variables whose values are not literal, and may be others when the command runs."""
         self._is_complete = _BACKGROUND.search(text) is None
 
     def give_up(self) -> None:
@@ -74,7 +81,7 @@ class AccessCollector:
 
     def accesses(self) -> Accesses | None:
         """Return all paths; None if some are unknown."""
-        if not self._is_complete:
+        if not self._is_complete or not self._used.isdisjoint(self._computed):
             return None
         return Accesses(_paths(self._reads), _paths(self._writes), _paths(self._searches))
 
@@ -88,6 +95,7 @@ class AccessCollector:
         command: SimpleCommand,
         wrapping: Wrapping | None,
         contexts: Sequence[ExecutionContext],
+        bindings: Bindings,
         *,
         is_plain: bool,
         is_reading: bool,
@@ -98,6 +106,7 @@ class AccessCollector:
             command: with its braces expanded.
             wrapping: the commands that it runs, which are added on their own.
             contexts: the command in each directory where it may run.
+            bindings: values of the script's variables at this point.
             is_plain: True if it is the system's program, and its assignments do not change what it does.
             is_reading: True if it only reads.
         """
@@ -106,10 +115,24 @@ class AccessCollector:
         try:
             if not is_plain or (wrapping is not None and not _passes_on(command, wrapping)):
                 raise _UnknownError
+            for assignment in command.assignments:
+                if not assignment.value.is_fixed:
+                    self._computed.add(assignment.name)
+            self._add_variables(command, bindings)
             for context in contexts:
                 self._add_in(command, context, runs_other=wrapping is not None, is_reading=is_reading)
         except (_UnknownError, TooMuchError, OSError, ValueError):
             self.give_up()
+
+    def _add_variables(self, command: SimpleCommand, bindings: Bindings) -> None:
+        words = () if command.name in _PRINTERS else command.words
+        for word in (*words, *(redirect.target for redirect in command.redirects)):
+            for variable in word.variables:
+                name = base_name(variable.name)
+                # The judge takes a number or a revision for a value of its own, and an output for what it is now.
+                if not name.isidentifier() or not bindings.keys().isdisjoint((name + NUMBER, name + REVISION)):
+                    raise _UnknownError
+                self._used.add(name)
 
     def _add_in(self, command: SimpleCommand, context: ExecutionContext, *, runs_other: bool, is_reading: bool) -> None:
         variables = {base_name(variable.name) for word in command.words for variable in word.variables}
