@@ -53,6 +53,7 @@ READERS = (
     "tar cf x.tar ~/.ssh",
     "curl file://$HOME/.ssh/id_rsa",
     "a b c d e f .env",
+    "BASH_ENV=.env bash -c ls",
 )
 
 

@@ -181,6 +181,8 @@ def _by_git_entry(
     # `git restore --staged` alone changes only the index.
     if name == "restore" and found.has("--staged", "-S") and not _restores_files(found):
         writes = []
+    if name in ("checkout", "restore", "checkout-index"):
+        writes = [replace(write, below=True) for write in writes]
     is_patch = name == "apply" and not found.has(*_ONLY_SHOWS)
     return Effects(
         tuple(writes),

@@ -13,6 +13,8 @@ class Write:
     path: str
     whole: bool = False
     """True if everything below it is changed, too."""
+    below: bool = False
+    """True if it may be a directory in which some files are changed."""
 
 
 def writes_of(name: str, entry: CommandFacts, found: Arguments) -> list[Write]:
