@@ -37,7 +37,11 @@ def test_the_mode_is_read_at_the_moment_of_decision(desk: Desk) -> None:
 def test_the_reason_names_a_place_outside_the_workspace(desk: Desk, command: str, place: str) -> None:
     decision = desk.policy().check(desk.tools["bash"], {"command": command})
 
-    assert (decision.decision, decision.reason) == ("ask", f"no rule allows changing {place} outside the workspace")
+    assert (decision.decision, decision.reason) == (
+        "ask",
+        f"outside the workspace: {place}; no rule allows changing it",
+    )
+    assert decision.parts[-1].dangers == ("outside the workspace",)
 
 
 def test_rules_are_changed_live_and_grants_stay(desk: Desk) -> None:

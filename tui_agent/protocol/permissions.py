@@ -87,6 +87,11 @@ class DecisionPart(FrozenModel):
     rule: str | None = None
     """Text and origin of the rule that decided."""
     reason: str = ""
+    operator: str = ""
+    """Its connection to the part before: `|`, `&&`, `||` or `;`, `$()` in a substitution, `runs` if that part runs it;
+    empty for the first part."""
+    dangers: tuple[str, ...] = ()
+    """Its dangers in words, such as `deletes files`, the worst first. A part without any is not harmless."""
 
 
 class PermissionDecision(FrozenModel):

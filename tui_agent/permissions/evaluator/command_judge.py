@@ -11,6 +11,13 @@ from typing import Literal
 
 from tui_agent.permissions.commands.argv import is_known
 from tui_agent.permissions.commands.catalogue import canonical_name, writer
+from tui_agent.permissions.commands.consequences import (
+    MAY_CHANGE,
+    NETWORK_CODE,
+    consequences_of,
+    runs_input,
+    sorted_consequences,
+)
 from tui_agent.permissions.commands.read_operands import sources_of
 from tui_agent.permissions.commands.workspace_programs import workspace_program
 from tui_agent.permissions.commands.wrappers import RUNS_INPUT, InnerCommand, Wrapping, expand_command_braces, unwrap
@@ -166,7 +173,7 @@ class _Case:
     ) -> None:
         """Judge a script that starts in one of `places`; `inherited_scope` is a permission for all of it."""
         self._opaque_checks.add_script(script)
-        steps = script_steps(script, places, self.expander)
+        steps = script_steps(script, places, self.expander, "runs" if depth else "")
         everything = tuple(walk_statements(script))
         self._widens_patterns = self._widens_patterns or widens_patterns(everything)
         self._repeats = self._repeats or any(isinstance(part, ForEach | Branches | Definition) for part in everything)
@@ -180,9 +187,9 @@ class _Case:
                 case SimpleCommand():
                     self._command(Task(step, step.command, depth, inherited_scope))
                 case Unsupported():
-                    self._unsupported(step.command, inherited_scope)
+                    self._unsupported(step.command, inherited_scope, step.operator)
                 case Definition():
-                    self._other(step.command.text, "defining a function", inherited_scope)
+                    self._other(step.command.text, "defining a function", inherited_scope, step.operator)
                 case ForEach():
                     self._loop(step, step.command, inherited_scope)
 
@@ -221,37 +228,39 @@ class _Case:
 
     # --- parts other than simple commands -----------------------------------------------------------------------------
 
-    def _unsupported(self, unsupported: Unsupported, inherited_scope: AllowScope | None) -> None:
+    def _unsupported(self, unsupported: Unsupported, inherited_scope: AllowScope | None, operator: str) -> None:
         self._trace.append(f"shell: {unsupported.reason}")
         if unsupported.unreadable:
-            self._note(unsupported.text, [self._unreadable(unsupported.reason)])
+            self._note(unsupported.text, [self._unreadable(unsupported.reason)], operator)
         elif self._forbids_any:
             # The construct may run a forbidden command under any name.
             reason = f"{unsupported.reason}, and rules forbid some commands"
             self._note(
                 unsupported.text,
                 [Finding("ask", "floor", reason), finding_for_mode(self._mode, "effect", unsupported.text)],
+                operator,
             )
         else:
-            self._other(unsupported.text, f"`{_short(unsupported.text)}` ({unsupported.reason})", inherited_scope)
+            what = f"`{_short(unsupported.text)}` ({unsupported.reason})"
+            self._other(unsupported.text, what, inherited_scope, operator)
 
-    def _other(self, text: str, what: str, inherited_scope: AllowScope | None) -> None:
+    def _other(self, text: str, what: str, inherited_scope: AllowScope | None, operator: str) -> None:
         """Judge a part that only the mode, or a rule for everything, can allow."""
         view = NormalizedCommand(text, text)
         ruling = self._rules.ruling_for_command(self._tool, view, self._trace)
         allow_scope = self._allow_scope(ruling, view) or inherited_scope
         found = finding_for_rule(ruling)
         if found and found.decision != "allow":
-            self._note(text, [found])
+            self._note(text, [found], operator)
         elif allow_scope and allow_scope.reach == "everything" and self._mode is not PermissionMode.PLAN:
-            self._note(text, [allow_scope.finding])
+            self._note(text, [allow_scope.finding], operator)
         else:
-            self._note(text, [finding_for_mode(self._mode, "effect", what)])
+            self._note(text, [finding_for_mode(self._mode, "effect", what)], operator)
 
     def _loop(self, step: ScriptStep, loop: ForEach, inherited_scope: AllowScope | None) -> None:
         """Judge a loop's variable and the names that its words list."""
         if not is_script_variable(loop.variable):
-            self._other(loop.text, f"setting {loop.variable}", inherited_scope)
+            self._other(loop.text, f"setting {loop.variable}", inherited_scope, step.operator)
         self.expander.take_listed_directories()  # Drops listings of earlier expansions.
         for place in step.places:
             for word in loop.words or ():
@@ -261,7 +270,7 @@ class _Case:
         found.check_listing(self._contexts.listed(loop.words or (), loop.nested, step.bindings))
         if any(finding.decision != "allow" for finding in found.findings):
             self.targets.extend(found.targets)
-            self._note(loop.text, found.findings)
+            self._note(loop.text, found.findings, step.operator)
 
     def _unreadable(self, reason: str) -> Finding:
         if self._mode in (PermissionMode.DENY, PermissionMode.PLAN):
@@ -282,8 +291,17 @@ class _Case:
         is_harmless = is_harmless_setting(command)
         is_workspace_program = any(self._is_workspace_program(command, place) for place in task.step.places)
         is_reading = is_harmless and not is_workspace_program and all(found.reads is not None for found in contexts)
+        consequences = (
+            () if is_reading else _consequences(command, contexts, task.step, is_workspace_program=is_workspace_program)
+        )
         by_words = self._by_words(
-            command, wrapping, ruling, allow_scope, is_reading=is_reading, is_workspace_program=is_workspace_program
+            command,
+            wrapping,
+            ruling,
+            allow_scope,
+            is_reading=is_reading,
+            is_workspace_program=is_workspace_program,
+            consequences=consequences,
         )
         if by_words.source == "read_only":
             self._repositories |= {
@@ -309,7 +327,7 @@ class _Case:
         if not is_reading:
             self._on_assignments(command, contexts, paths)
         self._on_paths(command, contexts, paths, task.step, is_reading=is_reading)
-        self._keep(command.text, paths)
+        self._keep(command.text, paths, task.step.operator, consequences)
         if not is_reading or paths.targets:
             self._changing.append((command.text, paths, contexts))
             self._earlier.has_changed = True
@@ -330,14 +348,14 @@ class _Case:
             self._earlier,
         )
 
-    def _keep(self, text: str, paths: PathChecks) -> None:
+    def _keep(self, text: str, paths: PathChecks, operator: str = "", consequences: tuple[str, ...] = ()) -> None:
         """Keep the results of the checks of one part."""
         self.targets.extend(paths.targets)
         self.is_confined = self.is_confined or paths.is_confined
         self.is_confined_by_grant = self.is_confined_by_grant or paths.is_confined_by_grant
         self.writes_outside = self.writes_outside or paths.writes_outside
         if paths.findings:
-            self._note(text, paths.findings)
+            self._note(text, paths.findings, operator, consequences)
 
     def _unknown_commands(self, text: str, what: str, inherited_scope: AllowScope | None) -> None:
         """Judge commands that no part names."""
@@ -401,6 +419,7 @@ class _Case:
         *,
         is_reading: bool,
         is_workspace_program: bool,
+        consequences: tuple[str, ...],
     ) -> Finding:
         found = finding_for_rule(ruling)
         is_plain = is_harmless_setting(command) and not is_workspace_program
@@ -413,11 +432,15 @@ class _Case:
         if allow_scope:
             return allow_scope.finding
         if is_reading:
-            self._trace.append(f"read-only: `{_short(command.text)}` only reads")
+            words = " ".join(word.text or word.value for word in command.words)
+            beside = "; redirections and variables count separately" if words != command.text else ""
+            self._trace.append(f"read-only: `{_short(words)}` only reads{beside}")
             return Finding("allow", "read_only", "it only reads, and only inside the workspace")
         if is_transparent:
             return Finding("allow", "read_only", "the command it runs decides")
-        return finding_for_mode(self._mode, "effect", f"`{_short(command.text)}`")
+        shown = f"`{_short(command.text)}`"
+        asks = f"{', '.join(consequences) or MAY_CHANGE}; no rule allows {shown}"
+        return finding_for_mode(self._mode, "effect", shown, asks=asks)
 
     def _on_words_to_spell(
         self, command: SimpleCommand, contexts: Sequence[ExecutionContext], allow_scope: AllowScope
@@ -478,7 +501,7 @@ class _Case:
         for inner in wrapping.inner_commands:
             speaks = allow_scope is not None and self._allows_inner(allow_scope, ruling, wrapping, inner)
             inherited_scope = replace(allow_scope, spells_assignments=True) if allow_scope and speaks else None
-            moved = replace(step, command=inner.command, places=_moved(inner, step.places))
+            moved = replace(step, command=inner.command, places=_moved(inner, step.places), operator="runs")
             is_written = task.is_written and all(word in task.command.words for word in inner.command.words[:1])
             self._command(Task(moved, inner.command, task.depth + 1, inherited_scope, inner.takes, command, is_written))
         for script in wrapping.scripts:
@@ -493,8 +516,33 @@ class _Case:
             return False
         return any(pattern.spelled_words > inner.at for pattern in command_patterns(ruling.rule.pattern))
 
-    def _note(self, text: str, findings: Sequence[Finding]) -> None:
-        self.parts.append(PartFindings(text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…", tuple(findings)))
+    def _note(
+        self, text: str, findings: Sequence[Finding], operator: str = "", consequences: tuple[str, ...] = ()
+    ) -> None:
+        shown = text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"
+        self.parts.append(PartFindings(shown, tuple(findings), consequences, operator))
+
+
+def _consequences(
+    command: SimpleCommand,
+    contexts: Sequence[ExecutionContext],
+    step: ScriptStep,
+    *,
+    is_workspace_program: bool,
+) -> tuple[str, ...]:
+    """Return the known consequences of a command that does not only read, the worst first."""
+    words = next((found.words for found in contexts if found.words), [word.value for word in command.words])
+    found = [*consequences_of(words, runs_project=is_workspace_program)]
+    if runs_input(words):
+        feeding = (*command.nested, *((step.fed_by,) if step.fed_by is not None else ()))
+        inner = (part for statement in feeding for part in walk_statements(statement))
+        if any(_fetches(part) for part in inner if isinstance(part, SimpleCommand)):
+            found.append(NETWORK_CODE)
+    return sorted_consequences(found)
+
+
+def _fetches(command: SimpleCommand) -> bool:
+    return "uses the network" in consequences_of([word.value for word in command.words])
 
 
 def _moved(inner: InnerCommand, places: PossibleDirectories) -> PossibleDirectories:
