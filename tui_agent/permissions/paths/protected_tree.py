@@ -158,12 +158,12 @@ class ProtectedTree:
             if len(self._known) >= limit or time.monotonic() > start + seconds:
                 return frozenset(found), False
             directory = waiting.popleft()
-            look = _look(directory, self._top, known.get(directory), began)
-            if look is None:
+            listed = _list_directory(directory, self._top, known.get(directory), began)
+            if listed is None:
                 continue
-            self._known[directory] = look
-            found.update(look.places)
-            waiting += look.below
+            self._known[directory] = listed
+            found.update(listed.places)
+            waiting += listed.below
         self._newest = (frozenset(found), True, start)
         return self._newest[:2]
 
@@ -186,7 +186,7 @@ def _outermost(paths: Iterable[str]) -> list[str]:
     return sorted(kept)
 
 
-def _look(directory: str, top: str, known: _Directory | None, began: int) -> _Directory | None:
+def _list_directory(directory: str, top: str, known: _Directory | None, began: int) -> _Directory | None:
     """Return the protected entries of one directory and those to scan next; None if it is gone.
 
     Raises:
