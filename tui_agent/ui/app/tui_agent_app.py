@@ -15,6 +15,7 @@ from textual.command import Provider
 from textual.driver import Driver
 from textual.events import Event, Key, Paste, Resize
 from textual.filter import NoColor
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
 from tui_agent.protocol.background import run_service
@@ -48,6 +49,8 @@ Raises:
 
 FAULT_SECONDS = 60.0
 """Seconds for which the message about a failed widget is shown."""
+NOTICE_SECONDS = 8.0
+"""Seconds for which a short message is shown above the composer."""
 QUIT_SECONDS = 2.0
 """Seconds within which a second `ctrl+c` quits."""
 
@@ -193,7 +196,12 @@ class TuiAgentApp(BaseApp[None]):
                 self.chat.entry.direct_typing(event)
         if self._note_input is not None and self._player is None and not event.is_forwarded:
             self._note_input(event)
-        await super().on_event(event)
+        if not (isinstance(event, Key | Paste) and not event.is_forwarded and self._is_menu_key(event)):
+            await super().on_event(event)
+
+    def _is_menu_key(self, event: Key | Paste) -> bool:
+        """Let the interrupt menu hold a letter that may be an answer; return False for any other key."""
+        return self.screen is self.chat and self.chat.input.interrupt_keys.take(event)
 
     @on(SessionRequested)
     def _session_requested(self, event: SessionRequested) -> None:
@@ -212,7 +220,27 @@ class TuiAgentApp(BaseApp[None]):
         self.chat = chat
         await app.switch_screen(chat)
 
-    # --- title and notifications --------------------------------------------------------------------------------------
+    # --- messages, title and notifications ----------------------------------------------------------------------------
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Show a short message above the composer; over another page at its top."""
+        # A page may close with this message.
+        self.call_later(self._show_message, message, title, severity, timeout)
+
+    def _show_message(self, message: str, title: str, severity: SeverityLevel, timeout: float | None) -> None:
+        if self.screen is not self.chat:
+            super().notify(message, title=title, severity=severity, timeout=timeout)
+            return
+        text = f"{title}: {message}" if title else message
+        self.chat.entry.notices.show(text, severity, timeout or NOTICE_SECONDS)
 
     @on(AgentEvents)
     def _signal(self) -> None:
@@ -325,7 +353,8 @@ class TuiAgentApp(BaseApp[None]):
         self._faults.contain(event.view, event.error)
 
     def _notify_fault(self, text: str) -> None:
-        self.notify(text, severity="error", timeout=FAULT_SECONDS, markup=False)
+        # Not above the composer, which may be the part that fails.
+        super().notify(text, severity="error", timeout=FAULT_SECONDS)
 
     def _handle_exception(self, error: Exception) -> None:
         # Textual would print the values of local variables: the conversation, and perhaps a secret.
