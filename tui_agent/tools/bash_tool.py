@@ -215,7 +215,7 @@ def _about_sandbox(sandbox: Sandbox | None) -> str:
     """Return the part of the description that tells the model about the sandbox."""
     if sandbox is None:
         return ""
-    which = "Commands run" if sandbox.is_for_all else "A command that changes files its text does not name runs"
+    which = "Commands run" if sandbox.is_for_all else "A command that changes files which its text does not name runs"
     network = "with network" if sandbox.network else "without network"
     return (
         f"\n{which} in a sandbox: only the working directory is writable, except .git and other protected names, "

@@ -83,7 +83,7 @@ class CommandJudge:
         Args:
             paths: judges the paths of a command.
             is_trusted: True if git may look at the workspace's repository without a question.
-            unknown_targets: the answer to a command whose text does not tell which files it changes, if it cannot run
+            unknown_targets: the answer to a command whose targets tui-agent cannot determine, if it cannot run
                 in the sandbox.
         """
         self._paths = paths
@@ -226,7 +226,7 @@ class _Case:
     def keep_out_of_sandbox(self) -> None:
         """Ask, because the sandbox would refuse or discard a part's changes."""
         self.is_confined = False
-        reason = "the text does not tell all files that it changes, and outside the workspace the sandbox changes none"
+        reason = "tui-agent cannot determine all its targets, and the sandbox changes nothing outside the workspace"
         self._note("", [Finding("ask", "floor", reason)])
 
     def check_across_parts(self) -> None:
@@ -379,7 +379,7 @@ class _Case:
             self._earlier,
         )
 
-    def _keep(self, text: str, paths: PathChecks, operator: str = "", consequences: tuple[str, ...] = ()) -> None:
+    def _keep(self, text: str, paths: PathChecks, operator: str = "again", consequences: tuple[str, ...] = ()) -> None:
         """Keep the results of the checks of one part."""
         self.targets.extend(paths.targets)
         self.is_confined = self.is_confined or paths.is_confined
@@ -549,7 +549,7 @@ class _Case:
         return any(pattern.spelled_words > inner.at for pattern in command_patterns(ruling.rule.pattern))
 
     def _note(
-        self, text: str, findings: Sequence[Finding], operator: str = "", consequences: tuple[str, ...] = ()
+        self, text: str, findings: Sequence[Finding], operator: str = "again", consequences: tuple[str, ...] = ()
     ) -> None:
         shown = text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"
         self.parts.append(PartFindings(shown, tuple(findings), consequences, operator))
