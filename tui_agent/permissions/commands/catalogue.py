@@ -73,7 +73,7 @@ INTERPRETERS = names(
     "python python2 python3 pypy pypy3 perl ruby node nodejs deno bun php lua luajit Rscript julia tclsh awk gawk mawk "
     "nawk osascript ghci scala groovy jshell irb pwsh powershell elixir erl guile racket sbcl"
 )
-"""Interpreters of other languages, whose effect their words do not tell."""
+"""Interpreters of other languages, whose effect their arguments do not show."""
 
 _MARKS: dict[str, ValueKind] = {
     ":": "text", "=": "optional", "<": "read", "%": "list", ">": "write", "|": "mount", "*": "into", "@": "directory",
@@ -273,7 +273,8 @@ def _catalogue() -> _Catalogue:
     """Read every row. Blocks for about ten milliseconds, once."""
     written: dict[str, dict[str, Any]] = {}
     for file in files("tui_agent.permissions.commands").joinpath("facts").iterdir():
-        written |= tomllib.loads(file.read_text("utf-8"))
+        if file.name.endswith(".toml"):
+            written |= tomllib.loads(file.read_text("utf-8"))
     rows: dict[str, CommandFacts] = {}
     aliases: dict[str, str] = {}
 

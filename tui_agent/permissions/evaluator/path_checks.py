@@ -43,7 +43,7 @@ _CODE_WRITES = re.compile(
 
 
 UnknownTargets = Literal["sandbox", "ask", "allow"]
-"""Answer to a command that may change files and whose text does not tell which: run it in the sandbox, ask, or run it.
+"""Answer to a command that may change files and whose text does not show which: run it in the sandbox, ask, or run it.
 """
 
 
@@ -469,7 +469,7 @@ class PathChecks:
         elif self.unknown_targets == "allow" or found.decision != "allow":
             self.findings.append(found if covers else by_mode)
         else:
-            reason = f"the text does not tell which files it changes ({what}), and it would not run in the sandbox"
+            reason = f"tui-agent cannot determine which files it changes ({what}), and it would not run in the sandbox"
             self.findings += [Finding("ask", "floor", reason), *([] if covers else [by_mode])]
 
     def _mention(self, mention: Write, directory: str | None, *, is_looked_up: bool) -> None:
