@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.tool import ToolContext
 
+from .changing_calls import ChangingCall
 from .file_change import DIFF_LIMIT
 from .file_states import TreeChange, diffs_of
 from .protected_watch import ProtectedChanges, ProtectedSnapshot
@@ -30,15 +31,16 @@ class CommandChanges:
     """Number of changed files; None if some may be missing."""
     protected: str = ""
     """Changes of protected files; empty if there are none."""
+    can_undo: bool = False
+    """True if the user can undo those."""
 
     @property
     def note(self) -> str:
         """Note on protected files for the model; empty if none changed."""
         if not self.protected:
             return ""
-        return (
-            f"this command changed protected files: {self.protected}. A warning shows this to the user, who can undo it"
-        )
+        undo = ", who can undo it" if self.can_undo else ""
+        return f"this command changed protected files: {self.protected}. A warning shows this to the user{undo}"
 
     @property
     def mark(self) -> str:
@@ -52,15 +54,17 @@ NOT_WATCHED = CommandChanges()
 class CommandWatch:
     """Comparison of the workspace before and after one command."""
 
-    def __init__(self, workspace: Workspace, *, is_needed: bool) -> None:
+    def __init__(self, workspace: Workspace, changing: ChangingCall | None) -> None:
         """
         Args:
             workspace: the workspace.
-            is_needed: False for a command that only reads: nothing is compared.
+            changing: the command among the calls that change files now; None for a command that only reads: nothing
+                is compared.
         """
         self._workspace = workspace
-        self._tree = workspace.tree if is_needed else None
-        self._protected = workspace.protected if is_needed else None
+        self._changing = changing
+        self._tree = None if changing is None else workspace.tree
+        self._protected = None if changing is None else workspace.protected
         self._files: TreeSnapshot | None = None
         self._guarded: ProtectedSnapshot | None = None
 
@@ -88,10 +92,13 @@ class CommandWatch:
             if number % _EVENTS_AT_ONCE == 0:
                 await asyncio.sleep(0)  # Thousands of changed files must not hold up the event loop.
         words = protected.words(self._workspace.root)
+        can_undo = bool(protected.files) and self._tree is not None
         if words:
-            offer = " Press ctrl+u on its row to undo that." if protected.files and self._tree is not None else ""
+            offer = " Press ctrl+u on its row to undo that." if can_undo else ""
             self._workspace.warn_of_protected(f"A command changed protected files: {words}.{offer}")
-        return CommandChanges(self._tree is not None, len(changes) if is_complete else None, words)
+        if self._guarded is not None and not self._guarded.is_complete:
+            self._workspace.warn_of_unwatched()
+        return CommandChanges(self._tree is not None, len(changes) if is_complete else None, words, can_undo)
 
     def _compare(self) -> tuple[list[tuple[TreeChange, Diff]], bool, ProtectedChanges]:
         protected, files, is_complete = ProtectedChanges(), list[TreeChange](), False
@@ -100,6 +107,10 @@ class CommandWatch:
         if self._tree is not None and self._files is not None:
             found = self._tree.changes_since(self._files)
             files, is_complete = found.files, found.is_complete
+        if self._changing is not None:
+            # Two calls that run at once each see the changes of the other, too.
+            files = [change for change in files if self._changing.may_have_changed(change.path)]
+            protected = protected.only(self._changing.may_have_changed)
         if self._tree is None:
             return [], is_complete, protected
         # Files that git tracks may be protected, too: each change is reported once.

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
@@ -18,6 +19,7 @@ from textual.filter import NoColor
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
+from tui_agent.prelude.early_terminal import EarlyTerminal
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
@@ -34,6 +36,7 @@ from tui_agent.ui.text.clipboard import copy_text
 from tui_agent.ui.transcript.conversation import Conversation
 
 from .base_app import THIN_SCROLLBARS, BaseApp
+from .first_frame import first_frame
 from .live_themes import LiveThemes
 from .session_switch import OpenedSession, SessionService, SessionSwitcher
 from .terminal_driver import TerminalDriver, register_alt_enter, with_current_size, with_normalised_name
@@ -107,6 +110,7 @@ class TuiAgentApp(BaseApp[None]):
         open_player: OpenPlayer | None = None,
         sessions: SessionService | None = None,
         notifications: Notifications = "off",
+        early: EarlyTerminal | None = None,
     ) -> None:
         """Create the app.
 
@@ -126,6 +130,7 @@ class TuiAgentApp(BaseApp[None]):
             open_player: opens recordings; None: they cannot be played.
             sessions: finds and opens sessions, also for the welcome page; None: the app shows only this one.
             notifications: signal for a user who looks elsewhere.
+            early: the terminal, if a prelude has taken it; its input is the app's first.
         """
         self._surroundings = surroundings or TerminalEnvironment.of_environment(os.environ)
         super().__init__(light=self._surroundings.light)
@@ -148,6 +153,8 @@ class TuiAgentApp(BaseApp[None]):
         self.painted = asyncio.Event()
         """Set once the first screen is painted."""
         self._note_input, self._open_player = note_input, open_player
+        self.early = early
+        """The prelude of this start; its input is the app's first. None if there was none."""
         self._adapt_to_terminal()
 
     def _new_signals(self, directory: str, notifications: Notifications) -> TerminalSignals:
@@ -174,7 +181,20 @@ class TuiAgentApp(BaseApp[None]):
     def _start_services(self) -> None:
         self.painted.set()
         self._signal()
+        self._keep_first_frame()
         self.run_worker(self._watch_themes, group="themes", exit_on_error=False)
+
+    def _keep_first_frame(self) -> None:
+        """Store what the app shows now for the prelude of the next start, unless something was typed or asked."""
+        early, chat = self.early, self.chat
+        if early is None or not early.wants_page:
+            return
+        if (frame := first_frame(chat, chat.entry.composer)) is not None:
+            self._keep("start page", partial(early.keep_page, frame))
+
+    def _keep(self, name: str, write: Callable[[], None]) -> None:
+        """Write a file of the prelude in a thread; if that fails, the next start has no prelude or another one."""
+        self.run_worker(run_service(name, asyncio.to_thread(write)), group=name, exit_on_error=False)
 
     def on_resize(self) -> None:
         """Redraw everything, even if the window has the same size as before."""
@@ -190,6 +210,10 @@ class TuiAgentApp(BaseApp[None]):
             event = with_normalised_name(event)
         self._signals.presence.note(event)
         if isinstance(event, Key | Paste) and not event.is_forwarded:
+            if isinstance(event, Key) and not event.is_printable and not self.painted.is_set():
+                # Parts that are not mounted yet have no commands. Text waits for the composer anyway.
+                chat: Any = self.chat
+                await chat._mounted_event.wait()
             self.chat.approvals.note_keypress()
             if self.screen is self.chat:
                 # Before the key is forwarded, so that the composer receives all text in order.
@@ -335,6 +359,8 @@ class TuiAgentApp(BaseApp[None]):
     def show_background(self) -> None:
         """Use the theme for the terminal's background, if the theme follows it."""
         self.themes.background_reported()
+        if self.early is not None:
+            self._keep("background", partial(self.early.keep_background, self.light))
 
     @on(ThemeRequested)
     def _theme_requested(self, event: ThemeRequested) -> None:
