@@ -193,6 +193,8 @@ def _by_git_entry(entry: CommandFacts, words: Sequence[str], directory: str | No
     # `git restore --staged` alone changes only the index.
     if entry.name == "git restore" and found.has("--staged", "-S") and not _restores_files(found):
         writes = []
+    if entry.name in ("git checkout", "git restore", "git checkout-index"):
+        writes = [replace(write, below=True) for write in writes]
     is_patch = entry.name == "git apply" and not found.has(*_ONLY_SHOWS)
     return Effects(
         tuple(writes),

@@ -26,7 +26,7 @@ from tui_agent.permissions.rules.command_pattern import command_patterns
 from tui_agent.permissions.rules.normalized_argv import is_harmless_setting, is_script_variable, normalize_command
 from tui_agent.permissions.rules.rule_coverage import words_to_spell
 from tui_agent.permissions.rules.rule_set import NormalizedCommand, Ruling
-from tui_agent.permissions.shell.expansion import OPEN, Bindings, Expander
+from tui_agent.permissions.shell.expansion import OPEN, Bindings, Expander, is_computed_name
 from tui_agent.permissions.shell.parser import read_script
 from tui_agent.permissions.shell.syntax import (
     PIPE,
@@ -591,8 +591,11 @@ def _is_computed(word: Word, bindings: Bindings) -> bool:
     """True if the script computes a part of a word, which is not known. A variable of the environment is the user's."""
     if UNKNOWN in word.value or PIPE in word.value:
         return True
-    held = [variable.name for variable in word.variables if VARIABLE in word.value]
-    return any(name + OPEN in bindings or (name[0] == "(" and name not in bindings) for name in held)
+    held = [variable.name for variable in word.variables]
+    if word.value.count(VARIABLE) > len(held):
+        return True
+    held = held if VARIABLE in word.value else []
+    return any(name + OPEN in bindings or (is_computed_name(name) and name not in bindings) for name in held)
 
 
 def _short(text: str) -> str:
