@@ -1,4 +1,4 @@
-"""Commands whose text does not tell which files they change: none runs without an answer, whatever carries names."""
+"""Commands whose targets tui-agent cannot determine: none runs without an answer, whatever carries names."""
 
 import re
 from itertools import product

@@ -21,6 +21,7 @@ from tui_agent.execution import (
     Strategy,
 )
 from tui_agent.permissions import PermissionPolicy, Rule
+from tui_agent.permissions.commands.catalogue import all_facts
 from tui_agent.permissions.paths.protected_tree import ProtectedTree
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
@@ -199,7 +200,10 @@ async def _open_session(
         contents = ContentStore(archive / CONTENTS_NAME)
     protected = ProtectedTree(options.cwd.resolve(), own_directories(locations))
     sandbox = build_sandbox(loaded.settings, locations, archive, protected)
-    containment = await asyncio.to_thread(try_sandbox, sandbox, options.cwd)
+    async with asyncio.TaskGroup() as group:
+        # Read here, beside the test of the sandbox: the first decision would block the event loop for it.
+        group.create_task(asyncio.to_thread(all_facts))
+        containment = await asyncio.to_thread(try_sandbox, sandbox, options.cwd)
     if not (containment.works or containment.confines_all):
         sandbox = None
     return _Start(options, locations, loaded, session, archive, contents, bus, journal, sandbox, containment, protected)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tui_agent.permissions.paths.protected_paths import PROTECTED_NAMES
 from tui_agent.permissions.paths.protected_tree import ProtectedTree
-from tui_agent.permissions.read_only_predicate import is_read_only_command
+from tui_agent.permissions.read_only_predicate import accesses_of_command, is_read_only_command
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment
 from tui_agent.protocol.tool import Tool
 from tui_agent.settings import Locations, Settings
@@ -54,6 +54,7 @@ def built_in_tools(
             warn_of_protected=warn_of_protected,
         ),
         is_read_only_command=lambda command: is_read_only_command(command, root, (spool,)),
+        accesses_of_command=lambda command: accesses_of_command(command, root),
         sandbox=sandbox,
     )
 

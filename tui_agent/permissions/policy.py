@@ -65,7 +65,7 @@ class PermissionPolicy:
             store_grant: stores grants beyond the session, all or none, and returns the file; None refuses such a scope.
             is_trusted: the user trusts the contents of the workspace; else git, which reads its settings, asks.
             containment: the sandbox that shell commands can run in.
-            unknown_targets: the answer to an allowed command whose text does not tell which files it changes, if it
+            unknown_targets: the answer to an allowed command whose targets tui-agent cannot determine, if it
                 cannot run in the sandbox.
 
         Raises:

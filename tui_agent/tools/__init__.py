@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tui_agent.protocol.tool import Tool
 
-from .bash_tool import BashTool, ReadOnlyCheck
+from .bash_tool import AccessesOfCommand, BashTool, ReadOnlyCheck
 from .edit_tool import EditTool
 from .glob_tool import GlobTool
 from .grep_tool import GrepTool
@@ -18,6 +18,7 @@ from .write_tool import WriteTool
 
 __all__ = [
     "BUILT_IN_TOOLS",
+    "AccessesOfCommand",
     "Arguments",
     "BashTool",
     "EditTool",
@@ -43,6 +44,7 @@ class ToolSetup:
     workspace: Workspace
     is_read_only_command: ReadOnlyCheck
     sandbox: Sandbox | None
+    accesses_of_command: AccessesOfCommand | None = None
 
 
 BUILT_IN_TOOLS: Mapping[str, Callable[[ToolSetup], Tool]] = {
@@ -50,7 +52,10 @@ BUILT_IN_TOOLS: Mapping[str, Callable[[ToolSetup], Tool]] = {
     "write": lambda setup: WriteTool(setup.workspace),
     "edit": lambda setup: EditTool(setup.workspace),
     "bash": lambda setup: BashTool(
-        setup.workspace, is_read_only_command=setup.is_read_only_command, sandbox=setup.sandbox
+        setup.workspace,
+        is_read_only_command=setup.is_read_only_command,
+        accesses_of_command=setup.accesses_of_command,
+        sandbox=setup.sandbox,
     ),
     "glob": lambda setup: GlobTool(setup.workspace),
     "grep": lambda setup: GrepTool(setup.workspace),
@@ -60,7 +65,11 @@ BUILT_IN_TOOLS: Mapping[str, Callable[[ToolSetup], Tool]] = {
 
 
 def default_tools(
-    workspace: Workspace, *, is_read_only_command: ReadOnlyCheck, sandbox: Sandbox | None = None
+    workspace: Workspace,
+    *,
+    is_read_only_command: ReadOnlyCheck,
+    sandbox: Sandbox | None = None,
+    accesses_of_command: AccessesOfCommand | None = None,
 ) -> list[Tool]:
     """Return the built-in tools, in the order the model sees them.
 
@@ -69,9 +78,12 @@ def default_tools(
         is_read_only_command: returns True if a shell command only reads: `permissions.is_read_only_command`, or
             another function of the command, or of the command and the workspace's root; it never raises.
         sandbox: sandbox for shell commands; None: they run without one.
+        accesses_of_command: returns what a shell command reads and changes, or None if that is not certain:
+            `permissions.accesses_of_command` with the workspace's root. Without it, a command that changes files runs
+            beside no other call.
 
     Raises:
         ConfigurationError: `is_read_only_command` takes other arguments.
     """
-    setup = ToolSetup(workspace, is_read_only_command, sandbox)
+    setup = ToolSetup(workspace, is_read_only_command, sandbox, accesses_of_command)
     return [build(setup) for build in BUILT_IN_TOOLS.values()]

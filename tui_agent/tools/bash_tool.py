@@ -15,7 +15,7 @@ from pydantic import Field
 
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject
-from tui_agent.protocol.tool import CommandSubject, Preview, Subject, Timeout, ToolContext, ToolResult
+from tui_agent.protocol.tool import Accesses, CommandSubject, Preview, Subject, Timeout, ToolContext, ToolResult
 from tui_agent.protocol.value_checks import wrong_kind
 from tui_agent.protocol.visible_text import without_sequences
 
@@ -62,6 +62,11 @@ ReadOnlyCheck: TypeAlias = Callable[[str], bool] | Callable[[str, Path], bool]
 if the command only reads."""
 
 
+AccessesOfCommand: TypeAlias = Callable[[str], Accesses | None]
+"""Function of a command, such as `permissions.accesses_of_command` with a workspace; returns every path that the
+command reads or changes, or None unless the list is certainly complete."""
+
+
 class BashArguments(Arguments):
     """Arguments of the bash tool."""
 
@@ -83,12 +88,19 @@ class BashTool(TypedTool[BashArguments]):
     starts_processes = True
 
     def __init__(
-        self, workspace: Workspace, *, is_read_only_command: ReadOnlyCheck, sandbox: Sandbox | None = None
+        self,
+        workspace: Workspace,
+        *,
+        is_read_only_command: ReadOnlyCheck,
+        accesses_of_command: AccessesOfCommand | None = None,
+        sandbox: Sandbox | None = None,
     ) -> None:
         """
         Args:
             workspace: the directory that commands run in.
             is_read_only_command: returns True if a command only reads, False in doubt; never raises.
+            accesses_of_command: returns what a command reads and changes; None: a command that changes files runs
+                beside no other call.
             sandbox: sandbox for commands; None: they run without one.
 
         Raises:
@@ -103,9 +115,16 @@ class BashTool(TypedTool[BashArguments]):
         self._sandbox = sandbox
         self._workspace = workspace
         self._is_read_only_command = _check_of_commands(is_read_only_command, workspace.root)
+        self._accesses_of_command = accesses_of_command
 
     def call_is_read_only(self, args: BashArguments) -> bool:
         return self._is_read_only_command(args.command)
+
+    def call_accesses(self, args: BashArguments) -> Accesses | None:
+        # A sandbox for every command makes files for protected names in the workspace, which no list names.
+        if self._accesses_of_command is None or (self._sandbox is not None and self._sandbox.is_for_all):
+            return None
+        return self._accesses_of_command(args.command)
 
     def call_subject(self, args: BashArguments) -> Subject:
         return CommandSubject(args.command, leaves_sandbox=not args.sandbox)
@@ -122,9 +141,18 @@ class BashTool(TypedTool[BashArguments]):
         return Preview(kind="command", text=args.command, note=note)
 
     async def run(self, args: BashArguments, context: ToolContext) -> ToolResult:
-        spec = self._spec(args, context)
+        is_reading = self.call_is_read_only(args)
+        spec = self._spec(args, context, is_reading=is_reading)
         sandbox = self._sandbox_of(args, context)
-        watch = CommandWatch(self._workspace, is_needed=not self.call_is_read_only(args))
+        if is_reading:
+            return await self._run_watched(args, context, spec, sandbox, CommandWatch(self._workspace, None))
+        accesses = None if sandbox is not None else self.call_accesses(args)
+        with self._workspace.changing_calls.entered(None if accesses is None else accesses.writes) as changing:
+            return await self._run_watched(args, context, spec, sandbox, CommandWatch(self._workspace, changing))
+
+    async def _run_watched(
+        self, args: BashArguments, context: ToolContext, spec: ProcessSpec, sandbox: Sandbox | None, watch: CommandWatch
+    ) -> ToolResult:
         await watch.begin()
         output = CapturedOutput(SpoolFile(self._workspace.new_spool_file, SPOOL_LIMIT, self._workspace.spool_budget))
         live = LiveOutput(output, context.output)
@@ -170,12 +198,12 @@ class BashTool(TypedTool[BashArguments]):
         # Only bubblewrap itself may still be there for a moment: it has ended everything that the command started.
         return replace(outcome, ended=())
 
-    def _spec(self, args: BashArguments, context: ToolContext) -> ProcessSpec:
+    def _spec(self, args: BashArguments, context: ToolContext, *, is_reading: bool) -> ProcessSpec:
         bash = find_program("bash", self._workspace.root)
         if bash is None:
             raise ToolError("bash is not installed: no program of that name is on PATH outside the workspace")
         environment = child_environment(os.environ)
-        if self.call_is_read_only(args):
+        if is_reading:
             environment = read_only_environment(environment, self._workspace.root)
         argv = (str(bash), "--noprofile", "--norc", "-c", "--", args.command)
         limit = args.timeout + _OWN_TIMER_LATER
@@ -187,7 +215,7 @@ def _about_sandbox(sandbox: Sandbox | None) -> str:
     """Return the part of the description that tells the model about the sandbox."""
     if sandbox is None:
         return ""
-    which = "Commands run" if sandbox.is_for_all else "A command that changes files its text does not name runs"
+    which = "Commands run" if sandbox.is_for_all else "A command that changes files which its text does not name runs"
     network = "with network" if sandbox.network else "without network"
     return (
         f"\n{which} in a sandbox: only the working directory is writable, except .git and other protected names, "

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.tool import ToolContext
 
+from .changing_calls import ChangingCall
 from .file_change import DIFF_LIMIT
 from .file_states import TreeChange, diffs_of
 from .protected_watch import ProtectedChanges, ProtectedSnapshot
@@ -53,15 +54,17 @@ NOT_WATCHED = CommandChanges()
 class CommandWatch:
     """Comparison of the workspace before and after one command."""
 
-    def __init__(self, workspace: Workspace, *, is_needed: bool) -> None:
+    def __init__(self, workspace: Workspace, changing: ChangingCall | None) -> None:
         """
         Args:
             workspace: the workspace.
-            is_needed: False for a command that only reads: nothing is compared.
+            changing: the command among the calls that change files now; None for a command that only reads: nothing
+                is compared.
         """
         self._workspace = workspace
-        self._tree = workspace.tree if is_needed else None
-        self._protected = workspace.protected if is_needed else None
+        self._changing = changing
+        self._tree = None if changing is None else workspace.tree
+        self._protected = None if changing is None else workspace.protected
         self._files: TreeSnapshot | None = None
         self._guarded: ProtectedSnapshot | None = None
 
@@ -104,6 +107,10 @@ class CommandWatch:
         if self._tree is not None and self._files is not None:
             found = self._tree.changes_since(self._files)
             files, is_complete = found.files, found.is_complete
+        if self._changing is not None:
+            # Two calls that run at once each see the changes of the other, too.
+            files = [change for change in files if self._changing.may_have_changed(change.path)]
+            protected = protected.only(self._changing.may_have_changed)
         if self._tree is None:
             return [], is_complete, protected
         # Files that git tracks may be protected, too: each change is reported once.

@@ -7,7 +7,7 @@ command begins. This check finds the rest, at any depth, after the command.
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -46,6 +46,10 @@ class ProtectedChanges:
     files: tuple[TreeChange, ...] = ()
     is_cut: bool = False
     """True if more files may have changed, because there are too many now and were not before."""
+
+    def only(self, may_be: Callable[[Path], bool]) -> "ProtectedChanges":
+        """Return these changes without the files for which `may_be` is False."""
+        return replace(self, files=tuple(change for change in self.files if may_be(change.path)))
 
     def words(self, root: Path) -> str:
         """Return the changes in one line; empty if there are none."""

@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 
 from tui_agent.protocol.tool import JudgedTarget
 
+from .changing_calls import ChangingCalls
 from .content_store import ContentStore
 from .file_versions import FileVersions
 from .pinned_directory import ResolvedPath
@@ -50,6 +51,8 @@ class Workspace:
         self.spool_budget = SpoolBudget(self.spool_dir, spool_limit)
         """Budget that the files of long output share."""
         self._warn = warn
+        self.changing_calls = ChangingCalls()
+        """The calls that change files now."""
         self.versions = FileVersions()
         """The last version of each file that read, write or edit saw."""
         self.contents = contents

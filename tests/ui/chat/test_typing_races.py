@@ -31,7 +31,6 @@ from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.chat_screen import ChatScreen
-from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS
 from tui_agent.ui.dialogs.typed_answers import SETTLE_SECONDS
 from tui_agent.ui.replay.replay_loop import ReplayLoop
 
@@ -307,9 +306,9 @@ def _check(stage: Theatre, seed: int, numbers: Any) -> int:
         assert hits, f"seed {seed}: no {key} for {request_id}"
         assert not [t for t, _ in pressed if hits[-1] < t < hits[-1] + SETTLE_SECONDS], f"seed {seed}"
         dialog = next(one.screen for one in reversed(stage.opened) if one.request_id == request_id)
-        since = dialog.guard._quiet_since
-        assert since is not None, f"seed {seed}"
-        assert hits[-1] - since >= QUIET_SECONDS - 0.001, f"seed {seed}"
+        counts_from = dialog.guard._counts_from
+        assert counts_from is not None, f"seed {seed}"
+        assert hits[-1] >= counts_from - 0.001, f"seed {seed}"
     answered = len(agent.decided)
     # The next schedule begins with no question and an empty composer.
     for request_id in list(agent.open):

@@ -57,7 +57,7 @@ def awk_outputs(words: Sequence[str]) -> AwkOutputs:
     if facts is None or options is None or options.has("-f", "--file"):
         return AwkOutputs()
     # Behind an option that is not in the facts, such as `-e`, each operand may be a program.
-    is_plain = options.flags <= facts.options.keys()
+    is_plain = options.flags <= facts.harmless
     found = [_outputs(program) for program in options.operands[: 1 if is_plain else None]]
     # `-i inplace` changes its files.
     files = [] if is_plain or not options.has("-i", "--include") else options.operands

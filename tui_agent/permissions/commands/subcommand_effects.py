@@ -8,16 +8,16 @@ from itertools import pairwise
 from tui_agent.permissions.shell.syntax import UNKNOWN, names
 
 from .argv import Arguments, is_remote, parse_arguments
-from .catalogue import CommandFacts, writer
+from .catalogue import CommandFacts, git_subcommand_at, matching_row, writer
 from .find_words import find_roots
-from .writes import Write, writes_of
+from .writes import Write, attached_paths, scripts_of, writes_of
 
 _FIND_TAKES_ALL = names("-delete -depth -d -print -print0 -xdev -mount -noleaf -ls -L -H -P -follow -a -and")
 """Options and actions of `find` that leave no match out."""
 _FIND_FILES = names("-fprint -fprint0 -fls -fprintf")
-_GIT_GLOBAL_VALUES = names("-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix")
 _GIT_MESSAGE = re.compile(r"-[A-Za-z]*[mF]\Z|--(?:message|file|grep|author|date|trailer)\Z")
 _GIT_ATTACHED_MESSAGE = re.compile(r"-m.|--(?:message|grep|author|date|trailer|format|pretty)=")
+_TRANSPORT = re.compile(r"[\w+-]+::")
 _GIT_READING = names(
     "add am apply bisect blame branch bundle cherry-pick commit describe diff fetch format-patch gc grep hash-"
     "object log ls-files maintenance merge notes prune pull push rebase reflog remote repack reset revert show "
@@ -53,12 +53,16 @@ class Effects:
     """Programs in other languages, which may name paths anywhere."""
     runs_in: str | None = None
     """Directory that the command changes to first."""
+    works_in: tuple[str, ...] = ()
+    """Directories that it works in."""
     changes_matches: bool = False
     """True if it changes the files that it finds, or passes them to a command that may."""
     copies: tuple[Copy, ...] = ()
     """Files and directories copied with their contents, and archives unpacked."""
     links: tuple[str, ...] = ()
     """Files and directories that get another name, through which later commands may change them."""
+    attached: tuple[Write, ...] = ()
+    """Parts of unknown options that may be paths that the command changes."""
 
 
 def subcommand_effects(name: str, words: Sequence[str]) -> Effects | None:
@@ -121,11 +125,16 @@ def _tar(words: Sequence[str]) -> Effects:
         # With -P, members are extracted to the paths stored in the archive.
         if found.has("-P", "--absolute-names"):
             writes += [Write(UNKNOWN), *(Write(member) for member in found.operands)]
-    elif found.has("--remove-files"):
+    elif found.has(*entry.removing):
         writes += [Write(operand, whole=True) for operand in found.operands]
     mentions = found.unclear if found.has(*_TAR_TAKING, *_TAR_WRITING) else ()
-    named = tuple(Write(path) for path in mentions)
-    return Effects(tuple(dict.fromkeys(writes)), named, tuple(found.code), copies=copies)
+    return Effects(
+        tuple(dict.fromkeys(writes)),
+        tuple(Write(path) for path in mentions),
+        tuple(found.code),
+        copies=copies,
+        attached=attached_paths(found),
+    )
 
 
 def tar_with_dashes(words: Sequence[str]) -> list[str]:
@@ -146,48 +155,54 @@ def tar_with_dashes(words: Sequence[str]) -> list[str]:
 
 def _git(words: Sequence[str]) -> Effects:
     """Return git's effects: its output files, the files it removes or restores, the directories it makes."""
-    rest = list(words[1:])
-    directory: str | None = None
-    mentions: list[str] = []
-    work_tree = ""
+    at = git_subcommand_at(words)
     settings = tuple(after for before, after in pairwise(words) if before == "-c")
-    while rest and rest[0].startswith("-"):
-        option, equals, value = rest[0].partition("=")
-        taken = 2 if option in _GIT_GLOBAL_VALUES and not equals else 1
-        if option == "-C" and len(rest) > 1:
-            directory = rest[1]
-        elif option == "--work-tree":
-            work_tree = value if equals else "".join(rest[1:2])
-        rest = rest[taken:]
+    # `ext::COMMAND` as a repository runs a command.
+    settings += tuple(word for word in words[1:] if _TRANSPORT.match(word))
+    places: dict[str, str] = {}
+    for option, following in pairwise(words[1 : at + 1]):
+        name, equals, value = option.partition("=")
+        if name in ("-C", "--work-tree", "--git-dir"):
+            places[name] = value if equals else following
+    directory, work_tree = places.get("-C"), places.get("--work-tree", "")
     if work_tree:
         directory = work_tree if directory is None or work_tree[0] == "/" else f"{directory}/{work_tree}"
-        mentions.append(".")
-    # Entries may have two words, such as `worktree add`.
-    for count in (2, 1):
-        entry = writer("git", *rest[:count]) if len(rest) >= count else None
-        if entry is not None:
-            effects = _by_git_entry(entry, rest[count - 1], rest[count:], directory, mentions)
-            return replace(effects, code=(*effects.code, *settings))
-    mentions += [name for name in rest[:1] if UNKNOWN in name]
-    named = _without_messages(word for word in rest[1:] if word.startswith("-") or rest[0] not in _GIT_READING)
-    return Effects(mentions=_paths([*mentions, *named]), code=settings, runs_in=directory)
+    mentions = ["."] if work_tree else []
+    rest = words[at:]
+    found = matching_row(words)
+    if found is not None and found[0].has_effects:
+        effects = _by_git_entry(*found, directory, mentions)
+    else:
+        mentions += [name for name in rest[:1] if UNKNOWN in name]
+        named = _without_messages(rest[1:])
+        options = [word for word in named if word.startswith("-")]
+        operands = () if rest and rest[0] in _GIT_READING else named
+        attached = attached_paths(Arguments(attached=options))
+        effects = Effects(mentions=_paths([*mentions, *operands]), runs_in=directory, attached=attached)
+    return replace(
+        effects,
+        code=(*effects.code, *settings),
+        attached=(*effects.attached, *_paths(mentions)),
+        works_in=tuple(places.values()),
+    )
 
 
-def _by_git_entry(
-    entry: CommandFacts, name: str, words: Sequence[str], directory: str | None, mentions: list[str]
-) -> Effects:
+def _by_git_entry(entry: CommandFacts, words: Sequence[str], directory: str | None, mentions: list[str]) -> Effects:
     found = parse_arguments(entry, words)
     writes = writes_of("git", entry, found)
     # `git restore --staged` alone changes only the index.
-    if name == "restore" and found.has("--staged", "-S") and not _restores_files(found):
+    if entry.name == "git restore" and found.has("--staged", "-S") and not _restores_files(found):
         writes = []
-    is_patch = name == "apply" and not found.has(*_ONLY_SHOWS)
+    if entry.name in ("git checkout", "git restore", "git checkout-index"):
+        writes = [replace(write, below=True) for write in writes]
+    is_patch = entry.name == "git apply" and not found.has(*_ONLY_SHOWS)
     return Effects(
         tuple(writes),
         _paths([*mentions, *_without_messages(found.unclear)]),
-        tuple(found.code),
+        (*found.code, *scripts_of(entry, found)),
         found.directory or directory,
         copies=(Copy(None, found.into or "."),) if is_patch else (),
+        attached=attached_paths(replace(found, attached=_without_messages(found.attached))),
     )
 
 
@@ -201,7 +216,7 @@ def _without_messages(words: Iterable[str]) -> list[str]:
     is_message = False
     for word in words:
         if not is_message and not _GIT_ATTACHED_MESSAGE.match(word):
-            kept += [word.partition("=")[2] if word.startswith("--") else word]
+            kept.append(word)
         is_message = bool(_GIT_MESSAGE.match(word))
     return kept
 

@@ -5,17 +5,18 @@ if any rule forbids commands, the policy asks.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 from tui_agent.permissions.shell.braces import expand_braces
 from tui_agent.permissions.shell.expansion import has_glob
-from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN, VARIABLE, Assignment, SimpleCommand, Word, names
+from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN, VARIABLE, Assignment, SimpleCommand, Word
 
-from .argv import split_options
+from .argv import parse_arguments, split_options
 from .awk_programs import awk_outputs
-from .catalogue import SHELLS, CommandFacts, canonical_name
+from .catalogue import SHELLS, CommandFacts, canonical_name, git_subcommand_at, matching_row
 from .catalogue import wrapper as wrapper_of
 from .find_words import find_roots, finds_only_files
 
@@ -46,10 +47,6 @@ _ONLY_BASH = re.compile(
     r"[{}~^]|\$['\"]|&>|>&\s*[^\s\d-]|\|&|[<>]\(|<<<|\[\[|\(\(|;;?&|\b(?:function|select|coproc|time)\b"
 )
 """Syntax that another shell may read differently."""
-_GIT_PROGRAM_OPTIONS = names(
-    "--extcmd --setup --env-filter --tree-filter --index-filter --parent-filter --msg-filter --commit-filter "
-    "--tag-name-filter --upload-pack --receive-pack"
-)
 _GIT_PROGRAM_SETTING = re.compile(
     r"(?i:core\.(?:pager|editor|sshcommand|fsmonitor|gitproxy|askpass|alternaterefscommand)|sequence\.editor|"
     r"diff\.external|pager\.[\w-]+|gpg\.(?:\w+\.)?program|"
@@ -420,36 +417,29 @@ def _git(command: SimpleCommand) -> Wrapping | None:
     """Return the programs that git runs: `bisect run`, `submodule foreach`, `rebase --exec`, an alias set with `-c`."""
     words = command.words
     values = [word.value for word in words]
-    for at in range(len(values) - 1):
-        pair = (values[at], values[at + 1])
-        if pair in (("bisect", "run"), ("submodule", "foreach")):
-            rest = [word for word in words[at + 2 :] if not word.value.startswith("--")]
-            if rest:
-                if pair[0] == "submodule" and len(rest) == 1 and rest[0].is_fixed:
-                    return Wrapping(is_transparent=False, scripts=(rest[0].value,))
-                inner = SimpleCommand(_text_of(tuple(rest)), tuple(rest))
-                return Wrapping(is_transparent=False, inner_commands=(InnerCommand(inner, len(words) - len(rest)),))
-        if pair[0] in ("-x", "--exec") and "rebase" in values[:at] and words[at + 1].is_fixed:
-            return Wrapping(is_transparent=False, scripts=(pair[1],))
-        if pair[0] == "-c" and "=!" in pair[1].replace(" ", ""):
-            return Wrapping(is_transparent=False, scripts=(pair[1].partition("!")[2],))
-    programs = tuple(program for program in _git_programs(values) if program)
-    return Wrapping(is_transparent=False, scripts=programs) if programs else None
-
-
-def _git_programs(values: list[str]) -> Iterator[str]:
-    """Yield the programs named by git's options and by settings on the command line."""
-    for at, (value, after) in enumerate(zip(values, [*values[1:], ""], strict=True)):
-        if not MARKS.isdisjoint(after) or not MARKS.isdisjoint(value):
-            continue
-        if value == "-c" and (setting := _GIT_PROGRAM_SETTING.match(after)):
-            yield setting.group(1)
-        elif value in _GIT_PROGRAM_OPTIONS or (value == "-x" and "difftool" in values[:at]):
-            yield after
-        elif value.partition("=")[0] in (*_GIT_PROGRAM_OPTIONS, "--open-files-in-pager"):
-            yield value.partition("=")[2]
-        elif value.startswith("-O") and "grep" in values[:at]:
-            yield value[2:]
+    at = git_subcommand_at(values)
+    action = next((place for place in range(at + 1, len(values)) if not values[place].startswith("-")), at)
+    if (values[at : at + 1], values[action : action + 1]) in ((["bisect"], ["run"]), (["submodule"], ["foreach"])):
+        first = next(
+            (place for place in range(action + 1, len(values)) if not values[place].startswith("--")), len(values)
+        )
+        if rest := words[first:]:
+            if values[at] == "submodule" and len(rest) == 1 and rest[0].is_fixed:
+                return Wrapping(is_transparent=False, scripts=(rest[0].value,))
+            inner = SimpleCommand(_text_of(rest), rest)
+            return Wrapping(is_transparent=False, inner_commands=(InnerCommand(inner, first),))
+    programs = [
+        setting.group(1)
+        for before, value in pairwise(values[: at + 1])
+        if before == "-c" and (setting := _GIT_PROGRAM_SETTING.match(value))
+    ]
+    programs += [value.partition("!")[2] for value in values[1:at] if "=!" in value.replace(" ", "")]
+    if found := matching_row(values):
+        programs += parse_arguments(*found).code
+    known = tuple(program for program in programs if program and MARKS.isdisjoint(program))
+    if any(not MARKS.isdisjoint(program) for program in programs):
+        return _unknown(_UNKNOWN_SCRIPT, *known)
+    return Wrapping(is_transparent=False, scripts=known) if known else None
 
 
 def _script_option(command: SimpleCommand, name: str) -> str | None:

@@ -26,7 +26,7 @@ from tui_agent.permissions.rules.command_pattern import command_patterns
 from tui_agent.permissions.rules.normalized_argv import is_harmless_setting, is_script_variable, normalize_command
 from tui_agent.permissions.rules.rule_coverage import words_to_spell
 from tui_agent.permissions.rules.rule_set import NormalizedCommand, Ruling
-from tui_agent.permissions.shell.expansion import OPEN, Bindings, Expander
+from tui_agent.permissions.shell.expansion import OPEN, Bindings, Expander, is_computed_name
 from tui_agent.permissions.shell.parser import read_script
 from tui_agent.permissions.shell.syntax import (
     PIPE,
@@ -50,7 +50,9 @@ from tui_agent.permissions.verdicts import (
     invalid,
 )
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision, PermissionMode
+from tui_agent.protocol.tool import Accesses
 
+from .command_accesses import AccessCollector
 from .execution_contexts import ExecutionContexts, Task
 from .opaque_command_checks import LocatedCommand, OpaqueCommandChecks
 from .path_checks import AllowScope, EarlierChanges, ExecutionContext, Looks, PathChecks, UnknownTargets
@@ -81,12 +83,25 @@ class CommandJudge:
         Args:
             paths: judges the paths of a command.
             is_trusted: True if git may look at the workspace's repository without a question.
-            unknown_targets: the answer to a command whose text does not tell which files it changes, if it cannot run
+            unknown_targets: the answer to a command whose targets tui-agent cannot determine, if it cannot run
                 in the sandbox.
         """
         self._paths = paths
         self._unknown_targets: Literal["ask", "allow"] = unknown_targets
         self._is_trusted = is_trusted
+
+    def accesses(self, command: str) -> Accesses | None:
+        """Return the paths that a command reads and changes; None unless the list is certainly complete.
+
+        The decision does not need them, and collecting them costs lookups, so both are separate walks.
+        """
+        if _NOT_IN_COMMANDS.search(command) is not None:
+            return None
+        case = _Case(self._paths, "", PermissionMode.ASK, [], is_trusted=self._is_trusted, unknown_targets="sandbox")
+        case.accesses = AccessCollector(command, self._paths.path_lookup, case.expander)
+        case.run(read_script(command), (self._paths.path_lookup.workspace,), 0, None)
+        case.check_across_parts()
+        return None if case.is_confined else case.accesses.accesses()
 
     def judge(
         self,
@@ -149,6 +164,8 @@ class _Case:
         """True if a grant spells out a part with unknown targets."""
         self.writes_outside = False
         """True if a part certainly changes a file outside the workspace, which the sandbox prevents."""
+        self.accesses: AccessCollector | None = None
+        """Collects the paths of all commands, if they are wanted."""
         self._earlier = EarlierChanges()
         self._changing: list[tuple[str, PathChecks, Sequence[ExecutionContext]]] = []
         """Texts of the parts that are not read-only, with the checks of their paths."""
@@ -182,16 +199,25 @@ class _Case:
         for step in steps:
             if len(self.parts) >= MAX_PARTS:
                 self._note("", [self._unreadable(f"there are more than {MAX_PARTS} parts")])
+                self._give_up_accesses()
                 return
             match step.command:
                 case SimpleCommand():
                     self._command(Task(step, step.command, depth, inherited_scope))
                 case Unsupported():
+                    self._give_up_accesses()
                     self._unsupported(step.command, inherited_scope, step.operator)
                 case Definition():
+                    self._give_up_accesses()
                     self._other(step.command.text, "defining a function", inherited_scope, step.operator)
                 case ForEach():
+                    if self.accesses is not None:
+                        self.accesses.add_loop(step.command)
                     self._loop(step, step.command, inherited_scope)
+
+    def _give_up_accesses(self) -> None:
+        if self.accesses is not None:
+            self.accesses.give_up()
 
     def decision(self) -> PermissionDecision:
         """Return the decision by all findings so far."""
@@ -200,7 +226,7 @@ class _Case:
     def keep_out_of_sandbox(self) -> None:
         """Ask, because the sandbox would refuse or discard a part's changes."""
         self.is_confined = False
-        reason = "the text does not tell all files that it changes, and outside the workspace the sandbox changes none"
+        reason = "tui-agent cannot determine all its targets, and the sandbox changes nothing outside the workspace"
         self._note("", [Finding("ask", "floor", reason)])
 
     def check_across_parts(self) -> None:
@@ -291,6 +317,11 @@ class _Case:
         is_harmless = is_harmless_setting(command)
         is_workspace_program = any(self._is_workspace_program(command, place) for place in task.step.places)
         is_reading = is_harmless and not is_workspace_program and all(found.reads is not None for found in contexts)
+        if self.accesses is not None:
+            is_plain = is_harmless and not is_workspace_program
+            self.accesses.add_command(
+                command, wrapping, contexts, task.step.bindings, is_plain=is_plain, is_reading=is_reading
+            )
         consequences = (
             () if is_reading else _consequences(command, contexts, task.step, is_workspace_program=is_workspace_program)
         )
@@ -348,7 +379,7 @@ class _Case:
             self._earlier,
         )
 
-    def _keep(self, text: str, paths: PathChecks, operator: str = "", consequences: tuple[str, ...] = ()) -> None:
+    def _keep(self, text: str, paths: PathChecks, operator: str = "again", consequences: tuple[str, ...] = ()) -> None:
         """Keep the results of the checks of one part."""
         self.targets.extend(paths.targets)
         self.is_confined = self.is_confined or paths.is_confined
@@ -495,6 +526,7 @@ class _Case:
         self, wrapping: Wrapping, command: SimpleCommand, ruling: Ruling, allow_scope: AllowScope | None, task: Task
     ) -> None:
         if task.depth >= MAX_DEPTH:
+            self._give_up_accesses()
             self._note(command.text, [self._unreadable("commands are nested too deeply in one another")])
             return
         step = task.step
@@ -517,7 +549,7 @@ class _Case:
         return any(pattern.spelled_words > inner.at for pattern in command_patterns(ruling.rule.pattern))
 
     def _note(
-        self, text: str, findings: Sequence[Finding], operator: str = "", consequences: tuple[str, ...] = ()
+        self, text: str, findings: Sequence[Finding], operator: str = "again", consequences: tuple[str, ...] = ()
     ) -> None:
         shown = text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"
         self.parts.append(PartFindings(shown, tuple(findings), consequences, operator))
@@ -559,8 +591,11 @@ def _is_computed(word: Word, bindings: Bindings) -> bool:
     """True if the script computes a part of a word, which is not known. A variable of the environment is the user's."""
     if UNKNOWN in word.value or PIPE in word.value:
         return True
-    held = [variable.name for variable in word.variables if VARIABLE in word.value]
-    return any(name + OPEN in bindings or (name[0] == "(" and name not in bindings) for name in held)
+    held = [variable.name for variable in word.variables]
+    if word.value.count(VARIABLE) > len(held):
+        return True
+    held = held if VARIABLE in word.value else []
+    return any(name + OPEN in bindings or (is_computed_name(name) and name not in bindings) for name in held)
 
 
 def _short(text: str) -> str:

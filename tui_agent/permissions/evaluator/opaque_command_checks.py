@@ -4,14 +4,15 @@ A suspicion only ever asks. It arises where a rule forbids a command that anothe
 where a script names a protected path and one of its commands gets words that only the running shell knows.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tui_agent.permissions.commands.argv import is_known
-from tui_agent.permissions.commands.effects import pieces_of
 from tui_agent.permissions.commands.indirect_commands import find_indirect_command, forbidden, reads_program_from_input
 from tui_agent.permissions.commands.subcommand_effects import Effects
 from tui_agent.permissions.commands.wrappers import Wrapping
+from tui_agent.permissions.commands.writes import pieces_of
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.protected_paths import may_mean_protected, protected_name
 from tui_agent.permissions.shell.expansion import Expander
@@ -19,6 +20,8 @@ from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, SimpleCommand, Sta
 
 from .script_strings import collect_script_strings
 from .shell_flow import ScriptStep
+
+_ESCAPE = re.compile(r"\\(?:[abefnrtv]|x[0-9a-fA-F]{1,2}|[0-7]{1,4})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,10 @@ class OpaqueCommandChecks:
 
     def add_script(self, script: Statement) -> None:
         """Collect the strings of a script that may become words of a command."""
-        self._strings.extend(collect_script_strings(script))
+        for text in collect_script_strings(script):
+            self._strings.append(text)
+            if "\\" in text:
+                self._strings.append(_ESCAPE.sub(" ", text))  # As `printf` and `echo -e` print it.
 
     def about(
         self, command: SimpleCommand, given: Sequence[LocatedCommand], wrapping: Wrapping | None, step: ScriptStep

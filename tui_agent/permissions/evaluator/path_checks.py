@@ -8,12 +8,11 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 from tui_agent.permissions.commands.argv import is_known
-from tui_agent.permissions.commands.effects import pieces_of
 from tui_agent.permissions.commands.read_only_check import shows_environments
 from tui_agent.permissions.commands.read_operands import Sources
 from tui_agent.permissions.commands.reads import FileFilter, Reads
 from tui_agent.permissions.commands.subcommand_effects import Copy, Effects
-from tui_agent.permissions.commands.writes import Write
+from tui_agent.permissions.commands.writes import Write, pieces_of
 from tui_agent.permissions.paths.path_facts import PathFacts
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.path_resolution import MAX_LENGTH, is_within
@@ -33,16 +32,18 @@ MAX_MENTIONS = 200
 _DUPLICATES = re.compile(r"\d+-?\Z|-\Z")
 _NETWORK = re.compile(r"/dev/(?:tcp|udp)(?:/|\Z)")
 _GIT_PLACES = names("GIT_DIR GIT_COMMON_DIR")
+_LOOKS_LIKE_PATH = re.compile(r"(?!.*//)(?:.*/|\.\.\Z|~)", re.DOTALL)
 _BARE = re.compile(r"[\w-]+\Z")
 _CODE_WRITES = re.compile(
     r"write|open\s*\([^)]*,[^)]*['\"][rbtU]*[wax+]|unlink|remove|rename|rmtree|mkdir|makedirs|copy|move|truncate|chmod|"
-    r"link|touch|replace|save|dump|append|system|spawn|exec|popen|subprocess|>|\bw\b",
+    r"link|touch|replace|save|dump|append|system|spawn|exec|popen|subprocess|>|\bw\b|"
+    r"\.(?:output|once|clone|backup|log|excel|open|import)|\binto\b|\\[og]",
     re.IGNORECASE,
 )
 
 
 UnknownTargets = Literal["sandbox", "ask", "allow"]
-"""Answer to a command that may change files and whose text does not tell which: run it in the sandbox, ask, or run it.
+"""Answer to a command that may change files and whose text does not show which: run it in the sandbox, ask, or run it.
 """
 
 
@@ -156,10 +157,15 @@ class PathChecks:
         place = directory
         if effects.runs_in is not None:
             place = _below(directory, effects.runs_in)
+            self._mention(Write(effects.runs_in), directory, is_looked_up=True)
+        for path in effects.works_in:
+            self._work_in(path, directory)
         for write in effects.writes:
             self._write(write, place)
         for number, mention in enumerate(effects.mentions):
             self._mention(mention, place, is_looked_up=number < MAX_MENTIONS)
+        for attached in effects.attached[:MAX_MENTIONS]:
+            self._attached(attached, place)
         for code in effects.code:
             self._code(code)
         self.links += [(link, place) for link in effects.links]
@@ -222,6 +228,8 @@ class PathChecks:
                 self._unknown_targets(f"files below {name}", self.by_words)
             elif not (name in _GIT_PLACES and value.rstrip("/").rpartition("/")[2] == ".git"):
                 self._mention(Write(value), directory, is_looked_up=bool(value))
+            if self.judge.rules.forbids_reading:
+                self._may_read(value, directory)  # Such as BASH_ENV.
 
     def check_assigned_programs(self, assignments: Sequence[Assignment]) -> None:
         """Judge programs that a command may run because a variable names them."""
@@ -403,6 +411,11 @@ class PathChecks:
             self._unknown_write(write.path, directory, _shown(write.path), self.by_words)
             return
         self._note_target(facts)
+        if write.below and os.path.isdir(facts.resolved):
+            found = finding_for_rule(self.judge.rules.ruling_for_path(None, facts, "write", [], whole=True))
+            if found is not None and found.decision != "allow":
+                reason = f"files in {facts.given} may change: {found.reason}"
+                self.findings.append(replace(found, decision="ask", reason=reason))
         too_much = self.judge.path_lookup.why_too_much(facts) if write.whole and not self._is_spelled_out() else None
         if too_much:
             self.findings.append(Finding("ask", "floor", f"{facts.given} is changed with everything in it: {too_much}"))
@@ -461,7 +474,7 @@ class PathChecks:
         elif self.unknown_targets == "allow" or found.decision != "allow":
             self.findings.append(found if covers else by_mode)
         else:
-            reason = f"the text does not tell which files it changes ({what}), and it would not run in the sandbox"
+            reason = f"tui-agent cannot determine which files it changes ({what}), and it would not run in the sandbox"
             self.findings += [Finding("ask", "floor", reason), *([] if covers else [by_mode])]
 
     def _mention(self, mention: Write, directory: str | None, *, is_looked_up: bool) -> None:
@@ -475,6 +488,25 @@ class PathChecks:
             why = path_lookup.why_protected(facts) or (path_lookup.why_tree_protected(facts) if mention.whole else None)
         if why:
             self.findings.append(Finding("ask", "floor", f"{_shown(mention.path)} may be changed: {why}"))
+
+    def _attached(self, attached: Write, directory: str | None) -> None:
+        """Judge a part of an unknown option of a known command, which may be a path that it changes."""
+        self._mention(attached, directory, is_looked_up=True)
+        facts = self._look(attached.path, directory) if not self._is_spelled_out() else None
+        found = facts and finding_for_rule(self.judge.rules.ruling_for_path(None, facts, "write", []))
+        if found and found.decision == "deny":
+            reason = f"{attached.path} may be changed: {found.reason}"
+            self.findings.append(replace(found, decision="ask", reason=reason))
+        if _LOOKS_LIKE_PATH.match(attached.path):
+            self._work_in(attached.path, directory)
+
+    def _work_in(self, path: str, directory: str | None) -> None:
+        """Judge a directory that a command works in: `allow bash(git:*)` is meant for the workspace."""
+        facts = self._look(path, directory) if self.allow_scope and not self.allow_scope.covers_words else None
+        if facts and not facts.is_inside and not facts.is_device:
+            self.findings.append(
+                finding_for_mode(self.mode, "effect", f"changing {_shown(path)}, outside the workspace,")
+            )
 
     def _code(self, code: str) -> None:
         """Judge a program in another language that names a protected path."""

@@ -82,6 +82,7 @@ def may_evaluate_strings(script: Iterable[Statement]) -> bool:
     script = tuple(script)
     commands = [part for part in script if isinstance(part, SimpleCommand)]
     texts = [one.value.value for command in commands for one in command.assignments]
+    texts += [item.value for command in commands for one in command.assignments for item in one.items or ()]
     texts += [word.value for command in commands if command.name in _TAKES_STRINGS for word in command.words]
     texts += [command.heredoc or "" for command in commands if command.name in _TAKES_STRINGS]
     texts += [word.value for part in script if isinstance(part, ForEach) for word in part.words or ()]

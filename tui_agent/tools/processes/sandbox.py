@@ -168,7 +168,7 @@ class Sandbox:
         return [*options, "--chdir", str(root)]
 
     def refused(self, output: str) -> str:
-        """Return what the sandbox kept a failed command from, as far as its output tells; empty if it does not."""
+        """Return the restrictions that a failed command met, by the messages in its output; empty if none is there."""
         network = () if self.network else _NETWORK_ERRORS
         found = [words for words, errors in (*_FILE_ERRORS, *network) if any(error in output for error in errors)]
         return ", ".join(dict.fromkeys(found))
