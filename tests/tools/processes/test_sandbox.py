@@ -5,6 +5,7 @@ Without bubblewrap, the tests of its options and of the refusal still run.
 
 import asyncio
 import os
+import resource
 import shutil
 import socket
 from dataclasses import replace
@@ -20,7 +21,7 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import CommandSubject, ToolResult
 from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.processes import process
-from tui_agent.tools.processes.sandbox import Sandbox, sandbox_problem
+from tui_agent.tools.processes.sandbox import Sandbox, _close_all, _open_all, sandbox_problem
 from tui_agent.tools.workspace import Workspace
 
 LASTING = f"sleep 1000.{os.getpid()}"
@@ -187,6 +188,22 @@ async def test_a_workspace_that_is_too_large_is_reported_and_offers_to_leave(
     with pytest.raises(ToolError, match=r"not run.*is too large .*directory\. To run it outside, repeat the call with"):
         await call(bash, command="true")
     assert reported == ["/w is too large for the sandbox. Work in a subdirectory"]
+
+
+def test_more_protected_paths_than_open_files_are_a_reason_to_leave(tmp_path: Path) -> None:
+    places = [tmp_path / str(number) for number in range(40)]
+    for place in places:
+        place.mkdir()
+    opened: dict[Path, int] = {}
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 20, hard))
+    try:
+        with pytest.raises(ToolError, match="more protected paths"):
+            _open_all(places, opened)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        _close_all(opened)
+    assert opened == {}
 
 
 async def test_a_bubblewrap_inside_the_workspace_is_not_used(bash: BashTool, root: Path, programs: Path) -> None:

@@ -340,10 +340,16 @@ def _open_all(places: Iterable[Path], opened: dict[Path, int]) -> None:
     """Open each place for a mount, and add it to `opened`.
 
     Raises:
-        OSError: one was replaced since the workspace was scanned, or too many files are open.
+        OSError: one was replaced since the workspace was scanned.
+        ToolError: there are more of them than this program may open files.
     """
     for place in places:
-        opened[place] = descriptor = os.open(place, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            opened[place] = descriptor = os.open(place, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno == errno.EMFILE:
+                raise ToolError("the workspace has more protected paths than a program may open files") from error
+            raise
         is_link = stat.S_ISLNK(os.fstat(descriptor).st_mode)
         if is_link or os.readlink(f"/proc/self/fd/{descriptor}") != str(place):
             raise OSError(errno.EAGAIN, "it was replaced while the sandbox was set up", str(place))
