@@ -322,9 +322,7 @@ class _Case:
             self.accesses.add_command(
                 command, wrapping, contexts, task.step.bindings, is_plain=is_plain, is_reading=is_reading
             )
-        consequences = (
-            () if is_reading else _consequences(command, contexts, task.step, is_workspace_program=is_workspace_program)
-        )
+        known = () if is_reading else _consequences(command, contexts, task.step, runs_project=is_workspace_program)
         by_words = self._by_words(
             command,
             wrapping,
@@ -332,7 +330,7 @@ class _Case:
             allow_scope,
             is_reading=is_reading,
             is_workspace_program=is_workspace_program,
-            consequences=consequences,
+            consequences=known,
         )
         if by_words.source == "read_only":
             self._repositories |= {
@@ -358,7 +356,7 @@ class _Case:
         if not is_reading:
             self._on_assignments(command, contexts, paths)
         self._on_paths(command, contexts, paths, task.step, is_reading=is_reading)
-        self._keep(command.text, paths, task.step.operator, consequences)
+        self._keep(command.text, paths, task.step.operator, known)
         if not is_reading or paths.targets:
             self._changing.append((command.text, paths, contexts))
             self._earlier.has_changed = True
@@ -560,11 +558,11 @@ def _consequences(
     contexts: Sequence[ExecutionContext],
     step: ScriptStep,
     *,
-    is_workspace_program: bool,
+    runs_project: bool,
 ) -> tuple[str, ...]:
     """Return the known consequences of a command that does not only read, the worst first."""
     words = next((found.words for found in contexts if found.words), [word.value for word in command.words])
-    found = [*consequences_of(words, runs_project=is_workspace_program)]
+    found = [*consequences_of(words, runs_project=runs_project)]
     if runs_input(words):
         feeding = (*command.nested, *((step.fed_by,) if step.fed_by is not None else ()))
         inner = (part for statement in feeding for part in walk_statements(statement))
