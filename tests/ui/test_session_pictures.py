@@ -1,6 +1,7 @@
 """Twelve short sessions: a reader who sees only the screen can say what happened."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,8 @@ async def test_the_screen_says_what_happened(name: str) -> None:
             app.theme = theme
             await pilot.resize_terminal(*size)
             await drawn(pilot)
-            strips = pilot.app.screen._compositor.render_strips()
+            screen: Any = app.screen
+            strips = screen._compositor.render_strips()
             shown = "\n".join("".join(segment.text for segment in strip) for strip in strips)
             assert [words for words in SAYS[name] if words not in shown] == [], (size, theme)
             assert len(strips) == size[1]

@@ -329,9 +329,7 @@ class _Case:
             self.accesses.add_command(
                 command, wrapping, contexts, task.step.bindings, is_plain=is_plain, is_reading=is_reading
             )
-        consequences = (
-            () if is_reading else _consequences(command, contexts, task.step, is_workspace_program=is_workspace_program)
-        )
+        known = () if is_reading else _consequences(command, contexts, task.step, runs_project=is_workspace_program)
         by_words = self._by_words(
             command,
             wrapping,
@@ -339,14 +337,10 @@ class _Case:
             allow_scope,
             is_reading=is_reading,
             is_workspace_program=is_workspace_program,
-            consequences=consequences,
+            consequences=known,
         )
         if by_words.source == "read_only":
-            self._repositories |= {
-                self._paths.path_lookup.look(found.reads.repository, found.directory).resolved: command.text
-                for found in contexts
-                if found.reads is not None and found.reads.repository is not None and found.directory is not None
-            }
+            self._keep_repositories(command, contexts)
         paths = self._path_checks(allow_scope, by_words)
         paths.findings.append(by_words)
         if allow_scope and not allow_scope.spells_assignments and not is_harmless:
@@ -367,10 +361,10 @@ class _Case:
         if not is_reading:
             self._on_assignments(command, contexts, paths)
         self._on_paths(command, contexts, paths, task.step, is_reading=is_reading)
-        self._keep(command.text, paths, task.step.operator, consequences)
+        self._keep(command.text, paths, task.step.operator, known)
         # A variable without a value leaves its arguments as the command, so they are judged as such, too.
         for inner in named or ():
-            self._command(Task(task.step, inner, task.depth + 1, None, is_written=False))
+            self._command(Task(replace(task.step, operator="runs"), inner, task.depth + 1, None, is_written=False))
         if wrapping:
             self._inside(wrapping, command, ruling, allow_scope, task)
         if not is_reading or paths.targets:
@@ -378,6 +372,14 @@ class _Case:
             self._earlier.has_changed = True
             if canonical_name(command.name) not in _MAKES_NO_TREE:
                 self._earlier.trees.extend(paths.targets)
+
+    def _keep_repositories(self, command: SimpleCommand, contexts: Sequence[ExecutionContext]) -> None:
+        """Keep the repositories that a read-only git command looks at."""
+        self._repositories |= {
+            self._paths.path_lookup.look(found.reads.repository, found.directory).resolved: command.text
+            for found in contexts
+            if found.reads is not None and found.reads.repository is not None and found.directory is not None
+        }
 
     def _path_checks(self, allow_scope: AllowScope | None, by_words: Finding) -> PathChecks:
         return PathChecks(
@@ -577,11 +579,11 @@ def _consequences(
     contexts: Sequence[ExecutionContext],
     step: ScriptStep,
     *,
-    is_workspace_program: bool,
+    runs_project: bool,
 ) -> tuple[str, ...]:
     """Return the known consequences of a command that does not only read, the worst first."""
     words = next((found.words for found in contexts if found.words), [word.value for word in command.words])
-    found = [*consequences_of(words, runs_project=is_workspace_program)]
+    found = [*consequences_of(words, runs_project=runs_project)]
     if runs_input(words):
         feeding = (*command.nested, *((step.fed_by,) if step.fed_by is not None else ()))
         inner = (part for statement in feeding for part in walk_statements(statement))
