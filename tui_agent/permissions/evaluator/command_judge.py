@@ -319,9 +319,7 @@ class _Case:
         is_reading = is_harmless and not is_workspace_program and all(found.reads is not None for found in contexts)
         if self.accesses is not None:
             is_plain = is_harmless and not is_workspace_program
-            self.accesses.add_command(
-                command, wrapping, contexts, task.step.bindings, is_plain=is_plain, is_reading=is_reading
-            )
+            self.accesses.add_command(command, wrapping, contexts, task.step.bindings, is_plain=is_plain)
         consequences = (
             () if is_reading else _consequences(command, contexts, task.step, is_workspace_program=is_workspace_program)
         )
