@@ -130,7 +130,7 @@ _PATHS = (
     "e/x.txt", "e/in/lib.py", "src", "src/lib.py", "n", "n/x.txt", "n/m", "n/m/x.txt", "m", "m/x.txt",
 )  # fmt: skip
 _COMMANDS = (
-    "echo # > P", "echo # >> P", "cat P", "cat P P", "cp P Q", "cp -r P Q", "cp P P Q", "cp P Q/", "mkdir P",
+    "echo # > P", "echo # >> P", "cat P", "cat P P", "cp P Q", "cp -r P fresh", "cp P P Q", "cp P Q/", "mkdir P",
     "mkdir -p P", "rm P", "rm -f P", "rm -r P", "rmdir P", "mv P Q", "touch P", "touch P/t", "sed -i s/1/#/ P",
     "tee P < Q", "grep -r 1 P", "ls P", "ls -a P", "cat ./P/*.txt", "rm -f ./P/*.txt", "cat *.txt", "cp P/*.txt Q",
     "[ -e P ] && echo y", "cd P && echo # > Q", "cd P; cat Q; echo # > t", "for f in P Q; do echo # >> $f; done",

@@ -99,7 +99,6 @@ class AccessCollector:
         bindings: Bindings,
         *,
         is_plain: bool,
-        is_reading: bool,
     ) -> None:
         """Add a simple command.
 
@@ -109,7 +108,6 @@ class AccessCollector:
             contexts: the command in each directory where it may run.
             bindings: values of the script's variables at this point.
             is_plain: True if it is the system's program, and its assignments do not change what it does.
-            is_reading: True if it only reads.
         """
         if not self._is_complete:
             return
@@ -120,6 +118,7 @@ class AccessCollector:
                 if not assignment.value.is_fixed:
                     self._computed.add(assignment.name)
             self._add_variables(command, bindings)
+            is_reading = all(context.reads is not None for context in contexts)
             for context in contexts:
                 self._add_in(command, context, runs_other=wrapping is not None, is_reading=is_reading)
         except (_UnknownError, TooMuchError, OSError, ValueError):

@@ -326,9 +326,7 @@ class _Case:
         is_reading = is_harmless and not is_workspace_program and all(found.reads is not None for found in contexts)
         if self.accesses is not None:
             is_plain = is_harmless and not is_workspace_program
-            self.accesses.add_command(
-                command, wrapping, contexts, task.step.bindings, is_plain=is_plain, is_reading=is_reading
-            )
+            self.accesses.add_command(command, wrapping, contexts, task.step.bindings, is_plain=is_plain)
         known = () if is_reading else _consequences(command, contexts, task.step, runs_project=is_workspace_program)
         by_words = self._by_words(
             command,
