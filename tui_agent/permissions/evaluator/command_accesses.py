@@ -20,6 +20,7 @@ from pathlib import Path
 from tui_agent.permissions.commands.argv import is_known
 from tui_agent.permissions.commands.catalogue import canonical_name
 from tui_agent.permissions.commands.reads import Reads
+from tui_agent.permissions.commands.sed_scripts import SedScript, sed_effects
 from tui_agent.permissions.commands.wrappers import Wrapping, is_trusted_name
 from tui_agent.permissions.paths.path_facts import PathLookup
 from tui_agent.permissions.paths.path_resolution import is_within, resolve
@@ -208,7 +209,7 @@ class AccessCollector:
         before, self._writes = self._writes, set[str]()
         place, words = context.directory, context.words[1:]
         if name == "sed":
-            if context.effects.code:
+            if sed_effects(context.words) != SedScript() or not all(map(is_known, context.words)):
                 raise _UnknownError
             for path in _edited_by_sed(words):
                 self._replace(path, place)
