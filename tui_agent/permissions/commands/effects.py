@@ -31,6 +31,7 @@ _MESSAGE_OPTIONS: dict[str, frozenset[str]] = {
 """Programs with options whose values are text for readers."""
 _FINDS_AND_RUNS = names("fd fdfind rg")
 _RUNS = re.compile(r"-[a-zA-Z]*[xX]\Z|--(?:exec|pre|hostname-bin)")
+_MAY_CONTAIN_PATH = re.compile(r"[\s'\"`(),;:=<>|&+\[\]{}@#%^$]|\A-\w")
 _PROGRAM = re.compile(r"[\s'\"`();<>{}]")
 
 
@@ -216,5 +217,5 @@ def _mentioned(words: Sequence[str]) -> tuple[Write, ...]:
         else:
             found.append(word)
         found.append(word.partition("=")[2])
-        found.extend(pieces_of(word))
+        found.extend(pieces_of(word) if _MAY_CONTAIN_PATH.search(word) else ())
     return tuple(Write(part) for part in dict.fromkeys(found) if part)

@@ -27,7 +27,11 @@ def pieces_of(text: str) -> Iterator[str]:
     for piece in _CUTS.split(text):
         if piece:
             yield piece
-            yield from (piece.lstrip("-+?0123456789"),) if piece[0] in "-+?0123456789" else ()
+            yield from (piece.lstrip("-+?"),) if piece[0] in "-+?" else ()
+            # Such as the level before the file in `vim -V9file`.
+            bare = piece.lstrip("-+?0123456789")
+            if 3 < len(bare) < len(piece):
+                yield bare
             if _SHORT.match(piece):
                 yield from (piece[at:] for at in range(2, min(len(piece), 6)) if len(piece) - at > 3)
 
