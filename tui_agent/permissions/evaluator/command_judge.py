@@ -198,7 +198,8 @@ class _Case:
         steps = script_steps(script, places, self.expander, "runs" if depth else "")
         everything = tuple(walk_statements(script))
         self._widens_patterns = self._widens_patterns or widens_patterns(everything)
-        self._repeats = self._repeats or any(isinstance(part, ForEach | Branches | Definition) for part in everything)
+        kinds = set(map(type, everything))
+        self._repeats = self._repeats or not kinds.isdisjoint((ForEach, Branches, Definition))
         for name, value in assigned_names(everything):
             self._assigned.setdefault(name, []).append(value)
         if may_evaluate_strings(everything):
