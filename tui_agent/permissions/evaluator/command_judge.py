@@ -5,7 +5,7 @@ commands. In every mode and under every rule, the user decides about text that c
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -198,7 +198,8 @@ class _Case:
         steps = script_steps(script, places, self.expander, "runs" if depth else "")
         everything = tuple(walk_statements(script))
         self._widens_patterns = self._widens_patterns or widens_patterns(everything)
-        self._repeats = self._repeats or any(isinstance(part, ForEach | Branches | Definition) for part in everything)
+        kinds = set(map(type, everything))
+        self._repeats = self._repeats or not kinds.isdisjoint((ForEach, Branches, Definition))
         for name, value in assigned_names(everything):
             self._assigned.setdefault(name, []).append(value)
         if may_evaluate_strings(everything):
@@ -318,9 +319,8 @@ class _Case:
         view = normalize_command(command)
         ruling = self._rules.ruling_for_command(self._tool, view, self._trace)
         allow_scope = self._allow_scope(ruling, view) or task.inherited_scope
-        contexts = [
-            found for place in task.step.places for found in self._contexts.contexts_for(command, wrapping, place, task)
-        ]
+        get = self._contexts.contexts_for
+        contexts = [found for place in task.step.places for found in get(command, wrapping, place, task)]
         is_harmless = is_harmless_setting(command)
         is_workspace_program = any(self._is_workspace_program(command, place) for place in task.step.places)
         is_reading = is_harmless and not is_workspace_program and all(found.reads is not None for found in contexts)
@@ -338,7 +338,7 @@ class _Case:
             consequences=known,
         )
         if by_words.source == "read_only":
-            self._keep_repositories(command, contexts)
+            self._repositories |= dict.fromkeys(_repositories_read(self._paths, contexts), command.text)
         paths = self._path_checks(allow_scope, by_words)
         paths.findings.append(by_words)
         if allow_scope and not allow_scope.spells_assignments and not is_harmless:
@@ -349,8 +349,7 @@ class _Case:
         if wrapping and wrapping.hidden:
             paths.findings.extend(self._on_hidden(wrapping, allow_scope))
         named = self._named_by_variable(command, task.step.bindings) if task.depth < MAX_DEPTH else None
-        is_named = named == () and command.name != ""
-        if not is_reading and not self._is_remote and (is_named or _runs_unknown(command, wrapping, task)):
+        if not is_reading and not self._is_remote and (named == () or _runs_unknown(command, wrapping, task)):
             paths.check_unknown_commands("files of commands that only the running shell knows")
         if not is_reading and command.words:
             paths.check_assigned_programs(command.assignments)
@@ -368,16 +367,7 @@ class _Case:
         if not is_reading or paths.targets:
             self._changing.append((command.text, paths, contexts))
             self._earlier.has_changed = True
-            if canonical_name(command.name) not in _MAKES_NO_TREE:
-                self._earlier.trees.extend(paths.targets)
-
-    def _keep_repositories(self, command: SimpleCommand, contexts: Sequence[ExecutionContext]) -> None:
-        """Keep the repositories that a read-only git command looks at."""
-        self._repositories |= {
-            self._paths.path_lookup.look(found.reads.repository, found.directory).resolved: command.text
-            for found in contexts
-            if found.reads is not None and found.reads.repository is not None and found.directory is not None
-        }
+            self._earlier.trees += paths.targets if canonical_name(command.name) not in _MAKES_NO_TREE else ()
 
     def _path_checks(self, allow_scope: AllowScope | None, by_words: Finding) -> PathChecks:
         return PathChecks(
@@ -602,6 +592,13 @@ def _moved(inner: InnerCommand, places: PossibleDirectories) -> PossibleDirector
     if not inner.directory.is_fixed:
         return (None,)
     return tuple(value if value.startswith("/") else place and f"{place}/{value}" for place in places)
+
+
+def _repositories_read(paths: PathJudge, contexts: Iterable[ExecutionContext]) -> Iterator[str]:
+    """Yield the directories in which a read-only git command looks for its repository."""
+    for found in contexts:
+        if found.reads is not None and found.reads.repository is not None and found.directory is not None:
+            yield paths.path_lookup.look(found.reads.repository, found.directory).resolved
 
 
 def _runs_unknown(command: SimpleCommand, wrapping: Wrapping | None, task: Task) -> bool:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tui_agent.permissions.commands.catalogue import writer
-from tui_agent.permissions.rules.normalized_argv import declared_assignments
+from tui_agent.permissions.rules.normalized_argv import DECLARATION_COMMANDS, declared_assignments
 from tui_agent.permissions.shell.syntax import (
     Branches,
     Conditional,
@@ -83,7 +83,9 @@ def assigned_names(script: Iterable[Statement]) -> Iterator[tuple[str, Word | No
         if isinstance(part, ForEach):
             yield from ((part.variable, word if _is_literal(word) else None) for word in part.words or (_NO_WORD,))
         elif isinstance(part, SimpleCommand):
-            declared = declared_assignments(part) or ()
+            declared = (declared_assignments(part) or ()) if part.name in DECLARATION_COMMANDS else ()
+            if not declared and not part.assignments and part.name not in _SETS_VARIABLES:
+                continue
             for one in (*(part.assignments if not part.words else ()), *(one for one in declared if "=" in one.text)):
                 is_plain = one.items is None and not one.text.startswith(f"{one.name}+") and _is_literal(one.value)
                 yield one.name, one.value if is_plain else None

@@ -52,7 +52,7 @@ def part_of(word: Word, start: int, end: int) -> Word:
 def joined_words(first: Word, second: Word) -> Word:
     """Join two parts to one word."""
     shift = len(first.value)
-    live = first.live | {at + shift for at in second.live}
+    live = first.live | {at + shift for at in second.live} if second.live else first.live
     return Word(first.value + second.value, live, first.variables + second.variables)
 
 
