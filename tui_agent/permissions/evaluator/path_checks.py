@@ -37,7 +37,7 @@ _BARE = re.compile(r"[\w-]+\Z")
 _CODE_WRITES = re.compile(
     r"write|open\s*\([^)]*,[^)]*['\"][rbtU]*[wax+]|unlink|remove|rename|rmtree|mkdir|makedirs|copy|move|truncate|chmod|"
     r"link|touch|replace|save|dump|append|system|spawn|exec|popen|subprocess|>|\bw\b|"
-    r"\.(?:output|once|clone|backup|log|excel|open|import)|\binto\b|\\[og]",
+    r"delete|output|attach|(?:open|creat\w*|file):|\.(?:once|clone|backup|log|excel|open|import)|\binto\b|\\[og]",
     re.IGNORECASE,
 )
 
