@@ -87,6 +87,7 @@ def test_keys_act_whatever_the_terminal_sends_for_them(terminal: Terminal, sent:
     terminal.write(sent["ctrl+f"])
     terminal.wait_for("find in the conversation")
     terminal.write(sent["escape"])
+    terminal.wait_for(lambda screen: "find in the conversation" not in screen.text)
     terminal.write("a draft")
     terminal.wait_for("› a draft")
     terminal.write(sent["ctrl+c"])
