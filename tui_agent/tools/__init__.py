@@ -1,14 +1,17 @@
-"""The seven built-in tools, which share one workspace, and the parts they are built from."""
+"""The built-in tools, which share one workspace, and the parts they are built from."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tui_agent.protocol.tool import Tool
 
+from .bash_output_tool import BashOutputTool
 from .bash_tool import BashTool, ReadOnlyCheck
 from .edit_tool import EditTool
 from .glob_tool import GlobTool
 from .grep_tool import GrepTool
+from .kill_bash_tool import KillBashTool
+from .processes.background_jobs import BackgroundJobs
 from .processes.sandbox import Sandbox, sandbox_problem
 from .read_tool import ReadTool
 from .todo_tool import TodoTool
@@ -18,11 +21,15 @@ from .write_tool import WriteTool
 
 __all__ = [
     "BUILT_IN_TOOLS",
+    "JOB_TOOLS",
     "Arguments",
+    "BackgroundJobs",
+    "BashOutputTool",
     "BashTool",
     "EditTool",
     "GlobTool",
     "GrepTool",
+    "KillBashTool",
     "ReadOnlyCheck",
     "ReadTool",
     "Sandbox",
@@ -43,6 +50,7 @@ class ToolSetup:
     workspace: Workspace
     is_read_only_command: ReadOnlyCheck
     sandbox: Sandbox | None
+    jobs: BackgroundJobs | None = None
 
 
 BUILT_IN_TOOLS: Mapping[str, Callable[[ToolSetup], Tool]] = {
@@ -50,7 +58,10 @@ BUILT_IN_TOOLS: Mapping[str, Callable[[ToolSetup], Tool]] = {
     "write": lambda setup: WriteTool(setup.workspace),
     "edit": lambda setup: EditTool(setup.workspace),
     "bash": lambda setup: BashTool(
-        setup.workspace, is_read_only_command=setup.is_read_only_command, sandbox=setup.sandbox
+        setup.workspace,
+        is_read_only_command=setup.is_read_only_command,
+        sandbox=setup.sandbox,
+        jobs=setup.jobs,
     ),
     "glob": lambda setup: GlobTool(setup.workspace),
     "grep": lambda setup: GrepTool(setup.workspace),
@@ -58,9 +69,16 @@ BUILT_IN_TOOLS: Mapping[str, Callable[[ToolSetup], Tool]] = {
 }
 """The built-in tools by name, in the order in which the model sees them. A new tool is a file and its line here."""
 
+JOB_TOOLS: Mapping[str, Callable[[BackgroundJobs], Tool]] = {"bash_output": BashOutputTool, "kill_bash": KillBashTool}
+"""The tools for background commands, in a session that has them."""
+
 
 def default_tools(
-    workspace: Workspace, *, is_read_only_command: ReadOnlyCheck, sandbox: Sandbox | None = None
+    workspace: Workspace,
+    *,
+    is_read_only_command: ReadOnlyCheck,
+    sandbox: Sandbox | None = None,
+    jobs: BackgroundJobs | None = None,
 ) -> list[Tool]:
     """Return the built-in tools, in the order the model sees them.
 
@@ -69,9 +87,11 @@ def default_tools(
         is_read_only_command: returns True if a shell command only reads: `permissions.is_read_only_command`, or
             another function of the command, or of the command and the workspace's root; it never raises.
         sandbox: sandbox for shell commands; None: they run without one.
+        jobs: keeps commands that run in the background, while its context is open; None: none do.
 
     Raises:
         ConfigurationError: `is_read_only_command` takes other arguments.
     """
-    setup = ToolSetup(workspace, is_read_only_command, sandbox)
-    return [build(setup) for build in BUILT_IN_TOOLS.values()]
+    setup = ToolSetup(workspace, is_read_only_command, sandbox, jobs)
+    tools = [build(setup) for build in BUILT_IN_TOOLS.values()]
+    return tools if jobs is None else [*tools, *(build(jobs) for build in JOB_TOOLS.values())]
