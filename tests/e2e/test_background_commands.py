@@ -75,7 +75,7 @@ def test_without_permission_the_background_changes_nothing(machine: UserMachine)
         done = machine.run("-p", "start it", variables=server.environment)
         ((text, is_error),) = results_in(bodies_of(server)[1])
 
-    assert done.returncode == 0
+    assert done.returncode == 4
     assert is_error
     assert "bash_1" not in text
 
@@ -89,7 +89,7 @@ def test_a_running_call_goes_to_the_background_and_its_end_reaches_the_model(mac
         app.press("ctrl+b")
         app.wait_for_words("I go on.")
         app.say("/jobs")
-        app.wait_for_words("1 command running; they end with the session")
+        app.wait_for_row("1 command running; they end with the session")
         app.wait_for_row("bash_1 +◐ running")
         app.press("enter")
         app.wait_for_row("^.*│ *listening *│")
@@ -181,6 +181,20 @@ def test_a_killed_program_takes_them_along_or_names_them(machine: UserMachine) -
             app.wait_for_words("I know.")
             app.quit()
         assert "bash_1" in words_in(bodies_of(server)[2])[-2]
+    assert eventually(lambda: living_in(machine.work) == [], 30)
+
+
+def test_a_detached_command_outlives_the_program(machine: UserMachine) -> None:
+    with ServerThread([calls(start(machine)), says("It runs.")]) as server, machine.app_on(server, *ALLOWED) as app:
+        app.ready()
+        app.say("start it")
+        app.wait_for_words("It runs.")
+        app.say("/jobs detach bash_1")
+        app.wait_for_words("bash_1 runs on without tui-agent")
+        app.quit()
+
+    assert living_in(machine.work) != []
+    (machine.work / "stop").touch()
     assert eventually(lambda: living_in(machine.work) == [], 30)
 
 

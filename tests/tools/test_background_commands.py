@@ -1,6 +1,8 @@
 """Background commands with real bash: started, sent, read, stopped, and ended with their session."""
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.examples import examples
-from tests.tools.calls import Recorded, call, details_of
+from tests.tools.calls import Recorded, call, details_of, eventually
 from tests.tools.processes.test_process import lives, pid_from
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import AgentEvent, BackgroundEnded, BackgroundOutput, BackgroundStarted, FileChanged
@@ -161,6 +163,35 @@ async def test_a_time_limit_counts_only_if_the_model_sets_it(session: Session) -
     task_id = await session.start("sleep 300", timeout=0.2)
 
     assert (await session.ended(task_id)).status == "timeout"
+
+
+async def test_the_user_detaches_one_and_its_output_goes_to_a_file(workspace: Workspace, root: Path) -> None:
+    session = Session(workspace)
+    async with session.jobs:
+        await session.start("echo before; echo $$ > pid; until [ -e go ]; do sleep 0.01; done; echo after; sleep 300")
+        pid = await pid_from(root / "pid")
+        while b"before" not in session.jobs.find("bash_1").output.peek().head:
+            await asyncio.sleep(0.01)
+        job = await session.jobs.detach("bash_1")
+        await session.ended("bash_1")
+
+    try:
+        assert lives(pid)
+        assert job.file is not None
+        (root / "go").touch()
+        file = job.file
+        assert await asyncio.to_thread(eventually, lambda: file.read_text() == "before\nafter\n")
+        assert session.events[-1] == BackgroundEnded(task_id="bash_1", kind="bash", status="detached")
+        assert f"runs on without tui-agent (pid {pid}, output in {file})" in session.notices[0][1]
+    finally:
+        os.killpg(pid, signal.SIGKILL)
+
+
+async def test_a_command_that_was_a_call_cannot_be_detached(session: Session) -> None:
+    await call(session.bash, Recorded(on_update=session.send), command="echo; sleep 300")
+
+    with pytest.raises(ToolError, match="bash_1 cannot be detached"):
+        await session.jobs.detach("bash_1")
 
 
 async def test_an_unknown_id_names_those_that_run(session: Session) -> None:

@@ -45,9 +45,13 @@ class SessionJobs:
         self._jobs.kill(task_id, by="user")
         return ""
 
-    def detach(self, task_id: str, /) -> str:
-        """Let a background command run on after the session; return why that is impossible."""
-        return "This is not possible here."
+    async def detach(self, task_id: str, /) -> str:
+        """Let a background command run on after the session; return what became of it."""
+        try:
+            job = await self._jobs.detach(task_id)
+        except ToolError as error:
+            return str(error)
+        return f"{task_id} {job.words}."
 
     async def output(self, task_id: str, /) -> str:
         """Return what a background command has printed."""

@@ -1,5 +1,6 @@
 """The bash tool: run a command in a new shell and show its output as it is written."""
 
+import asyncio
 import inspect
 import os
 import re
@@ -22,11 +23,11 @@ from .command_watch import NOT_WATCHED, CommandChanges, CommandWatch
 from .processes.background_jobs import BackgroundJobs, Job
 from .processes.captured_output import Captured, CapturedOutput, without_cut_character
 from .processes.child_environment import child_environment, read_only_environment
-from .processes.process import ProcessOutcome, ProcessSpec, run_process
+from .processes.process import ProcessOutcome, ProcessSpec, Release, run_process
 from .processes.process_tree import TreeMark
 from .processes.programs import find_program
 from .processes.sandbox import LEAVE_SANDBOX, Sandbox
-from .processes.spool_file import SPOOL_LIMIT, SpoolFile
+from .processes.spool_file import JOB_SPOOL_LIMIT, SPOOL_LIMIT, SpoolFile
 from .text_format import counted, printable
 from .typed_tool import Arguments, TypedTool, WordText
 from .workspace import Workspace
@@ -172,6 +173,8 @@ class BashTool(TypedTool[BashArguments]):
         await watch.begin()
         output = CapturedOutput(SpoolFile(self._workspace.new_spool_file, SPOOL_LIMIT, self._workspace.spool_budget))
         job = jobs.launch(args.command, output, partial(self._run, spec, sandbox, context), context)
+        if _in_background(args) and sandbox is None:
+            job.release = Release(asyncio.Event(), lambda: (output.give_away(), JOB_SPOOL_LIMIT))
         job.at_end = partial(watch.end_in_background, context.call_id, jobs.publish)
         changes = NOT_WATCHED
         try:
@@ -220,7 +223,7 @@ class BashTool(TypedTool[BashArguments]):
         def extra_seconds() -> float:
             return _NO_LIMIT if job.was_sent else context.extra_seconds()
 
-        spec = replace(spec, extra_seconds=extra_seconds)
+        spec = replace(spec, extra_seconds=extra_seconds, release=job.release)
         mark = TreeMark(context.mark) if context.mark else None
         if sandbox is None:
             return await run_process(spec, job.output, None, job.token, on_data, on_start, mark)

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 
 from tui_agent.protocol.activity_events import ENDED_WITH_SESSION
@@ -21,7 +22,7 @@ from tui_agent.protocol.tool import ToolContext
 
 from .captured_output import Captured, CapturedOutput
 from .live_output import LiveOutput
-from .process import ProcessOutcome
+from .process import ProcessOutcome, Release
 
 KIND = "bash"
 """Kind of all jobs in `background.*` events, and prefix of their ids."""
@@ -61,8 +62,6 @@ class Job:
     """Its id once it is in the background; empty before."""
     began: float = field(default_factory=time.monotonic)
     """Time of its start on the monotonic clock."""
-    seconds: float = 0.0
-    """Seconds it ran, once it has ended."""
     outcome: ProcessOutcome | None = None
     """None while it runs, and if it could not be run."""
     error: OSError | ToolError | None = None
@@ -83,6 +82,8 @@ class Job:
     """Set once its call need not wait: it has ended, or was sent to the background."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once it has ended."""
+    release: Release | None = None
+    """Lets it run on when the program ends; None: that is impossible."""
     left: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once its call has ended without it, so that its end may be reported."""
 
@@ -95,6 +96,8 @@ class Job:
             return "failed"
         if self.outcome.ending == "exited":
             return "exited"
+        if self.outcome.ending == "let go":
+            return "detached"
         if self.outcome.ending == "timeout":
             return "timeout"
         return ENDED_WITH_SESSION if self.ended_by == "session" else KILLED
@@ -115,6 +118,9 @@ class Job:
                 return f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
             case "timeout":
                 return "was stopped after its time limit"
+            case "detached":
+                pid = self.release.pid if self.release is not None else 0
+                return f"was detached by the user and runs on without tui-agent (pid {pid}, output in {self.file})"
             case "failed":
                 return f"could not be run: {self.error}"
             case _:
@@ -122,9 +128,16 @@ class Job:
                 return f"was stopped{by.get(self.ended_by, '')}"
 
     @property
+    def file(self) -> Path | None:
+        """File with the whole output, if there is one."""
+        return self.output.peek().path
+
+    @property
     def elapsed(self) -> float:
         """Seconds it has run."""
-        return self.seconds if self.over.is_set() else time.monotonic() - self.began
+        if self.over.is_set():
+            return self.outcome.seconds if self.outcome is not None else 0.0
+        return time.monotonic() - self.began
 
     @property
     def is_in_background(self) -> bool:
@@ -286,6 +299,24 @@ class BackgroundJobs:
             job.token.cancel("the background command was stopped")
         return job
 
+    async def detach(self, task_id: str) -> Job:
+        """Let a job run on when the program ends, and return it; it is not a job of this session any more.
+
+        Raises:
+            ToolError: no job has this id, or it cannot be let go.
+        """
+        job = self.find(task_id)
+        if job.over.is_set():
+            raise ToolError(f"{task_id} {job.words} already.")
+        if job.release is None:
+            raise ToolError(
+                f"{task_id} cannot be detached: only a command that the model started with run_in_background, and "
+                "outside the sandbox, can outlive tui-agent."
+            )
+        job.release.wanted.set()
+        await job.over.wait()
+        return job
+
     async def end_all(self) -> tuple[Job, ...]:
         """End every job because the session ends, and return them when they have ended."""
         ending = self.running
@@ -306,7 +337,6 @@ class BackgroundJobs:
         finally:
             if job.outcome is None and job.error is None:
                 job.error = ToolError("tui-agent failed while it ran the command; the log says why")
-            job.seconds = time.monotonic() - job.began
             self._at_call.pop(job.call_id, None)
             job.live.close()
             if job.task_id:
@@ -331,7 +361,8 @@ class BackgroundJobs:
         if job.ended_by == "session" or ((job.readers or job.ended_by == "model") and not effects):
             return  # The model knows, or no one reads any more.
         text = f"The background command {job.task_id} (`{shortened(job.command)}`) {job.words}."
-        self.notify(job.agent, " ".join(filter(None, (text, "bash_output has its output.", effects))))
+        output = "" if job.status == "detached" else "bash_output has its output."
+        self.notify(job.agent, " ".join(filter(None, (text, output, effects))))
 
     def _pass_on(self, job: Job, room: list[int], chunk: str, *, bytes_total: int) -> None:
         """Publish a piece of output while there is room for it."""

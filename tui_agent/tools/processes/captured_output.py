@@ -132,6 +132,21 @@ class CapturedOutput:
         with self._lock:
             return self._captured()
 
+    def give_away(self) -> Path:
+        """Return the file with the output so far, complete; later output belongs to another process.
+
+        Raises:
+            OSError: there is no such file.
+        """
+        with self._lock:
+            if not self._spool.begun:
+                self._spool.write(bytes(self._head + self._tail) or b"\n")
+            self._closed = True
+            self._spool.close()
+            if self._spool.path is None:
+                raise OSError(self._spool.problem or "the output could not be saved")
+            return self._spool.path
+
     def first_bytes(self) -> bytes:
         """Return the start of the output, `HEAD_SIZE` bytes at most."""
         with self._lock:

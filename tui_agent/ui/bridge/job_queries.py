@@ -22,7 +22,7 @@ class JobFact:
 
 
 class JobService(Protocol):
-    """The background commands of a session. Every answer that is a text for the user is empty if all went well."""
+    """The background commands of a session."""
 
     def list(self) -> tuple[JobFact, ...]:
         """Return the background commands, the oldest first."""
@@ -36,8 +36,8 @@ class JobService(Protocol):
         """Stop a background command; return why that is impossible."""
         ...
 
-    def detach(self, task_id: str, /) -> str:
-        """Let a background command run on after the session; return why that is impossible."""
+    async def detach(self, task_id: str, /) -> str:
+        """Let a background command run on after the session; return what became of it."""
         ...
 
     async def output(self, task_id: str, /) -> str:
@@ -71,9 +71,9 @@ class JobQueries:
         return self._service.stop(task_id) if self._service is not None else _NOT_HERE
 
     @Query("detach_job", "", about=("task_id",))
-    def detach(self, task_id: str) -> str:
-        """Let a background command run on after the session; return why that is impossible."""
-        return self._service.detach(task_id) if self._service is not None else _NOT_HERE
+    async def detach(self, task_id: str) -> str:
+        """Let a background command run on after the session; return what became of it."""
+        return await self._service.detach(task_id) if self._service is not None else _NOT_HERE
 
     @Query("job_output", "", about=("task_id",), lasting=True)
     async def output(self, task_id: str) -> str:

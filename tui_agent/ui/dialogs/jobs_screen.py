@@ -111,8 +111,7 @@ class JobsScreen(RowsPage[None]):
     def action_detach(self) -> None:
         """Ask whether to detach the selected command; the second time, detach it."""
         if (fact := self.selected) is not None and self._is_confirmed("detach", fact, "detaches"):
-            refused = self._jobs.detach(fact.task_id)
-            self._say(refused or f"{fact.task_id} runs on without tui-agent.", wrong=bool(refused))
+            self.run_worker(self._let_go(fact), group="jobs", exit_on_error=False)
 
     def action_close(self) -> None:
         """Close the page."""
@@ -129,6 +128,9 @@ class JobsScreen(RowsPage[None]):
                 self.action_open_output()
 
     # --- what is shown ------------------------------------------------------------------------------------------------
+
+    async def _let_go(self, fact: JobFact) -> None:
+        self._say(await self._jobs.detach(fact.task_id), wrong=False)
 
     async def _open(self, fact: JobFact) -> None:
         text = sanitise(await self._jobs.output(fact.task_id)) or "It has printed nothing yet."
@@ -180,7 +182,7 @@ class JobsScreen(RowsPage[None]):
 
     def _row(self, fact: JobFact, width: int) -> Line:
         at_cursor = fact is self.selected
-        state, style = ("◐ running", "primary") if fact.is_running else (_short(fact.state), "muted")
+        state, style = ("◐ running", "calls") if fact.is_running else (_short(fact.state), "muted")
         numbers = f"{seconds_text(fact.seconds):>{_TIME}}{bytes_text(fact.size) if fact.size else '–':>{_SIZE}}  "
         runs: list[Run] = [("› " if at_cursor else "  ", "key"), (f"{fact.task_id:<{_ID}}", "strong")]
         runs += [(f"{state:<{_STATE}}", style), (numbers, "muted"), (one_line(visible(fact.command), 300), "")]

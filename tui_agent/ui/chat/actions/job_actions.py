@@ -75,11 +75,15 @@ class JobActions:
 
     def _on(self, action: str, task_id: str) -> bool:
         """Stop or detach a background command by its name."""
-        jobs = self._context.bridge.jobs
-        refused = jobs.stop(task_id) if action == "stop" else jobs.detach(task_id)
-        done = f"{task_id} stops." if action == "stop" else f"{task_id} runs on without tui-agent."
-        self._context.say(refused or done, wrong=bool(refused))
+        if action == "detach":
+            self._context.start("jobs", self._detach(task_id))
+            return True
+        refused = self._context.bridge.jobs.stop(task_id)
+        self._context.say(refused or f"{task_id} stops.", wrong=bool(refused))
         return not refused
+
+    async def _detach(self, task_id: str) -> None:
+        self._context.say(await self._context.bridge.jobs.detach(task_id))
 
     def _open_page(self) -> None:
         from tui_agent.ui.dialogs.jobs_screen import JobsScreen
