@@ -18,12 +18,14 @@ SAME_FLOOR = {"context", "execution", "permissions", "providers", "tools", "sett
 PARTS_OF_THE_SCREEN = ("base", "text", "transcript", "panel", "composer", "state")
 MAY_IMPORT: dict[str, set[str]] = {
     "protocol": set(),
+    "prelude": set(),
     **{room: {"protocol"} for room in SAME_FLOOR},
     "agent": {"protocol", "context", "execution"},
     "session": {"protocol", "agent.snapshot"},
     "rewind": {"protocol", "session", "tools"},
     **{f"ui.{part}": {"protocol", "ui"} for part in PARTS_OF_THE_SCREEN},
     "ui": {"protocol", "ui"},
+    "ui.app": {"prelude", "protocol", "ui"},
     "ui.bridge.engine_types": {"agent", "rewind.rewind_plan"},
     "ui.replay": {"protocol", "recording", "ui"},
     "ui.app.session_shelf": {
@@ -37,8 +39,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "headless": {"protocol", "agent", "session"},
     "library": {"protocol", "context", "execution", "permissions", "providers", "tools", "agent"},
-    "cli": {"protocol", *SAME_FLOOR, "agent", "session", "rewind", "ui", "headless", "library"},
-    "__main__": {"cli"},
+    "cli": {"prelude", "protocol", *SAME_FLOOR, "agent", "session", "rewind", "ui", "headless", "library"},
+    "__main__": {"cli", "prelude"},
 }
 NEVER: dict[str, set[str]] = {
     **{f"ui.{part}": {"ui.bridge", "ui.chat", "ui.app"} for part in PARTS_OF_THE_SCREEN},

@@ -2,12 +2,16 @@
 
 import os
 import sys
-from types import TracebackType
 
 from tui_agent.cli.process.shortage import FAILED, OUT_OF_MEMORY, shortage_in
 
+TYPE_CHECKING = False
 
-def report_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+def report_uncaught(kind: type[BaseException], error: BaseException, trace: "TracebackType | None") -> None:
     """Report an uncaught error: one sentence if a shortage of descriptors, threads or memory caused it."""
     try:
         words = shortage_in(error)
@@ -24,26 +28,33 @@ def report_uncaught(kind: type[BaseException], error: BaseException, trace: Trac
 # A hook rather than a handler: without memory, the interpreter may lose an exception where a handler would catch it.
 sys.excepthook = report_uncaught
 
-from tui_agent.cli.process.process_setup import (  # noqa: E402
-    collect_garbage_rarely,
-    deny_memory_access,
-    log_uncaught_errors,
-    open_missing_streams,
-)
-
 
 def main() -> None:
     """Run the program and exit with its code."""
+    # Each import follows what must not wait for it; a shortage that one meets is reported by the hook.
+    from tui_agent.prelude.early_start import begin, end
+
+    begin(sys.argv[1:])
+    try:
+        code = run_program(sys.argv[1:])
+    finally:
+        end()
+    sys.exit(code)
+
+
+def run_program(arguments: list[str]) -> int:
+    """Set up the process, load the command line and run it; return the exit code."""
+    from tui_agent.cli.process.process_setup import (
+        collect_garbage_rarely,
+        deny_memory_access,
+        log_uncaught_errors,
+        open_missing_streams,
+    )
+
     collect_garbage_rarely()
     deny_memory_access()
     open_missing_streams()
     log_uncaught_errors()
-    sys.exit(run_program(sys.argv[1:]))
-
-
-def run_program(arguments: list[str]) -> int:
-    """Load the command line and run it; return the exit code."""
-    # Imported late, so that the hook reports a shortage that the import meets.
     from tui_agent.cli.command_line import run_program as run
 
     return run(arguments)

@@ -77,7 +77,7 @@ class PermissionSettings(_Section):
     rule_resolution: Literal["first_match", "severity"] = "first_match"
     """Rule that decides within one list. Across the lists of several layers, the strictest verdict wins."""
     unknown_targets: Literal["ask", "allow"] = "ask"
-    """Answer to an allowed shell command whose text does not tell which files it changes, if it cannot run in the
+    """Answer to an allowed shell command whose targets tui-agent cannot determine, if it cannot run in the
     sandbox. `allow` is for a machine that is a sandbox itself, such as a container. Never taken from a project."""
 
 
@@ -166,7 +166,7 @@ class Settings(_Section):
     output_disk_limit: int = Field(default=1024**3, ge=0)
     """Disk space in bytes for long outputs of one session's commands, at most 256 MiB for each."""
     sandbox: SandboxSetting = "auto"
-    """Shell commands in the sandbox (bubblewrap): with `auto`, those whose targets their text does not tell, if it
+    """Shell commands in the sandbox (bubblewrap): with `auto`, those whose targets tui-agent cannot determine, if it
     works here; with `bwrap`, all, and none runs if it does not work. Never taken from a project."""
     sandbox_network: bool = False
     """True to give commands in the sandbox access to the network. Never taken from a project."""

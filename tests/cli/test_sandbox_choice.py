@@ -7,6 +7,8 @@ import pytest
 from tests.cli.configuration.test_live_settings import options_for
 from tests.support.programs import path_without
 from tui_agent.cli.build_engine import Engine, open_engine
+from tui_agent.protocol.events import Warned
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import Containment
 
 pytestmark = pytest.mark.slow
@@ -66,6 +68,43 @@ async def test_the_policy_gets_the_sandbox_and_the_tool_uses_it(
     assert bool(found.problem) is bool(containment.problem)
     # Under `bwrap` the tool keeps a sandbox that does not work: it refuses, and never runs a command without one.
     assert offered is (containment.works or setting == "bwrap")
+
+
+async def test_the_policy_asks_once_the_sandbox_works_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bwrap: Path
+) -> None:
+    monkeypatch.setenv("TUI_AGENT_SANDBOX", "auto")
+    install(bwrap, WORKS)
+
+    async with open_engine(options_for(tmp_path), watched=True) as engine:
+        (bash,) = [tool for tool in engine.loop.tools if tool.name == "bash"]
+        engine.policy.set_mode("allow")
+        unknown: JsonObject = {"command": 'touch "$(cat names)"'}
+        before = engine.policy.check(bash, unknown)
+        bwrap.unlink()
+        with engine.bus.subscribe() as heard:
+            result = await engine.loop.run_command("bash", unknown, "!touch")
+            events = [envelope.event for envelope in heard.drain()]
+        after = engine.policy.check(bash, unknown)
+
+    assert (before.decision, bool(before.confinement)) == ("allow", True)
+    assert (after.decision, after.confinement) == ("ask", "")
+    assert "repeat the call with `sandbox: false`" in result.text
+    [warning] = [event.text for event in events if isinstance(event, Warned) and event.code == "sandbox_unavailable"]
+    assert warning.startswith("The sandbox does not work here any more, so commands that would run in it ask from now")
+
+
+@pytest.mark.parametrize("name", [".git", "node_modules"])
+async def test_a_workspace_that_the_sandbox_cannot_protect_asks_from_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bwrap: Path, name: str
+) -> None:
+    monkeypatch.setenv("TUI_AGENT_SANDBOX", "auto")
+    install(bwrap, WORKS)
+    (tmp_path / name).symlink_to("elsewhere")
+
+    async with open_engine(options_for(tmp_path), watched=True) as engine:
+        assert not engine.policy.containment.works
+        assert f"{name} is a symbolic link" in engine.policy.containment.problem
 
 
 async def test_auto_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bwrap: Path) -> None:

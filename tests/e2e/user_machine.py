@@ -85,7 +85,7 @@ class App(Terminal):
         The keys have a colour of their own from then on.
         """
         self.wait_for_row(_QUESTIONS.get(tool, rf"▲ Use {re.escape(tool)}\?"))
-        self.wait_until_armed("esc not now")
+        self.wait_until_armed("y yes")
         return self.screen.text
 
     def wait_until_armed(self, hint: str) -> None:

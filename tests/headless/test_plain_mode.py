@@ -196,7 +196,7 @@ def test_a_call_is_one_line_at_its_start_and_one_at_its_end() -> None:
         "running: bash npm test\ndone: bash npm test: 3 passed (2 lines)\n"
     )
     assert rendered(begun, ended("exit 1", is_error=True, status="error")).endswith("failed: bash npm test: exit 1\n")
-    assert rendered(ended("", status="denied_user", is_error=True)) == "denied user: bash\n"
+    assert rendered(ended("", status="denied_user", is_error=True)) == "denied by you: bash\n"
 
 
 def test_a_question_comes_with_everything_to_see_and_how_to_answer() -> None:

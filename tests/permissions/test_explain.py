@@ -225,7 +225,7 @@ def test_the_explanation_of_unknown_targets_names_the_sandbox_and_the_setting(de
     unknown = record("touch $X", mode="allow")
 
     bare = explain(desk, unknown)
-    assert "the text does not tell which files it changes" in bare
+    assert "tui-agent cannot determine which files it changes" in bare
     assert 'sandbox = "auto", where it works: allow' in bare
     assert 'permissions.unknown_targets = "allow": allow' in bare
 

@@ -37,7 +37,11 @@ def test_the_mode_is_read_at_the_moment_of_decision(desk: Desk) -> None:
 def test_the_reason_names_a_place_outside_the_workspace(desk: Desk, command: str, place: str) -> None:
     decision = desk.policy().check(desk.tools["bash"], {"command": command})
 
-    assert (decision.decision, decision.reason) == ("ask", f"no rule allows changing {place} outside the workspace")
+    assert (decision.decision, decision.reason) == (
+        "ask",
+        f"outside the workspace: {place}; no rule allows changing it",
+    )
+    assert decision.parts[-1].dangers == ("outside the workspace",)
 
 
 def test_rules_are_changed_live_and_grants_stay(desk: Desk) -> None:
@@ -290,6 +294,19 @@ def test_no_rule_and_no_mode_lets_a_command_leave_a_sandbox_for_every_command(de
     assert decision.reason == "it asks to run outside the sandbox"
     policy.set_mode("plan")
     assert policy.check(LeavingBash(desk.root), {"command": "make"}).decision == "deny"
+
+
+def test_a_command_that_leaves_the_sandbox_asks_if_it_would_run_inside(desk: Desk) -> None:
+    containment = Containment(setting="auto", works=True)
+    rules = ["allow bash(find src -name x -delete)"]
+    policy = PermissionPolicy(desk.root, rules=rules, mode="allow", containment=containment, unknown_targets="allow")
+    commands = ("touch $X", "touch x", "find src -name x -delete")
+
+    decided = {one: policy.check(LeavingBash(desk.root), {"command": one}).decision for one in commands}
+
+    assert decided == {"touch $X": "ask", "touch x": "allow", "find src -name x -delete": "allow"}
+    policy.set_containment(containment.model_copy(update={"works": False}))
+    assert policy.check(LeavingBash(desk.root), {"command": "touch $X"}).decision == "allow"
 
 
 class LeavingBash(SampleBash):

@@ -1,4 +1,4 @@
-"""Directories copied over others, which may bring a repository or packages."""
+"""Directories copied over others, archives unpacked and nested repositories: what they contain no word says."""
 
 import pytest
 
@@ -12,6 +12,8 @@ def gift(desk: Desk) -> Desk:
         file = desk.root / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("x\n", "utf-8")
+    for name in ("a.tar", "a.zip"):
+        (desk.root / name).touch()
     return desk
 
 
@@ -23,7 +25,9 @@ def gift(desk: Desk) -> Desk:
      "cp -r donor there", "cp -r deep/. .", "cd src && cp -r ../donor/. ..", "rsync -a donor/ .",
      "rsync -a donor there",
      "rsync -a --exclude .gi donor/ .", "rsync -a --exclude=.git --include '*' donor/ .",
-     "rsync -a --exclude=/node_modules deep/ .", "env cp -r donor/. ."],
+     "rsync -a --exclude=/node_modules deep/ .", "env cp -r donor/. .",
+     "tar xf a.tar", "tar -xf a.tar -C src", "tar xf a.tar a.txt", "unzip a.zip",
+     "unzip a -d src", "unzip -o a.zip a.txt"],
 )  # fmt: skip
 def test_a_copy_into_an_existing_directory_needs_an_answer(gift: Desk, command: str, rules: tuple[str, ...]) -> None:
     found = gift.bash(command, *rules, mode="allow")
@@ -34,7 +38,12 @@ def test_a_copy_into_an_existing_directory_needs_an_answer(gift: Desk, command: 
 @pytest.mark.parametrize(
     "command",
     ["cp -r donor new", "cp -r donor/. new", "cp donor/a.txt .", "cp donor/* .", "cp -r donor src",
-     "rsync -a donor/ host:x"],
+     "rsync -a donor/ host:x", "mkdir -p new && cp -r src new/", "mkdir -p new && cp -r src/. new",
+     "rm -rf new && cp -r src new", "cp -r src new && sed -i s/a/b/ new/lib.py", "pytest && cp -r src new",
+     "cp -r src new && rm -rf src", "cp -r src new && mv new old", "touch x && cp -r README.md src/app",
+     "unzip a.zip -d new", "unzip -l a.zip", "tar tf a.tar", "tar xOf a.tar a.txt", "tar xf none.tar",
+     "git apply --check a",
+     "patch --dry-run -p1 < a", "patch notes.txt < a", "7z l a.7z"],
 )  # fmt: skip
 def test_other_copies_need_no_answer(gift: Desk, command: str) -> None:
     found = gift.bash(command, mode="allow")
@@ -44,3 +53,19 @@ def test_other_copies_need_no_answer(gift: Desk, command: str) -> None:
 
 def test_a_rule_that_spells_out_a_copy_allows_it(gift: Desk) -> None:
     assert gift.bash("cp -r donor/. .", "allow bash(cp -r donor/. .)").decision == "allow"
+
+
+@pytest.mark.parametrize("rules", [(), ("allow bash",)])
+@pytest.mark.parametrize("command", ["rm -rf {}", "mv {} e", "chmod -R 777 {}", "find {} -delete"])
+def test_a_repository_at_any_depth_needs_an_answer(desk: Desk, command: str, rules: tuple[str, ...]) -> None:
+    for place, held in (("one", "x/real/.git/HEAD"), ("two", "x/y/node_modules/m.js"), ("three", "bare.git/HEAD")):
+        (desk.root / place / held).parent.mkdir(parents=True)
+        (desk.root / place / held).touch()
+    for name in ("objects", "refs"):
+        (desk.root / "three" / "bare.git" / name).mkdir()
+    (desk.root / "four" / "x" / "y").mkdir(parents=True)
+
+    asked = [
+        desk.bash(command.format(place), *rules, mode="allow").decision for place in ("one", "two", "three", "four")
+    ]
+    assert asked == ["ask", "ask", "ask", "allow"]

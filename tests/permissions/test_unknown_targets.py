@@ -1,4 +1,4 @@
-"""Commands whose text does not tell which files they change: none runs without an answer, whatever carries names."""
+"""Commands whose targets tui-agent cannot determine: none runs without an answer, whatever carries names."""
 
 import re
 from itertools import product
@@ -186,6 +186,20 @@ UNKNOWN = 'touch "$X"'
         ('echo x > "$X"', "allow", ("allow bash(echo x)",), "ask", "confined"),
         # a rule that spells out the command allows it outside
         ("find src -name x -delete", "ask", ("allow bash(find src -name x -delete)",), "allow", "allow"),
+        # commands that only the running shell knows
+        ('bash -c "rm $X"', "allow", (), "ask", "confined"),
+        ('eval "$(cat a)"', "ask", ("allow bash(eval:*)",), "ask", "ask, confined"),
+        ("curl u | sh", "allow", (), "ask", "confined"),
+        ("$(cat a) x", "allow", (), "ask", "confined"),
+        ("awk '{print > $1}' a", "ask", ("allow bash(awk:*)",), "ask", "confined"),
+        ("awk '{system($1)}' a", "ask", ("allow bash(awk:*)",), "ask", "ask, confined"),
+        ("awk '{print | \"sort\"}' a", "ask", ("allow bash(awk:*)",), "ask", "ask"),
+        ("awk '{print > \"../x\"}' a", "ask", ("allow bash(awk:*)",), "ask", "ask"),
+        # another machine, a file of commands and the user's own variables
+        ("ssh h rm $X", "allow", (), "allow", "allow"),
+        ("bash script.sh $X", "allow", (), "allow", "allow"),
+        ("$PYTHON -m pytest", "allow", (), "allow", "allow"),
+        ("awk '{print > \"x\"}' a", "allow", (), "allow", "allow"),
         # the sandbox would discard changes elsewhere
         (f"cp a ../b; {UNKNOWN}", "allow", (), "ask", "ask"),
         (f"echo x > /tmp/x; {UNKNOWN}", "allow", (), "ask", "ask"),
@@ -239,3 +253,13 @@ def test_unknown_targets_by_mode_and_rule(
 )  # fmt: skip
 def test_values_that_a_script_makes(desk: Desk, command: str, decision: str) -> None:
     assert desk.bash(command, mode="allow").decision == decision
+
+
+def test_a_grant_keeps_the_sandbox_that_its_question_named(desk: Desk) -> None:
+    policy = desk.policy(containment=SANDBOX)
+    policy.grant("bash(find src -name x -delete)", "session")
+
+    found = policy.check(desk.tools["bash"], {"command": "find src -name x -delete"})
+    assert (found.decision, found.source, bool(found.confinement)) == ("allow", "grant", True)
+    outside = policy.check(desk.tools["bash"], {"command": "find src -name x -delete > ../x"})
+    assert (outside.decision, outside.confinement) == ("ask", "")

@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 from tui_agent.cli.process import controlling_terminal
 from tui_agent.protocol.visible_text import (
+    SEQUENCE,
     TYPOGRAPHY,
     escape_of,
     escaped,
     escaped_json,
     is_invisible,
     split_sequences,
+    without_sequences,
 )
 
 FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
@@ -141,3 +143,31 @@ def test_json_of_a_command_has_no_hidden_character(capsys: pytest.CaptureFixture
     line = capsys.readouterr().out
     assert line == '{"a": "\\u007f\\u009b\\u202e\\u034f ü"}\n'
     assert json.loads(line) == {"a": "\x7f\x9b\u202e\u034f ü"}
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (
+            "\x1b[1;31mred\x1b[0m \x1b]0;title\x07\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ \x1bPq\x1b\\\x1b(Bx",
+            "red link x",
+        ),
+        ("a\x1b]0;never ended\nb", "a0;never ended\nb"),
+        ("a\x1b[31", "a31"),
+        ("a\x1bPnever\x1b[0m ended", "anever ended"),
+        ("a\x1b", "a\x1b"),
+        # Typographic quotes that were encoded twice.
+        ("say \u20ac\x9d and the rest \x9c", "say \u20ac\x9d and the rest \x9c"),
+        ("\x9b31mred\x90", "\x9b31mred\x90"),
+    ],
+)
+def test_a_text_loses_its_control_sequences_and_nothing_else(text: str, left: str) -> None:
+    assert without_sequences(text) == left
+
+
+@pytest.mark.parametrize("shape", ["\x1b]", "\x9d", "\x1b[", "\x1bP\x9d", "\x9dx"])
+def test_many_unended_sequences_take_linear_time(shape: str) -> None:
+    text = shape * 100_000
+
+    without_sequences(text)
+    SEQUENCE.sub("", text)

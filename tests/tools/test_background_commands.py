@@ -254,6 +254,7 @@ async def test_changes_beside_a_background_command_are_not_blamed_on_another_cal
     async with session.jobs:
         await session.start("until [ -e go ]; do sleep 0.01; done; echo x > made; touch made_it; sleep 300")
         recorded = Recorded()
+        recorded.context.call_id = "call_2"
         result = await call(session.bash, recorded, command="touch go; until [ -e made_it ]; do sleep 0.01; done")
 
     changes = {Path(data["path"]).name: data["call_id"] for kind, data in recorded.data if kind == "file.changed"}
@@ -270,7 +271,7 @@ async def test_protected_files_that_it_changes_later_are_reported(root: Path, tm
         root,
         spool_dir=tmp_path / "spool",
         contents=ContentStore(tmp_path / "contents"),
-        protected_files=lambda: {"hook": ""},
+        protected_files=lambda: ({"hook": ""}, True),
         warn_of_protected=warnings.append,
     )
     session = Session(workspace)

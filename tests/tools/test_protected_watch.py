@@ -47,10 +47,27 @@ def bash(root: Path, tmp_path: Path, warnings: list[str]) -> BashTool:
         ("mkdir -p deep/er/node_modules/x", "deep/er/node_modules appeared"),
         ("mkdir deep; echo 'gitdir: /tmp/evil' > deep/.git", "deep/.git created"),
         ("mkdir deep; ln -s /tmp/evil deep/node_modules", "deep/node_modules created"),
-        ("mkdir .husky; echo evil > .husky/pre-commit", ".husky appeared, .husky/pre-commit created"),
+        ("mkdir .husky; echo evil > .husky/pre-commit", ".husky/pre-commit created, .husky appeared"),
         ("mkdir .GIT; echo evil > .GIT/config", ".GIT/config created"),
-        ("mkdir b b/objects b/refs; echo x > b/HEAD; echo y > b/config", "b appeared, b/config created"),
+        ("mkdir b b/objects b/refs; echo x > b/HEAD; echo y > b/config", "b/config created, b appeared"),
         ("mkdir -p .tui-agent; echo x > .tui-agent/config.toml", ".tui-agent/config.toml created"),
+        ("rm -r .git/hooks; mkdir h; echo x > h/pre-commit; ln -s ../h .git/hooks", ".git/hooks created"),
+        ("echo ../evil > .git/commondir", ".git/commondir created"),
+        ("mkdir -p .git/modules/m; touch .git/modules/m/{HEAD,config}", ".git/modules/m/config created"),
+        (
+            "mkdir -p .git/modules/a/b/hooks; cd .git/modules/a/b; touch HEAD hooks/x",
+            ".git/modules/a/b/hooks/x created",
+        ),
+        (
+            "mkdir -p .git/modules/{m,m/modules/n}; touch .git/modules/{m/HEAD,m/modules/n/{HEAD,config}}",
+            "n/config created",
+        ),
+        (
+            "mkdir -p .git/worktrees/w; echo x > .git/worktrees/w/config.worktree",
+            ".git/worktrees/w/config.worktree created",
+        ),
+        ("mkdir m; ln -s ../m .git/modules", ".git/modules created"),
+        ("mkdir h .husky; ln -s ../h .husky/_", ".husky/_ created"),
     ],
 )
 async def test_a_changed_protected_file_is_reported_to_the_user_and_the_model(
@@ -93,7 +110,7 @@ async def test_a_placeholder_of_another_command_is_not_a_change(
 async def test_a_change_can_be_undone(bash: BashTool, root: Path, warnings: list[str]) -> None:
     recorded = Recorded()
 
-    await call(
+    result = await call(
         bash, recorded, command="echo evil > .git/config; mkdir -p s/.git/hooks; echo x > s/.git/hooks/pre-commit"
     )
 
@@ -103,6 +120,7 @@ async def test_a_change_can_be_undone(bash: BashTool, root: Path, warnings: list
     assert changed["change"] == "modified"
     assert changed["before"]["kept"] is True
     assert warnings[0].endswith("Press ctrl+u on its row to undo that.")
+    assert "A warning shows this to the user, who can undo it]" in result.text
 
 
 async def test_without_a_session_a_change_is_reported_but_not_undone(
@@ -116,10 +134,87 @@ async def test_without_a_session_a_change_is_reported_but_not_undone(
     )
     recorded = Recorded()
 
-    await call(BashTool(workspace, is_read_only_command=lambda _: False), recorded, command="mkdir s; echo x > s/.git")
+    bash = BashTool(workspace, is_read_only_command=lambda _: False)
+    result = await call(bash, recorded, command="mkdir s; echo x > s/.git")
 
+    assert result.text == "[this command changed protected files: s/.git created. A warning shows this to the user]"
     assert warnings == ["A command changed protected files: s/.git created."]
     assert [kind for kind, _ in recorded.data] == []
+
+
+async def test_hooks_behind_a_link_are_watched(bash: BashTool, root: Path, warnings: list[str]) -> None:
+    (root / "h").mkdir()
+    (root / ".git" / "hooks" / "pre-push.sample").unlink()
+    (root / ".git" / "hooks").rmdir()
+    (root / ".git" / "hooks").symlink_to("../h")
+
+    await call(bash, command="echo evil > h/pre-commit")
+
+    assert warnings == [
+        "A command changed protected files: h/pre-commit created. Press ctrl+u on its row to undo that."
+    ]
+
+
+async def test_settings_that_a_repository_shares_are_watched(bash: BashTool, root: Path, warnings: list[str]) -> None:
+    (root / "shared").mkdir()
+    (root / "repo" / ".git" / "commondir").write_text("../../shared\n", "utf-8")
+
+    await call(bash, command="echo evil > shared/config")
+
+    assert "shared/config created" in warnings[0]
+
+
+@pytest.mark.parametrize(
+    "flood",
+    [
+        "mkdir -p sub/.git/hooks; touch sub/.git/hooks/h{1..30}",
+        "mkdir -p s{1..30}/.git",
+        "mkdir -p d{1..40}",
+        "mkdir -p .git/modules/m{1..30}",
+    ],
+)
+async def test_a_flood_of_names_hides_no_change(
+    bash: BashTool, warnings: list[str], monkeypatch: pytest.MonkeyPatch, flood: str
+) -> None:
+    monkeypatch.setattr(protected_tree, "MAX_DIRECTORIES", 40)
+    monkeypatch.setattr(protected_tree, "MAX_FILES", 25)
+    monkeypatch.setattr(protected_tree, "MAX_FILES_OF_PLACE", 20)
+
+    result = await call(bash, command=f"{flood}; echo evil > .git/hooks/a; echo evil > repo/.git/hooks/b")
+
+    assert "so many protected files that others may have changed unnoticed" in result.text
+    assert ".git/hooks/a created" in warnings[0]
+
+
+async def test_a_workspace_too_large_to_watch_is_reported_once_and_watched_as_far_as_possible(
+    bash: BashTool, root: Path, warnings: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(9):
+        (root / f"d{number}" / ".git").mkdir(parents=True)
+    monkeypatch.setattr(protected_tree, "MAX_DIRECTORIES", 6)
+
+    for _ in range(3):
+        await call(bash, command="true")
+    await call(bash, command="echo evil > .git/config; mkdir .husky; echo x > .husky/x")
+
+    assert [warning[:30] for warning in warnings] == [
+        "This workspace has too many di",
+        "A command changed protected fi",
+    ]
+    assert ".git/config modified, .husky/x created, .husky appeared" in warnings[1]
+
+
+async def test_a_slow_scan_stops_and_the_names_at_the_top_are_watched_all_the_same(
+    bash: BashTool, warnings: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protected_tree, "SCAN_SECONDS", -1)
+
+    await call(bash, command="echo evil > .git/config; echo evil > repo/.git/config")
+
+    assert warnings[0] == (
+        "A command changed protected files: .git/config modified. Press ctrl+u on its row to undo that."
+    )
+    assert "too many directories" in warnings[1]
 
 
 async def test_many_changes_are_counted(bash: BashTool, warnings: list[str]) -> None:
@@ -139,6 +234,7 @@ def test_a_known_tree_is_not_listed_again(tmp_path: Path, monkeypatch: pytest.Mo
     tree = ProtectedTree(tmp_path)
     # Directories that changed a moment ago are listed again: their times might not show the next change.
     monkeypatch.setattr(protected_tree, "_TICK_NS", -60_000_000_000)
+    monkeypatch.setattr(protected_tree, "_RECENT_SECONDS", -1)
     tree.places()
     assert len(listed) == 101
     listed.clear()
@@ -149,3 +245,16 @@ def test_a_known_tree_is_not_listed_again(tmp_path: Path, monkeypatch: pytest.Mo
     os.utime(tmp_path / "d7" / "e", (past, past))
     assert tmp_path / "d7" / "e" / ".git" in tree.places()
     assert listed == [str(tmp_path / "d7" / "e")]
+
+
+def test_the_sandbox_uses_the_scan_that_the_check_has_just_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = ProtectedTree(tmp_path)
+    tree.files()
+    (tmp_path / "new" / ".git").mkdir(parents=True)
+
+    monkeypatch.setattr(protected_tree, "_RECENT_SECONDS", 60)
+    assert tmp_path / "new" / ".git" not in tree.places()
+    monkeypatch.setattr(protected_tree, "_RECENT_SECONDS", 0)
+    assert tmp_path / "new" / ".git" in tree.places()

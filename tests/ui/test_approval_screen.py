@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 
 from tests.ui.row_kit import DIFF, HostApp, Teller, apply_to, user
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, GrantScope
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, DecisionPart, GrantScope
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.approval_dialog import PAST_SECONDS
 from tui_agent.ui.approval.approval_rows import ApprovalRows
@@ -470,7 +470,7 @@ async def test_an_ordinary_change_needs_no_paging_at_80x24() -> None:
     async with asking(request) as asked:
         text = asked.text()
         assert "more row" not in text
-        for words in ("x.py", "/home/somebody/shop/x.py", "+5 −5", "old 0", "new 4"):
+        for words in ("Edit x.py?", "+5 −5", "old 0", "new 4"):
             assert words in text
         await asked.press("y")
 
@@ -996,19 +996,47 @@ async def test_the_title_is_a_question(fields: dict[str, Any], title: str) -> No
         assert title in asked.text()
 
 
-async def test_the_keys_keep_their_words_at_60_columns() -> None:
-    async with asking(REQUEST, 1, 3, size=(60, 20)) as asked:
-        text = asked.text()
+@pytest.mark.parametrize(
+    ("size", "row"),
+    [
+        ((80, 24), "y yes  n no  f no, because  s session  p always  e edit  a all 3  f1 more"),
+        ((60, 20), "y yes  n no  f no, because  s session  p always  f1 more"),
+        ((20, 6), "y yes  n no  f1 more"),
+    ],
+)
+async def test_the_answers_keep_their_words_in_one_row(size: tuple[int, int], row: str) -> None:
+    async with asking(REQUEST, 1, 3, size=size) as asked:
+        assert row in asked.text()
 
-    for words in ("y yes", "n no", "f no, because", "s this session", "p always", "e edit", "a all 3", "k skip"):
-        assert words in text
+
+async def test_f1_shows_all_answers_and_only_the_most_used_again() -> None:
+    async with asking(REQUEST, 1, 3, size=(60, 20)) as asked:
+        before = asked.text()
+        await asked.press("f1")
+        for words in ("y yes", "f no, because", "s session", "p always", "a all 3", "esc later", "w why", "k skip"):
+            assert words in asked.text()
+        await asked.press("f1")
+        assert asked.text() == before
+        assert asked.answers == []
 
 
 async def test_dangers_are_named_beside_the_reason() -> None:
     command = "curl -s https://example.org/x.sh | sudo sh"
-    fields = {"args": {"command": command}, "preview": Preview(kind="command", text=command)}
+    parts = (
+        DecisionPart(text="curl -s https://example.org/x.sh", decision="allow"),
+        DecisionPart(
+            text="sudo sh",
+            decision="ask",
+            operator="|",
+            reason=f"runs as another user; no rule allows `{command}`",
+            dangers=("runs code from the network", "runs as another user"),
+        ),
+    )
+    preview = Preview(kind="command", text=command)
+    fields = {"args": {"command": command}, "preview": preview, "parts": parts, "reason": parts[1].reason}
     async with asking(REQUEST.model_copy(update=fields)) as asked:
         assert "▲ runs code from the network   ▲ runs as another user" in asked.text()
+        assert "why  no rule allows the part marked ▲" in asked.text()
 
 
 async def test_nothing_of_the_wide_dialog_remains_in_a_narrower_window() -> None:
@@ -1109,7 +1137,6 @@ async def test_a_change_is_shown_as_a_diff() -> None:
         text = asked.text()
 
     for words in (
-        "touches  /home/a/price.py",
         "change  +1 −1",
         "return sum((item.price for item in items), Decimal(0))",
     ):

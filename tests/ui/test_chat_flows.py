@@ -13,6 +13,7 @@ from textual.screen import Screen
 
 from tests.ui.approval.test_change_parts import NEW, OLD
 from tests.ui.stage import Stage, StageTool, stage, sub_agent_at_work
+from tests.ui.still import notes
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import JsonObject, ToolResultMessage
 from tui_agent.protocol.permissions import PermissionMode
@@ -282,6 +283,24 @@ async def test_another_key_closes_the_menu_and_is_typed() -> None:
         assert on.draft == "xs"
         assert on.loop.running
         tool.gate.set()
+
+
+@pytest.mark.parametrize("text", ["stop it please", "skip so", "no, this"])
+async def test_a_sentence_over_the_menu_is_text(text: str) -> None:
+    tool = StageTool("look", waits=True)
+    async with stage([reply(call("look", what="a")), "Fine."], [tool]) as on:
+        await on.say("look at a")
+        await on.until(lambda: kinds(on) == {"running": 1})
+        await on.pilot.press("escape")
+        for letter in text:
+            on.app.post_message(Key({" ": "space", ",": "comma"}.get(letter, letter), letter))
+        await on.until(lambda: on.draft == text)
+
+        assert not on.chat.entry.menu.is_open
+        assert on.loop.running
+        tool.gate.set()
+        await on.settled()
+        assert on.loop.reports[-1].reason == "done"
 
 
 async def test_messages_that_wait_survive_a_cancelled_run() -> None:
@@ -618,7 +637,7 @@ async def test_a_key_goes_to_the_panel() -> None:
 async def test_commands_answer_in_words(typed: str, answer: str) -> None:
     async with stage() as on:
         await on.say(typed)
-        await on.until(lambda: any(answer in note.message for note in on.app._notifications))
+        await on.until(lambda: any(answer in note for note in notes(on.app)))
 
         assert on.told() == []
 
@@ -627,7 +646,7 @@ async def test_commands_answer_in_words(typed: str, answer: str) -> None:
 async def test_what_cannot_be_done_stays_in_the_composer(typed: str) -> None:
     async with stage() as on:
         await on.say(typed)
-        await on.until(lambda: on.app._notifications)
+        await on.until(lambda: notes(on.app))
         await on.until(lambda: on.draft == typed)
 
 
@@ -680,7 +699,7 @@ async def test_a_group_of_questions_is_allowed_for_the_session_and_so_are_later_
 
         assert tool.ran == ["a", "b", "c", "d"]
         assert on.policy.granted == ["act"]
-        assert not on.app._notifications
+        assert not notes(on.app)
 
 
 async def test_parts_of_a_change_are_accepted_and_the_rest_is_reported(tmp_path: Path) -> None:
@@ -1066,7 +1085,7 @@ async def test_a_row_of_the_panel_is_cancelled_by_its_key_which_asks_once(key: s
         await on.say("look")
         await on.until(lambda: kinds(on) == {"running": 1})
         await on.pilot.press("ctrl+t", "end", key)
-        await on.until(lambda: any("again cancels #1 look" in note.message for note in on.app._notifications))
+        await on.until(lambda: any("again cancels #1 look" in note for note in notes(on.app)))
         on.clock.now += CONFIRM_SECONDS + 0.1
         await on.pilot.press(key)
         await on.pilot.pause()
@@ -1307,7 +1326,7 @@ async def test_commands_of_the_program_answer_in_words(typed: str, answer: str) 
         commands = FakeCommands()
         on.chat.bridge.open(on.loop, on.bus, commands=commands)
         await on.say(typed)
-        await on.until(lambda: any(answer in note.message for note in on.app._notifications))
+        await on.until(lambda: any(answer in note for note in notes(on.app)))
 
         assert on.told() == []
         assert commands.models == (["claude-test"] if "claude" in typed else [])
@@ -1316,7 +1335,7 @@ async def test_commands_of_the_program_answer_in_words(typed: str, answer: str) 
 async def test_doctor_opens_a_page_and_a_program_without_it_says_so() -> None:
     async with stage() as on:
         await on.say("/doctor")
-        await on.until(lambda: any("does not have this command" in note.message for note in on.app._notifications))
+        await on.until(lambda: any("does not have this command" in note for note in notes(on.app)))
         on.chat.bridge.open(on.loop, on.bus, commands=FakeCommands())
         await on.say("/doctor")
         await on.until(lambda: isinstance(on.app.screen, TextPage))
@@ -1334,7 +1353,7 @@ async def test_a_key_gives_the_selected_call_sixty_seconds_more() -> None:
     async with stage([reply(call("look", what="a"), call("look", what="b")), "Done."], [look]) as on:
         await on.say("look")
         await on.until(lambda: len(look.ran) == 2)
-        shown = lambda: " ".join(note.message for note in on.app._notifications)  # noqa: E731
+        shown = lambda: " ".join(notes(on.app))  # noqa: E731
         await on.pilot.press("ctrl+t", "home", "ctrl+e")
         await on.until(lambda: "#1 may run 60 s longer, 2:40 in all." in shown())
         await on.until(lambda: on.chat.state.ledger.calls[0].view.timing.timeout_s == 160.0)

@@ -3,7 +3,7 @@
 import pytest
 from textual.pilot import Pilot
 
-from tests.ui.still import FakeAgent, bridge_to, drawn
+from tests.ui.still import FakeAgent, bridge_to, drawn, notes
 from tests.ui.story import Story
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import Noticed, SessionLoaded
@@ -101,7 +101,7 @@ async def test_what_is_typed_before_the_agent_is_there_is_sent_when_it_is() -> N
         await pilot.press(*"hello", "enter", "shift+tab")
         await pilot.press(*"/context", "enter", *"/rewind", "enter")
         await drawn(pilot)
-        assert any("still being read" in note.message for note in app._notifications)
+        assert any("still being read" in note for note in notes(app))
         assert "◌ opening · 1 message to be sent" in app.chat.bars.line.render().plain
         assert bridge.status.unsent == ("hello",)
 
@@ -147,7 +147,7 @@ async def test_ctrl_c_recalls_messages_for_a_pending_agent_and_then_quits() -> N
         assert not bridge.status.running
         await pilot.press("ctrl+c", "ctrl+c")
         await drawn(pilot)
-        assert any("again quits" in note.message for note in app._notifications)
+        assert any("again quits" in note for note in notes(app))
 
         bridge.open(agent, EventBus())
         await drawn(pilot)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.ui.session_pictures import SESSIONS
-from tests.ui.still import pressing, still_app
+from tests.ui.still import drawn, pressing, still_app
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 
 SAYS: dict[str, tuple[str, ...]] = {
@@ -17,7 +17,7 @@ SAYS: dict[str, tuple[str, ...]] = {
     "steers": (
         "skipped: you steered",
         "steered after step 1 · skipped #2 edit, #3 bash",
-        "“then write a change…”",
+        "“then write a change",
         "a turn of its own after this one",
     ),
     "retries": ("again after 1.0 s (attempt 2 of 10)", "again in 8.0 s (attempt 3 of 10)", "retrying 3/10 in 6 s"),
@@ -25,20 +25,30 @@ SAYS: dict[str, tuple[str, ...]] = {
     "cut-answer": ("thinking  The manual needs three chapters.", "reached the limit of 8,192 tokens", "failed"),
     "plan-mode": ("plan mode changes nothing: edit writes", "1 of 3 done", "Proposed plan", "waiting for you"),
     "long-diff": ("+40 −40", "price_0 = 0", "68 more rows"),
-    "interrupt": ("cancelled  ", "The run ends now: cancelled by the user.", "interrupted · ready"),
+    "interrupt": ("cancelled  ", "── cancelled by you", "interrupted · ready"),
 }
 
 
 @pytest.mark.parametrize("name", SESSIONS)
 async def test_the_screen_says_what_happened(name: str) -> None:
+    """The same app is shown at both sizes in a dark and a light theme: another start for each would take long."""
     session = SESSIONS[name]
+    grounds: list[set[str]] = []
     async with still_app(session.tell(), running=session.running).run_test(size=(80, 24)) as pilot:
-        assert isinstance(pilot.app, TuiAgentApp)
+        app = pilot.app
+        assert isinstance(app, TuiAgentApp)
         await pressing(*session.keys)(pilot)
-        rows = ["".join(segment.text for segment in strip) for strip in pilot.app.screen._compositor.render_strips()]
+        for size, theme in (((80, 24), "dark"), ((80, 24), "light"), ((120, 40), "light"), ((120, 40), "dark")):
+            app.theme = theme
+            await pilot.resize_terminal(*size)
+            await drawn(pilot)
+            strips = app.screen._compositor.render_strips()
+            shown = "\n".join("".join(segment.text for segment in strip) for strip in strips)
+            assert [words for words in SAYS[name] if words not in shown] == [], (size, theme)
+            assert len(strips) == size[1]
+            grounds.append({str(segment.style.bgcolor) for strip in strips for segment in strip if segment.style})
 
-    shown = "\n".join(rows)
-    assert [words for words in SAYS[name] if words not in shown] == []
+    assert grounds[0].isdisjoint(grounds[1])
 
 
 @pytest.mark.slow

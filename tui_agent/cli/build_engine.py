@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from tui_agent.execution import (
     Strategy,
 )
 from tui_agent.permissions import PermissionPolicy, Rule
+from tui_agent.permissions.commands.catalogue import all_facts
 from tui_agent.permissions.paths.protected_tree import ProtectedTree
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
@@ -205,7 +206,10 @@ async def _open_session(
         contents = ContentStore(archive / CONTENTS_NAME)
     protected = ProtectedTree(options.cwd.resolve(), own_directories(locations))
     sandbox = build_sandbox(loaded.settings, locations, archive, protected)
-    containment = await asyncio.to_thread(try_sandbox, sandbox, options.cwd)
+    async with asyncio.TaskGroup() as group:
+        # Read here, beside the test of the sandbox: the first decision would block the event loop for it.
+        group.create_task(asyncio.to_thread(all_facts))
+        containment = await asyncio.to_thread(try_sandbox, sandbox, options.cwd)
     if not (containment.works or containment.confines_all):
         sandbox = None
     jobs = BackgroundJobs(bus.publish, first_number=session.background_jobs + 1)
@@ -332,7 +336,7 @@ async def _loop_config(
     tools = built_in_tools(
         options.cwd,
         start.archive,
-        start.sandbox,
+        _reporting(start.sandbox, policy, bus),
         start.contents,
         (start.locations.config_dir, start.locations.state_dir),
         output_limit=settings.output_disk_limit,
@@ -366,6 +370,23 @@ async def _loop_config(
         usage=spent.total,
         cost=spent.cost,
     )
+
+
+def _reporting(sandbox: Sandbox | None, policy: PermissionPolicy, bus: EventBus) -> Sandbox | None:
+    """Return the sandbox so that the policy asks as soon as it works no more, instead of confining more calls."""
+    if sandbox is None:
+        return None
+
+    def give_up(problem: str) -> None:
+        containment = policy.containment
+        if not containment.works:
+            return
+        policy.set_containment(containment.model_copy(update={"works": False, "problem": problem}))
+        outcome = "no command runs" if containment.confines_all else "commands that would run in it ask from now on"
+        text = f"The sandbox does not work here any more, so {outcome}: {problem}."
+        bus.publish(Warned(code="sandbox_unavailable", text=text))
+
+    return replace(sandbox, report_problem=give_up)
 
 
 def apply_settings(engine: Engine, options: LaunchOptions, before: Settings, after: Settings) -> None:

@@ -5,13 +5,15 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tui_agent.permissions.paths.protected_paths import PROTECTED_NAMES
 from tui_agent.permissions.paths.protected_tree import ProtectedTree
-from tui_agent.permissions.read_only_predicate import is_read_only_command
+from tui_agent.permissions.read_only_predicate import accesses_of_command, is_read_only_command
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment
 from tui_agent.protocol.tool import Tool
 from tui_agent.settings import Locations, Settings
 from tui_agent.tools import BackgroundJobs, Sandbox, Workspace, default_tools, sandbox_problem
 from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.processes.sandbox import linked_name
 from tui_agent.tools.processes.spool_file import SESSION_SPOOL_LIMIT
 
 
@@ -54,6 +56,7 @@ def built_in_tools(
             warn_of_protected=warn_of_protected,
         ),
         is_read_only_command=lambda command: is_read_only_command(command, root, (spool,)),
+        accesses_of_command=lambda command: accesses_of_command(command, root),
         sandbox=sandbox,
         jobs=jobs or BackgroundJobs(),
     )
@@ -99,10 +102,10 @@ def try_sandbox(sandbox: Sandbox | None, root: Path) -> Containment:
     """
     if sandbox is None:
         return NO_CONTAINMENT
-    problem = sandbox_problem(root, sandbox)
+    problem = sandbox_problem(root, sandbox) or linked_name(root / name for name in PROTECTED_NAMES)
     return Containment(
         setting="bwrap" if sandbox.is_for_all else "auto",
-        works=problem is None,
+        works=not problem,
         network=sandbox.network,
         problem=problem or "",
     )

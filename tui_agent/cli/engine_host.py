@@ -122,7 +122,8 @@ def run_plain_mode(options: LaunchOptions) -> int:
         SessionError: the session cannot be opened.
     """
     from tui_agent.headless import HeadlessOptions
-    from tui_agent.ui.approval.approval_rows import ApprovalRows, request_title, why_rows
+    from tui_agent.ui.approval.approval_reasons import why_rows
+    from tui_agent.ui.approval.approval_rows import ApprovalRows, request_title
 
     from .plain_trust import ask_in_lines, has_terminal, read_line
 

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_agent.prelude.early_start import early_terminal
 from tui_agent.protocol.errors import ConfigurationError, SessionOpenError, TuiAgentError
 from tui_agent.settings import LoadedSettings, Locations, Settings
 from tui_agent.ui.app.tui_agent_app import OpenPlayer, TuiAgentApp
@@ -173,6 +174,9 @@ def _build_app(
     bridge = AgentBridge(mode=settings.permissions.mode, exchange=exchange, prompts=prompts)
     sessions = AppSessions(options, locations, settings, bridge)
     terminal = TerminalEnvironment.of_environment(os.environ, reduced_motion=settings.ui.reduced_motion)
+    early = early_terminal()
+    if early is not None and early.is_light:
+        terminal = replace(terminal, light=True)
     app = TuiAgentApp(
         bridge,
         theme=settings.ui.theme,
@@ -188,6 +192,7 @@ def _build_app(
         open_player=_player_opener(locations, options.cwd, terminal),
         sessions=sessions if sink is None else None,
         notifications=settings.ui.notifications,
+        early=early,
     )
     app.use_vim_keys(settings.ui.vim_keys)
     if sink is not None:

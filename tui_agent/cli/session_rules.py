@@ -78,7 +78,7 @@ def sandbox_fact(containment: Containment) -> str:
     """Return which commands run in the sandbox, or why none does."""
     if containment.setting == "off":
         return "off: every command runs with your own rights"
-    which = "every command" if containment.confines_all else "commands whose targets their text does not tell"
+    which = "every command" if containment.confines_all else "commands whose targets tui-agent cannot determine"
     if not containment.works:
         outcome = "no command runs" if containment.confines_all else f"{which} ask"
         return f"not available, so {outcome}: {containment.problem}"

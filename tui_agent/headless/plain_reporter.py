@@ -37,6 +37,7 @@ from tui_agent.protocol.messages import AssistantMessage, TextBlock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.retry_text import retry_text
+from tui_agent.protocol.status_words import REFUSED_BY, status_words
 from tui_agent.protocol.visible_text import escaped
 
 from .exit_codes import ExitCode
@@ -80,6 +81,8 @@ class PlainReporter:
         """Open questions by the id of their request, oldest first."""
         self._describe = describe
         self._clock = clock
+        self._answered_by: dict[str, str] = {}
+        """`by` of the last answer to a question about a call, by id of the call, until it has ended."""
         self._calls: dict[str, str] = {}
         """Name and subject of each call that runs, by id."""
 
@@ -126,7 +129,8 @@ class PlainReporter:
 
     def _ended(self, event: ToolEnded) -> str:
         call = self._calls.pop(event.call_id, event.name)
-        state = "failed" if event.is_error and event.status in ("ok", "error") else event.status.replace("_", " ")
+        by = self._answered_by.pop(event.call_id, "user")
+        state = "failed" if event.is_error and event.status == "ok" else status_words(event.status, by)
         texts = [block.text for block in event.content if isinstance(block, TextBlock)]
         rows = [row for row in "\n".join(texts).splitlines() if row.strip()]
         more = f" ({len(rows)} lines)" if len(rows) > 1 else ""
@@ -158,8 +162,10 @@ class PlainReporter:
         call = (
             "" if question is None else f": {_clipped(f'{question.request.tool} {question.request.summary}'.strip())}"
         )
-        by = "" if event.by == "user" else f" ({event.by})"
-        return [f"{answer}{call}{by}{f': {event.note}' if event.note else ''}", *self.prompt()]
+        if event.by != "user":
+            answer = REFUSED_BY[event.by] if event.decision == "deny" else f"{answer} by a rule"
+        self._answered_by[event.call_id] = event.by
+        return [f"{answer}{call}{f': {event.note}' if event.note else ''}", *self.prompt()]
 
 
 def in_lines(lines: Sequence[str]) -> bytes:

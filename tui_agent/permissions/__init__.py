@@ -3,7 +3,7 @@
 from tui_agent.protocol.permissions import PermissionMode
 
 from .policy import PermissionPolicy
-from .read_only_predicate import is_read_only_command
+from .read_only_predicate import accesses_of_command, is_read_only_command
 from .rules.rule import Rule
 
-__all__ = ["PermissionMode", "PermissionPolicy", "Rule", "is_read_only_command"]
+__all__ = ["PermissionMode", "PermissionPolicy", "Rule", "accesses_of_command", "is_read_only_command"]

@@ -41,7 +41,8 @@ class CallJudge:
         self._paths = paths
         self._commands = commands
         self._relaxed_reads = relaxed_reads
-        self._containment = containment
+        self.containment = containment
+        """The sandbox that shell commands can run in; it may change between two decisions."""
 
     def judge(self, tool: Tool, arguments: JsonObject, mode: PermissionMode) -> PermissionDecision:
         """Decide one call; never raises."""
@@ -58,11 +59,14 @@ class CallJudge:
         self, tool: str, subject: CommandSubject, mode: PermissionMode, trace: list[str]
     ) -> PermissionDecision:
         """Decide a command, and whether it runs in the sandbox."""
-        containment = self._containment
+        containment = self.containment
         if subject.leaves_sandbox:
             # Judged as on a machine without a sandbox: a call cannot get more by leaving it than by its absence.
             decision = self._commands.judge(tool, subject.command, mode, trace)
-            return _asked_to_leave(decision) if containment.confines_all else decision
+            if decision.decision != "allow" or containment.setting == "off":
+                return decision
+            stays = self._commands.judge(tool, subject.command, mode, [], containment)
+            return _asked_to_leave(decision) if containment.confines_all or stays.confinement else decision
         decision = self._commands.judge(tool, subject.command, mode, trace, containment)
         return _confined(decision, containment.words) if containment.confines_all else decision
 
@@ -135,9 +139,7 @@ def _confined(decision: PermissionDecision, words: str) -> PermissionDecision:
 
 
 def _asked_to_leave(decision: PermissionDecision) -> PermissionDecision:
-    """Return the decision on a command that asks to run outside a sandbox for all: no rule or mode allows that."""
-    if decision.decision != "allow":
-        return decision
+    """Return the decision on a command that asks to leave the sandbox that it would run in: no mode allows that."""
     asks = {"decision": "ask", "source": "floor", "rule": None, "reason": "it asks to run outside the sandbox"}
     return decision.model_copy(update=asks)
 

@@ -36,7 +36,7 @@ class PermissionDefaults:
     tool_names: Collection[str] = ()
     """Tools that the rules of a record may name, beside the tool of the call."""
     unknown_targets: Literal["ask", "allow"] = "ask"
-    """Answer to an allowed command whose text does not tell which files it changes."""
+    """Answer to an allowed command whose targets tui-agent cannot determine."""
     containment: Containment = NO_CONTAINMENT
     """The sandbox that shell commands can run in."""
 

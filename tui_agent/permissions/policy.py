@@ -65,7 +65,7 @@ class PermissionPolicy:
             store_grant: stores grants beyond the session, all or none, and returns the file; None refuses such a scope.
             is_trusted: the user trusts the contents of the workspace; else git, which reads its settings, asks.
             containment: the sandbox that shell commands can run in.
-            unknown_targets: the answer to an allowed command whose text does not tell which files it changes, if it
+            unknown_targets: the answer to an allowed command whose targets tui-agent cannot determine, if it
                 cannot run in the sandbox.
 
         Raises:
@@ -88,8 +88,6 @@ class PermissionPolicy:
         paths = PathJudge(path_lookup, self._rules)
         commands = CommandJudge(paths, is_trusted=is_trusted, unknown_targets=unknown_targets)
         self._judge = CallJudge(paths, commands, relaxed_reads=relaxed_reads, containment=containment)
-        self.containment = containment
-        """The sandbox that shell commands can run in."""
         self._mode = as_permission_mode("PermissionPolicy.mode", mode)
         self._store_grant = store_grant
         self._kept: set[Rule] = set()
@@ -106,6 +104,15 @@ class PermissionPolicy:
             ConfigurationError: no mode has this name.
         """
         self._mode = as_permission_mode("permission mode", mode)
+
+    @property
+    def containment(self) -> Containment:
+        """The sandbox that shell commands can run in."""
+        return self._judge.containment
+
+    def set_containment(self, containment: Containment) -> None:
+        """Replace the sandbox for all later decisions."""
+        self._judge.containment = containment
 
     @property
     def rules(self) -> tuple[Rule, ...]:

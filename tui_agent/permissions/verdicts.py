@@ -13,6 +13,7 @@ from tui_agent.protocol.permissions import (
     Verdict,
 )
 
+from .commands.consequences import ORDINARY, OUTSIDE, severity, sorted_consequences
 from .rules.rule_set import STRICTNESS, Ruling
 
 AccessKind = Literal["look", "effect", "edit"]
@@ -51,6 +52,16 @@ class PartFindings:
 
     text: str
     findings: tuple[Finding, ...]
+    known_consequences: tuple[str, ...] = ()
+    """Consequences that its words tell."""
+    operator: str = ""
+    """As in `DecisionPart`."""
+
+    @property
+    def consequences(self) -> tuple[str, ...]:
+        """Everything that an answer should know, the worst first."""
+        is_outside = any(finding.is_outside for finding in self.findings)
+        return sorted_consequences((*self.known_consequences, *((OUTSIDE,) if is_outside else ())))
 
     @property
     def deciding(self) -> Finding:
@@ -63,34 +74,42 @@ def deciding(findings: Iterable[Finding]) -> Finding:
     return min(findings, key=_order)
 
 
+def _urgency(decided: tuple[PartFindings, Finding]) -> tuple[int, int, bool, int]:
+    """Return the order of parts: of several that only the mode decides, the one with the worst consequence speaks."""
+    part, finding = decided
+    return *_order(finding), severity(part.consequences) if finding.source == "mode" else 0
+
+
 def _order(finding: Finding) -> tuple[int, int, bool]:
     return -STRICTNESS[finding.decision], _SOURCE_ORDER[finding.source], not finding.is_outside
 
 
-def finding_for_mode(mode: PermissionMode, access_kind: AccessKind, what: str) -> Finding:
-    """Return the mode's finding for an action that no rule decides (S1-16)."""
+def finding_for_mode(mode: PermissionMode, access_kind: AccessKind, what: str, *, asks: str = "") -> Finding:
+    """Return the mode's finding for an action that no rule decides (S1-16).
+
+    Args:
+        mode: the mode.
+        access_kind: the kind of action.
+        what: the action, as an object of `allows`.
+        asks: reason for a question; by default only that no rule allows the action.
+    """
+    asks = asks or f"no rule allows {what.removesuffix(',')}"
     match mode:
         case PermissionMode.ALLOW:
-            return Finding("allow", "mode", f"mode allow runs {what}")
+            return Finding("allow", "mode", f"mode allow permits {what}")
         case PermissionMode.DENY:
             return Finding("deny", "mode", f"mode deny refuses {what}, and no rule allows it")
         case PermissionMode.PLAN:
             # Plan mode only forbids changes; reading outside the workspace may be needed for a plan.
             if access_kind == "look":
-                return Finding("ask", "mode", _why_ask(access_kind, what))
+                return Finding("ask", "mode", asks)
             return Finding("deny", "floor", f"{PLAN_MODE_DENIAL}: {what}")
         case PermissionMode.ACCEPT_EDITS:
             if access_kind == "edit":
-                return Finding("allow", "mode", f"mode accept_edits runs {what}")
-            return Finding("ask", "mode", _why_ask(access_kind, what))
+                return Finding("allow", "mode", f"mode accept_edits permits {what}")
+            return Finding("ask", "mode", asks)
         case PermissionMode.ASK:
-            return Finding("ask", "mode", _why_ask(access_kind, what))
-
-
-def _why_ask(access_kind: AccessKind, what: str) -> str:
-    # A command in backticks does not say by itself that it may change something.
-    effect = "may change files; " if access_kind == "effect" and what.startswith("`") else ""
-    return f"{effect}no rule allows {what.removesuffix(',')}"
+            return Finding("ask", "mode", asks)
 
 
 def finding_for_rule(ruling: Ruling) -> Finding | None:
@@ -117,7 +136,7 @@ def invalid(reason: str, trace: Sequence[str] = ()) -> PermissionDecision:
 def decision_of(parts: Sequence[PartFindings], trace: Sequence[str], targets: Iterable[str] = ()) -> PermissionDecision:
     """Combine the findings of all parts of a call into one decision."""
     decided = [(part, part.deciding) for part in parts]
-    finding = deciding(finding for _, finding in decided)
+    finding = min(decided, key=_urgency)[1]
     if finding.decision == "allow":
         # The reason is that of the part that was hardest to allow.
         finding = max((found for _, found in decided), key=_weight)
@@ -127,7 +146,14 @@ def decision_of(parts: Sequence[PartFindings], trace: Sequence[str], targets: It
         reason=finding.reason,
         rule=finding.rule,
         parts=tuple(
-            DecisionPart(text=part.text, decision=found.decision, rule=found.rule, reason=found.reason)
+            DecisionPart(
+                text=part.text,
+                decision=found.decision,
+                rule=found.rule,
+                reason=found.reason,
+                operator=part.operator,
+                dangers=tuple(one for one in part.consequences if one not in ORDINARY),
+            )
             for part, found in decided
         ),
         trace=shortened(trace),

@@ -45,7 +45,7 @@ SandboxSetting = Literal["off", "auto", "bwrap"]
 
 
 class Containment(FrozenModel):
-    """The sandbox that commands can run in, as a policy needs to know it. Fixed when the engine starts.
+    """The sandbox that commands can run in, as a policy needs to know it. Tested when the engine starts.
 
     A policy that finds the targets of a command unknown lets it run in the sandbox if `is_available`, and sets the
     decision's `confinement` to `words`; otherwise it asks. With `confines_all`, every decision has a `confinement`.
@@ -87,6 +87,11 @@ class DecisionPart(FrozenModel):
     rule: str | None = None
     """Text and origin of the rule that decided."""
     reason: str = ""
+    operator: str = ""
+    """Its connection to the part before: `|`, `&&`, `||` or `;`, `$()` in a substitution, `runs` if that part runs it;
+    empty for the first part. `again`: another finding on an earlier part or, without a text, on all of them."""
+    dangers: tuple[str, ...] = ()
+    """Its dangers in words, such as `deletes files`, the worst first. A part without any is not harmless."""
 
 
 class PermissionDecision(FrozenModel):
@@ -120,7 +125,7 @@ class ApprovalRequest(FrozenModel):
     request_id: str = Field(default_factory=lambda: new_id("ask"))
     call_id: str
     digest: str
-    """Hash of tool name, canonical arguments and resolved targets. The answer is valid for these only."""
+    """Hash of tool name, canonical arguments, resolved targets and confinement. The answer is valid for these only."""
     tool: str
     args: JsonObject
     summary: str = ""
@@ -139,6 +144,9 @@ class ApprovalRequest(FrozenModel):
     """Rules that an answer may choose from, narrowest first, `session_rule` included."""
     agent: str = "main"
     """Agent of the call: `main`, the label of a sub-agent, or `you` (`DECIDED_BY_USER`) for a command by the user."""
+    confinement: str = ""
+    """Restrictions under which an approved call runs, such as `runs in the sandbox: writes only here, no network`;
+    empty: none."""
 
 
 class ApprovalDecision(FrozenModel):

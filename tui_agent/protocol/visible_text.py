@@ -54,12 +54,22 @@ _TONES = "\U0001f3fb-\U0001f3ff"
 _SKIN_TONES = re.compile(f"((?:(?![{_TONES}]){_EMOJI})?)([{_TONES}]+)")
 _IN_SEQUENCE = re.compile(f"[{_JOINER_SIGNS}{''.join(sorted(EMOJI_PARTS))}]")
 
+_STRING = r"[^\x07\x18\x1a\x1b\x9c\n\r]*"
+"""Contents of an OSC, DCS, SOS, PM or APC."""
 SEQUENCE = re.compile(
-    r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x18\x1a\x1b\x9c\n\r]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC
+    rf"\x1b[\]PX^_]{_STRING}(?:\x07|\x1b\\|\x9c)?"
+    # As one character, they begin a string only if it ends: text that was encoded twice is full of them.
+    r"|[\x90\x98\x9d-\x9f][^\x07\x18\x1a\x1b\x90\x98\x9c-\x9f\n\r]*(?:\x07|\x1b\\|\x9c)"
     r"|(?:\x1b\[|\x9b)[\x30-\x3f]*[\x20-\x2f]*[\x40-\x7e]?"  # CSI
     r"|\x1b[\x20-\x2f]*[\x30-\x7e]?"
 )
 """Control sequences of a terminal, ended or not."""
+_CERTAIN_SEQUENCE = re.compile(
+    rf"\x1b[\]PX^_]{_STRING}(?:\x07|\x1b\\)"
+    r"|\x1b\[[\x30-\x3f]*[\x20-\x2f]*[\x40-\x7e]"
+    r"|\x1b[\x20-\x2f]*[\x30-\x7e]"
+)
+"""Control sequences that are ended and begin with ESC; of an unended one, only its beginning."""
 
 SURROGATES_NOTE = "# Bytes that are not text are escapes such as \\udc80"
 """First line of a diff in which lone surrogates are escapes, see `escape_surrogates`."""
@@ -92,8 +102,12 @@ def escapes_in(text: str) -> dict[int, str]:
 
 
 def without_sequences(text: str) -> str:
-    """Return a text without the control sequences of a terminal, such as those that colour the output of a program."""
-    return text if text.isascii() and "\x1b" not in text else SEQUENCE.sub("", text)
+    """Return a text without the control sequences of a terminal, such as those that colour the output of a program.
+
+    Nothing else is lost: an unended sequence leaves its text, and characters that only some terminals take for the
+    beginning of a sequence (U+0080 to U+009F) stay.
+    """
+    return _CERTAIN_SEQUENCE.sub("", text) if "\x1b" in text else text
 
 
 def escaped(text: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tui_agent.protocol.tool import Tool
 
 from .bash_output_tool import BashOutputTool
-from .bash_tool import BashTool, ReadOnlyCheck
+from .bash_tool import AccessesOfCommand, BashTool, ReadOnlyCheck
 from .edit_tool import EditTool
 from .glob_tool import GlobTool
 from .grep_tool import GrepTool
@@ -22,6 +22,7 @@ from .write_tool import WriteTool
 __all__ = [
     "BUILT_IN_TOOLS",
     "JOB_TOOLS",
+    "AccessesOfCommand",
     "Arguments",
     "BackgroundJobs",
     "BashOutputTool",
@@ -50,6 +51,7 @@ class ToolSetup:
     workspace: Workspace
     is_read_only_command: ReadOnlyCheck
     sandbox: Sandbox | None
+    accesses_of_command: AccessesOfCommand | None = None
     jobs: BackgroundJobs | None = None
 
 
@@ -60,6 +62,7 @@ BUILT_IN_TOOLS: Mapping[str, Callable[[ToolSetup], Tool]] = {
     "bash": lambda setup: BashTool(
         setup.workspace,
         is_read_only_command=setup.is_read_only_command,
+        accesses_of_command=setup.accesses_of_command,
         sandbox=setup.sandbox,
         jobs=setup.jobs,
     ),
@@ -78,6 +81,7 @@ def default_tools(
     *,
     is_read_only_command: ReadOnlyCheck,
     sandbox: Sandbox | None = None,
+    accesses_of_command: AccessesOfCommand | None = None,
     jobs: BackgroundJobs | None = None,
 ) -> list[Tool]:
     """Return the built-in tools, in the order the model sees them.
@@ -87,11 +91,14 @@ def default_tools(
         is_read_only_command: returns True if a shell command only reads: `permissions.is_read_only_command`, or
             another function of the command, or of the command and the workspace's root; it never raises.
         sandbox: sandbox for shell commands; None: they run without one.
+        accesses_of_command: returns what a shell command reads and changes, or None if that is not certain:
+            `permissions.accesses_of_command` with the workspace's root. Without it, a command that changes files runs
+            beside no other call.
         jobs: keeps commands that run in the background, while its context is open; None: none do.
 
     Raises:
         ConfigurationError: `is_read_only_command` takes other arguments.
     """
-    setup = ToolSetup(workspace, is_read_only_command, sandbox, jobs)
+    setup = ToolSetup(workspace, is_read_only_command, sandbox, accesses_of_command, jobs)
     tools = [build(setup) for build in BUILT_IN_TOOLS.values()]
     return tools if jobs is None else [*tools, *(build(jobs) for build in JOB_TOOLS.values())]

@@ -5,7 +5,8 @@ import inspect
 import os
 import re
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,16 @@ from pydantic import Field
 
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject
-from tui_agent.protocol.tool import CommandSubject, Preview, StartedProcess, Subject, Timeout, ToolContext, ToolResult
+from tui_agent.protocol.tool import (
+    Accesses,
+    CommandSubject,
+    Preview,
+    StartedProcess,
+    Subject,
+    Timeout,
+    ToolContext,
+    ToolResult,
+)
 from tui_agent.protocol.value_checks import wrong_kind
 from tui_agent.protocol.visible_text import without_sequences
 
@@ -71,6 +81,11 @@ ReadOnlyCheck: TypeAlias = Callable[[str], bool] | Callable[[str, Path], bool]
 if the command only reads."""
 
 
+AccessesOfCommand: TypeAlias = Callable[[str], Accesses | None]
+"""Function of a command, such as `permissions.accesses_of_command` with a workspace; returns every path that the
+command reads or changes, or None unless the list is certainly complete."""
+
+
 class BashArguments(Arguments):
     """Arguments of the bash tool."""
 
@@ -79,34 +94,14 @@ class BashArguments(Arguments):
         default=DEFAULT_TIMEOUT, gt=0, le=LONGEST_TIMEOUT, description="Seconds after which the command is stopped."
     )
     description: str = Field(default="", description="A few words on what the command does, for the user.")
-
-
-class SandboxedBashArguments(BashArguments):
-    """Arguments of the bash tool where a sandbox is available."""
-
-    sandbox: bool = Field(default=True, description="false: run outside the sandbox; the user is asked first.")
-
-
-class LastingBashArguments(BashArguments):
-    """Arguments of the bash tool in a session that has background commands."""
-
+    sandbox: bool = Field(
+        default=True,
+        description="false: run outside the sandbox; asks the user if the command would otherwise run inside.",
+    )
     run_in_background: bool = Field(
         default=False,
         description="true: return at once while the command runs on, for servers, watchers and long builds.",
     )
-
-
-class LastingSandboxedBashArguments(SandboxedBashArguments, LastingBashArguments):
-    """Arguments of the bash tool with both."""
-
-
-_MODELS: Mapping[tuple[bool, bool], type[BashArguments]] = {
-    (False, False): BashArguments,
-    (True, False): SandboxedBashArguments,
-    (False, True): LastingBashArguments,
-    (True, True): LastingSandboxedBashArguments,
-}
-"""Arguments by the presence of a sandbox and of background commands."""
 
 
 class BashTool(TypedTool[BashArguments]):
@@ -120,6 +115,7 @@ class BashTool(TypedTool[BashArguments]):
         workspace: Workspace,
         *,
         is_read_only_command: ReadOnlyCheck,
+        accesses_of_command: AccessesOfCommand | None = None,
         sandbox: Sandbox | None = None,
         jobs: BackgroundJobs | None = None,
     ) -> None:
@@ -127,26 +123,42 @@ class BashTool(TypedTool[BashArguments]):
         Args:
             workspace: the directory that commands run in.
             is_read_only_command: returns True if a command only reads, False in doubt; never raises.
+            accesses_of_command: returns what a command reads and changes; None: a command that changes files runs
+                beside no other call.
             sandbox: sandbox for commands; None: they run without one.
             jobs: keeps commands that run on without their calls; None: none do.
 
         Raises:
             ConfigurationError: `is_read_only_command` cannot be called with a command.
         """
-        model = _MODELS[sandbox is not None, jobs is not None]
         about = _DESCRIPTION if jobs is None else f"{_DESCRIPTION}\n{_ABOUT_JOBS}"
-        super().__init__("bash", about + _about_sandbox(sandbox), model)
+        super().__init__("bash", about + _about_sandbox(sandbox), BashArguments)
+        # Not offered, but accepted: a call of an earlier run may have it.
+        missing = {"sandbox": sandbox is None, "run_in_background": jobs is None}
+        schema = self.spec.input_schema
+        offered = {name: one for name, one in schema["properties"].items() if not missing.get(name)}
+        self.spec = self.spec.model_copy(update={"input_schema": {**schema, "properties": offered}})
         self._sandbox = sandbox
         self._jobs = jobs
         self._workspace = workspace
         self._is_read_only_command = _check_of_commands(is_read_only_command, workspace.root)
+        self._accesses_of_command = accesses_of_command
 
     def call_is_read_only(self, args: BashArguments) -> bool:
         # A command that runs on must not start before the model's message is complete, nor beside other calls.
-        return not _in_background(args) and self._is_read_only_command(args.command)
+        return not args.run_in_background and self._is_read_only_command(args.command)
+
+    def call_accesses(self, args: BashArguments) -> Accesses | None:
+        # A sandbox for every command makes files for protected names in the workspace, which no list names.
+        if self._accesses_of_command is None or (self._sandbox is not None and self._sandbox.is_for_all):
+            return None
+        # A command that runs on changes files at any time, so that it starts beside no other call.
+        if args.run_in_background:
+            return None
+        return self._accesses_of_command(args.command)
 
     def call_subject(self, args: BashArguments) -> Subject:
-        return CommandSubject(args.command, leaves_sandbox=_leaves_sandbox(args))
+        return CommandSubject(args.command, leaves_sandbox=not args.sandbox)
 
     def call_timeout(self, args: BashArguments) -> Timeout:
         return args.timeout
@@ -155,32 +167,57 @@ class BashTool(TypedTool[BashArguments]):
         return args.command
 
     async def call_preview(self, args: BashArguments) -> Preview:
-        note = "The model asks to run this outside the sandbox, with your own rights." if _leaves_sandbox(args) else ""
+        leaves = not args.sandbox and self._sandbox is not None
+        note = "The model asks to run this outside the sandbox, with your own rights." if leaves else ""
         return Preview(kind="command", text=args.command, note=note)
 
     async def run(self, args: BashArguments, context: ToolContext) -> ToolResult:
         if self._jobs is not None:
             return await self._run_as_job(args, context, self._jobs)
+        if args.run_in_background:
+            raise ToolError("Background commands are not available here.")
         async with BackgroundJobs() as jobs:
             return await self._run_as_job(args, context, jobs)
 
     async def _run_as_job(self, args: BashArguments, context: ToolContext, jobs: BackgroundJobs) -> ToolResult:
-        spec, sandbox = self._spec(args, context), self._sandbox_of(args, context)
-        if _in_background(args):
+        is_reading = self._is_read_only_command(args.command)
+        spec = self._spec(args, is_reading=is_reading)
+        sandbox = self._sandbox_of(args, context)
+        if args.run_in_background:
             jobs.check_room()
-        is_needed = not self._is_read_only_command(args.command)
-        watch = CommandWatch(self._workspace, is_needed=is_needed, others_run=lambda: bool(jobs.running))
+        with ExitStack() as held:
+            accesses = None if sandbox is not None else self.call_accesses(args)
+            writes = None if accesses is None else accesses.writes
+            changing = None if is_reading else held.enter_context(self._workspace.changing_calls.entered(writes))
+
+            def others_run() -> bool:
+                return any(job.call_id != context.call_id for job in jobs.running)
+
+            watch = CommandWatch(self._workspace, changing, others_run=others_run)
+            return await self._run_watched(args, context, jobs, spec, sandbox, watch, held)
+
+    async def _run_watched(
+        self,
+        args: BashArguments,
+        context: ToolContext,
+        jobs: BackgroundJobs,
+        spec: ProcessSpec,
+        sandbox: Sandbox | None,
+        watch: CommandWatch,
+        held: ExitStack,
+    ) -> ToolResult:
         await watch.begin()
         output = CapturedOutput(SpoolFile(self._workspace.new_spool_file, SPOOL_LIMIT, self._workspace.spool_budget))
         job = jobs.launch(args.command, output, partial(self._run, spec, sandbox, context), context)
-        if _in_background(args) and sandbox is None:
+        if args.run_in_background and sandbox is None:
             job.release = Release(asyncio.Event(), lambda: (output.give_away(), JOB_SPOOL_LIMIT))
-        job.at_end = partial(watch.end_in_background, context.call_id, jobs.publish)
+        kept = ExitStack()
+        job.at_end = partial(_end_in_background, watch, kept, context.call_id, jobs)
         changes = NOT_WATCHED
         try:
-            until = job.started if _in_background(args) else job.settled
+            until = job.started if args.run_in_background else job.settled
             await jobs.wait_for(job, context.cancellation, until)
-            if _in_background(args) and not job.over.is_set():
+            if args.run_in_background and not job.over.is_set():
                 jobs.put(job)
         finally:
             captured = job.before or output.close()
@@ -189,6 +226,9 @@ class BashTool(TypedTool[BashArguments]):
                 changes = await watch.end(context)
             if job.was_sent:
                 await watch.begin()
+            if job.task_id:
+                # It may change files until it ends.
+                kept.enter_context(held.pop_all())
             job.left.set()
         if job.task_id:
             return _left_result(job, captured, context, changes)
@@ -205,7 +245,7 @@ class BashTool(TypedTool[BashArguments]):
             if self._sandbox is None:
                 raise ToolError("The command was not run: it may only run in a sandbox, and this tool has none.")
             return self._sandbox
-        if self._sandbox is None or _leaves_sandbox(args):
+        if self._sandbox is None or not args.sandbox:
             return None
         return self._sandbox if self._sandbox.is_for_all else None
 
@@ -229,38 +269,30 @@ class BashTool(TypedTool[BashArguments]):
             return await run_process(spec, job.output, None, job.token, on_data, on_start, mark)
         async with sandbox.around(spec) as run:
             outcome = await run_process(run.spec, job.output, None, job.token, on_data, on_start, mark)
-            run.refuse_unless_started(outcome, job.output.first_bytes())
+            await run.refuse_unless_started(outcome, job.output.first_bytes())
         # Only bubblewrap itself may still be there for a moment: it has ended everything that the command started.
         return replace(outcome, ended=())
 
-    def _spec(self, args: BashArguments, context: ToolContext) -> ProcessSpec:
+    def _spec(self, args: BashArguments, *, is_reading: bool) -> ProcessSpec:
         bash = find_program("bash", self._workspace.root)
         if bash is None:
             raise ToolError("bash is not installed: no program of that name is on PATH outside the workspace")
         environment = child_environment(os.environ)
-        if self._is_read_only_command(args.command):
+        if is_reading:
             environment = read_only_environment(environment, self._workspace.root)
         argv = (str(bash), "--noprofile", "--norc", "-c", "--", args.command)
         limit = args.timeout + _OWN_TIMER_LATER
-        if _in_background(args):
+        if args.run_in_background:
             # Its default is for a call that someone waits for.
             limit = args.timeout if "timeout" in args.model_fields_set else None
         return ProcessSpec(argv, self._workspace.root, environment, limit, is_command=True)
-
-
-def _leaves_sandbox(args: BashArguments) -> bool:
-    return isinstance(args, SandboxedBashArguments) and not args.sandbox
-
-
-def _in_background(args: BashArguments) -> bool:
-    return isinstance(args, LastingBashArguments) and args.run_in_background
 
 
 def _about_sandbox(sandbox: Sandbox | None) -> str:
     """Return the part of the description that tells the model about the sandbox."""
     if sandbox is None:
         return ""
-    which = "Commands run" if sandbox.is_for_all else "A command that changes files its text does not name runs"
+    which = "Commands run" if sandbox.is_for_all else "A command that changes files which its text does not name runs"
     network = "with network" if sandbox.network else "without network"
     return (
         f"\n{which} in a sandbox: only the working directory is writable, except .git and other protected names, "
@@ -334,6 +366,12 @@ def _result(
     if changes.protected:
         details["protected_changes"] = changes.protected
     return ToolResult.of_text(text or "[no output]", is_error=failed, details=details)
+
+
+async def _end_in_background(watch: CommandWatch, kept: ExitStack, call_id: str, jobs: BackgroundJobs) -> str:
+    """Report the protected files that a background command changed; return a note on them for the model."""
+    with kept:
+        return await watch.end_in_background(call_id, jobs.publish)
 
 
 def _left_result(job: Job, captured: Captured, context: ToolContext, changes: CommandChanges) -> ToolResult:

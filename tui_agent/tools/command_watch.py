@@ -9,6 +9,7 @@ from tui_agent.protocol.events import AgentEvent, FileChanged
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import ToolContext
 
+from .changing_calls import ChangingCall
 from .file_change import DIFF_LIMIT
 from .file_states import TreeChange, diffs_of
 from .protected_watch import ProtectedChanges, ProtectedSnapshot
@@ -34,6 +35,8 @@ class CommandChanges:
     """Number of changed files; None if some may be missing."""
     protected: str = ""
     """Changes of protected files; empty if there are none."""
+    can_undo: bool = False
+    """True if the user can undo those."""
     unsure: int = 0
     """Number of files that changed beside a background command, which may have changed them instead."""
 
@@ -42,9 +45,8 @@ class CommandChanges:
         """Note on protected files for the model; empty if none changed."""
         if not self.protected:
             return ""
-        return (
-            f"this command changed protected files: {self.protected}. A warning shows this to the user, who can undo it"
-        )
+        undo = ", who can undo it" if self.can_undo else ""
+        return f"this command changed protected files: {self.protected}. A warning shows this to the user{undo}"
 
     @property
     def mark(self) -> str:
@@ -61,19 +63,21 @@ class CommandWatch:
     """Comparison of the workspace before and after one command."""
 
     def __init__(
-        self, workspace: Workspace, *, is_needed: bool, others_run: Callable[[], bool] = lambda: False
+        self, workspace: Workspace, changing: ChangingCall | None, *, others_run: Callable[[], bool] = lambda: False
     ) -> None:
         """
         Args:
             workspace: the workspace.
-            is_needed: False for a command that only reads: nothing is compared.
+            changing: the command among the calls that change files now; None for a command that only reads: nothing
+                is compared.
             others_run: returns True while a background command runs, which may change files at any time.
         """
         self._others_run = others_run
         self._is_alone = True
         self._workspace = workspace
-        self._tree = workspace.tree if is_needed else None
-        self._protected = workspace.protected if is_needed else None
+        self._changing = changing
+        self._tree = None if changing is None else workspace.tree
+        self._protected = None if changing is None else workspace.protected
         self._files: TreeSnapshot | None = None
         self._guarded: ProtectedSnapshot | None = None
 
@@ -100,17 +104,20 @@ class CommandWatch:
 
     async def _emit(self, context: ToolContext) -> CommandChanges:
         changes, is_complete, protected = await run_shielded_in_thread(self._compare)
-        self._is_alone = self._is_alone and not self._others_run()
+        # Only changes that the command's text names are certainly its own.
+        knows_own = self._changing is not None and self._changing.writes is not None
+        self._is_alone = knows_own or (self._is_alone and not self._others_run())
         by: JsonObject = {} if self._is_alone else {"call_id": None}
         for number, (change, diff) in enumerate(changes, start=1):
             context.emit("file.changed", change.event_data(diff) | by)
             if number % _EVENTS_AT_ONCE == 0:
                 await asyncio.sleep(0)  # Thousands of changed files must not hold up the event loop.
         words = protected.words(self._workspace.root)
+        can_undo = bool(protected.files) and self._tree is not None and self._is_alone
+        self._warn("A command", words, can_undo=can_undo)
         count = len(changes) if self._is_alone else 0
         unsure = 0 if self._is_alone else len(changes)
-        self._warn("A command", words, can_undo=bool(protected.files) and self._is_alone)
-        return CommandChanges(self._tree is not None, count if is_complete else None, words, unsure)
+        return CommandChanges(self._tree is not None, count if is_complete else None, words, can_undo, unsure)
 
     async def end_in_background(self, call_id: str, publish: Callable[[AgentEvent], object]) -> str:
         """Publish the protected files that changed since `begin`; return a note on them for the model, or nothing."""
@@ -121,13 +128,15 @@ class CommandWatch:
         for change, diff in changes:
             publish(FileChanged.model_validate({"call_id": call_id, **change.event_data(diff)}))
         words = protected.words(self._workspace.root)
-        self._warn("A background command", words, can_undo=bool(protected.files))
+        self._warn("A background command", words, can_undo=bool(protected.files) and self._tree is not None)
         return f"It changed protected files: {words}." if words else ""
 
     def _warn(self, what: str, words: str, *, can_undo: bool) -> None:
         if words:
-            offer = " Press ctrl+u on its row to undo that." if can_undo and self._tree is not None else ""
+            offer = " Press ctrl+u on its row to undo that." if can_undo else ""
             self._workspace.warn_of_protected(f"{what} changed protected files: {words}.{offer}")
+        if self._guarded is not None and not self._guarded.is_complete:
+            self._workspace.warn_of_unwatched()
 
     def _compare(self) -> tuple[list[tuple[TreeChange, Diff]], bool, ProtectedChanges]:
         protected, files, is_complete = ProtectedChanges(), list[TreeChange](), False
@@ -136,6 +145,10 @@ class CommandWatch:
         if self._tree is not None and self._files is not None:
             found = self._tree.changes_since(self._files)
             files, is_complete = found.files, found.is_complete
+        if self._changing is not None:
+            # Two calls that run at once each see the changes of the other, too.
+            files = [change for change in files if self._changing.may_have_changed(change.path)]
+            protected = protected.only(self._changing.may_have_changed)
         if self._tree is None:
             return [], is_complete, protected
         # Files that git tracks may be protected, too: each change is reported once.

@@ -233,7 +233,8 @@ async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolCo
 
     context.cancellation.raise_if_set()
     try:
-        await run_shielded_in_thread(work)
+        with workspace.changing_calls.entered(frozenset({plan.place.path})):
+            await run_shielded_in_thread(work)
     finally:
         if written:
             context.emit("file.changed", event)

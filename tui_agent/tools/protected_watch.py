@@ -4,9 +4,10 @@ The judge refuses such changes as far as a command's text shows them, and the sa
 command begins. This check finds the rest, at any depth, after the command.
 """
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -18,9 +19,11 @@ from .tree_watch import TreeSnapshot, TreeWatch
 MOST_NAMED = 4
 """Most changes that a message names."""
 
-ListProtectedFiles: TypeAlias = Callable[[], Mapping[str, str] | None]
+TOO_MANY = "so many protected files that others may have changed unnoticed"
+
+ListProtectedFiles: TypeAlias = Callable[[], tuple[Mapping[str, str], bool]]
 """Returns the protected files by path below the workspace, with an identity for each that is a directory and an empty
-text for others; None if there are too many. Blocks."""
+text for others; and False if some are missing, because there are too many. Blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,8 @@ class ProtectedSnapshot:
     directories: Mapping[str, str]
     """Identity by path."""
     files: TreeSnapshot
+    is_complete: bool
+    """False if some are missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +44,21 @@ class ProtectedChanges:
     directories: tuple[str, ...] = ()
     """Directories that appeared, vanished or were replaced, each with that word."""
     files: tuple[TreeChange, ...] = ()
+    is_cut: bool = False
+    """True if more files may have changed, because there are too many now and were not before."""
+
+    def only(self, may_be: Callable[[Path], bool]) -> "ProtectedChanges":
+        """Return these changes without the files for which `may_be` is False."""
+        return replace(self, files=tuple(change for change in self.files if may_be(change.path)))
 
     def words(self, root: Path) -> str:
         """Return the changes in one line; empty if there are none."""
-        found = [*self.directories, *(_named(change, root) for change in self.files)]
+        # Files first: they say more than the directories around them, and those at the top more than the deep ones.
+        files = sorted(self.files, key=lambda change: len(change.path.parts))
+        found = [*(_named(change, root) for change in files), *self.directories]
         more = f" and {counted(len(found) - MOST_NAMED, 'more change')}" if len(found) > MOST_NAMED else ""
-        return ", ".join(found[:MOST_NAMED]) + more
+        cut = [TOO_MANY] if self.is_cut else []
+        return ", ".join((*cut, *found[:MOST_NAMED])) + more
 
 
 class ProtectedWatch:
@@ -57,40 +71,54 @@ class ProtectedWatch:
             contents: store for contents, so that a change can be undone.
             files: lists the protected files.
         """
+        self._root = root
         self._list = files
-        self._names: Mapping[str, str] | None = None
+        self._names: Mapping[str, str] = {}
         """The newest listing."""
         self._tree = TreeWatch(root, contents, names=self._file_names)
         self._lock = threading.Lock()
 
     def look(self) -> ProtectedSnapshot | None:
-        """Record the protected files; None if there are too many."""
+        """Record the protected files."""
         with self._lock:
-            self._names = self._list()
-            files = None if self._names is None else self._tree.look()
-            return None if self._names is None or files is None else ProtectedSnapshot(_directories(self._names), files)
+            self._names, is_complete = self._list()
+            files = self._tree.look()
+            return None if files is None else ProtectedSnapshot(_directories(self._names), files, is_complete)
 
     def changes_since(self, before: ProtectedSnapshot) -> ProtectedChanges:
         """Return the changes since an earlier time."""
         with self._lock:
-            self._names = self._list()
-            now = before.directories if self._names is None else _directories(self._names)
+            self._names, is_complete = self._list()
+            directories = tuple(self._changed(before, _directories(self._names), is_complete=is_complete))
             files = self._tree.changes_since(before.files).files
-            return ProtectedChanges(tuple(_changed(before.directories, now)), tuple(files))
+            return ProtectedChanges(directories, tuple(files), is_cut=before.is_complete and not is_complete)
 
-    def _file_names(self) -> list[str] | None:
-        return None if self._names is None else [name for name, identity in self._names.items() if not identity]
+    def _file_names(self) -> list[str]:
+        return [name for name, identity in self._names.items() if not identity]
+
+    def _changed(self, before: ProtectedSnapshot, now: Mapping[str, str], *, is_complete: bool) -> Iterator[str]:
+        """Yield the directories that changed; what only one of two incomplete listings has may be unchanged."""
+        for name in sorted(before.directories.keys() | now.keys()):
+            if name not in now:
+                if is_complete or not os.path.lexists(self._root / name):
+                    yield f"{printable_name(name)} vanished"
+            elif name not in before.directories:
+                if before.is_complete or _changed_since(self._root / name, before.files.began):
+                    yield f"{printable_name(name)} appeared"
+            elif before.directories[name] != now[name]:
+                yield f"{printable_name(name)} was replaced"
+
+
+def _changed_since(directory: Path, time: int) -> bool:
+    """Return True if an entry of the directory around this one changed after a time, in nanoseconds."""
+    try:
+        return directory.parent.stat().st_mtime_ns >= time
+    except OSError:
+        return True
 
 
 def _directories(names: Mapping[str, str]) -> dict[str, str]:
     return {name: identity for name, identity in names.items() if identity}
-
-
-def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    for name in sorted(before.keys() | now.keys()):
-        if before.get(name) != now.get(name):
-            how = "appeared" if name not in before else "vanished" if name not in now else "was replaced"
-            yield f"{printable_name(name)} {how}"
 
 
 def _named(change: TreeChange, root: Path) -> str:

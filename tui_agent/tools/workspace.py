@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 
 from tui_agent.protocol.tool import JudgedTarget
 
+from .changing_calls import ChangingCalls
 from .content_store import ContentStore
 from .file_versions import FileVersions
 from .pinned_directory import ResolvedPath
@@ -50,6 +51,8 @@ class Workspace:
         self.spool_budget = SpoolBudget(self.spool_dir, spool_limit)
         """Budget that the files of long output share."""
         self._warn = warn
+        self.changing_calls = ChangingCalls()
+        """The calls that change files now."""
         self.versions = FileVersions()
         """The last version of each file that read, write or edit saw."""
         self.contents = contents
@@ -61,6 +64,7 @@ class Workspace:
         """Detects changes of protected files by commands; None: they are not detected."""
         self.warn_of_protected = warn_of_protected or _ignore
         """Warns the user; call it on the event loop."""
+        self._warned_of_unwatched = False
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
 
     def _protected_watch(self, files: ListProtectedFiles) -> ProtectedWatch:
@@ -105,6 +109,16 @@ class Workspace:
             self._warn(
                 f"The saved outputs of this session have reached {self.spool_budget.limit:,} bytes. Commands keep "
                 "running; of further long output only the start and the end are saved (setting `output_disk_limit`)."
+            )
+
+    def warn_of_unwatched(self) -> None:
+        """Warn the user once that some changes of protected files are not detected. Call it on the event loop."""
+        if not self._warned_of_unwatched:
+            self._warned_of_unwatched = True
+            self.warn_of_protected(
+                "This workspace has too many directories or protected files to compare all of them after a command. A "
+                "command may change a hook or a setting of a repository deep in it unnoticed; work in a subdirectory, "
+                "or keep such files outside."
             )
 
     def new_spool_file(self) -> tuple[int, Path]:

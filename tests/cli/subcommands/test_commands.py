@@ -195,7 +195,7 @@ def test_the_doctor_reports_whether_commands_can_run_in_the_sandbox(
 
     assert sandbox() == ("note", "off, and not available: bwrap is not installed")
     monkeypatch.delenv("TUI_AGENT_SANDBOX")
-    missing = "commands whose targets their text does not tell ask first: bwrap is not installed"
+    missing = "commands whose targets tui-agent cannot determine ask first: bwrap is not installed"
     assert sandbox() == ("note", f"not available, so {missing}")
     user_file.write_text('sandbox = "bwrap"\n', "utf-8")
     assert sandbox() == (
@@ -206,7 +206,7 @@ def test_the_doctor_reports_whether_commands_can_run_in_the_sandbox(
     (programs / "bwrap").chmod(0o755)
     assert sandbox() == ("ok", "every command runs in bwrap, without network")
     user_file.write_text("", "utf-8")
-    which = "commands whose targets their text does not tell run in bwrap, without network; all others outside"
+    which = "commands whose targets tui-agent cannot determine run in bwrap, without network; all others outside"
     assert sandbox() == ("ok", which)
     user_file.write_text('sandbox = "off"\n', "utf-8")
     assert sandbox() == ("note", 'off; bwrap works here: sandbox = "auto" or "bwrap" uses it')

@@ -82,8 +82,19 @@ async def test_the_question_says_under_which_restrictions_the_call_runs() -> Non
         stand = asking(tools=[tool], policy=policy, gate=approving())
 
         assert await outcome_of(stand) is None
-        assert stand.events(ApprovalRequested)[0].preview.note == shown
+        question = stand.events(ApprovalRequested)[0]
+        assert question.preview.note == shown
+        assert question.confinement == "in the box"
         assert stand.events(PermissionDecided)[0].confinement == "in the box"
+
+
+async def test_a_question_without_a_preview_says_it_too() -> None:
+    policy = FakePolicy({"act": "ask"}, confinement="in the box")
+    stand = asking(tools=[ScriptedTool()], policy=policy, gate=approving())
+
+    assert await outcome_of(stand) is None
+    question = stand.events(ApprovalRequested)[0]
+    assert (question.preview, question.confinement) == (Preview(kind="text", text="in the box"), "in the box")
 
 
 async def test_questions_are_asked_in_call_order_however_long_a_preview_takes() -> None:

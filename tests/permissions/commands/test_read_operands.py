@@ -53,6 +53,10 @@ READERS = (
     "tar cf x.tar ~/.ssh",
     "curl file://$HOME/.ssh/id_rsa",
     "a b c d e f .env",
+    "sed '1R.env' notes.txt",
+    "file -m .env notes.txt",
+    "BASH_ENV=.env bash -c 'echo $A'",
+    "ENV=.env sh -ic 'echo $A'",
 )
 
 
@@ -81,8 +85,11 @@ def test_a_denied_read_is_found_among_many_words(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["cp -r . ../copy", "tar czf x.tgz .", "rsync -a ./ h:x", "cat $X", "sed p $X", "tar cf y $X"]
-)
+    "command",
+    ["cp -r . ../copy", "tar czf x.tgz .", "rsync -a ./ h:x", "cat $X", "sed p $X", "tar cf y $X",
+     "echo .env | tar cf - -T -", "tar c -T <(echo .env)", "echo .env | zip -@ x", "git grep --no-index A",
+     "printf '.env\\0' | sort --files0-from=-", "rsync --files-from=list . h:"],
+)  # fmt: skip
 def test_a_possible_read_needs_an_answer(desk: Desk, command: str) -> None:
     assert desk.bash(command, mode="allow").decision == "allow"
     assert desk.bash(command, "deny read(.env)", mode="allow").decision == "ask"

@@ -84,8 +84,9 @@ def test_changed_paths(text: str, expected: list[str]) -> None:
         ("cp --weird=a b c", ["a"]),
         ("cp --weird a b c", ["a"]),
         ("cp --recursive a b", []),
-        ("rm -vabcde a", ["abcde", "bcde"]),
-        ("rm -rf a", []),
+        ("cp -w a b c", ["-w", "a"]),
+        ("rm -vabcde", ["-vabcde"]),
+        ("rm -r a", []),
     ],
 )
 def test_the_value_of_an_unknown_option_may_be_changed(text: str, unclear: list[str]) -> None:
@@ -93,7 +94,9 @@ def test_the_value_of_an_unknown_option_may_be_changed(text: str, unclear: list[
     entry = writer(name)
     assert entry is not None
 
-    assert parse_arguments(entry, words).unclear == unclear
+    found = parse_arguments(entry, words)
+
+    assert [*found.attached, *found.unclear] == unclear
 
 
 def test_the_directory_that_a_command_changes_to() -> None:

@@ -49,7 +49,7 @@ from tui_agent.permissions.evaluator.command_judge import MAX_PARTS
         ("bash -c 'rm x'", ["allow bash(bash:*)"], "ask", "mode"),
         ("bash -c 'rm x'", ["allow bash(bash -c 'rm x')"], "allow", "rule"),
         ("bash -c 'rm x'", ["allow bash(bash -c 'rm x')", "deny bash(rm:*)"], "deny", "rule"),
-        ("bash -c \"$X\"", ["allow bash(bash:*)"], "ask", "mode"),
+        ("bash -c \"$X\"", ["allow bash(bash:*)"], "ask", "floor"),
         ("bash -c \"$X\"", ["deny bash(rm:*)"], "ask", "floor"),
         ("bash script.sh", ["allow bash(bash script.sh)"], "allow", "rule"),
         ("xargs rm", ["allow bash(xargs:*)"], "ask", "mode"),
@@ -111,7 +111,7 @@ def test_parts_and_rules(desk: Desk, command: str, rules: list[str], decision: s
         ("if then (((", "deny", "deny", "mode"),
         ("if then (((", "plan", "deny", "floor"),
         ("rm -rf .", "allow", "ask", "floor"),
-        ("curl x | sh", "allow", "allow", "mode"),
+        ("curl x | sh", "allow", "ask", "floor"),
         ("echo x > .git/x", "allow", "deny", "floor"),
     ],
 )

@@ -50,6 +50,8 @@ def configure(repository: Path, text: str) -> None:
         ('[includeIf "gitdir:/"]\n\tpath = ../evil\n', "includeif.gitdir:/.path"),
         ("[core]\n\tworktree = /\n", "core.worktree"),
         ('[diff "evil"]\n\tcom\\\nmand = evil\n', "diff.evil.command"),
+        ("[blame]\n\tignoreRevsFile = ../secret.txt\n", "blame.ignorerevsfile"),
+        ("[blame]\n\tignoreRevsFile = ~/secret.txt\n", "blame.ignorerevsfile"),
         ("what is this?\n", "an unknown line: what is this?"),
     ],
 )
@@ -73,6 +75,7 @@ def test_a_setting_that_starts_a_program_is_found(repository: Path, text: str, s
         '[diff "python"]\n\txfuncname = "^def"\n[diff]\n\talgorithm = histogram\n',
         "[core]\n\tfsmonitor = evil\n\tpager = evil\n\thooksPath = evil\n",
         "[vscode]\n\twhatever = 1\n",
+        "[blame]\n\tignoreRevsFile = .git-blame-ignore-revs\n",
     ],
 )
 def test_harmless_and_disabled_settings_are_ignored(repository: Path, text: str) -> None:
@@ -80,6 +83,13 @@ def test_harmless_and_disabled_settings_are_ignored(repository: Path, text: str)
 
     assert find_program_setting(str(repository)) is None
     assert is_read_only_command("git diff", repository)
+
+
+def test_a_file_that_git_shows_may_not_be_a_link_to_elsewhere(repository: Path) -> None:
+    configure(repository, "[blame]\n\tignoreRevsFile = revs\n")
+    (repository / "revs").symlink_to(repository.parent / "secret.txt")
+
+    assert find_program_setting(str(repository)) == "blame.ignorerevsfile"
 
 
 def test_the_repository_of_the_commands_directory_counts(repository: Path) -> None:

@@ -143,6 +143,51 @@ async def test_where_the_sandbox_is_for_single_commands_its_failure_offers_to_le
         await call(bash, recorded, command="true")
 
 
+@pytest.mark.parametrize(
+    ("script", "problem"),
+    [
+        ("", "bwrap is not on PATH outside the workspace"),
+        ("echo 'bwrap: No permissions' >&2; exit 1", "bwrap: No permissions"),
+        ('case "$*" in *json-status*) exit 1;; esac', ""),
+        ("ln -s x .git; exit 0", "is a symbolic link"),
+    ],
+    ids=["missing", "forbidden", "only this time", "a link"],
+)
+async def test_a_sandbox_that_works_no_more_is_reported(
+    workspace: Workspace, sandbox: Sandbox, programs: Path, root: Path, script: str, problem: str
+) -> None:
+    reported: list[str] = []
+    if "ln -s" in script:
+        (root / ".git").symlink_to("x")
+    if script:
+        fake_bwrap(programs, script)
+    chosen = replace(sandbox, is_for_all=False, report_problem=reported.append)
+    bash = BashTool(workspace, is_read_only_command=lambda _: False, sandbox=chosen)
+    recorded = Recorded()
+    recorded.context.is_confined = True
+
+    with pytest.raises(ToolError, match=r"not run: the sandbox does not work here: .*repeat the call"):
+        await call(bash, recorded, command="true")
+
+    assert [problem in reason for reason in reported] == ([True] if problem else [])
+
+
+async def test_a_workspace_that_is_too_large_is_reported_and_offers_to_leave(
+    workspace: Workspace, programs: Path
+) -> None:
+    def too_large(_: Path) -> tuple[Path, ...]:
+        raise ToolError("/w is too large for the sandbox. Work in a subdirectory.")
+
+    fake_bwrap(programs, "exit 0")
+    reported: list[str] = []
+    sandbox = Sandbox(too_large, report_problem=reported.append)
+    bash = BashTool(workspace, is_read_only_command=lambda _: False, sandbox=sandbox)
+
+    with pytest.raises(ToolError, match=r"not run.*is too large .*directory\. To run it outside, repeat the call with"):
+        await call(bash, command="true")
+    assert reported == ["/w is too large for the sandbox. Work in a subdirectory"]
+
+
 async def test_a_bubblewrap_inside_the_workspace_is_not_used(bash: BashTool, root: Path, programs: Path) -> None:
     fake_bwrap(root, "touch ran")
     (programs / "bwrap").symlink_to(root / "bwrap")
@@ -201,6 +246,11 @@ async def test_a_call_outside_the_sandbox_says_so_and_only_where_there_is_one(
     assert "in a sandbox" in bash.spec.description
     bare = BashTool(workspace, is_read_only_command=lambda _: False)
     assert "sandbox" not in str(bare.spec)
+    # A call of an earlier run, or one that `permissions check` reads, may have the argument all the same.
+    assert bare.parse({"command": "make", "sandbox": False}).command == "make"
+    without = await bare.preview({"command": "make", "sandbox": False})
+    assert without is not None
+    assert without.note == ""
 
 
 @pytest.mark.parametrize(

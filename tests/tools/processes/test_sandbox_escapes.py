@@ -3,6 +3,7 @@
 import os
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,17 +65,21 @@ def world(workspace: Workspace, root: Path, tmp_path: Path, monkeypatch: pytest.
     out, home, other, ours = (tmp_path / name for name in ("out", "homes/me", "homes/other", "state"))
     for directory in (out, home / ".ssh", other, ours, root / ".git" / "hooks", root / "sub" / ".git", root / ".husky"):
         directory.mkdir(parents=True)
-    for path in (home / ".ssh" / "id", home / ".netrc", other / "notes", ours / "journal"):
+    moved = out / "kube.yaml"
+    for path in (home / ".ssh" / "id", home / ".netrc", other / "notes", ours / "journal", moved):
         path.write_text(SECRET, "utf-8")
     for path in (out / "canary", root / ".git" / "config", root / "sub" / ".git" / "config"):
         path.write_text("alive", "utf-8")
     (root / "link").symlink_to(out)
-    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as local:
-        local.bind(f"\0tui-agent-{os.getpid()}")
-        local.listen()
+    with ExitStack() as held:
+        server = held.enter_context(socket.create_server(("127.0.0.1", 0)))
+        for name in (f"\0tui-agent-{os.getpid()}", f"{out}/s", f"{root}/s"):
+            local = held.enter_context(socket.socket(socket.AF_UNIX))
+            local.bind(name)
+            local.listen()
         for name, value in {
             "HOME": home, "OUT": out, "OTHER": other, "OURS": ours,
-            "HOSTPID": os.getpid(), "PORT": server.getsockname()[1],
+            "KUBECONFIG": moved, "HOSTPID": os.getpid(), "PORT": server.getsockname()[1],
         }.items():  # fmt: skip
             monkeypatch.setenv(name, str(value))
         box = Sandbox(lambda place: protected_tree(place, (ours,)), hidden=(ours,))
@@ -183,7 +188,7 @@ for name in (b".git", b".husky", b"sub/.git"):
 }  # fmt: skip
 
 READS = {
-    "a path": "cat $HOME/.ssh/id $HOME/.netrc $OTHER/notes $OURS/journal; grep -r . $HOME $OTHER $OURS",
+    "a path": "cat $HOME/.ssh/id $HOME/.netrc $OTHER/notes $OURS/journal $OUT/kube.yaml; grep -r . $HOME $OTHER $OURS",
     "a search": "grep -rs words-of $HOME/.. $OUT/..; find $OUT/.. -type f -exec cat {} +",
     "a root of a process": "cat /proc/{self,1,$HOSTPID}/root$HOME/.ssh/id; ls /proc/1/root$HOME/.ssh",
     "a link": (
@@ -213,6 +218,14 @@ CONNECTIONS = {
     "loopback": "exec 3<>/dev/tcp/127.0.0.1/$PORT && echo reached",
     "an abstract socket": in_python("""
 try_to(socket.socket(socket.AF_UNIX).connect, "\\0tui-agent-" + str(pid))"""),
+    "a socket outside": in_python("""
+try_to(socket.socket(socket.AF_UNIX).connect, out + "/s")"""),
+    "a socket in the workspace": in_python("""
+try_to(socket.socket(socket.AF_UNIX).connect, "s")
+try_to(os.rename, "s", "t")"""),
+    "a socket behind a root": "ln -s $OUT/s link2; " + in_python("""
+for name in ("link2", "/proc/self/root" + out + "/s", "link/s"):
+    try_to(socket.socket(socket.AF_UNIX).connect, name)"""),
     "a new namespace": "unshare -Urn bash -c 'exec 3<>/dev/tcp/127.0.0.1/$PORT && echo reached'",
     "the host's namespace": "nsenter -t 1 -n bash -c 'exec 3<>/dev/tcp/127.0.0.1/$PORT && echo reached'",
     "packets": in_python("""

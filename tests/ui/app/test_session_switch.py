@@ -8,7 +8,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from tests.ui.app.fake_sessions import FakeList, FakeService
-from tests.ui.still import FakeAgent, bridge_to, drawn
+from tests.ui.still import FakeAgent, bridge_to, drawn, notes
 from tests.ui.story import Story
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Origin
@@ -41,7 +41,7 @@ class Switching:
 
     @property
     def notes(self) -> list[str]:
-        return [note.message for note in self.app._notifications]
+        return notes(self.app)
 
 
 class SavedRewinds:
@@ -164,5 +164,6 @@ async def test_a_recording_or_an_embedded_app_keeps_to_its_session() -> None:
     async with switching(can_switch=False) as stage:
         for text in ("/resume", "/clear", "/fork", "/demo"):
             await stage.say(text)
-        assert len(stage.notes) == 4
-        assert all("cannot be switched here" in note for note in stage.notes)
+            await stage.pilot.pause()
+            assert ["cannot be switched here" in note for note in stage.notes] == [True]
+            stage.app.chat.entry.notices.on_click()

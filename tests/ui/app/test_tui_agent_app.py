@@ -8,7 +8,7 @@ import pytest
 from textual.screen import Screen
 
 from tests.ui.stage import StageTool, stage
-from tests.ui.still import FakeAgent, shown, still_app
+from tests.ui.still import FakeAgent, notes, shown, still_app
 from tests.ui.story import Story, working
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import ConfigurationError
@@ -66,7 +66,7 @@ async def test_a_changed_theme_applies_at_once_and_a_broken_one_keeps_the_last(t
         assert app.get_css_variables()["primary"].lower() == "#993366"
 
         path.write_text("colors = 3")
-        await until(lambda: any("mine.toml" in note.message for note in app._notifications))
+        await until(lambda: any("mine.toml" in note for note in notes(app)))
         await pilot.pause()
         assert app.current_theme.primary == "#993366"
 
@@ -94,7 +94,7 @@ async def test_a_failed_watch_of_themes_is_a_notice(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(ThemeCatalogue, "read_all", lambda _: fail())
     async with app.run_test() as pilot:
-        await until(lambda: any("no longer watched (out of memory)" in note.message for note in app._notifications))
+        await until(lambda: any("no longer watched (out of memory)" in note for note in notes(app)))
         assert app.is_running
         await pilot.press("a")
 
@@ -104,10 +104,10 @@ async def test_a_theme_file_that_stays_broken_is_named_once(tmp_path: Path) -> N
     path.write_text("a = " + "[" * 10_000)
     app = app_with(tmp_path)
     async with app.run_test():
-        await until(lambda: any("nested too deeply" in note.message for note in app._notifications))
+        await until(lambda: any("nested too deeply" in note for note in notes(app)))
         (tmp_path / "yours.toml").write_text(MINE.format("#336699").replace("mine", "yours"))
         await until(lambda: "yours" in app.available_themes)
-        assert sum("nested too deeply" in note.message for note in app._notifications) == 1
+        assert sum("nested too deeply" in note for note in notes(app)) == 1
 
 
 @pytest.mark.parametrize("fault", [MemoryError(), RecursionError("too deep"), ConfigurationError("there is none")])
@@ -118,7 +118,7 @@ async def test_a_recording_that_cannot_be_opened_is_a_notice(tmp_path: Path, fau
     app = TuiAgentApp(AgentBridge(FakeAgent(), EventBus()), theme="dark", open_player=fail)
     async with app.run_test():
         app.watch_recording("x")
-        await until(lambda: any("recording cannot be played" in note.message for note in app._notifications))
+        await until(lambda: any("recording cannot be played" in note for note in notes(app)))
         assert app.is_running
 
 
@@ -126,7 +126,7 @@ async def test_an_unknown_theme_is_reported(tmp_path: Path) -> None:
     app = app_with(tmp_path, "nowhere")
     async with app.run_test():
         assert app.theme == "dark"
-        await until(lambda: any("No theme 'nowhere'" in note.message for note in app._notifications))
+        await until(lambda: any("No theme 'nowhere'" in note for note in notes(app)))
 
 
 async def test_a_resumed_session_shows_its_history_and_queued_messages() -> None:

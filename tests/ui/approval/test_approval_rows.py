@@ -1,5 +1,7 @@
 """Rows of an approval request: the exact input first, all of it visible, each omission marked."""
 
+from typing import Any
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from tests.ui.row_kit import DIFF
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart
-from tui_agent.protocol.tool import Preview
+from tui_agent.protocol.tool import Preview, Verdict
 from tui_agent.tools.unified_diff import diff_of
 from tui_agent.ui.approval.approval_rows import ApprovalRows
 from tui_agent.ui.text.diff_parser import MAX_LINES
@@ -53,14 +55,37 @@ def test_a_preview_that_is_not_the_input_does_not_hide_the_input() -> None:
     assert shown(asked) == [" ls", "", "command  rm -rf /"]
 
 
-def test_the_resolved_target_is_named() -> None:
-    preview = Preview(kind="diff", text=DIFF, path="/home/a/x.py")
+def test_a_target_that_the_title_names_is_not_named_again() -> None:
+    preview = Preview(kind="diff", text=DIFF, path="/home/a/src/x.py")
 
-    assert "path  x.py   touches  /home/a/x.py" in shown(request({"path": "x.py"}, preview))
-    assert "touches  /home/a/x.py" in shown(request({"path": "x.py   touches  /y"}, preview))
-    assert "touches  /home/a/x.py" in shown(request({"path": "x.py"}, preview), 30)
-    both = shown(request({"path": "x.py"}, preview, targets=("/home/a/x.py", "/home/a/y.py")))
-    assert both[both.index("touches  /home/a/x.py") + 1] == "         /home/a/y.py"
+    def touched(path: str, note: str = "", **fields: object) -> list[str]:
+        asked = request({"path": path}, preview.model_copy(update={"note": note}), **fields)
+        return [row for row in shown(asked) if "touches" in row or row.startswith(("path", "         /"))]
+
+    assert touched("src/x.py") == touched("x.py") == touched("/home/a/src/x.py") == []
+    assert touched("../x.py") == touched("other.py") == touched("rc/x.py") == ["touches  /home/a/src/x.py"]
+    linked = "x.py leads through a symbolic link to src/x.py, which is the file changed"
+    assert touched("x.py", linked) == ["touches  /home/a/src/x.py"]
+    assert touched("x.py", reason="outside the workspace: x.py; …") == ["touches  /home/a/src/x.py"]
+    both = ("/home/a/src/x.py", "/home/a/y.py")
+    assert touched("x.py", targets=both) == ["touches  /home/a/y.py"]
+
+
+def test_a_long_path_is_shown_whole_with_its_target() -> None:
+    path = "src/" * 10 + "x.py"
+    rows = shown(request({"path": path}, Preview(kind="diff", text=DIFF, path=f"/w/{path}")), 70)
+
+    assert rows[:2] == [f"path  {path}", f"touches  /w/{path}"]
+
+
+def test_a_target_that_the_command_spells_is_not_named_again() -> None:
+    def touched(command: str, *targets: str) -> list[str]:
+        asked = request({"command": command}, Preview(kind="command", text=command), targets=targets)
+        return [row for row in shown(asked) if "/" in row][1:]
+
+    assert touched("cp a /etc/hosts", "/etc/hosts") == touched("echo a >'/etc/hosts'", "/etc/hosts") == []
+    assert touched("cp a /etc/hosts.d", "/etc/hosts") == ["touches  /etc/hosts"]
+    assert touched("cp a ./b", "/w/b") == ["touches  /w/b"]
 
 
 def test_input_that_the_change_shows_line_by_line_is_not_shown_twice() -> None:
@@ -91,12 +116,6 @@ def test_contents_that_differ_beyond_what_is_read_of_a_change_are_shown_whole() 
     assert f"change  +{MAX_LINES // 2} −0" in look("a\nb\n" * (MAX_LINES // 4))
 
 
-def test_a_target_that_is_the_input_is_named_once() -> None:
-    preview = Preview(kind="diff", text=DIFF, path="/x.py")
-
-    assert [row for row in shown(request({"path": "/x.py"}, preview)) if "/x.py" in row] == ["path  /x.py"]
-
-
 def test_without_empty_rows_it_is_as_complete() -> None:
     asked = request(
         {"path": "x"},
@@ -106,7 +125,7 @@ def test_without_empty_rows_it_is_as_complete() -> None:
     rows = ApprovalRows(asked)
 
     assert [row for row in rows.rows(60) if row.plain] == rows.rows(60, spaced=False)
-    assert len(rows.rows(60)) == len(rows.rows(60, spaced=False)) + 2
+    assert len(rows.rows(60)) == len(rows.rows(60, spaced=False)) + 1
 
 
 def test_a_change_is_counted_and_shown_with_numbers() -> None:
@@ -122,28 +141,65 @@ def test_hidden_characters_of_a_change_are_visible() -> None:
     assert "1 + a \\u200b" in shown(request({}, Preview(kind="diff", text=diff)))
 
 
-def test_parts_have_verdicts_and_reasons() -> None:
-    parts = (
-        DecisionPart(text="cd src", decision="allow", reason="only changes the directory"),
-        DecisionPart(text="git push", decision="ask", rule="bash(git push:*) (project)"),
-        DecisionPart(text="rm x", decision="deny"),
+def part(text: str, decision: Verdict = "ask", reason: str = "", **fields: Any) -> DecisionPart:
+    return DecisionPart(text=text, decision=decision, reason=reason, **fields)
+
+
+def of_command(command: str, *parts: DecisionPart, width: int = 60) -> list[str]:
+    return shown(request({"command": command}, Preview(kind="command", text=command), parts=parts), width)
+
+
+def test_a_command_of_several_parts_is_shown_as_its_parts() -> None:
+    pushes = "pushes; no rule allows `git push`"
+    rows = of_command(
+        "cd src && git push 2>&1 | tee x",
+        part("cd src", "allow", "only changes the directory"),
+        part("git push 2>&1", reason=pushes, operator="&&"),
+        part("tee x", "allow", "the rule allow bash(tee:*) allows it", rule="bash(tee:*)", operator="|"),
     )
 
-    assert shown(request({}, parts=parts)) == [
-        "3 parts, 2 not allowed yet",
-        "✔ cd src",
-        "    only changes the directory",
-        "▲ git push",
-        "    bash(git push:*) (project)",
-        "✖ rm x",
+    assert rows == ["✔    cd src", "▲ && git push 2>&1   pushes", "✔ |  tee x           rule bash(tee:*)"]
+
+
+def test_a_part_has_the_verdict_and_the_notes_of_what_it_runs() -> None:
+    rows = of_command(
+        "ls | xargs rm",
+        part("ls", "allow"),
+        part("xargs rm", "allow", operator="|"),
+        part("rm …", reason="deletes files; no rule allows `rm …`", operator="runs"),
+    )
+
+    assert rows == ["✔   ls", "▲ | xargs rm   deletes files"]
+
+
+def test_a_note_without_room_is_below_unless_the_part_is_allowed() -> None:
+    rows = of_command(
+        "cat aaaaaaaaaaaaaa; make bbbbbbbbbbbbb",
+        part("cat aaaaaaaaaaaaaa", "allow", rule="bash(cat:*)"),
+        part("make bbbbbbbbbbbbb", reason="runs code of the project; no rule allows `make`", operator=";"),
+        width=30,
+    )
+
+    assert rows == ["✔   cat aaaaaaaaaaaaaa", "▲ ; make bbbbbbbbbbbbb", "     runs code of the project"]
+
+
+@pytest.mark.parametrize("command", ["a  | b", "a|b", "a | b ", "a | b # c", "a\n| b", "a && b"])
+def test_a_command_that_is_more_than_its_parts_is_shown_exactly(command: str) -> None:
+    rows = of_command(command, part("a", "allow"), part("b", operator="|"))
+
+    assert rows[0].startswith(f" {command.partition(chr(10))[0]}".rstrip())
+    assert rows[-3:] == ["2 parts, 1 not allowed yet", "✔   a", "▲ | b"]
+
+
+def test_a_single_part_is_shown_only_where_it_is_not_the_command() -> None:
+    reason = "runs code of the project; no rule allows `make`"
+
+    assert of_command("make", part("make", reason=reason)) == [" make"]
+    assert of_command("f() { make; }; f", part("make", reason=reason))[1:] == [
+        "",
+        "1 part",
+        "▲ make   runs code of the project",
     ]
-
-
-def test_a_single_part_is_shown_only_where_it_says_something() -> None:
-    silent = DecisionPart(text="ls", decision="ask")
-
-    assert shown(request({}, parts=(silent,))) == []
-    assert shown(request({}, parts=(silent.model_copy(update={"reason": "why"}),))) == ["1 part", "▲ ls", "    why"]
 
 
 def test_the_trace_is_there_on_request() -> None:

@@ -17,7 +17,7 @@ from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.approval import approval_controller
 from tui_agent.ui.approval.approval_controller import ApprovalController
-from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS, AnswerGuard
+from tui_agent.ui.dialogs.answer_keys import AnswerGuard
 from tui_agent.ui.dialogs.typed_answers import SETTLE_SECONDS, TextTarget, TypedAnswers
 from tui_agent.ui.state.pending_approvals import PendingApprovals
 
@@ -198,8 +198,8 @@ def _check(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         hits = [t for t, k in used if k.key == key and at - SETTLE_SECONDS - 0.01 <= t <= at - SETTLE_SECONDS + 0.001]
         assert hits, f"seed {seed}: no schedule pressed {key} for {request_id}"
         assert not [t for t, _ in desk.pressed if hits[-1] < t < hits[-1] + SETTLE_SECONDS], f"seed {seed}"
-        since = question.guard._quiet_since
-        assert since is not None
-        assert hits[-1] - since >= QUIET_SECONDS - 0.001, f"seed {seed}"
+        counts_from = question.guard._counts_from
+        assert counts_from is not None
+        assert hits[-1] >= counts_from - 0.001, f"seed {seed}"
     # Messages: what was typed, each once and in order.
     assert "".join(desk.sent) + desk.draft == "".join(key.character or "" for key in desk.typed)

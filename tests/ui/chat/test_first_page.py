@@ -10,7 +10,7 @@ from textual import on
 from textual.pilot import Pilot
 
 from tests.ui.app.fake_sessions import PageService
-from tests.ui.still import FakeAgent, bridge_to, drawn
+from tests.ui.still import FakeAgent, bridge_to, drawn, notes
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.chat import chat_body
@@ -144,7 +144,7 @@ async def test_a_theme_that_cannot_be_kept_is_reported() -> None:
     async with shown(FirstPage(is_first_run=True), refusal="config.toml exists") as page:
         await page.pilot.press("tab", "enter")
         await page.pilot.pause()
-        assert [note.message for note in page.app._notifications] == ["config.toml exists"]
+        assert notes(page.app) == ["config.toml exists"]
 
 
 async def test_the_page_fits_any_window_and_keeps_the_offers_longest() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.ui.stage import Stage, StageTool, stage
+from tests.ui.still import notes
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.providers.scripted_provider import call, reply
@@ -15,7 +16,7 @@ def place(on_stage: Stage, folder: Path) -> None:
 
 
 def shown(on_stage: Stage) -> str:
-    return " ".join(note.message for note in on_stage.app._notifications)
+    return " ".join(notes(on_stage.app))
 
 
 async def test_init_asks_the_model_to_write_the_file(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, pairwise
 from typing import Any
 from weakref import WeakSet
 
@@ -31,7 +31,6 @@ from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.chat_screen import ChatScreen
-from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS
 from tui_agent.ui.dialogs.typed_answers import SETTLE_SECONDS
 from tui_agent.ui.replay.replay_loop import ReplayLoop
 
@@ -40,6 +39,7 @@ SCHEDULES = int(os.environ.get("TUI_AGENT_APP_RACES", "6"))
 PER_APP = 50
 """Schedules after which a new app begins."""
 SENTENCES = ("no,-use-pytest", "yes-please", "nnn", "y", "n", "k", "y", "n", "skip-the-rest", "ok", "y-n", "kay")
+OVER_MENU = ("stop-it-please", "no,-this", "skip-so", "s", "n", "so", "nn", "ss", "n", "s", "it-stops")
 NAMES = {",": "comma", "-": "minus"}
 GAPS = (0.0, 0.03, 0.08, 0.15, 0.19)
 LATE = 0.05
@@ -55,6 +55,7 @@ class ScriptedAgent(FakeAgent):
         self.open: dict[str, None] = {}
         self.decided: list[tuple[str, str, float]] = []
         self.messages: list[str] = []
+        self.interrupts: list[tuple[str, float]] = []
         self.withdraws = False
         """True if a message withdraws the open questions."""
 
@@ -89,6 +90,13 @@ class ScriptedAgent(FakeAgent):
         for request_id in list(self.open) if self.withdraws else ():
             self.settle(request_id)
         return super().steer(text)
+
+    def stop(self) -> None:
+        self.interrupts.append(("s", self.time()))
+
+    def abort(self, reason: str, /) -> None:
+        if reason != "cancelled by the user":
+            self.interrupts.append(("n", self.time()))
 
 
 @dataclass
@@ -161,7 +169,33 @@ def theatre(opened: list[Opened]) -> Generator[Theatre]:
         loop.close()
 
 
+@pytest.fixture
+def styled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Textual matches all rules again whenever the chat is uncovered, which takes half of the time."""
+    update = Stylesheet.update
+    styled = WeakSet[Any]()
+
+    def update_once(sheet: Stylesheet, root: Any, animate: bool = False) -> None:
+        if not (isinstance(root, ChatScreen) and root in styled):
+            update(sheet, root, animate)
+        styled.add(root)
+
+    monkeypatch.setattr(Stylesheet, "update", update_once)
+
+
+def _play_all(opened: list[Opened], check: Callable[[Theatre, int], int]) -> None:
+    """Check every schedule."""
+    answered = 0
+    first = int(os.environ.get("TUI_AGENT_FIRST_RACE", "0"))
+    for block in range(first, first + SCHEDULES, PER_APP):
+        with theatre(opened) as stage:
+            for seed in range(block, min(first + SCHEDULES, block + PER_APP)):
+                answered += check(stage, seed)
+    assert answered >= SCHEDULES / 10, "a test in which nothing is answered shows nothing"
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("styled_once")
 def test_in_the_app_no_key_is_lost_and_none_answers_another_question(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Opened] = []
     create = ApprovalScreen.__init__
@@ -171,24 +205,55 @@ def test_in_the_app_no_key_is_lost_and_none_answers_another_question(monkeypatch
         opened.append(Opened(screen, request.request_id))
 
     monkeypatch.setattr(ApprovalScreen, "__init__", init)
-    update = Stylesheet.update
-
-    def update_once(sheet: Stylesheet, root: Any, animate: bool = False) -> None:
-        # Textual matches all rules again whenever the chat is uncovered, which takes half of the time.
-        if not (isinstance(root, ChatScreen) and root in styled):
-            update(sheet, root, animate)
-        styled.add(root)
-
-    styled = WeakSet[Any]()
-    monkeypatch.setattr(Stylesheet, "update", update_once)
     numbers = count(1)
-    answered = 0
-    first = int(os.environ.get("TUI_AGENT_FIRST_RACE", "0"))
-    for block in range(first, first + SCHEDULES, PER_APP):
-        with theatre(opened) as stage:
-            for seed in range(block, min(first + SCHEDULES, block + PER_APP)):
-                answered += _check(stage, seed, numbers)
-    assert answered >= SCHEDULES / 10, "a test in which nothing is answered shows nothing"
+    _play_all(opened, lambda stage, seed: _check(stage, seed, numbers))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("styled_once")
+def test_over_the_interrupt_menu_no_key_is_lost_and_no_sentence_interrupts() -> None:
+    _play_all([], _check_menu)
+
+
+def _check_menu(stage: Theatre, seed: int) -> int:
+    """Play one schedule over the interrupt menu and check it; return the number of interrupts."""
+    chance, agent = random.Random(seed), stage.agent
+    agent.interrupts.clear()
+    agent.messages.clear()
+    pressed: list[tuple[float, str]] = []
+    moves: list[tuple[float, Callable[[], object]]] = []
+
+    def press(letter: str) -> None:
+        pressed.append((stage.loop.time(), letter))
+        stage.press(*((letter,) if letter == "escape" else (NAMES.get(letter, letter), letter)))
+
+    moment = 0.0
+    for _ in range(chance.randint(1, 4)):
+        moment += chance.uniform(0.0, 1.5)
+        for letter in ("escape", *chance.choice(OVER_MENU)):
+            moves.append((moment, lambda letter=letter: press(letter)))
+            moment += chance.choice(GAPS)
+        if chance.random() < 0.3:
+            moves.append((moment, lambda: stage.press("enter")))
+    stage.play(moves)
+
+    text = "".join(agent.messages) + stage.draft
+    used = _left_out([letter for _, letter in pressed if letter != "escape"], text, seed)
+    following = pairwise(pressed)
+    # A second escape takes a letter back that has not taken effect.
+    taken = [key for (at, key), (then, after) in following if after == "escape" and then - at <= SETTLE_SECONDS + LATE]
+    assert len(agent.interrupts) <= len(used) <= len(agent.interrupts) + len(taken), f"seed {seed}: {used}"
+    for key, at in agent.interrupts:
+        hits = [t for t, letter in pressed if letter == key and at - SETTLE_SECONDS - LATE <= t <= at]
+        assert hits, f"seed {seed}: no {key}"
+        after = [t for t, _ in pressed if hits[-1] < t < min(at, hits[-1] + SETTLE_SECONDS)]
+        assert not after, f"seed {seed}: {key} is part of a text"
+    interrupted = len(agent.interrupts)
+    stage.run_to(stage.loop.time() + 7)
+    stage.context.run(stage.app.chat.entry.composer.load_text, "")
+    agent.waiting_messages.clear()
+    stage.run_to(stage.loop.time() + 1)
+    return interrupted
 
 
 def _check(stage: Theatre, seed: int, numbers: Any) -> int:
@@ -241,9 +306,9 @@ def _check(stage: Theatre, seed: int, numbers: Any) -> int:
         assert hits, f"seed {seed}: no {key} for {request_id}"
         assert not [t for t, _ in pressed if hits[-1] < t < hits[-1] + SETTLE_SECONDS], f"seed {seed}"
         dialog = next(one.screen for one in reversed(stage.opened) if one.request_id == request_id)
-        since = dialog.guard._quiet_since
-        assert since is not None, f"seed {seed}"
-        assert hits[-1] - since >= QUIET_SECONDS - 0.001, f"seed {seed}"
+        counts_from = dialog.guard._counts_from
+        assert counts_from is not None, f"seed {seed}"
+        assert hits[-1] >= counts_from - 0.001, f"seed {seed}"
     answered = len(agent.decided)
     # The next schedule begins with no question and an empty composer.
     for request_id in list(agent.open):

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS, AnswerGuard
+from tui_agent.ui.dialogs.answer_keys import AFTER_KEY_SECONDS, QUIET_SECONDS, AnswerGuard
 
 
 class FakeClock:
@@ -35,7 +35,32 @@ def test_an_answer_counts_after_a_quiet_moment() -> None:
     assert guard.accepts()
 
 
-def test_a_key_that_means_nothing_here_begins_the_quiet_moment_anew_at_any_time() -> None:
+def test_an_early_answer_does_not_begin_the_quiet_moment_anew() -> None:
+    clock = FakeClock()
+    guard = AnswerGuard(clock)
+    guard.drawn()
+
+    clock.now = 0.1
+    assert not guard.accepts()
+    assert guard.too_early
+    clock.now = QUIET_SECONDS
+    assert guard.accepts()
+
+
+def test_an_answer_shortly_after_an_early_one_does_not_count() -> None:
+    clock = FakeClock()
+    guard = AnswerGuard(clock)
+    guard.drawn()
+
+    clock.now = QUIET_SECONDS - 0.01
+    assert not guard.accepts()
+    clock.now += AFTER_KEY_SECONDS - 0.01
+    assert not guard.accepts()
+    clock.now += AFTER_KEY_SECONDS
+    assert guard.accepts()
+
+
+def test_no_answer_counts_shortly_after_a_key_that_means_nothing_here() -> None:
     clock = FakeClock()
     guard = AnswerGuard(clock)
     guard.drawn()
@@ -45,7 +70,7 @@ def test_a_key_that_means_nothing_here_begins_the_quiet_moment_anew_at_any_time(
     guard.disturbed()
 
     assert not guard.accepts()
-    clock.now += QUIET_SECONDS
+    clock.now += AFTER_KEY_SECONDS
     assert guard.accepts()
 
 
@@ -98,20 +123,20 @@ def test_nothing_counts_until_another_question_is_drawn() -> None:
     assert told == [0.0, 1.0, 9.0]
 
 
-def test_a_paste_begins_the_quiet_moment_anew() -> None:
+def test_no_answer_counts_shortly_after_a_paste() -> None:
     clock = FakeClock()
     guard = AnswerGuard(clock)
     guard.drawn()
     clock.now = 0.2
     guard.disturbed()
 
-    clock.now = 0.4
+    clock.now = 0.39
     assert not guard.armed
-    clock.now = 0.51
+    clock.now = 0.41
     assert guard.accepts()
 
 
-@given(st.lists(st.floats(0, QUIET_SECONDS - 0.01), max_size=50))
+@given(st.lists(st.floats(0, AFTER_KEY_SECONDS - 0.01), max_size=50))
 def test_fast_typing_and_held_keys_never_get_through(pauses: list[float]) -> None:
     clock = FakeClock()
     guard = AnswerGuard(clock)

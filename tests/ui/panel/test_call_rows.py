@@ -19,9 +19,10 @@ from tui_agent.protocol.events import (
     ToolStatus,
 )
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.ui.panel.call_rows import RowContext, row_of, sign_of, step_row, tail_rows
+from tui_agent.ui.panel.call_rows import TAIL_ROWS, RowContext, row_of, sign_of, step_row, tail_lines, tail_rows
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.text.styled_lines import text_of_runs
+from tui_agent.ui.text.terminal_output import output_lines
 from tui_agent.ui.transcript.call_part import CallContext, call_rows, flattened
 
 
@@ -235,6 +236,34 @@ def test_live_output_shows_its_newest_lines_cleaned() -> None:
     view = fold(story).calls[0].view
 
     assert [text_of_runs(row).strip() for row in tail_rows(view, 40)] == ["three", "four", "20 %"]
+
+
+PIECES = (
+    "a",
+    "bc ",
+    "\n",
+    "\n\n",
+    " \n",
+    "\x1b[31m",
+    "\x1b[0m",
+    "\x1b]0;t\x07",
+    "\r",
+    "\t",
+    "\u2028",
+    "\x0b",
+    "x" * 300,
+)
+
+
+@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=50))
+def test_live_output_reads_only_its_end_and_shows_the_same(pieces: list[str]) -> None:
+    story = Story().run("x").step(0)
+    call_id = story.queued("bash", "x")
+    story.started(call_id, "bash", "x")
+    story.output(call_id, "".join(pieces))
+
+    whole = [line for line in output_lines("".join(pieces)) if text_of_runs(line).strip()]
+    assert [tuple(line) for line in tail_lines(fold(story).calls[0].view)] == whole[-TAIL_ROWS:]
 
 
 def test_progress_is_shown_if_there_is_no_output() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.pilot import Pilot
 
-from tests.ui.still import drawn, shown, still_app
+from tests.ui.still import drawn, notes, shown, still_app
 from tests.ui.story import Story, working
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.panel.timeline import Timeline
@@ -118,7 +118,7 @@ async def test_before_the_first_run_there_is_no_page() -> None:
         await drawn(pilot)
 
         assert app.screen is app.chat
-        assert any("No run has started yet" in note.message for note in app._notifications)
+        assert any("No run has started yet" in note for note in notes(app))
 
 
 @pytest.mark.parametrize("size", [(20, 6), (40, 10), (60, 16)])

@@ -45,6 +45,7 @@ backslash_text = st.text(st.sampled_from("\\\\\\ nxuU{}0123456789abcdef\n\t\x1b\
         ("a\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\b", "alinkb"),
         ("a\x1bPq#0;2\x1b\\b\x1b_apc\x1b\\c\x1b^pm\x1b\\d\x1bXsos\x1b\\e", "abcde"),
         ("a\x1b]0;never ended\nb", "a\nb"),
+        ("say \u00e2\u20ac\u0153hi\u00e2\u20ac\x9d and the rest", "say \u00e2\u20ac\u0153hi\u00e2\u20ac and the rest"),
         ("\x1b[31;1mred\x1b[0m \x1b[2J\x1b[?25lx", "red x"),
         ("\x9b31mred", "red"),
         ("a\x1bcb\x1b(0c\x1b7d", "abcd"),

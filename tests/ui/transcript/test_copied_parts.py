@@ -1,10 +1,12 @@
 """Parts of the conversation are chosen, copied and opened in full screen with keys."""
 
+from typing import Any
+
 import pytest
 from textual.pilot import Pilot
 
 from tests.ui.row_kit import DIFF, FoldWithLedger, HostApp, Teller, answer, ended, queued, rows_of, user
-from tests.ui.still import drawn, pressing, still_app
+from tests.ui.still import drawn, notes, pressing, still_app
 from tests.ui.story import Story, working
 from tests.ui.transcript.test_conversation import seen, tell
 from tui_agent.protocol.messages import TextBlock
@@ -38,7 +40,8 @@ def output_of(call_id: str, name: str, text: str, **details: object) -> object:
 
 def messages(pilot: Pilot[None]) -> list[str]:
     """Return the short messages on the screen."""
-    return [notification.message for notification in pilot.app._notifications]
+    app: Any = pilot.app
+    return notes(app) if isinstance(app, TuiAgentApp) else [note.message for note in app._notifications]
 
 
 async def test_arrows_choose_messages_and_calls_and_say_what_is_chosen() -> None:

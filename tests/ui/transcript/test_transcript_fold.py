@@ -294,8 +294,18 @@ def test_an_action_of_the_user_is_shown_once_and_is_not_an_error() -> None:
 
     rows = body([noticed, end], 80)
 
-    assert [row for row in rows if "by the user" in row] == ["· The run ends now: cancelled by the user."]
-    assert body([end], 80)[0] == "✖ cancelled by the user"
+    assert body([noticed], 80) == ["· The run ends now: cancelled by the user."]
+    assert [row.rstrip("─") for row in rows] == ["── cancelled by you "]
+    other = RunEnded(reason="aborted", error="the program ends")
+    assert body([other], 80)[0].startswith("── cancelled: the program ends ──")
+
+
+def test_a_stop_is_shown_once() -> None:
+    noticed = Noticed(code="stop_requested", text="The run ends after this step.")
+
+    rows = body([noticed, RunEnded(reason="stopped", total_ms=2_000)], 80)
+
+    assert [row.rstrip("─") for row in rows] == ["── stopped as you asked · 2.0 s "]
 
 
 def test_an_error_is_shown_once() -> None:
@@ -303,7 +313,9 @@ def test_an_error_is_shown_once() -> None:
     end = RunEnded(reason="error", error="The key is not accepted.")
 
     assert [row for row in body([failed, end], 80) if "key" in row] == ["✖ The key is not accepted. Nothing was sent."]
-    assert body([end], 80)[0] == "✖ The key is not accepted."
+    assert body([end], 80) == ["✖ The key is not accepted."]
+    with_numbers = end.model_copy(update={"total_ms": 2_000})
+    assert [row.rstrip("─") for row in body([with_numbers], 80)][1:] == ["── 2.0 s "]
 
 
 def test_the_end_of_a_run_closes_what_is_open() -> None:
@@ -321,7 +333,7 @@ def test_calls_without_a_reported_end_are_ended(end: AgentEvent) -> None:
 
 
 def test_a_resumed_session_is_marked() -> None:
-    assert body([SessionLoaded(id="s", events=120)])[0].startswith("── session resumed · 120 earlier events ─")
+    assert body([SessionLoaded(id="s", events=120)])[0].startswith("── session resumed ──")
 
 
 def test_a_decision_of_the_user_is_shown_if_it_changes_the_run() -> None:

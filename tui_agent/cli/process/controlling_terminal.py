@@ -5,6 +5,7 @@ import sys
 
 import click
 
+from tui_agent.prelude import early_start
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.visible_text import escaped, escaped_json
 
@@ -15,7 +16,11 @@ def say(text: str, *, line_feed: bool = True) -> None:
 
 
 def say_error(text: str) -> None:
-    """Write text to standard error; characters that a terminal acts on become escapes."""
+    """Write text to standard error; characters that a terminal acts on become escapes.
+
+    Before the app appears, the terminal is restored first: a later restoration would hide the text.
+    """
+    early_start.release()
     click.echo(escaped(text), err=True)
 
 

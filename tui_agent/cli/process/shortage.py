@@ -5,8 +5,12 @@ Imported before anything else, and imports almost nothing: the very next import 
 
 import errno
 import resource
-from collections.abc import Iterator
-from typing import TypeGuard
+
+TYPE_CHECKING = False  # Not imported from `typing`, which takes longer to load than this whole file.
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TypeGuard
 
 FAILED = 1
 """Exit code after a shortage."""
@@ -38,7 +42,7 @@ def memory_problem() -> str | None:
     )
 
 
-def _chain(error: BaseException, seen: set[int]) -> Iterator[BaseException]:
+def _chain(error: BaseException, seen: set[int]) -> "Iterator[BaseException]":
     """Yield the error, what it groups, and what it was raised from."""
     if id(error) in seen:
         return
@@ -52,7 +56,7 @@ def _chain(error: BaseException, seen: set[int]) -> Iterator[BaseException]:
             yield from _chain(cause, seen)
 
 
-def is_group(error: BaseException) -> TypeGuard[BaseExceptionGroup[BaseException]]:
+def is_group(error: BaseException) -> "TypeGuard[BaseExceptionGroup[BaseException]]":
     """Return True if the error is an exception group."""
     return isinstance(error, BaseExceptionGroup)
 

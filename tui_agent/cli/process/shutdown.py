@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TypeVar
 
 from click.exceptions import Exit
 
+from tui_agent.prelude import early_start
 from tui_agent.ui.app.base_app import BaseApp
 
 Answer = TypeVar("Answer")
@@ -25,6 +26,7 @@ def run_and_exit(program: Coroutine[Any, Any, int]) -> NoReturn:
     """
     with asyncio.Runner() as runner:
         code = runner.run(program)
+        early_start.end()
         logging.shutdown()
         with suppress(OSError):  # The terminal may be gone.
             sys.stdout.flush()
@@ -43,6 +45,8 @@ def run_dialog(app: BaseApp[Answer | None]) -> Answer | None:
         with exit_on_signals(app):
             return await app.run_async()
 
+    # What was typed so far is for the chat: the user has not seen this question.
+    early_start.release()
     answer = asyncio.run(ask())
     if app.return_code:
         raise Exit(app.return_code)

@@ -130,10 +130,10 @@ def _sandbox(directory: Path, settings: Settings) -> Finding:
         case "bwrap":
             return Finding("sandbox", "ok", f"every command runs in bwrap, {network}")
         case "auto" if problem:
-            text = f"not available, so commands whose targets their text does not tell ask first: {reason}"
+            text = f"not available, so commands whose targets tui-agent cannot determine ask first: {reason}"
             return Finding("sandbox", "note", text)
         case "auto":
-            text = f"commands whose targets their text does not tell run in bwrap, {network}; all others outside"
+            text = f"commands whose targets tui-agent cannot determine run in bwrap, {network}; all others outside"
             return Finding("sandbox", "ok", text)
         case "off" if problem:
             return Finding("sandbox", "note", f"off, and not available: {reason}")

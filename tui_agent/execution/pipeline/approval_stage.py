@@ -103,9 +103,13 @@ def _targets(state: CallState) -> tuple[str, ...]:
 def _digest(state: CallState) -> str:
     prepared = prepared_call(state)
     schema = call_or_default(lambda: prepared.tool.spec.input_schema, otherwise=dict[str, object]())
+    return call_digest(state.received.call.name, prepared.arguments, _targets(state), schema, _confinement(state))
+
+
+def _confinement(state: CallState) -> str:
+    """Return the limits of the sandbox that the call runs in by the latest decision; empty outside it."""
     decision = state.admission.decision
-    confinement = decision.confinement if decision is not None else ""
-    return call_digest(state.received.call.name, prepared.arguments, _targets(state), schema, confinement)
+    return decision.confinement if decision is not None else ""
 
 
 async def _ask(services: ExecutionServices, state: CallState) -> Outcome | None:
@@ -152,7 +156,7 @@ async def _request(services: ExecutionServices, state: CallState) -> ApprovalReq
             return failure("error", preview.text, "tool_error")
         known = preview.error.preview if isinstance(preview.error, PreviewError) else None
         preview = known or Preview(kind="text", text=f"This call would currently fail: {preview.text}")
-    state.approval.preview = _with_note(preview, decision.confinement) if isinstance(preview, Preview) else None
+    state.approval.preview = _with_note(preview if isinstance(preview, Preview) else None, decision.confinement)
     return ApprovalRequest(
         call_id=state.received.call.id,
         digest=digest,
@@ -167,13 +171,16 @@ async def _request(services: ExecutionServices, state: CallState) -> ApprovalReq
         session_rule=_rule_for(services.policy, state),
         rules=_choices_for(services.policy, state),
         agent=services.agent,
+        confinement=decision.confinement,
     )
 
 
-def _with_note(preview: Preview, note: str) -> Preview:
+def _with_note(preview: Preview | None, note: str) -> Preview | None:
     """Return a preview with one more note; an empty one adds nothing."""
     if not note:
         return preview
+    if preview is None:
+        return Preview(kind="text", text=note)
     return preview.model_copy(update={"note": "\n".join(filter(None, (preview.note, note)))})
 
 
@@ -234,10 +241,15 @@ async def _apply_approval(
     services: ExecutionServices, state: CallState, request: ApprovalRequest, decision: ApprovalDecision
 ) -> Outcome | None:
     edited = decision.input is not None and decision.input != state.prepared.arguments
+    shown = _confinement(state)
     if decision.input is not None and edited:
         refusal = await _edit(services, state, decision.input)
         if refusal is not None:
             return refusal
+    if _confinement(state) != shown:
+        # The question named the sandbox of another command: the edited one needs a question of its own.
+        state.approval.digest, state.admission.stale = request.digest, True
+        return None
     # The user saw the edited call, but not what is at its new targets: that is recorded now.
     state.approval.digest = record_shown(state) if edited else request.digest
     if decision.scope != "once":
@@ -290,7 +302,8 @@ async def _grant(
         return
     if stored_in is not None:
         shown = rule.replace("\n", ", ")
-        text = f"From now on allowed: {shown}. To undo this, delete it from {stored_in}."
+        where = " (after a restart outside the sandbox)" if _confinement(state) else ""
+        text = f"From now on allowed{where}: {shown}. To undo this, delete it from {stored_in}."
         services.publisher.publish(Noticed(code="rule_stored", text=text, context=context))
     services.gate.reconsider()
 

@@ -15,7 +15,7 @@ from .catalogue import CommandFacts, ValueKind
 
 _KINDS: tuple[ValueKind, ...] = get_args(ValueKind)
 _NO_VALUE: ValueKind = ""
-_NO_NEXT: tuple[ValueKind, ...] = ("", "optional")
+_NO_NEXT: tuple[ValueKind, ...] = ("", "optional", "program")
 """Kinds whose value is never the next word."""
 _REMOTE = re.compile(r"(?:[^/@]*@)?[\w.-]+:|[a-z]+://")
 PLAIN_FLAGS = names(
@@ -45,12 +45,16 @@ class Arguments:
     """Every option, in full and as written; joined flags one by one."""
     read: list[str] = field(default_factory=list[str])
     """Values of options that are read as files."""
+    reads_listed: bool = False
+    """True if it also reads the files that a list names."""
     written: list[str] = field(default_factory=list[str])
     """Values of options that are changed."""
     code: list[str] = field(default_factory=list[str])
     """Values of options that are programs."""
     unclear: list[str] = field(default_factory=list[str])
-    """Words that may be paths that are changed: values of options without facts."""
+    """Words that may be paths that are changed: the words after options without facts."""
+    attached: list[str] = field(default_factory=list[str])
+    """Options without facts whose word may contain such a path, and values of options in the same word."""
     into: str | None = None
     """Target directory named by an option."""
     directory: str | None = None
@@ -90,6 +94,19 @@ def is_remote(path: str) -> bool:
     return bool(_REMOTE.match(path))
 
 
+def host_side(mount: str) -> list[str]:
+    """Return the path of this machine that a container gets to write, in a list, or an empty one."""
+    settings = {name: value for name, _, value in (part.partition("=") for part in mount.split(","))}
+    if "type" in settings or "source" in settings or "src" in settings:
+        host = settings.get("source", settings.get("src", ""))
+        is_read_only = not {"readonly", "ro"}.isdisjoint(settings)
+    else:
+        host, _, rest = mount.partition(":")
+        host, is_read_only = host if rest else "", "ro" in rest.rpartition(":")[2].split(",")
+    # A bare name is a volume of the container program.
+    return [host] if host and not is_read_only and (host[0] in "./~" or not is_known(host)) else []
+
+
 def parse_arguments(facts: CommandFacts, words: Sequence[str]) -> Arguments:
     """Sort the words after a command's name."""
     return _Parser(facts, words).run()
@@ -111,21 +128,30 @@ class OptionWord:
 def split_options(facts: CommandFacts, word: str) -> OptionWord | None:
     """Return the options in a word that begins with a dash, or None if the facts do not explain all of it."""
     options = facts.options
-    name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+    name, equals, value = word.partition("=") if word.startswith("--") or not facts.joins else (word, "", "")
+    if not facts.joins and name not in options and name[1:] in options:
+        name = name[1:]  # Such programs take `--x` for `-x`.
     if name in options and (options[name] or not equals):
         return OptionWord((), name, value if equals else None, not equals and options[name] not in _NO_NEXT)
     if word.startswith("--") or not facts.joins or len(word) < 2:
         return None
-    place = 0
-    for letter in word[1:]:
-        place += 1
-        if f"-{letter}" not in options:
+    flags: list[str] = []
+    place = 1
+    while True:
+        last = _option_at(facts, word, place)
+        if last not in options:
             return None
-        if options[f"-{letter}"]:
+        place += len(last) - 1
+        if options[last] or place == len(word):
             break
-    last, rest = f"-{word[place]}", word[place + 1 :]
-    takes_next = not rest and options[last] not in _NO_NEXT
-    return OptionWord(tuple(f"-{letter}" for letter in word[1:place]), last, rest or None, takes_next)
+        flags.append(last)
+    rest = word[place:].removeprefix("=" if len(last) > 2 else "")
+    return OptionWord(tuple(flags), last, rest or None, not rest and options[last] not in _NO_NEXT)
+
+
+def _option_at(facts: CommandFacts, word: str, place: int) -> str:
+    """Return the option that begins at a letter of a word with one dash."""
+    return "-" + next((name for name in facts.longer or () if word.startswith(name, place)), word[place])
 
 
 def options_meant(facts: CommandFacts, word: str) -> list[str]:
@@ -146,10 +172,12 @@ def _option_at_end(facts: CommandFacts, word: str) -> tuple[str, str | None]:
     if word.startswith("--"):
         option, equals, value = word.partition("=")
         return option, value if equals else None
+    if not facts.joins:
+        return word, None
     for place in range(1, len(word)):
-        option = f"-{word[place]}"
+        option = _option_at(facts, word, place)
         if facts.options.get(option):
-            return option, word[place + 1 :] or None
+            return option, word[place + len(option) - 1 :] or None
     return word, None
 
 
@@ -169,7 +197,9 @@ class _Parser:
             if word == "--":
                 found.operands.extend(reversed(waiting))
                 break
-            if not word.startswith("-") or word == "-":
+            if word[:1] == "+" and "+" in self._facts.options:
+                self._take("+", word[1:])
+            elif not word.startswith("-") or word == "-":
                 found.operands.append(word)
                 found.unclear.extend([word] if is_after_unknown else ())
                 is_after_unknown = False
@@ -201,7 +231,7 @@ class _Parser:
         found.is_exact = found.is_exact and is_harmless
         found.flags.add(option)
         found.given.setdefault(option, []).append(value or "")
-        if value is not None and not (kind == "optional" and is_harmless):
+        if value is not None and not (kind == "optional" and is_harmless) and not self._facts.is_plain(option, value):
             self._keep(kind, value)
 
     def _roughly(self, word: str) -> bool:
@@ -217,12 +247,13 @@ class _Parser:
         if kind not in _NO_NEXT and value is None and self._waiting:
             # An abbreviation may also be an option of its own without a value: then the next word is an operand, too.
             value = self._waiting.pop() if option in meant else self._waiting[-1]
-        if value is None and kind in _NO_NEXT and not word.startswith("--"):
-            # An unknown letter may take the rest of the word as its value.
-            found.unclear.extend(word[at:] for at in range(2, min(len(word) - 3, 6)))
+        if not word.startswith("--"):
+            found.attached.append(word)  # An unknown letter may take the rest of the word as its value.
         if value is not None:
+            for one in meant:
+                found.given.setdefault(one, []).append(value)
             self._keep(kind, value)
-        return word.startswith("--") and not meant and value is None and word not in PLAIN_FLAGS
+        return not meant and value is None and word not in PLAIN_FLAGS
 
     def _keep(self, kind: ValueKind, value: str) -> None:
         found = self._found
@@ -233,11 +264,16 @@ class _Parser:
                 found.into = value
             case "directory":
                 found.directory = value
-            case "code":
+            case "code" | "program":
                 found.code.append(value)
-            case "read":
+            case "read" | "script":
                 found.read.append(value)
+            case "list":
+                found.read.append(value)
+                found.reads_listed = True
+            case "mount":
+                found.written.extend(host_side(value))
             case "" | "optional":
-                found.unclear.append(value)
+                found.attached.append(value)
             case "text":
                 pass

@@ -12,8 +12,11 @@ To add a read-only command, add a row with `reads` and `options`, and a line in 
     own_words  the number of operands before that command
     assigns    `NAME=value` before that command sets a variable
     open       that command gets more words at run time
+    scripts    operands that are programs: ALL, or REST (all but the first)
+    mentions   its other words may be paths that it changes
     options    options that neither change nor run anything
     effects    other options
+    plain      patterns of the values that make an option with a program harmless, by option; "" is for operands
     like       a row whose options hold here, too
     also       other names of the command
 
@@ -30,17 +33,20 @@ Values of `reads`:
     SEARCH    a pattern, then trees
 
 Options are written as on the command line: `-alh` is three flags that may be joined. A mark after an option tells its
-value: `:` text, `=` text that follows without a blank, `<` a path that is read, `>` one that is changed, `*` the target
-directory, `@` the working directory, `$` a program. `!` after an option in `options` replaces the pattern; in
-`effects`, nothing is changed without it. `?` prevents a change, `&` extends it to everything below a directory. `-#` is
-a number such as `-5`. `~` at the start: options are never joined.
+value: `:` text, `=` text that follows without a blank, `<` a path that is read, `%` a list of paths that are read, `>`
+a path that is changed, `|` a path of this machine that a container may change, `*` the target directory, `@` the
+working directory, `$` a program, `<$` a file with one, `=$` a program that follows without a blank or that the option
+itself stands for. `!` after an option in `options` replaces the pattern; in `effects`, nothing is changed without it.
+`?` prevents a change, `&` extends it to everything below a directory, `^` removes the operands. `-#` is a number such
+as `-5`, `+` any word that begins with it. `~`: options are never joined, and `-x=y` is `-x y`.
 
-Left out of all rows on purpose: options that follow links out of the workspace (`grep -R`, `ls -L`, `du -L`), that name
-files with lists of files (`--files0-from`), that start a program (`rg --pre`, `diff -l`), or that write (`file -C`).
+Harmless options never follow links out of the workspace (`grep -R`, `ls -L`, `du -L`), name files with lists of files
+(`--files0-from`), start a program (`rg --pre`, `diff -l`) or write (`file -C`).
 """
 
+import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -54,7 +60,11 @@ Role = Literal["NONE", "ALL", "FIRST", "SECOND", "LAST", "MOVE"]
 """Operands that a command changes."""
 RunKind = Literal["transparent", "opaque", "runner", "joined", "remote"]
 """Way in which a command runs another one."""
-ValueKind = Literal["", "optional", "text", "read", "code", "directory", "write", "into"]
+ScriptOperands = Literal["NONE", "ALL", "REST"]
+"""Operands that are programs."""
+ValueKind = Literal[
+    "", "optional", "text", "read", "list", "script", "program", "code", "directory", "mount", "write", "into"
+]
 """Value of an option; if a word may abbreviate several options, the last in this order counts."""
 
 SHELLS = names("bash sh dash zsh ksh mksh ash rbash fish tcsh csh")
@@ -63,12 +73,18 @@ INTERPRETERS = names(
     "python python2 python3 pypy pypy3 perl ruby node nodejs deno bun php lua luajit Rscript julia tclsh awk gawk mawk "
     "nawk osascript ghci scala groovy jshell irb pwsh powershell elixir erl guile racket sbcl"
 )
-"""Interpreters of other languages, whose effect their words do not tell."""
+"""Interpreters of other languages, whose effect their arguments do not show."""
 
 _MARKS: dict[str, ValueKind] = {
-    ":": "text", "=": "optional", "<": "read", ">": "write", "*": "into", "@": "directory", "$": "code",
+    ":": "text", "=": "optional", "<": "read", "%": "list", ">": "write", "|": "mount", "*": "into", "@": "directory",
+    "$": "code", "=$": "program", "<$": "script",
 }  # fmt: skip
-_KEYS = frozenset(["also", "like", "reads", "writes", "runs", "own_words", "assigns", "open", "options", "effects"])
+_MAX_GLOBAL_OPTIONS = 8
+"""Maximum number of words before a subcommand."""
+_GIT_VALUES = names("-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix --attr-source")
+"""git's own options with a value."""
+_OPTION = re.compile(r"(\+|..+?)([=<]\$|[:=<%>|*@$]|)([!?&^]*)", re.DOTALL)
+_KEYS = names("also like reads writes runs own_words assigns open scripts mentions options effects plain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +113,27 @@ class CommandFacts:
     """Options that prevent a change."""
     whole: frozenset[str] = frozenset()
     """Options that extend the change to everything below a directory."""
+    removing: frozenset[str] = frozenset()
+    """Options that remove the operands."""
     takes_number: bool = False
-    joins: bool = True
-    """True if several flags may follow one dash."""
     has_effects: bool = False
     """True if the row tells what the command changes."""
+    scripts: ScriptOperands = "NONE"
+    mentions: bool = False
+    """True if its other words may be paths that it changes."""
+    plain: Mapping[str, re.Pattern[str]] = field(default_factory=dict[str, re.Pattern[str]])
+    """Patterns of the programs that do no more than the command itself, by option; "" is for operands."""
+    longer: tuple[str, ...] | None = ()
+    """Options of one dash and several letters, which may be joined with others; None if no option ever is."""
+
+    @property
+    def joins(self) -> bool:
+        """True if several flags may follow one dash."""
+        return self.longer is not None
+
+    def is_plain(self, option: str, program: str) -> bool:
+        """True if a program in an option, or in an operand (""), does no more than the command itself."""
+        return option in self.plain and self.plain[option].fullmatch(program) is not None
 
 
 def facts_of(*words: str) -> CommandFacts | None:
@@ -122,10 +154,33 @@ def read_only_command(*words: str) -> CommandFacts | None:
     return found if found is not None and found.reads is not None else None
 
 
+def matching_row(words: Sequence[str]) -> tuple[CommandFacts, Sequence[str]] | None:
+    """Return the row with the most words that a command (with its name) begins with, and its other words."""
+    name = canonical_name(words[0])
+    at = git_subcommand_at(words) if name == "git" else 1
+    while at < min(len(words), _MAX_GLOBAL_OPTIONS):
+        for end in (at + 2, at + 1):
+            if end <= len(words) and (row := facts_of(name, *words[at:end])) is not None:
+                return row, words[end:] if name == "git" else [*words[end:], *words[1:at]]
+        if name == "git" or not any(word.startswith("-") for word in words[max(at - 1, 1) : at + 1]):
+            break
+        at += 1
+    row = facts_of(name)
+    return (row, words[1:]) if row is not None else None
+
+
+def git_subcommand_at(words: Sequence[str]) -> int:
+    """Return the index of the first word behind git's own options."""
+    at = 1
+    while at < len(words) and words[at].startswith("-"):
+        at += 2 if words[at] in _GIT_VALUES else 1
+    return at
+
+
 def writer(*words: str) -> CommandFacts | None:
     """Return the row of a command whose changes are known, or None."""
     found = facts_of(*words)
-    return found if found is not None and found.has_effects else None
+    return found if found is not None and found.has_effects and not found.mentions else None
 
 
 def wrapper(*words: str) -> CommandFacts | None:
@@ -155,11 +210,12 @@ def parse_row(name: str, row: Mapping[str, Any], base: CommandFacts | None = Non
     own = CommandFacts(name)
     base = base or own
     harmless, effects = row.get("options", "").split(), row.get("effects", "").split()
-    joins, marked = "~" not in harmless, dict[str, set[str]]()
+    joins, marked = base.joins and "~" not in harmless, dict[str, set[str]]()
     added = dict(_options(harmless, marked, joins=joins))
     gives_pattern = frozenset(marked.pop("!", ()))
     options: dict[str, ValueKind] = {**base.options, **added, **dict(_options(effects, marked, joins=False))}
-    needed, preventing, whole = (frozenset(marked.get(mark, ())) for mark in "!?&")
+    needed, preventing, whole, removing = (frozenset(marked.get(mark, ())) for mark in "!?&^")
+    longer = {option[1:] for option in options if len(option) > 2 and option[1] != "-"}
     return CommandFacts(
         name,
         _choice(name, row.get("reads"), get_args(Operands)),
@@ -171,12 +227,16 @@ def parse_row(name: str, row: Mapping[str, Any], base: CommandFacts | None = Non
         options,
         base.harmless | added.keys(),
         base.gives_pattern | gives_pattern,
-        needed,
-        preventing,
-        whole,
+        base.needed | needed,
+        base.preventing | preventing,
+        base.whole | whole,
+        base.removing | removing,
         base.takes_number or "-#" in harmless,
-        joins,
-        base.has_effects or "writes" in row or "effects" in row,
+        base.has_effects or not row.keys().isdisjoint(("writes", "effects", "scripts")),
+        _choice(name, row.get("scripts"), get_args(ScriptOperands)) or base.scripts,
+        row.get("mentions", base.mentions),
+        {**base.plain, **{option: re.compile(text, re.DOTALL) for option, text in row.get("plain", {}).items()}},
+        tuple(sorted(longer, key=len, reverse=True)) if joins else None,
     )
 
 
@@ -185,13 +245,13 @@ def _options(tokens: list[str], marked: dict[str, set[str]], *, joins: bool) -> 
     for token in tokens:
         if token in ("~", "-#"):
             continue
-        bare = token.rstrip("!?&")
-        kind = _MARKS.get(bare[-1], "")
-        bare = bare[:-1] if kind else bare
+        parts = _OPTION.fullmatch(token)
+        bare, mark, others = parts.groups() if parts else (token, "", "")
+        kind = _MARKS.get(mark, "")
         is_one = bare.startswith("--") or kind or not joins
         for option in [bare] if is_one else [f"-{letter}" for letter in bare[1:]]:
-            for mark in token[len(token.rstrip("!?&")) :]:
-                marked.setdefault(mark, set()).add(option)
+            for other in others:
+                marked.setdefault(other, set()).add(option)
             yield option, kind
 
 
@@ -213,7 +273,8 @@ def _catalogue() -> _Catalogue:
     """Read every row. Blocks for about ten milliseconds, once."""
     written: dict[str, dict[str, Any]] = {}
     for file in files("tui_agent.permissions.commands").joinpath("facts").iterdir():
-        written |= tomllib.loads(file.read_text("utf-8"))
+        if file.name.endswith(".toml"):
+            written |= tomllib.loads(file.read_text("utf-8"))
     rows: dict[str, CommandFacts] = {}
     aliases: dict[str, str] = {}
 

@@ -5,19 +5,22 @@ This proves nothing: a program can change files that its words do not name. It i
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand, names
 
-from .argv import Arguments, is_remote, parse_arguments
-from .catalogue import INTERPRETERS, SHELLS, CommandFacts, canonical_name, writer
+from .argv import Arguments, is_known, is_remote, parse_arguments
+from .awk_programs import awk_outputs
+from .catalogue import INTERPRETERS, SHELLS, CommandFacts, canonical_name, matching_row
 from .find_words import runs_of
 from .indirect_commands import PROGRAM_INPUT
 from .read_only_check import collect_reads, is_mostly_read_only
+from .sed_scripts import sed_effects
 from .subcommand_effects import Copy, Effects, subcommand_effects
-from .writes import Write, writes_of
+from .unpacking import unpacks_into
+from .writes import Write, attached_paths, pieces_of, scripts_of, writes_of
 
 _CODE_OPTIONS = names("-c -e -E -r -p --eval --execute --print eval -pe -ne -i -le -lne -lpe")
 _EXCLUDING = re.compile(r"--?[\w-]*(?:ignore|exclude|skip|omit|without)[\w-]*(?:=|\Z)", re.IGNORECASE)
@@ -26,14 +29,9 @@ _MESSAGE_OPTIONS: dict[str, frozenset[str]] = {
     for name in ("gh", "glab", "hub", "tea")
 } | {name: names("-m --message --description") for name in ("hg", "svn", "jj", "fossil", "darcs")}
 """Programs with options whose values are text for readers."""
-SED_EFFECT = re.compile(r"(?:\A|[;{}\n\d$/!,])\s*[ewW](?:\s|\Z)|[^\w\s][gpimIM\d]*[ew][gpimIM\d]*(?:[\s;}]|\Z)")
-_CONTAINERS = names("docker podman nerdctl docker-compose podman-compose")
-_IN_CONTAINER = names("run exec create")
 _FINDS_AND_RUNS = names("fd fdfind rg")
 _RUNS = re.compile(r"-[a-zA-Z]*[xX]\Z|--(?:exec|pre|hostname-bin)")
-_CUTS = re.compile(r"[\s'\"`(),;:=<>|&+\[\]{}@#%^$]+")
 _PROGRAM = re.compile(r"[\s'\"`();<>{}]")
-_SHORT = re.compile(r"-\w")
 
 
 def effects_of(words: Sequence[str], raw: SimpleCommand) -> Effects:
@@ -47,6 +45,8 @@ def effects_of(words: Sequence[str], raw: SimpleCommand) -> Effects:
         return Effects()
     name = canonical_name(words[0])
     effects = subcommand_effects(name, words) or _by_name(name, words, raw)
+    if (directory := unpacks_into(name, words)) is not None:
+        return replace(effects, writes=(*effects.writes, Write(directory)), copies=(Copy(None, directory),))
     if name == "find" and any(_may_change(run) for run in runs_of(words)):
         return replace(effects, changes_matches=True)
     if name in ("fd", "fdfind") and any(_RUNS.match(word) for word in words):
@@ -59,10 +59,10 @@ def wrapper_effects(words: Sequence[str]) -> Effects:
     if not words:
         return Effects()
     name = canonical_name(words[0])
-    entry = writer(name)
-    if entry is not None:
-        return _by_entry(name, entry, words)
-    return Effects(mentions=_mentioned(_of_this_machine(name, words)))
+    found = matching_row(words)
+    if found is not None:
+        return _by_entry(name, *found)
+    return Effects(mentions=_mentioned(words[1:]))
 
 
 def _may_change(words: Sequence[str]) -> bool:
@@ -73,37 +73,22 @@ def _may_change(words: Sequence[str]) -> bool:
     return not is_mostly_read_only(filled[0]) or effects_of(filled, SimpleCommand("", ())) != Effects()
 
 
-def pieces_of(text: str) -> Iterator[str]:
-    """Yield everything in a text that may be a path, split wherever a program may split it."""
-    for piece in _CUTS.split(text):
-        if piece:
-            yield piece
-            yield from (piece.lstrip("-+?"),) if piece[0] in "-+?" else ()
-            if _SHORT.match(piece):
-                yield from (piece[at:] for at in range(2, min(len(piece), 6)) if len(piece) - at > 3)
-
-
-def _of_this_machine(name: str, words: Sequence[str]) -> Sequence[str]:
-    """Return the words after a command's name; for a container, only the host's side of its mounts."""
-    if name not in _CONTAINERS or _IN_CONTAINER.isdisjoint(words[1:4]):
-        return words[1:]
-    mounts = [word for word in words[1:] if ":" in word or "source=" in word or "src=" in word]
-    return [word.partition(":")[0] if ":" in word else word for word in mounts]
-
-
 def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Effects:
-    entry = writer(name)
-    effects = _by_entry(name, entry, words) if entry else Effects()
+    found = matching_row(words)
+    entry = found[0] if found else None
+    effects = _by_entry(name, *found) if found else Effects()
     is_configured = name in ("curl", "wget") and any(re.match(r"-[A-Za-z]*K|--conf|--input", word) for word in words)
-    if (name in PROGRAM_INPUT or is_configured) and raw.heredoc is not None:
+    is_scripted = name in ("sed", "awk") and any(re.match(r"-[A-Za-z]*f|--file", word) for word in words)
+    if (name in PROGRAM_INPUT or is_configured or is_scripted) and raw.heredoc is not None:
         effects = replace(effects, code=(*effects.code, raw.heredoc))
-    if name in ("awk", "sed"):
-        if _is_plain_script(name, words, raw):
+    if name == "sed":
+        return _by_script(effects, words)
+    if name == "awk":
+        if collect_reads(words, raw) is not None:
             return effects
-        code = tuple(word for word in words[1:] if not word.startswith("-"))
-        # The script may write another file or run a program.
-        anywhere = (Write(UNKNOWN),) if name == "sed" and any(SED_EFFECT.search(word) for word in code) else ()
-        return replace(effects, writes=(*effects.writes, *anywhere), code=code)
+        code = (*effects.code, *(word for word in words[1:] if not word.startswith("-")))
+        outputs = tuple(Write(path) for path in awk_outputs(words).files)
+        return replace(effects, writes=(*effects.writes, *outputs), code=code)
     if name in INTERPRETERS:
         code = [after for before, after in pairwise(words) if before in _CODE_OPTIONS]
         code += [word for word in words[1:] if _PROGRAM.search(word) and word not in code]
@@ -113,10 +98,27 @@ def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Effects:
         return Effects(mentions=_mentioned(_behind_script(words)))
     # `printf -v` sets a variable.
     runs = name == "printf" or (name in _FINDS_AND_RUNS and any(_RUNS.match(word) for word in words))
-    if entry or (is_mostly_read_only(words[0]) and not runs):
+    is_explained = entry is not None and not entry.mentions and (entry.has_effects or _is_container(entry))
+    if is_explained or (is_mostly_read_only(words[0]) and not runs):
         return effects
     heredoc = [raw.heredoc] if raw.heredoc is not None else []
-    return Effects(mentions=_mentioned([*_without_messages(name, _of_this_machine(name, words)), *heredoc]))
+    return replace(effects, mentions=(*effects.mentions, *_mentioned([*_without_messages(name, words[1:]), *heredoc])))
+
+
+def _is_container(entry: CommandFacts) -> bool:
+    """True if only the mounts among a command's words are paths of this machine."""
+    return "mount" in entry.options.values()
+
+
+def _by_script(effects: Effects, words: Sequence[str]) -> Effects:
+    """Return the effects of `sed` with those of its script."""
+    script = sed_effects(words)
+    written = tuple(Write(path) for path in script.written)
+    if not script.runs:
+        return replace(effects, writes=(*effects.writes, *written))
+    # It may run a program that writes another file.
+    code = tuple(word for word in words[1:] if not word.startswith("-"))
+    return replace(effects, writes=(*effects.writes, *written, Write(UNKNOWN)), code=code)
 
 
 def _behind_script(words: Sequence[str]) -> Sequence[str]:
@@ -125,37 +127,56 @@ def _behind_script(words: Sequence[str]) -> Sequence[str]:
     return words[at + 1 :]
 
 
-def _is_plain_script(name: str, words: Sequence[str], raw: SimpleCommand) -> bool:
-    """True if a script of `sed` or `awk` only prints lines, or puts them back with `sed -i`."""
-    if name == "sed":
-        words = [word for word in words if not re.match(r"-i|--in-place", word)]
-        words = [f"-{word[1:].replace('i', '')}" if re.match(r"-[nErszu]+i", word) else word for word in words]
-    return collect_reads(words, raw) is not None
-
-
 def _by_entry(name: str, entry: CommandFacts, words: Sequence[str]) -> Effects:
-    found = parse_arguments(entry, words[1:])
+    """Return the effects of a command by its row and the words that the row's name does not contain."""
+    found = parse_arguments(entry, words)
     writes = writes_of(name, entry, found)
     mentions = tuple(Write(value) for value in found.unclear)
     if found.directory is not None:
         # It changes the files that its input names, below this directory.
         mentions, writes = (*mentions, Write(".")), [*writes, *([Write(".")] if name == "patch" else ())]
-    if name == "ln" and found.has("-s", "--symbolic"):
+    links: tuple[str, ...] = ()
+    if name in ("ln", "cp") and any(re.match(r"-s\Z|--sy", flag) for flag in found.flags):
         mentions += tuple(Write(source) for source in found.sources)
+        # A relative target begins at the directory of the link.
+        links = tuple(place for source in found.sources for place in _linked(found, source))
     elif name == "ln" or (name == "cp" and found.has("-l", "--link")):
         # A hard link lets later commands change the same file under another name.
         writes.extend(Write(source) for source in found.sources)
-    return Effects(tuple(writes), mentions, tuple(found.code), found.directory, copies=_copies(name, found))
+    return Effects(
+        tuple(writes),
+        tuple(dict.fromkeys(mentions)),
+        (*found.code, *scripts_of(entry, found)),
+        found.directory,
+        copies=_copies(name, found),
+        links=links,
+        attached=attached_paths(found),
+        works_in=(found.directory,) if found.directory is not None else (),
+    )
+
+
+def _linked(found: Arguments, source: str) -> tuple[str, ...]:
+    """Return the paths that a link with this text may lead to."""
+    if source.startswith(("/", "~")) or not is_known(source) or found.has("-r", "--relative"):
+        return (source,)
+    above = found.target.rstrip("/").rpartition("/")[0]
+    return (f"{above or '.'}/{source}", f"{found.target}/{source}")
 
 
 def _copies(name: str, found: Arguments) -> tuple[Copy, ...]:
     """Return the sources that `cp`, `rsync` and the like copy with everything in them, and their targets."""
+    if name == "patch" and not found.operands and not found.has("--dry-run", "-o", "--output"):
+        return (Copy(None, "."),)
     if name not in ("cp", "rsync", "scp", "ditto") or is_remote(found.target):
         return ()
     # cp skips directories without one of these options.
     if name == "cp" and not any(re.match(r"-[A-Za-z]*[rRa]|--[ra]", flag) for flag in found.flags):
         return ()
-    return tuple(Copy(source, _into(name, found, source)) for source in found.sources if not is_remote(source))
+    return tuple(
+        Copy(None if is_remote(source) else source, _into(name, found, source))
+        for source in found.sources
+        if name != "scp" or not is_remote(source) or found.has("-r")
+    )
 
 
 def _into(name: str, found: Arguments, source: str) -> str:
@@ -195,5 +216,5 @@ def _mentioned(words: Sequence[str]) -> tuple[Write, ...]:
         else:
             found.append(word)
         found.append(word.partition("=")[2])
-        found.extend(pieces_of(word) if _CUTS.search(word) or _SHORT.match(word) else ())
+        found.extend(pieces_of(word))
     return tuple(Write(part) for part in dict.fromkeys(found) if part)

@@ -9,10 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tui_agent.permissions.shell.syntax import names
+from tui_agent.permissions.shell.syntax import UNKNOWN, names
 
-from .argv import is_known, is_remote, parse_arguments
-from .catalogue import canonical_name, read_only_command, wrapper, writer
+from .argv import Arguments, is_known, is_remote, parse_arguments
+from .catalogue import canonical_name, matching_row, read_only_command
+from .read_only_check import is_mostly_read_only
+from .sed_scripts import sed_effects
 
 _READ_SOURCES = names("cp mv ln link install rsync scp ditto zip gzip gunzip bzip2 bunzip2 xz unxz zstd split csplit")
 """Commands whose sources or operands are read."""
@@ -27,6 +29,9 @@ _NO_READERS = names(
 """Commands that read none of the files their words name."""
 _MESSAGES = names("-m --message --title --body --notes --description")
 """Options whose value is text for readers."""
+_WEB_CLIENTS = names("curl http https httpie xh hurl gh glab")
+_SENT_FILE = re.compile(r"(?:\A(?:-[A-Za-z])?|=)[@<](?:@)?([^;]+)|\Afile:/{0,2}(?:localhost)?(/.+)", re.IGNORECASE)
+_FROM_LIST = re.compile(r"-?[A-Za-z]*T|--files-")
 _EXCLUDING = re.compile(r"--?[\w-]*(?:ignore|exclude|skip|omit|without)[\w-]*(?:=|\Z)")
 _ATTACHED = re.compile(r"-[A-Za-z](?=[^-=])")
 
@@ -53,15 +58,38 @@ def sources_of(words: Sequence[str]) -> Sources:
     if name == "dd":
         return Sources(tuple(word[3:] for word in words[1:] if word.startswith("if=")))
     if name in ("tar", "unzip", "cpio"):
-        return Sources(tuple(word for word in _operands(words[1:]) if not is_remote(word)))
-    entry = writer(name) or wrapper(name)
-    found = parse_arguments(entry, words[1:]) if entry else None
-    if found is None or entry is None or name not in _READ_SOURCES:
-        read = tuple(found.read) if found else ()
-        return Sources(read, tuple(_mentions(words[1:])), tuple(_open_operands(name, words[1:])))
+        is_listed = name == "cpio" or any(_FROM_LIST.match(word) for word in words[1:])
+        read = tuple(word for word in _operands(words[1:]) if not is_remote(word))
+        return Sources(read, open=(UNKNOWN,) if is_listed else ())
+    row = matching_row(words)
+    found = parse_arguments(*row) if row else Arguments()
+    read = [*found.paths, *_at_files(name, words[1:])]
+    if name == "curl":
+        named = (
+            value
+            for option in ("--data-urlencode", "--variable", "--url-query")
+            for value in found.given.get(option, ())
+        )
+        read.extend(value.partition("@")[2] for value in named if "@" in value)
+        cookies = (value for option in ("-b", "--cookie") for value in found.given.get(option, ()))
+        read.extend(value for value in cookies if value and "=" not in value)
+    listed = (UNKNOWN,) if found.reads_listed or (name == "zip" and found.has("-@", "--names-stdin")) else ()
+    if name == "git" and row and row[0].name == "git grep":
+        read.append(".")
+    if name == "sed":
+        read.extend(sed_effects(words).read)
+    if row is None or name not in _READ_SOURCES:
+        return Sources(tuple(read), tuple(_mentions(name, words[1:])), (*_open_operands(name, words[1:]), *listed))
     # The first operand of zip is the archive it makes.
-    taken = found.sources if entry.writes in ("LAST", "MOVE") else found.operands[name in _CREATE_FIRST :]
-    return Sources(tuple(word for word in (*taken, *found.read) if not is_remote(word)))
+    taken = found.sources if row[0].writes in ("LAST", "MOVE") else found.operands[name in _CREATE_FIRST :]
+    return Sources(tuple(word for word in (*taken, *read) if not is_remote(word)), open=listed)
+
+
+def _at_files(name: str, words: Sequence[str]) -> Iterator[str]:
+    """Yield the files that a client for the web sends, such as of `-d @file`, or shows."""
+    if name in _WEB_CLIENTS:
+        for word in words:
+            yield from (path for groups in _SENT_FILE.findall(word) for path in groups if path)
 
 
 def _operands(words: Sequence[str]) -> Iterator[str]:
@@ -88,11 +116,12 @@ def _open_operands(name: str, words: Sequence[str]) -> Iterator[str]:
     yield from (word for word in operands[skips:] if not is_known(word))
 
 
-def _mentions(words: Sequence[str]) -> Iterator[str]:
+def _mentions(name: str, words: Sequence[str]) -> Iterator[str]:
     """Yield words other than exclusions and messages."""
     kept = list(_without_exclusions(words))
+    messages = () if name != "git" and is_mostly_read_only(name) else _MESSAGES
     for before, word in pairwise(("", *kept)):
-        if before not in _MESSAGES and not re.match(r"https?://", word):
+        if before not in messages and not re.match(r"https?://", word):
             yield word
 
 

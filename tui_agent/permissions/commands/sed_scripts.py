@@ -1,16 +1,18 @@
-"""`sed` scripts that only print, delete, quit, hold and substitute.
+"""Files that `sed` scripts read and write, and scripts that run a command.
 
-The commands that read or write files or run something (`r R w W e`, and those flags of `s`) are unknown to this
-parser, so it rejects every script with one of them.
+Scripts are parsed as GNU sed parses them. The strict parser accepts only what every sed reads alike, without a command
+that reads or writes a file or runs something (`r R w W e`, and those flags of `s`); the other one accepts more.
 """
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tui_agent.permissions.shell.syntax import PIPE
 
+from .argv import Arguments, parse_arguments
 from .catalogue import facts_of
-from .reads import Reads, parse_options
+from .reads import Reads
 
 _BLANKS = re.compile(r"[ \t]*")
 _BETWEEN = re.compile(r"(?:[ \t\n;]|#[^\n]*)*")
@@ -19,100 +21,170 @@ _RANGE_END = re.compile(r"[+~]\d+")
 _PLAIN = re.compile(r"[dDgGhHnNpPxzF=]|[qQl][ \t]*\d*")
 _LABELLED = re.compile(r":[ \t]*[\w-]+|[btT][ \t]*[\w-]*")
 _TEXT = re.compile(r"[aic][ \t]*\\?[ \t]*[^\s\\][^\n\\]*(?=\n|\Z)")
+_ANY_TEXT = re.compile(r"[aic](?:[^\\\n]|\\.)*", re.DOTALL)
+_FILE = re.compile(r"([rRwW])[ \t]*([^\n]+)")
+_COMMAND = re.compile(r"e[^\n]*")
 _MATCH_FLAGS = re.compile(r"[IM]*")
 _FLAGS = re.compile(r"[gpiImM0-9]*")
+_ANY_FLAGS = re.compile(r"[gpiImMe0-9]*")
 _DELIMITERS = frozenset("/|,#:@!%_+=~;")
-"""Allowed separators between the parts of `s` and `y`."""
+"""Separators between the parts of `s` and `y` that every sed allows."""
 _END = re.compile(r"[ \t]*(?=[;\n}#]|\Z)")
+_STREAMS = frozenset(("/dev/stdin", "/dev/stdout", "/dev/stderr"))
+
+
+@dataclass(frozen=True, slots=True)
+class SedScript:
+    """Effects of a script."""
+
+    read: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
+    runs: bool = False
+    """True if it runs a command, or may do anything."""
 
 
 def sed_reads(words: Sequence[str]) -> Reads | None:
     """Return the files that `sed` (with its name) reads, or None if its script may do more than print."""
-    facts = facts_of("sed")
-    options = parse_options(facts, words[1:]) if facts else None
-    if options is None:
+    options, scripts, operands = _arguments(words)
+    if not options.is_exact or not scripts:
         return None
-    scripts = [*options.given.get("-e", ()), *options.given.get("--expression", ())]
-    operands = options.operands
-    if not scripts:
-        scripts, operands = operands[:1], operands[1:]
-    if not scripts or not _is_harmless("\n".join(scripts)):
+    parser = _Parser("\n".join(scripts), is_strict=True)
+    if not parser.run():
         return None
     return Reads(tuple(operand for operand in operands if operand not in ("-", PIPE)))
 
 
-def _is_harmless(script: str) -> bool:
-    """True if every command of a script is known, to the last character."""
-    at = depth = 0
-    while (at := _past(_BETWEEN, script, at)) < len(script):
-        if script[at] == "}":
-            depth -= 1
-            end = at + 1
-        else:
-            start = _past_addresses(script, at)
-            if start is not None and script[start : start + 1] == "{":
-                depth += 1
-                at = start + 1
-                continue
-            end = _past_command(script, start) if start is not None else None
-        if end is None or depth < 0 or not _END.match(script, end):
-            return False
-        at = end
-    return depth == 0
-
-
-def _past(pattern: re.Pattern[str], script: str, at: int) -> int:
-    match = pattern.match(script, at)
-    return match.end() if match else at
-
-
-def _past_addresses(script: str, at: int) -> int | None:
-    """Return the offset of the command after `first,last!`, or None if it is not certain."""
-    end = _past_address(script, at)
-    if end is None:
-        return None
-    comma = _past(_BLANKS, script, end)
-    if end > at and script[comma : comma + 1] == ",":
-        start = _past(_BLANKS, script, comma + 1)
-        end = _past(_RANGE_END, script, start)
-        end = end if end > start else _past_address(script, start)
-        if end is None or end == start:
-            return None
-    at = _past(_BLANKS, script, end)
-    while script[at : at + 1] == "!":
-        at = _past(_BLANKS, script, at + 1)
-    return at
-
-
-def _past_address(script: str, at: int) -> int | None:
-    if script[at : at + 1] != "/":
-        return _past(_NUMBER, script, at)
-    end = _past_delimited(script, at, "/")
-    return _past(_MATCH_FLAGS, script, end) if end is not None else None
-
-
-def _past_command(script: str, at: int) -> int | None:
-    letter = script[at : at + 1]
-    if letter in ("s", "y") and script[at + 1 : at + 2] in _DELIMITERS:
-        mark = script[at + 1]
-        middle = _past_delimited(script, at + 1, mark)
-        end = _past_delimited(script, middle - 1, mark) if middle is not None else None
-        return end if end is None or letter == "y" else _past(_FLAGS, script, end)
-    for pattern in (_PLAIN, _LABELLED, _TEXT):
-        if match := pattern.match(script, at):
-            return match.end()
-    return None
-
-
-def _past_delimited(script: str, at: int, mark: str) -> int | None:
-    """Return the offset after the text between two delimiters, the first at `at`, or None if the text is ambiguous."""
-    start = at = at + 1
-    while at < len(script) and script[at] != mark:
-        if script[at] == "\n" or script[at : at + 2] == "\\\n":
-            return None
-        at += 2 if script[at] == "\\" else 1
-    if at >= len(script):
-        return None
+def sed_effects(words: Sequence[str]) -> SedScript:
+    """Return the effects of the scripts of `sed` (with its name)."""
+    script = "\n".join(_arguments(words)[1])
     # Some versions of sed treat a delimiter inside brackets as text.
-    opened = script.rfind("[", start, at)
-    return None if opened >= 0 and script.find("]", opened, at) < 0 else at + 1
+    parsers = [_Parser(script, reads_brackets=reads_brackets) for reads_brackets in (False, True)]
+    parsed = [parser for parser in parsers if parser.run()]
+    return SedScript(
+        tuple(dict.fromkeys(file for parser in parsed for file in parser.read)),
+        tuple(dict.fromkeys(file for parser in parsed for file in parser.written)),
+        not parsed or any(parser.runs for parser in parsed),
+    )
+
+
+def _arguments(words: Sequence[str]) -> tuple[Arguments, list[str], list[str]]:
+    """Return the parsed words, the scripts and the files."""
+    facts = facts_of("sed")
+    options = parse_arguments(facts, words[1:]) if facts else Arguments()
+    scripts = [*options.given.get("-e", ()), *options.given.get("--expression", ())]
+    if scripts or options.has("-f", "--file"):
+        return options, scripts, options.operands
+    return options, options.operands[:1], options.operands[1:]
+
+
+class _Parser:
+    """One pass over a script."""
+
+    def __init__(self, script: str, *, is_strict: bool = False, reads_brackets: bool = False) -> None:
+        self._script = script
+        self._is_strict = is_strict
+        self._reads_brackets = reads_brackets
+        self.read: list[str] = []
+        self.written: list[str] = []
+        self.runs = False
+
+    def run(self) -> bool:
+        """Parse the script; False if a part of it is not known."""
+        script = self._script
+        at = depth = 0
+        while (at := self._past(_BETWEEN, at)) < len(script):
+            if script[at] == "}":
+                depth -= 1
+                end = at + 1
+            else:
+                start = self._past_addresses(at)
+                if start is not None and script[start : start + 1] == "{":
+                    depth += 1
+                    at = start + 1
+                    continue
+                end = self._past_command(start) if start is not None else None
+            if end is None or depth < 0 or not _END.match(script, end):
+                return False
+            at = end
+        return depth == 0
+
+    def _past(self, pattern: re.Pattern[str], at: int) -> int:
+        match = pattern.match(self._script, at)
+        return match.end() if match else at
+
+    def _past_addresses(self, at: int) -> int | None:
+        """Return the offset of the command after `first,last!`, or None if it is not certain."""
+        script = self._script
+        end = self._past_address(at)
+        if end is None:
+            return None
+        comma = self._past(_BLANKS, end)
+        if end > at and script[comma : comma + 1] == ",":
+            start = self._past(_BLANKS, comma + 1)
+            end = self._past(_RANGE_END, start)
+            end = end if end > start else self._past_address(start)
+            if end is None or end == start:
+                return None
+        at = self._past(_BLANKS, end)
+        while script[at : at + 1] == "!":
+            at = self._past(_BLANKS, at + 1)
+        return at
+
+    def _past_address(self, at: int) -> int | None:
+        if self._script[at : at + 1] == "\\" and not self._is_strict:
+            at += 1
+        elif self._script[at : at + 1] != "/":
+            return self._past(_NUMBER, at)
+        end = self._past_delimited(at, self._script[at : at + 1])
+        return self._past(_MATCH_FLAGS, end) if end is not None else None
+
+    def _past_command(self, at: int) -> int | None:
+        letter, mark = self._script[at : at + 1], self._script[at + 1 : at + 2]
+        if letter in ("s", "y") and (mark in _DELIMITERS or not self._is_strict):
+            middle = self._past_delimited(at + 1, mark)
+            # Brackets mean nothing in a replacement.
+            end = self._past_delimited(middle - 1, mark, has_brackets=False) if middle is not None else None
+            return end if end is None or letter == "y" else self._past_flags(end)
+        for pattern in (_PLAIN, _LABELLED, _TEXT if self._is_strict else _ANY_TEXT):
+            if match := pattern.match(self._script, at):
+                return match.end()
+        if self._is_strict:
+            return None
+        if match := _COMMAND.match(self._script, at):
+            self.runs = True
+            return match.end()
+        return self._past_file(at)
+
+    def _past_flags(self, at: int) -> int | None:
+        if self._is_strict:
+            return self._past(_FLAGS, at)
+        end = self._past(_ANY_FLAGS, at)
+        self.runs = self.runs or "e" in self._script[at:end]
+        return self._past_file(end) if self._script[end : end + 1] == "w" else end
+
+    def _past_file(self, at: int) -> int | None:
+        """Return the offset after a command with a file, whose name ends with the line."""
+        match = _FILE.match(self._script, at)
+        if match is None:
+            return None
+        letter, file = match.groups()
+        if file not in _STREAMS:
+            (self.read if letter in "rR" else self.written).append(file)
+        return match.end()
+
+    def _past_delimited(self, at: int, mark: str, *, has_brackets: bool = True) -> int | None:
+        """Return the offset after the text between two delimiters, the first at `at`, or None if it is ambiguous."""
+        script = self._script
+        start = at = at + 1
+        while mark and at < len(script) and script[at] != mark:
+            if self._is_strict and (script[at] == "\n" or script[at : at + 2] == "\\\n"):
+                return None
+            if script[at] == "[" and self._reads_brackets and has_brackets:
+                closing = script.find("]", at + (3 if script[at + 1 : at + 2] == "^" else 2))
+                at = closing if closing > 0 else at
+            at += 2 if script[at] == "\\" else 1
+        if not mark or at >= len(script):
+            return None
+        opened = script.rfind("[", start, at)
+        is_ambiguous = self._is_strict and opened >= 0 and script.find("]", opened, at) < 0
+        return None if is_ambiguous else at + 1

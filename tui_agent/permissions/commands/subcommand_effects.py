@@ -8,23 +8,24 @@ from itertools import pairwise
 from tui_agent.permissions.shell.syntax import UNKNOWN, names
 
 from .argv import Arguments, is_remote, parse_arguments
-from .catalogue import CommandFacts, writer
+from .catalogue import CommandFacts, git_subcommand_at, matching_row, writer
 from .find_words import find_roots
-from .writes import Write, writes_of
+from .writes import Write, attached_paths, scripts_of, writes_of
 
-_FIND_NARROWING = names(
-    "-name -iname -path -ipath -regex -iregex -size -mtime -mmin -newer -empty -user -perm -wholename -samefile -inum"
-)
+_FIND_TAKES_ALL = names("-delete -depth -d -print -print0 -xdev -mount -noleaf -ls -L -H -P -follow -a -and")
+"""Options and actions of `find` that leave no match out."""
 _FIND_FILES = names("-fprint -fprint0 -fls -fprintf")
-_GIT_GLOBAL_VALUES = names("-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix")
 _GIT_MESSAGE = re.compile(r"-[A-Za-z]*[mF]\Z|--(?:message|file|grep|author|date|trailer)\Z")
 _GIT_ATTACHED_MESSAGE = re.compile(r"-m.|--(?:message|grep|author|date|trailer|format|pretty)=")
+_TRANSPORT = re.compile(r"[\w+-]+::")
 _GIT_READING = names(
     "add am apply bisect blame branch bundle cherry-pick commit describe diff fetch format-patch gc grep hash-"
     "object log ls-files maintenance merge notes prune pull push rebase reflog remote repack reset revert show "
     "stash status submodule switch tag update-index update-ref worktree write-tree"
 )
 """Subcommands that only read the files they name, or whose arguments are not files of the working tree."""
+_ONLY_SHOWS = names("--check --stat --numstat --summary --cached")
+"""Options of `git apply` that leave the files of the working tree as they are."""
 _OLD_TAR = re.compile(r"[A-Za-z0-9]+\Z")
 _TAR_VALUES = "fgCTXIFbHKLNV"
 _TAR_WRITING = ("-c", "-r", "-u", "-A", "--create", "--append", "--update", "--concatenate", "--catenate", "--delete")
@@ -33,10 +34,12 @@ _TAR_TAKING = ("-x", "--extract", "--get")
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A source that may be a directory, and the path its contents go to."""
+    """A directory, or an archive, and the path its contents go to."""
 
-    source: str
+    source: str | None
+    """Path of the directory or archive; None for one that the words do not name, a patch or another machine's."""
     into: str
+    is_archive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +53,16 @@ class Effects:
     """Programs in other languages, which may name paths anywhere."""
     runs_in: str | None = None
     """Directory that the command changes to first."""
+    works_in: tuple[str, ...] = ()
+    """Directories that it works in."""
     changes_matches: bool = False
     """True if it changes the files that it finds, or passes them to a command that may."""
     copies: tuple[Copy, ...] = ()
-    """Files and directories copied with their contents."""
+    """Files and directories copied with their contents, and archives unpacked."""
+    links: tuple[str, ...] = ()
+    """Files and directories that get another name, through which later commands may change them."""
+    attached: tuple[Write, ...] = ()
+    """Parts of unknown options that may be paths that the command changes."""
 
 
 def subcommand_effects(name: str, words: Sequence[str]) -> Effects | None:
@@ -79,7 +88,7 @@ def _find(words: Sequence[str]) -> Effects:
     if "-delete" not in words:
         return Effects(tuple(writes))
     # Without a test everything below the roots is deleted.
-    if _FIND_NARROWING.isdisjoint(words):
+    if all(word in _FIND_TAKES_ALL for word in words[1:] if word.startswith(("-", "!", "("))):
         return Effects((*writes, *(Write(root, whole=True) for root in roots)))
     return Effects((*writes, *(Write(root) for root in roots)), changes_matches=True)
 
@@ -90,7 +99,10 @@ def _unzip(words: Sequence[str]) -> Effects:
     into = [after for before, after in pairwise(words) if re.match(r"-[A-Za-z]*d\Z", before)]
     into += [word[2:] for word in words[1:] if re.match(r"-d.", word)]
     members = [word for word in words[1:] if not word.startswith("-") and word not in into][1:]
-    return Effects(tuple(Write(path) for path in into or ["."]), mentions=tuple(Write(path) for path in members))
+    archives = [word for word in words[1:] if not word.startswith("-") and word not in into][:1]
+    named = next((name for name in archives if "*" not in name), None)
+    copies = tuple(Copy(named, path, is_archive=True) for path in into or ["."])
+    return Effects(tuple(Write(path) for path in into or ["."]), tuple(map(Write, members)), copies=copies)
 
 
 def _tar(words: Sequence[str]) -> Effects:
@@ -103,17 +115,26 @@ def _tar(words: Sequence[str]) -> Effects:
         entry = writer("tar", "extract") or CommandFacts("tar")
         found = parse_arguments(entry, rest)
     writes = [Write(path) for path in found.written if path != "-" and not is_remote(path)]
-    if found.has(*_TAR_TAKING):
+    copies: tuple[Copy, ...] = ()
+    if found.has(*_TAR_TAKING) and not found.has("-O", "--to-stdout"):
         tops = [word.partition("=")[2] for word in rest if re.match(r"--one[a-z-]*=", word)] + found.written or ["."]
+        archives = [path for path in found.read if path != "-" and not is_remote(path)]
+        copies = tuple(Copy(archives[0] if len(archives) == 1 else None, top, is_archive=True) for top in tops)
         writes += [Write(top) for top in tops]
         writes += [Write(f"{top}/{member}") for top in tops for member in found.operands]
         # With -P, members are extracted to the paths stored in the archive.
         if found.has("-P", "--absolute-names"):
             writes += [Write(UNKNOWN), *(Write(member) for member in found.operands)]
-    elif found.has("--remove-files"):
+    elif found.has(*entry.removing):
         writes += [Write(operand, whole=True) for operand in found.operands]
     mentions = found.unclear if found.has(*_TAR_TAKING, *_TAR_WRITING) else ()
-    return Effects(tuple(dict.fromkeys(writes)), tuple(Write(path) for path in mentions), tuple(found.code))
+    return Effects(
+        tuple(dict.fromkeys(writes)),
+        tuple(Write(path) for path in mentions),
+        tuple(found.code),
+        copies=copies,
+        attached=attached_paths(found),
+    )
 
 
 def tar_with_dashes(words: Sequence[str]) -> list[str]:
@@ -134,42 +155,52 @@ def tar_with_dashes(words: Sequence[str]) -> list[str]:
 
 def _git(words: Sequence[str]) -> Effects:
     """Return git's effects: its output files, the files it removes or restores, the directories it makes."""
-    rest = list(words[1:])
-    directory: str | None = None
-    mentions: list[str] = []
+    at = git_subcommand_at(words)
     settings = tuple(after for before, after in pairwise(words) if before == "-c")
-    while rest and rest[0].startswith("-"):
-        option, equals, value = rest[0].partition("=")
-        taken = 2 if option in _GIT_GLOBAL_VALUES and not equals else 1
-        if option == "-C" and len(rest) > 1:
-            directory = rest[1]
-        elif option == "--work-tree":
-            mentions.append(value if equals else "".join(rest[1:2]))
-        rest = rest[taken:]
-    # Entries may have two words, such as `worktree add`.
-    for count in (2, 1):
-        entry = writer("git", *rest[:count]) if len(rest) >= count else None
-        if entry is not None:
-            effects = _by_git_entry(entry, rest[count - 1], rest[count:], directory, mentions)
-            return replace(effects, code=(*effects.code, *settings))
-    mentions += [name for name in rest[:1] if UNKNOWN in name]
-    named = _without_messages(word for word in rest[1:] if word.startswith("-") or rest[0] not in _GIT_READING)
-    return Effects(mentions=_paths([*mentions, *named]), code=settings, runs_in=directory)
+    # `ext::COMMAND` as a repository runs a command.
+    settings += tuple(word for word in words[1:] if _TRANSPORT.match(word))
+    places: dict[str, str] = {}
+    for option, following in pairwise(words[1 : at + 1]):
+        name, equals, value = option.partition("=")
+        if name in ("-C", "--work-tree", "--git-dir"):
+            places[name] = value if equals else following
+    directory, work_tree = places.get("-C"), places.get("--work-tree", "")
+    if work_tree:
+        directory = work_tree if directory is None or work_tree[0] == "/" else f"{directory}/{work_tree}"
+    mentions = ["."] if work_tree else []
+    rest = words[at:]
+    found = matching_row(words)
+    if found is not None and found[0].has_effects:
+        effects = _by_git_entry(*found, directory, mentions)
+    else:
+        mentions += [name for name in rest[:1] if UNKNOWN in name]
+        named = _without_messages(rest[1:])
+        options = [word for word in named if word.startswith("-")]
+        operands = () if rest and rest[0] in _GIT_READING else named
+        attached = attached_paths(Arguments(attached=options))
+        effects = Effects(mentions=_paths([*mentions, *operands]), runs_in=directory, attached=attached)
+    return replace(
+        effects,
+        code=(*effects.code, *settings),
+        attached=(*effects.attached, *_paths(mentions)),
+        works_in=tuple(places.values()),
+    )
 
 
-def _by_git_entry(
-    entry: CommandFacts, name: str, words: Sequence[str], directory: str | None, mentions: list[str]
-) -> Effects:
+def _by_git_entry(entry: CommandFacts, words: Sequence[str], directory: str | None, mentions: list[str]) -> Effects:
     found = parse_arguments(entry, words)
     writes = writes_of("git", entry, found)
     # `git restore --staged` alone changes only the index.
-    if name == "restore" and found.has("--staged", "-S") and not _restores_files(found):
+    if entry.name == "git restore" and found.has("--staged", "-S") and not _restores_files(found):
         writes = []
+    is_patch = entry.name == "git apply" and not found.has(*_ONLY_SHOWS)
     return Effects(
         tuple(writes),
         _paths([*mentions, *_without_messages(found.unclear)]),
-        tuple(found.code),
+        (*found.code, *scripts_of(entry, found)),
         found.directory or directory,
+        copies=(Copy(None, found.into or "."),) if is_patch else (),
+        attached=attached_paths(replace(found, attached=_without_messages(found.attached))),
     )
 
 
@@ -183,7 +214,7 @@ def _without_messages(words: Iterable[str]) -> list[str]:
     is_message = False
     for word in words:
         if not is_message and not _GIT_ATTACHED_MESSAGE.match(word):
-            kept += [word.partition("=")[2] if word.startswith("--") else word]
+            kept.append(word)
         is_message = bool(_GIT_MESSAGE.match(word))
     return kept
 

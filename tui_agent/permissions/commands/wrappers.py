@@ -5,22 +5,26 @@ if any rule forbids commands, the policy asks.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 from tui_agent.permissions.shell.braces import expand_braces
 from tui_agent.permissions.shell.expansion import has_glob
-from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN, VARIABLE, Assignment, SimpleCommand, Word, names
+from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN, VARIABLE, Assignment, SimpleCommand, Word
 
-from .argv import split_options
-from .catalogue import SHELLS, CommandFacts
+from .argv import parse_arguments, split_options
+from .awk_programs import awk_outputs
+from .catalogue import SHELLS, CommandFacts, canonical_name, git_subcommand_at, matching_row
 from .catalogue import wrapper as wrapper_of
 from .find_words import find_roots, finds_only_files
 
 MAX_ROOTS = 8
 """Maximum number of search roots passed to the commands that a `find` runs."""
 
+RUNS_INPUT = "it runs its input"
+_UNKNOWN_SCRIPT = "its commands are known only when it runs"
 _JOINED = ("joined", "remote")
 """Kinds of wrappers that pass their words to a shell as one text."""
 _COVERED = ("runner", "remote")
@@ -43,10 +47,6 @@ _ONLY_BASH = re.compile(
     r"[{}~^]|\$['\"]|&>|>&\s*[^\s\d-]|\|&|[<>]\(|<<<|\[\[|\(\(|;;?&|\b(?:function|select|coproc|time)\b"
 )
 """Syntax that another shell may read differently."""
-_GIT_PROGRAM_OPTIONS = names(
-    "--extcmd --setup --env-filter --tree-filter --index-filter --parent-filter --msg-filter --commit-filter "
-    "--tag-name-filter --upload-pack --receive-pack"
-)
 _GIT_PROGRAM_SETTING = re.compile(
     r"(?i:core\.(?:pager|editor|sshcommand|fsmonitor|gitproxy|askpass|alternaterefscommand)|sequence\.editor|"
     r"diff\.external|pager\.[\w-]+|gpg\.(?:\w+\.)?program|"
@@ -86,6 +86,10 @@ class Wrapping:
     """Texts that a shell will read."""
     hidden: str | None = None
     """Reason why the inner command is unknown."""
+    is_unknown: bool = False
+    """True if only the running shell knows what it runs: a script with a value, the commands that it reads."""
+    is_remote: bool = False
+    """True if it runs them on another machine."""
     runs_file: bool = False
     """True if only the contents of a file that its words name are hidden."""
     own: tuple[Word, ...] = ()
@@ -116,11 +120,13 @@ def unwrap(command: SimpleCommand) -> Wrapping | None:
     if name == "find":
         return _find(command)
     if name in (".", "source"):
-        return Wrapping(is_transparent=False, hidden="it runs a file's commands in this shell", runs_file=True)
+        return _file_of_commands(command.words[1:], "it runs a file's commands in this shell")
     if name == "alias":
         return _aliases(command)
     if name == "git":
         return _git(command)
+    if canonical_name(name) == "awk":
+        return _awk(command)
     found = _wrapper_of(command, name)
     return _unwrapped(command, name, *found) if found else None
 
@@ -140,6 +146,8 @@ def _unwrapped(command: SimpleCommand, name: str, wrapper: CommandFacts, at: int
     if name == "command" and any(word.value in ("-v", "-V") for word in words[1:2]):
         return None
     script = _script_option(command, name)
+    if script is not None and not MARKS.isdisjoint(script):
+        return _unknown()
     directory: Word | None = None
     clears = reads = False
     while at < len(words):
@@ -147,7 +155,7 @@ def _unwrapped(command: SimpleCommand, name: str, wrapper: CommandFacts, at: int
         if taken == 0:
             break
         if taken < 0 or at + taken > len(words) or not all(_is_one_word(word) for word in words[at + 1 : at + taken]):
-            return _hidden(script)
+            return replace(_hidden(script), is_remote=wrapper.runs == "remote")
         directory = _directory(wrapper, words[at : at + taken]) or directory
         reads = reads or _reads_file(wrapper, words[at].value)
         # The settings that make git harmless for read-only commands are environment variables.
@@ -157,7 +165,7 @@ def _unwrapped(command: SimpleCommand, name: str, wrapper: CommandFacts, at: int
             break
     own_end = at + wrapper.own_words
     if not all(_is_settled(word) for word in words[at:own_end]):
-        return _hidden(script)
+        return replace(_hidden(script), is_remote=wrapper.runs == "remote")
     at = own_end
     if wrapper.own_words and at < len(words) and words[at].value == "--":
         at += 1
@@ -201,13 +209,15 @@ def _joined(name: str, wrapper: CommandFacts, words: tuple[Word, ...], at: int, 
     if wrapper.is_open and texts == [""]:
         texts = values[(stop or 0) + 1 :]
         if not texts:
-            return Wrapping(is_transparent=False, hidden="it runs its input")
+            return _unknown(RUNS_INPUT)
     elif wrapper.is_open:
         texts = [texts[0].replace("{}", '"$@"') if "{}" in texts[0] else f'{texts[0]} "$@"']
     if not values and not script:
         return None
     if not all(word.is_fixed and not word.live for word in words):
-        return _hidden(script)
+        found = _hidden(script)
+        is_remote = wrapper.runs == "remote"
+        return replace(found, hidden=_UNKNOWN_SCRIPT, is_unknown=not is_remote, is_remote=is_remote)
     return Wrapping(
         is_transparent=False,
         allows_inner=wrapper.runs in _COVERED,
@@ -322,10 +332,13 @@ def _shell_of_any_kind(command: SimpleCommand) -> Wrapping:
         if not value.startswith(("-", "+")):
             before = words[at - 1].value if at else ""
             if before not in ("--rcfile", "--init-file") and not _NAMES_SWITCH.match(before):
-                return Wrapping(is_transparent=False, hidden="it runs a file of commands", runs_file=True)
+                return _file_of_commands(words[at : at + 1], "it runs a file of commands")
     if command.heredoc is not None:
-        return Wrapping(is_transparent=False, scripts=(command.heredoc,), hidden="it runs its input")
-    return Wrapping(is_transparent=False, hidden="it runs its input")
+        found = _unknown(RUNS_INPUT, command.heredoc)
+        return replace(found, is_unknown=not MARKS.isdisjoint(command.heredoc))
+    if any(redirect.operator == "<" for redirect in command.redirects):
+        return _file_of_commands((), RUNS_INPUT)
+    return _unknown(RUNS_INPUT)
 
 
 def _script_at(words: tuple[Word, ...], at: int) -> Wrapping:
@@ -335,17 +348,15 @@ def _script_at(words: tuple[Word, ...], at: int) -> Wrapping:
     if at < len(words) and words[at].is_fixed and not words[at].live:
         return Wrapping(is_transparent=False, scripts=(words[at].value,))
     if at < len(words) and words[at].is_fixed:
-        return Wrapping(
-            is_transparent=False, scripts=(words[at].value,), hidden="the shell may change its script first"
-        )
-    return Wrapping(is_transparent=False, hidden="its script is known only when it runs")
+        return _unknown("the shell may change its script first", words[at].value)
+    return _unknown()
 
 
 def _eval(command: SimpleCommand) -> Wrapping | None:
     words = command.words[1:]
     if all(word.is_fixed and not word.live for word in words):
         return Wrapping(is_transparent=False, scripts=(" ".join(word.value for word in words),)) if words else None
-    return Wrapping(is_transparent=False, hidden="its commands are known only when it runs")
+    return _unknown()
 
 
 def _first_text(command: SimpleCommand, at: int) -> Wrapping | None:
@@ -353,8 +364,15 @@ def _first_text(command: SimpleCommand, at: int) -> Wrapping | None:
         return None
     word = command.words[at]
     if not word.is_fixed:
-        return Wrapping(is_transparent=False, hidden="its commands are known only when it runs")
+        return _unknown()
     return None if word.value.startswith("-") else Wrapping(is_transparent=False, scripts=(word.value,))
+
+
+def _awk(command: SimpleCommand) -> Wrapping | None:
+    found = awk_outputs([word.value for word in command.words])
+    if found.is_open:
+        return _unknown(_UNKNOWN_SCRIPT, *found.scripts)
+    return Wrapping(is_transparent=False, scripts=found.scripts) if found.scripts else None
 
 
 def _aliases(command: SimpleCommand) -> Wrapping:
@@ -399,36 +417,29 @@ def _git(command: SimpleCommand) -> Wrapping | None:
     """Return the programs that git runs: `bisect run`, `submodule foreach`, `rebase --exec`, an alias set with `-c`."""
     words = command.words
     values = [word.value for word in words]
-    for at in range(len(values) - 1):
-        pair = (values[at], values[at + 1])
-        if pair in (("bisect", "run"), ("submodule", "foreach")):
-            rest = [word for word in words[at + 2 :] if not word.value.startswith("--")]
-            if rest:
-                if pair[0] == "submodule" and len(rest) == 1 and rest[0].is_fixed:
-                    return Wrapping(is_transparent=False, scripts=(rest[0].value,))
-                inner = SimpleCommand(_text_of(tuple(rest)), tuple(rest))
-                return Wrapping(is_transparent=False, inner_commands=(InnerCommand(inner, len(words) - len(rest)),))
-        if pair[0] in ("-x", "--exec") and "rebase" in values[:at] and words[at + 1].is_fixed:
-            return Wrapping(is_transparent=False, scripts=(pair[1],))
-        if pair[0] == "-c" and "=!" in pair[1].replace(" ", ""):
-            return Wrapping(is_transparent=False, scripts=(pair[1].partition("!")[2],))
-    programs = tuple(program for program in _git_programs(values) if program)
-    return Wrapping(is_transparent=False, scripts=programs) if programs else None
-
-
-def _git_programs(values: list[str]) -> Iterator[str]:
-    """Yield the programs named by git's options and by settings on the command line."""
-    for at, (value, after) in enumerate(zip(values, [*values[1:], ""], strict=True)):
-        if not MARKS.isdisjoint(after) or not MARKS.isdisjoint(value):
-            continue
-        if value == "-c" and (setting := _GIT_PROGRAM_SETTING.match(after)):
-            yield setting.group(1)
-        elif value in _GIT_PROGRAM_OPTIONS or (value == "-x" and "difftool" in values[:at]):
-            yield after
-        elif value.partition("=")[0] in (*_GIT_PROGRAM_OPTIONS, "--open-files-in-pager"):
-            yield value.partition("=")[2]
-        elif value.startswith("-O") and "grep" in values[:at]:
-            yield value[2:]
+    at = git_subcommand_at(values)
+    action = next((place for place in range(at + 1, len(values)) if not values[place].startswith("-")), at)
+    if (values[at : at + 1], values[action : action + 1]) in ((["bisect"], ["run"]), (["submodule"], ["foreach"])):
+        first = next(
+            (place for place in range(action + 1, len(values)) if not values[place].startswith("--")), len(values)
+        )
+        if rest := words[first:]:
+            if values[at] == "submodule" and len(rest) == 1 and rest[0].is_fixed:
+                return Wrapping(is_transparent=False, scripts=(rest[0].value,))
+            inner = SimpleCommand(_text_of(rest), rest)
+            return Wrapping(is_transparent=False, inner_commands=(InnerCommand(inner, first),))
+    programs = [
+        setting.group(1)
+        for before, value in pairwise(values[: at + 1])
+        if before == "-c" and (setting := _GIT_PROGRAM_SETTING.match(value))
+    ]
+    programs += [value.partition("!")[2] for value in values[1:at] if "=!" in value.replace(" ", "")]
+    if found := matching_row(values):
+        programs += parse_arguments(*found).code
+    known = tuple(program for program in programs if program and MARKS.isdisjoint(program))
+    if any(not MARKS.isdisjoint(program) for program in programs):
+        return _unknown(_UNKNOWN_SCRIPT, *known)
+    return Wrapping(is_transparent=False, scripts=known) if known else None
 
 
 def _script_option(command: SimpleCommand, name: str) -> str | None:
@@ -440,9 +451,20 @@ def _script_option(command: SimpleCommand, name: str) -> str | None:
         following = command.words[at + 1 : at + 2]
         joined = re.match(rf"-[A-Za-z]*{letter}(.*)\Z|--(?:{letter}|command|call)(?:=(.*))?\Z", word.value, re.DOTALL)
         text = joined and (joined.group(1) or joined.group(2) or next((one.value for one in following), None))
-        if joined and text and (joined.group(1) or joined.group(2) or following[0].is_fixed):
+        if joined and text:
             return text
     return None
+
+
+def _unknown(why: str = _UNKNOWN_SCRIPT, *scripts: str) -> Wrapping:
+    """Return the result for commands that only the running shell knows, and the scripts that are known beside them."""
+    return Wrapping(is_transparent=False, scripts=scripts, hidden=why, is_unknown=True)
+
+
+def _file_of_commands(words: Sequence[Word], why: str) -> Wrapping:
+    """Return the result for a file of commands; what `<(…)` prints is none."""
+    is_piped = any(PIPE in word.value for word in words)
+    return Wrapping(is_transparent=False, hidden=why, is_unknown=is_piped, runs_file=True)
 
 
 def _hidden(script: str | None = None) -> Wrapping:

@@ -10,22 +10,36 @@ from dataclasses import replace
 from typing import Literal
 
 from tui_agent.permissions.commands.argv import is_known
+from tui_agent.permissions.commands.catalogue import canonical_name, writer
+from tui_agent.permissions.commands.consequences import (
+    MAY_CHANGE,
+    NETWORK_CODE,
+    consequences_of,
+    runs_input,
+    sorted_consequences,
+)
 from tui_agent.permissions.commands.read_operands import sources_of
 from tui_agent.permissions.commands.workspace_programs import workspace_program
-from tui_agent.permissions.commands.wrappers import InnerCommand, Wrapping, expand_command_braces, unwrap
+from tui_agent.permissions.commands.wrappers import RUNS_INPUT, InnerCommand, Wrapping, expand_command_braces, unwrap
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.rules.command_pattern import command_patterns
 from tui_agent.permissions.rules.normalized_argv import is_harmless_setting, is_script_variable, normalize_command
 from tui_agent.permissions.rules.rule_coverage import words_to_spell
 from tui_agent.permissions.rules.rule_set import NormalizedCommand, Ruling
-from tui_agent.permissions.shell.expansion import Expander
+from tui_agent.permissions.shell.expansion import OPEN, Bindings, Expander
 from tui_agent.permissions.shell.parser import read_script
 from tui_agent.permissions.shell.syntax import (
+    PIPE,
+    UNKNOWN,
+    VARIABLE,
+    Branches,
     Definition,
     ForEach,
     SimpleCommand,
     Statement,
     Unsupported,
+    Word,
+    names,
 )
 from tui_agent.permissions.verdicts import (
     Finding,
@@ -36,11 +50,15 @@ from tui_agent.permissions.verdicts import (
     invalid,
 )
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision, PermissionMode
+from tui_agent.protocol.tool import Accesses
 
+from .command_accesses import AccessCollector
 from .execution_contexts import ExecutionContexts, Task
 from .opaque_command_checks import LocatedCommand, OpaqueCommandChecks
-from .path_checks import AllowScope, ExecutionContext, Looks, PathChecks, UnknownTargets
+from .path_checks import AllowScope, EarlierChanges, ExecutionContext, Looks, PathChecks, UnknownTargets
 from .repository_settings import find_program_setting
+from .script_strings import may_evaluate_strings
+from .script_variables import walk_statements
 from .shell_flow import PossibleDirectories, ScriptStep, script_steps, widens_patterns
 
 MAX_DEPTH = 6
@@ -50,6 +68,8 @@ MAX_PARTS = 2_000
 MAX_SHOWN = 4_000
 """Maximum length of a part's displayed text, in characters."""
 
+_MAKES_NO_TREE = names("[ [[ cat chgrp chmod chown echo mkdir printf rm rmdir sed tee test touch truncate unlink")
+"""Commands that make nothing below their targets."""
 _NOT_IN_COMMANDS = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -63,12 +83,25 @@ class CommandJudge:
         Args:
             paths: judges the paths of a command.
             is_trusted: True if git may look at the workspace's repository without a question.
-            unknown_targets: the answer to a command whose text does not tell which files it changes, if it cannot run
+            unknown_targets: the answer to a command whose targets tui-agent cannot determine, if it cannot run
                 in the sandbox.
         """
         self._paths = paths
         self._unknown_targets: Literal["ask", "allow"] = unknown_targets
         self._is_trusted = is_trusted
+
+    def accesses(self, command: str) -> Accesses | None:
+        """Return the paths that a command reads and changes; None unless the list is certainly complete.
+
+        The decision does not need them, and collecting them costs lookups, so both are separate walks.
+        """
+        if _NOT_IN_COMMANDS.search(command) is not None:
+            return None
+        case = _Case(self._paths, "", PermissionMode.ASK, [], is_trusted=self._is_trusted, unknown_targets="sandbox")
+        case.accesses = AccessCollector(command, self._paths.path_lookup, case.expander)
+        case.run(read_script(command), (self._paths.path_lookup.workspace,), 0, None)
+        case.check_across_parts()
+        return None if case.is_confined else case.accesses.accesses()
 
     def judge(
         self,
@@ -93,6 +126,7 @@ class CommandJudge:
         case = _Case(self._paths, tool, mode, trace, is_trusted=self._is_trusted, unknown_targets=unknown_targets)
         statement = read_script(command)
         case.run(statement, (self._paths.path_lookup.workspace,), 0, None)
+        case.check_across_parts()
         if case.is_confined and case.writes_outside and not containment.confines_all:
             case.keep_out_of_sandbox()
         if not case.parts:
@@ -105,7 +139,8 @@ class CommandJudge:
             case.look_at_repositories()
             decision = case.decision()
         # Also for an `ask`: an approval does not let a command with unknown targets out of the sandbox.
-        return decision.model_copy(update={"confinement": containment.words}) if case.is_confined else decision
+        is_confined = case.is_confined or (case.is_confined_by_grant and not case.writes_outside)
+        return decision.model_copy(update={"confinement": containment.words}) if is_confined else decision
 
 
 class _Case:
@@ -125,8 +160,17 @@ class _Case:
         self.targets: list[str] = []
         self.is_confined = False
         """True if a part has unknown targets and may therefore only run in the sandbox."""
+        self.is_confined_by_grant = False
+        """True if a grant spells out a part with unknown targets."""
         self.writes_outside = False
         """True if a part certainly changes a file outside the workspace, which the sandbox prevents."""
+        self.accesses: AccessCollector | None = None
+        """Collects the paths of all commands, if they are wanted."""
+        self._earlier = EarlierChanges()
+        self._changing: list[tuple[str, PathChecks, Sequence[ExecutionContext]]] = []
+        """Texts of the parts that are not read-only, with the checks of their paths."""
+        self._repeats = False
+        """True if a part may run again after a later one."""
         self._repositories: dict[str, str] = {}
         self.expander = Expander()
         self._paths = paths
@@ -146,21 +190,34 @@ class _Case:
     ) -> None:
         """Judge a script that starts in one of `places`; `inherited_scope` is a permission for all of it."""
         self._opaque_checks.add_script(script)
-        steps = script_steps(script, places, self.expander)
-        self._widens_patterns = self._widens_patterns or widens_patterns(script)
+        steps = script_steps(script, places, self.expander, "runs" if depth else "")
+        everything = tuple(walk_statements(script))
+        self._widens_patterns = self._widens_patterns or widens_patterns(everything)
+        self._repeats = self._repeats or any(isinstance(part, ForEach | Branches | Definition) for part in everything)
+        if may_evaluate_strings(everything):
+            self._unknown_commands("", "values of variables run as commands", inherited_scope)
         for step in steps:
             if len(self.parts) >= MAX_PARTS:
                 self._note("", [self._unreadable(f"there are more than {MAX_PARTS} parts")])
+                self._give_up_accesses()
                 return
             match step.command:
                 case SimpleCommand():
                     self._command(Task(step, step.command, depth, inherited_scope))
                 case Unsupported():
-                    self._unsupported(step.command, inherited_scope)
+                    self._give_up_accesses()
+                    self._unsupported(step.command, inherited_scope, step.operator)
                 case Definition():
-                    self._other(step.command.text, "defining a function", inherited_scope)
+                    self._give_up_accesses()
+                    self._other(step.command.text, "defining a function", inherited_scope, step.operator)
                 case ForEach():
+                    if self.accesses is not None:
+                        self.accesses.add_loop(step.command)
                     self._loop(step, step.command, inherited_scope)
+
+    def _give_up_accesses(self) -> None:
+        if self.accesses is not None:
+            self.accesses.give_up()
 
     def decision(self) -> PermissionDecision:
         """Return the decision by all findings so far."""
@@ -169,8 +226,20 @@ class _Case:
     def keep_out_of_sandbox(self) -> None:
         """Ask, because the sandbox would refuse or discard a part's changes."""
         self.is_confined = False
-        reason = "the text does not tell all files that it changes, and outside the workspace the sandbox changes none"
+        reason = "tui-agent cannot determine all its targets, and the sandbox changes nothing outside the workspace"
         self._note("", [Finding("ask", "floor", reason)])
+
+    def check_across_parts(self) -> None:
+        """Judge links and copies, now that all parts are known.
+
+        Other parts may change a file through a link to it, and the parts of a loop run again.
+        """
+        for text, paths, contexts in self._changing if len(self._changing) > 1 else ():
+            paths.findings.clear()
+            paths.check_links()
+            for found in contexts if self._repeats else ():
+                paths.check_copies(found.effects, found.directory)
+            self._keep(text, paths)
 
     def look_at_repositories(self) -> None:
         """Judge read-only git commands again because other commands run beside them.
@@ -185,37 +254,39 @@ class _Case:
 
     # --- parts other than simple commands -----------------------------------------------------------------------------
 
-    def _unsupported(self, unsupported: Unsupported, inherited_scope: AllowScope | None) -> None:
+    def _unsupported(self, unsupported: Unsupported, inherited_scope: AllowScope | None, operator: str) -> None:
         self._trace.append(f"shell: {unsupported.reason}")
         if unsupported.unreadable:
-            self._note(unsupported.text, [self._unreadable(unsupported.reason)])
+            self._note(unsupported.text, [self._unreadable(unsupported.reason)], operator)
         elif self._forbids_any:
             # The construct may run a forbidden command under any name.
             reason = f"{unsupported.reason}, and rules forbid some commands"
             self._note(
                 unsupported.text,
                 [Finding("ask", "floor", reason), finding_for_mode(self._mode, "effect", unsupported.text)],
+                operator,
             )
         else:
-            self._other(unsupported.text, f"`{_short(unsupported.text)}` ({unsupported.reason})", inherited_scope)
+            what = f"`{_short(unsupported.text)}` ({unsupported.reason})"
+            self._other(unsupported.text, what, inherited_scope, operator)
 
-    def _other(self, text: str, what: str, inherited_scope: AllowScope | None) -> None:
+    def _other(self, text: str, what: str, inherited_scope: AllowScope | None, operator: str) -> None:
         """Judge a part that only the mode, or a rule for everything, can allow."""
         view = NormalizedCommand(text, text)
         ruling = self._rules.ruling_for_command(self._tool, view, self._trace)
         allow_scope = self._allow_scope(ruling, view) or inherited_scope
         found = finding_for_rule(ruling)
         if found and found.decision != "allow":
-            self._note(text, [found])
+            self._note(text, [found], operator)
         elif allow_scope and allow_scope.reach == "everything" and self._mode is not PermissionMode.PLAN:
-            self._note(text, [allow_scope.finding])
+            self._note(text, [allow_scope.finding], operator)
         else:
-            self._note(text, [finding_for_mode(self._mode, "effect", what)])
+            self._note(text, [finding_for_mode(self._mode, "effect", what)], operator)
 
     def _loop(self, step: ScriptStep, loop: ForEach, inherited_scope: AllowScope | None) -> None:
         """Judge a loop's variable and the names that its words list."""
         if not is_script_variable(loop.variable):
-            self._other(loop.text, f"setting {loop.variable}", inherited_scope)
+            self._other(loop.text, f"setting {loop.variable}", inherited_scope, step.operator)
         self.expander.take_listed_directories()  # Drops listings of earlier expansions.
         for place in step.places:
             for word in loop.words or ():
@@ -225,7 +296,7 @@ class _Case:
         found.check_listing(self._contexts.listed(loop.words or (), loop.nested, step.bindings))
         if any(finding.decision != "allow" for finding in found.findings):
             self.targets.extend(found.targets)
-            self._note(loop.text, found.findings)
+            self._note(loop.text, found.findings, step.operator)
 
     def _unreadable(self, reason: str) -> Finding:
         if self._mode in (PermissionMode.DENY, PermissionMode.PLAN):
@@ -246,8 +317,22 @@ class _Case:
         is_harmless = is_harmless_setting(command)
         is_workspace_program = any(self._is_workspace_program(command, place) for place in task.step.places)
         is_reading = is_harmless and not is_workspace_program and all(found.reads is not None for found in contexts)
+        if self.accesses is not None:
+            is_plain = is_harmless and not is_workspace_program
+            self.accesses.add_command(
+                command, wrapping, contexts, task.step.bindings, is_plain=is_plain, is_reading=is_reading
+            )
+        consequences = (
+            () if is_reading else _consequences(command, contexts, task.step, is_workspace_program=is_workspace_program)
+        )
         by_words = self._by_words(
-            command, wrapping, ruling, allow_scope, is_reading=is_reading, is_workspace_program=is_workspace_program
+            command,
+            wrapping,
+            ruling,
+            allow_scope,
+            is_reading=is_reading,
+            is_workspace_program=is_workspace_program,
+            consequences=consequences,
         )
         if by_words.source == "read_only":
             self._repositories |= {
@@ -264,6 +349,8 @@ class _Case:
             paths.findings.extend(self._on_words_to_spell(command, contexts, allow_scope))
         if wrapping and wrapping.hidden:
             paths.findings.extend(self._on_hidden(wrapping, allow_scope))
+        if not is_reading and self._runs_unknown(command, wrapping, task):
+            paths.check_unknown_commands("files of commands that only the running shell knows")
         if not is_reading and command.words:
             paths.check_assigned_programs(command.assignments)
             given = [LocatedCommand(found.words, found.directory, found.effects) for found in contexts]
@@ -271,17 +358,57 @@ class _Case:
         if not is_reading:
             self._on_assignments(command, contexts, paths)
         self._on_paths(command, contexts, paths, task.step, is_reading=is_reading)
-        self.targets.extend(paths.targets)
-        self.is_confined = self.is_confined or paths.is_confined
-        self.writes_outside = self.writes_outside or paths.writes_outside
-        self._note(command.text, paths.findings)
+        self._keep(command.text, paths, task.step.operator, consequences)
+        if not is_reading or paths.targets:
+            self._changing.append((command.text, paths, contexts))
+            self._earlier.has_changed = True
+            if canonical_name(command.name) not in _MAKES_NO_TREE:
+                self._earlier.trees.extend(paths.targets)
         if wrapping:
             self._inside(wrapping, command, ruling, allow_scope, task)
 
     def _path_checks(self, allow_scope: AllowScope | None, by_words: Finding) -> PathChecks:
         return PathChecks(
-            self._paths, self._mode, self._trace, allow_scope, by_words, self._looks, self._unknown_targets
+            self._paths,
+            self._mode,
+            self._trace,
+            allow_scope,
+            by_words,
+            self._looks,
+            self._unknown_targets,
+            self._earlier,
         )
+
+    def _keep(self, text: str, paths: PathChecks, operator: str = "again", consequences: tuple[str, ...] = ()) -> None:
+        """Keep the results of the checks of one part."""
+        self.targets.extend(paths.targets)
+        self.is_confined = self.is_confined or paths.is_confined
+        self.is_confined_by_grant = self.is_confined_by_grant or paths.is_confined_by_grant
+        self.writes_outside = self.writes_outside or paths.writes_outside
+        if paths.findings:
+            self._note(text, paths.findings, operator, consequences)
+
+    def _unknown_commands(self, text: str, what: str, inherited_scope: AllowScope | None) -> None:
+        """Judge commands that no part names."""
+        found = finding_for_mode(self._mode, "effect", what)
+        paths = self._path_checks(inherited_scope, inherited_scope.finding if inherited_scope else found)
+        paths.check_unknown_commands(what)
+        if self._forbids_any:
+            paths.findings.append(Finding("ask", "floor", f"{what}, and rules forbid some commands"))
+        self._keep(text, paths)
+
+    def _runs_unknown(self, command: SimpleCommand, wrapping: Wrapping | None, task: Task) -> bool:
+        """True if only the running shell knows a command that this one runs, or its own name."""
+        bindings = task.step.bindings
+        if wrapping is None or not wrapping.hidden:
+            name = command.words[0] if command.words else Word("")
+            return _is_computed(replace(name, value=name.value.rpartition("/")[2]), bindings)
+        if wrapping.is_unknown:
+            # A shell without a script reads its input, which is empty outside a pipe.
+            return wrapping.hidden != RUNS_INPUT or task.step.is_fed or task.depth > 0
+        if wrapping.runs_file or wrapping.is_remote:
+            return False
+        return any(_is_computed(word, bindings) for word in command.words)
 
     def _on_assignments(self, command: SimpleCommand, contexts: Sequence[ExecutionContext], paths: PathChecks) -> None:
         for found in contexts:
@@ -323,6 +450,7 @@ class _Case:
         *,
         is_reading: bool,
         is_workspace_program: bool,
+        consequences: tuple[str, ...],
     ) -> Finding:
         found = finding_for_rule(ruling)
         is_plain = is_harmless_setting(command) and not is_workspace_program
@@ -335,11 +463,15 @@ class _Case:
         if allow_scope:
             return allow_scope.finding
         if is_reading:
-            self._trace.append(f"read-only: `{_short(command.text)}` only reads")
+            words = " ".join(word.text or word.value for word in command.words)
+            beside = "; redirections and variables count separately" if words != command.text else ""
+            self._trace.append(f"read-only: `{_short(words)}` only reads{beside}")
             return Finding("allow", "read_only", "it only reads, and only inside the workspace")
         if is_transparent:
             return Finding("allow", "read_only", "the command it runs decides")
-        return finding_for_mode(self._mode, "effect", f"`{_short(command.text)}`")
+        shown = f"`{_short(command.text)}`"
+        asks = f"{', '.join(consequences) or MAY_CHANGE}; no rule allows {shown}"
+        return finding_for_mode(self._mode, "effect", shown, asks=asks)
 
     def _on_words_to_spell(
         self, command: SimpleCommand, contexts: Sequence[ExecutionContext], allow_scope: AllowScope
@@ -383,6 +515,10 @@ class _Case:
             paths.check_matches(found.effects)
         if not is_reading and any(found.effects.writes for found in contexts):
             paths.check_patterns(command.words, fit_hidden=self._widens_patterns)
+            facts = writer(canonical_name(command.name))
+            if facts is not None and facts.writes in ("LAST", "MOVE"):
+                for place in step.places:
+                    paths.check_moved_patterns(command.words, place)
 
     # --- commands inside commands -------------------------------------------------------------------------------------
 
@@ -390,13 +526,14 @@ class _Case:
         self, wrapping: Wrapping, command: SimpleCommand, ruling: Ruling, allow_scope: AllowScope | None, task: Task
     ) -> None:
         if task.depth >= MAX_DEPTH:
+            self._give_up_accesses()
             self._note(command.text, [self._unreadable("commands are nested too deeply in one another")])
             return
         step = task.step
         for inner in wrapping.inner_commands:
             speaks = allow_scope is not None and self._allows_inner(allow_scope, ruling, wrapping, inner)
             inherited_scope = replace(allow_scope, spells_assignments=True) if allow_scope and speaks else None
-            moved = replace(step, command=inner.command, places=_moved(inner, step.places))
+            moved = replace(step, command=inner.command, places=_moved(inner, step.places), operator="runs")
             is_written = task.is_written and all(word in task.command.words for word in inner.command.words[:1])
             self._command(Task(moved, inner.command, task.depth + 1, inherited_scope, inner.takes, command, is_written))
         for script in wrapping.scripts:
@@ -411,8 +548,33 @@ class _Case:
             return False
         return any(pattern.spelled_words > inner.at for pattern in command_patterns(ruling.rule.pattern))
 
-    def _note(self, text: str, findings: Sequence[Finding]) -> None:
-        self.parts.append(PartFindings(text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…", tuple(findings)))
+    def _note(
+        self, text: str, findings: Sequence[Finding], operator: str = "again", consequences: tuple[str, ...] = ()
+    ) -> None:
+        shown = text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"
+        self.parts.append(PartFindings(shown, tuple(findings), consequences, operator))
+
+
+def _consequences(
+    command: SimpleCommand,
+    contexts: Sequence[ExecutionContext],
+    step: ScriptStep,
+    *,
+    is_workspace_program: bool,
+) -> tuple[str, ...]:
+    """Return the known consequences of a command that does not only read, the worst first."""
+    words = next((found.words for found in contexts if found.words), [word.value for word in command.words])
+    found = [*consequences_of(words, runs_project=is_workspace_program)]
+    if runs_input(words):
+        feeding = (*command.nested, *((step.fed_by,) if step.fed_by is not None else ()))
+        inner = (part for statement in feeding for part in walk_statements(statement))
+        if any(_fetches(part) for part in inner if isinstance(part, SimpleCommand)):
+            found.append(NETWORK_CODE)
+    return sorted_consequences(found)
+
+
+def _fetches(command: SimpleCommand) -> bool:
+    return "uses the network" in consequences_of([word.value for word in command.words])
 
 
 def _moved(inner: InnerCommand, places: PossibleDirectories) -> PossibleDirectories:
@@ -423,6 +585,14 @@ def _moved(inner: InnerCommand, places: PossibleDirectories) -> PossibleDirector
     if not inner.directory.is_fixed:
         return (None,)
     return tuple(value if value.startswith("/") else place and f"{place}/{value}" for place in places)
+
+
+def _is_computed(word: Word, bindings: Bindings) -> bool:
+    """True if the script computes a part of a word, which is not known. A variable of the environment is the user's."""
+    if UNKNOWN in word.value or PIPE in word.value:
+        return True
+    held = [variable.name for variable in word.variables if VARIABLE in word.value]
+    return any(name + OPEN in bindings or (name[0] == "(" and name not in bindings) for name in held)
 
 
 def _short(text: str) -> str:

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tui_agent.permissions.commands.argv import is_known
-from tui_agent.permissions.commands.effects import pieces_of
 from tui_agent.permissions.commands.indirect_commands import find_indirect_command, forbidden, reads_program_from_input
 from tui_agent.permissions.commands.subcommand_effects import Effects
 from tui_agent.permissions.commands.wrappers import Wrapping
+from tui_agent.permissions.commands.writes import pieces_of
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.protected_paths import may_mean_protected, protected_name
 from tui_agent.permissions.shell.expansion import Expander

@@ -4,19 +4,19 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import Literal
 
 from tui_agent.permissions.commands.argv import is_known
-from tui_agent.permissions.commands.effects import pieces_of
 from tui_agent.permissions.commands.read_only_check import shows_environments
 from tui_agent.permissions.commands.read_operands import Sources
 from tui_agent.permissions.commands.reads import FileFilter, Reads
 from tui_agent.permissions.commands.subcommand_effects import Copy, Effects
-from tui_agent.permissions.commands.writes import Write
+from tui_agent.permissions.commands.writes import Write, pieces_of
 from tui_agent.permissions.paths.path_facts import PathFacts
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.path_resolution import MAX_LENGTH, is_within
-from tui_agent.permissions.paths.protected_paths import may_mean_protected, protected_name
+from tui_agent.permissions.paths.protected_paths import PROTECTED_NAMES, may_mean_protected, protected_name
 from tui_agent.permissions.shell.expansion import Bindings, ListedDirectories, has_glob
 from tui_agent.permissions.shell.syntax import MARKS, UNKNOWN, Assignment, Redirect, Word, names
 from tui_agent.permissions.verdicts import Finding, finding_for_mode, finding_for_rule
@@ -32,16 +32,18 @@ MAX_MENTIONS = 200
 _DUPLICATES = re.compile(r"\d+-?\Z|-\Z")
 _NETWORK = re.compile(r"/dev/(?:tcp|udp)(?:/|\Z)")
 _GIT_PLACES = names("GIT_DIR GIT_COMMON_DIR")
+_LOOKS_LIKE_PATH = re.compile(r"(?!.*//)(?:.*/|\.\.\Z|~)", re.DOTALL)
 _BARE = re.compile(r"[\w-]+\Z")
 _CODE_WRITES = re.compile(
     r"write|open\s*\([^)]*,[^)]*['\"][rbtU]*[wax+]|unlink|remove|rename|rmtree|mkdir|makedirs|copy|move|truncate|chmod|"
-    r"link|touch|replace|save|dump|append|system|spawn|exec|popen|subprocess|>|\bw\b",
+    r"link|touch|replace|save|dump|append|system|spawn|exec|popen|subprocess|>|\bw\b|"
+    r"\.(?:output|once|clone|backup|log|excel|open|import)|\binto\b|\\[og]",
     re.IGNORECASE,
 )
 
 
 UnknownTargets = Literal["sandbox", "ask", "allow"]
-"""Answer to a command that may change files and whose text does not tell which: run it in the sandbox, ask, or run it.
+"""Answer to a command that may change files and whose text does not show which: run it in the sandbox, ask, or run it.
 """
 
 
@@ -92,6 +94,20 @@ class Looks:
 
 
 @dataclass(slots=True)
+class EarlierChanges:
+    """Changes of the earlier parts of a script, which the file system does not show yet."""
+
+    has_changed: bool = False
+    """True if a part may have changed files."""
+    trees: list[str] = field(default_factory=list[str])
+    """Paths at or below which a part may have made anything. An empty directory is none."""
+
+    def may_have_made(self, path: str) -> bool:
+        """True if a part may have made a directory with contents, or a link to one, of this name."""
+        return any(is_within(path, tree) for tree in self.trees)
+
+
+@dataclass(slots=True)
 class PathChecks:
     """Findings about the paths of one command."""
 
@@ -103,12 +119,17 @@ class PathChecks:
     """Finding for the command's words."""
     looks: Looks
     unknown_targets: UnknownTargets
+    earlier: EarlierChanges
     findings: list[Finding] = field(default_factory=list[Finding])
     targets: list[str] = field(default_factory=list[str])
     is_confined: bool = False
     """True if only the running shell knows some targets, and the command may therefore only run in the sandbox."""
+    is_confined_by_grant: bool = False
+    """True if a grant spells it out, which allows unknown targets only in the sandbox."""
     writes_outside: bool = False
     """True if it certainly changes a file outside the workspace."""
+    links: list[tuple[str, str | None]] = field(default_factory=list[tuple[str, str | None]])
+    """Paths to which it makes links, with the directory that they are relative to."""
 
     def check_reads(self, reads: Reads, directory: str | None) -> None:
         """Judge the paths that a read-only command reads."""
@@ -136,26 +157,66 @@ class PathChecks:
         place = directory
         if effects.runs_in is not None:
             place = _below(directory, effects.runs_in)
+            self._mention(Write(effects.runs_in), directory, is_looked_up=True)
+        for path in effects.works_in:
+            self._work_in(path, directory)
         for write in effects.writes:
             self._write(write, place)
         for number, mention in enumerate(effects.mentions):
             self._mention(mention, place, is_looked_up=number < MAX_MENTIONS)
+        for attached in effects.attached[:MAX_MENTIONS]:
+            self._attached(attached, place)
         for code in effects.code:
             self._code(code)
-        if any(self._merges(copy, place) for copy in effects.copies):
-            self._unknown_targets("the files of a directory that it copies over another", self.by_words)
+        self.links += [(link, place) for link in effects.links]
+        self.check_copies(effects, place)
 
     def check_matches(self, effects: Effects) -> None:
         """Judge the files that a search changes, or passes to a command that may."""
         if effects.changes_matches:
             self._unknown_targets("the files that it finds", self.by_words)
 
-    def _merges(self, copy: Copy, directory: str | None) -> bool:
-        """True if a copy may replace files below an existing directory. A new directory replaces nothing."""
-        source, into = self._look(copy.source, directory), self._look(copy.into, directory)
-        if source is None or into is None:
-            return False  # An unknown target is judged as such.
-        return self.judge.path_lookup.is_directory(source) and self.judge.path_lookup.is_directory(into)
+    def check_copies(self, effects: Effects, directory: str | None) -> None:
+        """Judge copies of everything in a directory or archive to a place where something may be."""
+        for copy in effects.copies:
+            self._copy(copy, directory)
+
+    def check_unknown_commands(self, what: str) -> None:
+        """Judge commands that only the running shell knows."""
+        self._unknown_targets(what, self.by_words)
+
+    def _copy(self, copy: Copy, directory: str | None) -> None:
+        """Judge a copy that may replace files below an existing directory. A new directory replaces nothing."""
+        into = self._look(copy.into, directory)
+        if into is None:
+            return  # An unknown target is judged as such.
+        source = self._look(copy.source, directory) if copy.source is not None else None
+        if source is None:
+            may_bring = True
+        elif copy.is_archive:
+            may_bring = self.earlier.has_changed or any(os.path.lexists(source.resolved + end) for end in ("", ".zip"))
+        else:
+            is_file = os.path.isfile(source.resolved)
+            may_bring = os.path.isdir(source.resolved) or (self.earlier.has_changed and not is_file)
+            if os.path.islink(source.lexical):
+                self.links.append((source.resolved, directory))
+        is_copy = copy.source is not None and not copy.is_archive
+        what = "the files of a directory that it copies over another" if is_copy else "the files of an archive or patch"
+        if may_bring and (os.path.isdir(into.resolved) or self.earlier.may_have_made(into.resolved)):
+            self._unknown_targets(what, self.by_words)
+
+    def check_links(self) -> None:
+        """Judge the targets of the links that it makes, because other commands may change them through these."""
+        for path, directory in self.links:
+            facts = self._look(path, directory)
+            if facts is None:
+                self._unknown_targets(f"the target of the link to {_shown(path)}", self.by_words)
+                continue
+            covers = self.allow_scope is None or self.allow_scope.covers_words or facts.is_inside
+            found = self.judge.writing(None, facts, self.mode, self.trace, allowed_by=self.by_words if covers else None)
+            if found.decision != "allow":
+                reason = f"a later command may change {facts.given} through the link to it: {found.reason}"
+                self.findings.append(replace(found, decision="ask", reason=reason))
 
     def check_assignment(self, name: str, values: Sequence[str], directory: str | None) -> None:
         """Judge a variable that may tell a command where to work or write."""
@@ -163,8 +224,12 @@ class PathChecks:
             return  # Lists of directories for programs and modules are only read.
         for value in values:
             # git may change its own directory.
-            if not (name in _GIT_PLACES and value.rstrip("/").rpartition("/")[2] == ".git"):
+            if name.startswith("GIT_") and not is_known(value):
+                self._unknown_targets(f"files below {name}", self.by_words)
+            elif not (name in _GIT_PLACES and value.rstrip("/").rpartition("/")[2] == ".git"):
                 self._mention(Write(value), directory, is_looked_up=bool(value))
+            if self.judge.rules.forbids_reading:
+                self._may_read(value, directory)
 
     def check_assigned_programs(self, assignments: Sequence[Assignment]) -> None:
         """Judge programs that a command may run because a variable names them."""
@@ -185,6 +250,20 @@ class PathChecks:
             if _may_mean_protected(word):
                 self.findings.append(Finding("ask", "floor", f"{word.text or word.value} may match a protected path"))
             elif fit_hidden:
+                self._unknown_targets(f"the files that {word.text or word.value} matches", self.by_words)
+
+    def check_moved_patterns(self, words: Sequence[Word], directory: str | None) -> None:
+        """Judge patterns for files that an earlier part may have made, and that a command copies or moves elsewhere."""
+        if not self.earlier.has_changed:
+            return
+        for word in words:
+            first = min((at for at in word.live if word.value[at] in "*?["), default=0)
+            above, pattern = word.value[:first].rpartition("/")[0], word.value.rpartition("/")[2]
+            place = self._look(above, directory) if above else None
+            if place is None or (os.path.isdir(place.resolved) and not self.earlier.may_have_made(place.resolved)):
+                continue
+            fits = any(fnmatchcase(name, pattern) and name[0] != "." for name in PROTECTED_NAMES)
+            if fits or self.judge.rules.denies_changes:
                 self._unknown_targets(f"the files that {word.text or word.value} matches", self.by_words)
 
     def check_secrets(self, words: Sequence[str], directory: str | None) -> None:
@@ -374,6 +453,9 @@ class PathChecks:
         found = allowed_by or by_mode
         # A rule for a command does not spell out the target of its redirection.
         if self._is_spelled_out() and allowed_by is not None:
+            # A grant answers a question that promised the sandbox.
+            by_grant = self.allow_scope is not None and self.allow_scope.finding.source == "grant"
+            self.is_confined_by_grant = by_grant and self.unknown_targets == "sandbox"
             self.findings.append(found)
         elif self.judge.rules.denies_changes:
             # An approval, too, lets the command run only in the sandbox: a deny rule must not widen what it can do.
@@ -387,7 +469,7 @@ class PathChecks:
         elif self.unknown_targets == "allow" or found.decision != "allow":
             self.findings.append(found if covers else by_mode)
         else:
-            reason = f"the text does not tell which files it changes ({what}), and it would not run in the sandbox"
+            reason = f"tui-agent cannot determine which files it changes ({what}), and it would not run in the sandbox"
             self.findings += [Finding("ask", "floor", reason), *([] if covers else [by_mode])]
 
     def _mention(self, mention: Write, directory: str | None, *, is_looked_up: bool) -> None:
@@ -401,6 +483,25 @@ class PathChecks:
             why = path_lookup.why_protected(facts) or (path_lookup.why_tree_protected(facts) if mention.whole else None)
         if why:
             self.findings.append(Finding("ask", "floor", f"{_shown(mention.path)} may be changed: {why}"))
+
+    def _attached(self, attached: Write, directory: str | None) -> None:
+        """Judge a part of an unknown option of a known command, which may be a path that it changes."""
+        self._mention(attached, directory, is_looked_up=True)
+        facts = self._look(attached.path, directory) if not self._is_spelled_out() else None
+        found = facts and finding_for_rule(self.judge.rules.ruling_for_path(None, facts, "write", []))
+        if found and found.decision == "deny":
+            reason = f"{attached.path} may be changed: {found.reason}"
+            self.findings.append(replace(found, decision="ask", reason=reason))
+        if _LOOKS_LIKE_PATH.match(attached.path):
+            self._work_in(attached.path, directory)
+
+    def _work_in(self, path: str, directory: str | None) -> None:
+        """Judge a directory that a command works in: `allow bash(git:*)` is meant for the workspace."""
+        facts = self._look(path, directory) if self.allow_scope and not self.allow_scope.covers_words else None
+        if facts and not facts.is_inside and not facts.is_device:
+            self.findings.append(
+                finding_for_mode(self.mode, "effect", f"changing {_shown(path)}, outside the workspace,")
+            )
 
     def _code(self, code: str) -> None:
         """Judge a program in another language that names a protected path."""

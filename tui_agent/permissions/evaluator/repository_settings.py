@@ -7,9 +7,11 @@ ignored here.
 
 import os
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePath
 
+from tui_agent.permissions.paths.path_resolution import is_within
 from tui_agent.permissions.paths.protected_paths import git_directories
 from tui_agent.protocol.regular_file import read_regular_file
 
@@ -21,6 +23,7 @@ MAX_INDEX_BYTES = 50_000_000
 _HEADER = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"((?:\\.|[^"\\])*)")?\s*\](.*)\Z', re.DOTALL)
 _KEY = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=(.*))?\Z", re.DOTALL)
 _SETTING_FREE = re.compile(r"\s*(?:[#;].*)?\Z")
+_PLAIN_NAME = re.compile(r"[\w./-]+\Z")
 _READING_HOOK = "post-index-change"
 """The only hook that read-only commands trigger."""
 _HARMLESS_DIFF = frozenset(("xfuncname", "funcname", "wordregex", "binary", "algorithm", "cachetextconv"))
@@ -52,7 +55,7 @@ def find_program_setting(directory: str, *, is_protected: bool = True) -> str | 
         for place in places:
             for name in ("config", "config.worktree"):
                 path, is_linked = os.path.join(place, name), os.path.isfile(os.path.join(top, ".git"))
-                if setting := _in_file(path, is_linked=is_linked, is_protected=is_protected):
+                if setting := _in_file(path, top, is_linked=is_linked, is_protected=is_protected):
                     return setting
             if not is_protected and os.path.lexists(hook := os.path.join(place, "hooks", _READING_HOOK)):
                 return hook
@@ -72,24 +75,38 @@ def repository_roots(directory: str) -> list[str]:
     return [place for place in upwards if os.path.lexists(os.path.join(place, ".git"))]
 
 
-def _in_file(path: str, *, is_linked: bool, is_protected: bool) -> str | None:
+def _in_file(path: str, top: str, *, is_linked: bool, is_protected: bool) -> str | None:
     try:
         status = os.stat(path)
-        return _in_version(path, status.st_mtime_ns, status.st_size, status.st_ino, is_linked, is_protected)
+        found = _in_version(path, status.st_mtime_ns, status.st_size, status.st_ino, is_linked, is_protected)
     except FileNotFoundError:
         return None
     except OSError:
         return f"{path}, which cannot be read"
+    # git shows a line of this file in an error.
+    is_outside = any(not is_within(os.path.realpath(os.path.join(top, name)), top) for name in found.shown_files)
+    return found.setting or ("blame.ignorerevsfile" if is_outside else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Settings of one file."""
+
+    setting: str | None
+    """The first setting that starts a program."""
+    shown_files: tuple[str, ...]
+    """Files whose lines git may show."""
 
 
 @lru_cache(maxsize=256)
-def _in_version(path: str, changed: int, size: int, inode: int, is_linked: bool, is_protected: bool) -> str | None:
-    """Return the first setting of a file that starts a program.
+def _in_version(path: str, changed: int, size: int, inode: int, is_linked: bool, is_protected: bool) -> _Found:
+    """Return the settings of a file that start a program or show files.
 
     The status arguments are the cache key for one state of the file.
     """
     text = read_regular_file(path).decode("utf-8", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
     section, name = "", ""
+    shown_files: list[str] = []
     # A backslash at the end of a line continues it.
     for line in text.replace("\\\n", "").split("\n"):
         rest = line
@@ -99,12 +116,15 @@ def _in_version(path: str, changed: int, size: int, inode: int, is_linked: bool,
             continue
         setting = _KEY.match(rest)
         if setting is None:
-            return f"an unknown line: {line.strip()[:80]}"
+            return _Found(f"an unknown line: {line.strip()[:80]}", ())
         key, value = setting.group(1).lower(), (setting.group(2) or "").strip()
         is_harmless = _is_harmless(section, name, key, value, is_linked)
         if not is_harmless or not (is_protected or _starts_none(section, key, value)):
-            return ".".join(part for part in (section, name, key) if part)
-    return None
+            return _Found(".".join(part for part in (section, name, key) if part), ())
+        if (section, key) == ("blame", "ignorerevsfile"):
+            # Quotes, comments and `~` make the name uncertain.
+            shown_files.append(value if _PLAIN_NAME.match(value) else "/")
+    return _Found(None, tuple(shown_files))
 
 
 def _is_harmless(section: str, name: str, key: str, value: str, is_linked: bool) -> bool:

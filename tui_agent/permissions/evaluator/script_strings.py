@@ -5,7 +5,7 @@ them.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tui_agent.permissions.commands.catalogue import writer
 from tui_agent.permissions.shell.syntax import (
@@ -34,6 +34,14 @@ _FIND_RUNS = names("-exec -execdir -ok -okdir")
 _TAKES_OUT = re.compile(r"-[A-Za-z]*v|--invert-match\Z")
 _TAKES_OUT_NEXT = names("-not !")
 _GIT_PLACE = re.compile(r"--(?:git-|absolute-git-dir)")
+_TAKES_STRINGS = names(
+    "declare typeset local export readonly let test [ [[ printf read mapfile readarray unset wait getopts set"
+)
+"""Built-ins that take values or names of variables."""
+_CODE = re.compile(r"\$\(|`")
+_EVALUATES = re.compile(
+    r"(?:declare|typeset|local) -[a-zA-Z]*n|(?:test|\[\[?|printf) -v|.* -(?:eq|ne|lt|le|gt|ge)\Z|let |.*\w\[."
+)
 _QUOTING = re.compile(r"['\"\\]")
 
 
@@ -64,6 +72,29 @@ def collect_script_strings(statement: Statement, *, is_used: bool = False) -> It
                 yield from collect_script_strings(part, is_used=is_used or part in statement.nested)
         case Unsupported():
             yield _QUOTING.sub("", statement.text)
+
+
+def may_evaluate_strings(script: Iterable[Statement]) -> bool:
+    """True if a script has text with a `$(…)` in quotes, and a construct that may run it.
+
+    Arithmetic, subscripts, `declare -n` and `PS4` run the commands in the values of variables.
+    """
+    script = tuple(script)
+    commands = [part for part in script if isinstance(part, SimpleCommand)]
+    texts = [one.value.value for command in commands for one in command.assignments]
+    texts += [word.value for command in commands if command.name in _TAKES_STRINGS for word in command.words]
+    texts += [command.heredoc or "" for command in commands if command.name in _TAKES_STRINGS]
+    texts += [word.value for part in script if isinstance(part, ForEach) for word in part.words or ()]
+    if not any(_CODE.search(text) for text in texts):
+        return False
+    return any(isinstance(part, Unsupported) and not part.unreadable for part in script) or any(
+        any(one.name == "PS4" for one in command.assignments)
+        or (
+            command.name in _TAKES_STRINGS
+            and any(_EVALUATES.match(f"{command.name} {word.value}") for word in command.words)
+        )
+        for command in commands
+    )
 
 
 def _of_command(command: SimpleCommand, *, is_used: bool) -> Iterator[str]:

@@ -68,18 +68,29 @@ class ScriptStep:
     bindings: Bindings = field(default_factory=dict[str, tuple[str, ...]])
     is_fed: bool = False
     """True if its input is the output of earlier parts of a pipeline, known or not."""
+    operator: str = ""
+    """Its connection to the step before, as in `DecisionPart`; only for display."""
 
 
-def script_steps(statement: Statement, places: PossibleDirectories, expander: Expander) -> tuple[ScriptStep, ...]:
-    """Return every part that may run, in the order of the text; substitutions precede the command they are in."""
-    flow = _Flow(statement, expander)
+def script_steps(
+    statement: Statement, places: PossibleDirectories, expander: Expander, operator: str = ""
+) -> tuple[ScriptStep, ...]:
+    """Return every part that may run, in the order of the text; substitutions precede the command they are in.
+
+    Args:
+        statement: the script.
+        places: directories in which it may start.
+        expander: expands words.
+        operator: operator of the first step.
+    """
+    flow = _Flow(statement, expander, operator)
     flow.run(statement, places, None)
     return tuple(flow.steps)
 
 
-def widens_patterns(script: Statement) -> bool:
+def widens_patterns(everything: Iterable[Statement]) -> bool:
     """True if a script may make patterns match hidden names."""
-    for part in walk_statements(script):
+    for part in everything:
         if not isinstance(part, SimpleCommand):
             continue
         values = [word.value for word in part.words]
@@ -102,8 +113,10 @@ class _After:
 class _Flow:
     """One walk over one script."""
 
-    def __init__(self, statement: Statement, expander: Expander) -> None:
+    def __init__(self, statement: Statement, expander: Expander, operator: str) -> None:
         self._expand = expander.expand
+        self._operator = operator
+        """Operator before the next step."""
         everything = list(walk_statements(statement))
         self.steps: list[ScriptStep] = []
         self._functions = {part.name for part in everything if isinstance(part, Definition)}
@@ -144,6 +157,7 @@ class _Flow:
                 was_fed = self._is_fed
                 for number, part in enumerate(statement.parts):
                     self._is_fed = was_fed or number > 0
+                    self._operator = "|" if number else self._operator
                     self._run_apart(part, places, _piped(statement.parts[:number]) if number else fed_by)
                 self._is_fed = was_fed
                 return _After(places, places)
@@ -163,10 +177,13 @@ class _Flow:
 
     def _run_nested(self, nested: tuple[Statement, ...], places: PossibleDirectories) -> None:
         """Walk the statements inside words, and keep their output as bindings."""
+        before = self._operator
         for part in nested:
+            self._operator = "$()"
             self.run(part, places, None)
             if isinstance(part, Subshell) and part.name:
                 self._bindings |= self._variables.output(part, places, self._bindings)
+        self._operator = before
 
     def _command(self, command: SimpleCommand, places: PossibleDirectories, fed_by: Statement | None) -> _After:
         self._run_nested(command.nested, places)
@@ -219,6 +236,7 @@ class _Flow:
             if isinstance(part, Branches) and part.is_other:
                 self._bindings = dict(before)
             after = self.run(part, _either(after.success, after.failure), fed_by)
+            self._operator = ";"
         return after
 
     def _conditional(self, statement: Conditional, places: PossibleDirectories, fed_by: Statement | None) -> _After:
@@ -229,6 +247,7 @@ class _Flow:
         after = self.run(statement.first, places, fed_by)
         settled = dict(self._bindings)
         for operator, part in statement.rest:
+            self._operator = operator
             if operator == "&&":
                 right = self.run(part, after.success, None)
                 after = _After(right.success, _either(after.failure, right.failure))
@@ -282,7 +301,7 @@ class _Flow:
         places: PossibleDirectories,
         fed_by: Statement | None,
     ) -> None:
-        self.steps.append(ScriptStep(command, places, fed_by, dict(self._bindings), self._is_fed))
+        self.steps.append(ScriptStep(command, places, fed_by, dict(self._bindings), self._is_fed, self._operator))
 
 
 def _inlined_functions(everything: Iterable[Statement]) -> dict[str, Statement]:

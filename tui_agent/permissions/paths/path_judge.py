@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Literal
 
+from tui_agent.permissions.commands.consequences import OUTSIDE
 from tui_agent.permissions.commands.reads import FileFilter
 from tui_agent.permissions.rules.rule import Intent
 from tui_agent.permissions.rules.rule_set import RuleSet
@@ -60,9 +61,9 @@ class PathJudge:
         if relaxed and self.path_lookup.is_readable(facts):
             trace.append(f"read-only: {facts.resolved} may be read")
             return Finding("allow", "read_only", "it only reads, and only inside the workspace")
-        where = "" if facts.is_inside else " outside the workspace"
-        decided = finding_for_mode(mode, "look", f"reading {facts.given}{where}")
-        return decided if facts.is_inside else replace(decided, is_outside=True)
+        if facts.is_inside:
+            return finding_for_mode(mode, "look", f"reading {facts.given}")
+        return _outside(facts, mode, "look", "reading")
 
     def writing(
         self,
@@ -102,8 +103,16 @@ class PathJudge:
         # Outside the workspace the mode gives the same verdict with a reason that names the place.
         if allowed_by is not None and (facts.is_inside or allowed_by.source != "mode"):
             return allowed_by
-        where = "" if facts.is_inside else " outside the workspace"
+        if not facts.is_inside:
+            return _outside(facts, mode, "effect", "changing")
         # accept_edits covers only the file tools, and only inside the workspace.
-        access_kind: AccessKind = "edit" if tool is not None and facts.is_inside else "effect"
-        decided = finding_for_mode(mode, access_kind, f"changing {facts.given}{where}")
-        return decided if facts.is_inside else replace(decided, is_outside=True)
+        access_kind: AccessKind = "edit" if tool is not None else "effect"
+        asks = f"changes {facts.given}; no rule allows it"
+        return finding_for_mode(mode, access_kind, f"changing {facts.given}", asks=asks)
+
+
+def _outside(facts: PathFacts, mode: PermissionMode, access_kind: AccessKind, doing: str) -> Finding:
+    """Return the mode's finding for a path outside the workspace."""
+    asks = f"{OUTSIDE}: {facts.given}; no rule allows {doing} it"
+    decided = finding_for_mode(mode, access_kind, f"{doing} {facts.given} {OUTSIDE}", asks=asks)
+    return replace(decided, is_outside=True)

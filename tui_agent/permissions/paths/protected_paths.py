@@ -22,6 +22,9 @@ PROTECTED_NAMES = {
 }
 """Names of directories (or pointer files) that are never written, with their contents."""
 
+MAX_DIRECTORIES = 20_000
+"""Maximum number of directories to search for protected entries."""
+
 _PATTERN = frozenset("*?[")
 _POINTER_BYTES = 4_096
 _MAX_DEPTH = 40
@@ -78,13 +81,23 @@ def protected_repository(path: str, workspace: str) -> str | None:
     return _pointed_from_above(path, workspace)
 
 
-def holds_protected(directory: str) -> str | None:
-    """Return the name of a protected entry directly below a directory that is to be changed as a whole, or None."""
-    try:
-        with os.scandir(directory) as entries:
-            return next((entry.name for entry in entries if protected_name(entry.name)), None)
-    except OSError:
-        return None
+def holds_protected(top: str) -> str | None:
+    """Return the path of a protected entry below a directory that is to be changed as a whole, or None."""
+    waiting = [top]
+    for directory in waiting:
+        if len(waiting) > MAX_DIRECTORIES:
+            return f"more than {MAX_DIRECTORIES:,} directories"
+        try:
+            with os.scandir(directory) as entries:
+                for entry in entries:
+                    is_repository = entry.name == "HEAD" and directory != top and is_git_directory(directory)
+                    if is_repository or protected_name(entry.name):
+                        return os.path.relpath(directory if is_repository else entry.path, top)
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+        except OSError:
+            continue
+    return None
 
 
 def git_directories(directory: str) -> list[str]:

@@ -8,8 +8,10 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
@@ -20,14 +22,27 @@ from .protected_paths import PROTECTED_NAMES, git_directories, is_git_directory,
 MAX_DIRECTORIES = 100_000
 """Maximum number of directories to scan."""
 MAX_PLACES = 1_000
-"""Maximum number of paths to return."""
-MAX_FILES = 2_000
+"""Maximum number of paths that a sandbox can keep read-only."""
+MAX_FILES = 10_000
 """Maximum number of files to list."""
+MAX_FILES_OF_PLACE = 2_000
+"""Maximum number of files to list in one protected directory, so that one cannot crowd out the others."""
+SCAN_SECONDS = 2.0
+"""Maximum duration of a scan for the files. A sandbox, which needs every path, waits longer."""
+_SANDBOX_SECONDS = 20.0
+_RECENT_SECONDS = 0.1
+"""Age up to which a scan also serves the sandbox: the check before a command has just made one."""
+_FEWER_DIRECTORIES = 10_000
+"""Directories to scan for the files once scans were too slow or too large several times in a row."""
+_MAX_LARGE_SCANS = 3
+"""Number of such scans."""
 
 _SHORT_NAMES = frozenset(name for name in PROTECTED_NAMES if "~" in name)
 """Aliases of other names on file systems with short names."""
-_GIT_FILES = ("config", "config.worktree", "info/attributes")
+_GIT_FILES = ("config", "config.worktree", "commondir", "info/attributes")
 """Files of a repository that can make git start a program, beside its hooks."""
+_GIT_DIRECTORIES = ("hooks", "info", "modules", "worktrees")
+"""Directories of a repository that contain such files. A link in place of one leads to others."""
 _CLOCK = 5 if sys.platform == "linux" else time.CLOCK_REALTIME
 """`CLOCK_REALTIME_COARSE`, from which Linux takes the times of files; Python has no name for it."""
 _TICK_NS = 50_000_000
@@ -68,6 +83,10 @@ class ProtectedTree:
         self._always |= {str(path) for path in private_paths if is_within(str(path), self._top)}
         self._private = {str(path) for path in private_paths}
         self._known: dict[str, _Directory] = {}
+        self._newest: tuple[frozenset[str], bool, float] = (frozenset(), False, 0.0)
+        """The paths that the newest scan found, False if some are missing, and its start."""
+        self._large_scans = 0
+        """Scans for the files in a row that had to stop early."""
         self._lock = threading.Lock()
 
     def places(self) -> tuple[Path, ...]:
@@ -77,59 +96,76 @@ class ProtectedTree:
         directories. The protected names at the top and our own paths are included even if they do not exist yet.
 
         Raises:
-            ToolError: the workspace has too many directories, or cannot be listed.
+            ToolError: the workspace is too large, or cannot be listed.
         """
         with self._lock:
-            found = self._scan()
-        if found is None:
+            found, is_complete, began = self._newest
+            if not is_complete or time.monotonic() - began > _RECENT_SECONDS:
+                found, is_complete = self._scan(MAX_DIRECTORIES, _SANDBOX_SECONDS)
+        places = _outermost(found)
+        if not is_complete or len(places) > MAX_PLACES:
             raise ToolError(
-                f"{self._top} is too large for the sandbox: more than {MAX_DIRECTORIES:,} directories, or "
-                f"{MAX_PLACES:,} protected paths. Work in a subdirectory."
+                f"{self._top} is too large for the sandbox: more than {MAX_DIRECTORIES:,} directories, "
+                f"{MAX_PLACES:,} protected paths, or {_SANDBOX_SECONDS:g} s to list them. Work in a subdirectory."
             )
-        return tuple(map(Path, _outermost(found)))
+        return tuple(map(Path, places))
 
-    def files(self) -> dict[str, str] | None:
-        """Return the protected files that could make a program run, by path below the workspace; None if there are too
-        many.
+    def files(self) -> tuple[dict[str, str], bool]:
+        """Return the protected files that could make a program run, by path below the workspace, and True if none is
+        missing.
 
         These are the settings and hooks of repositories, `.git` files, links with a protected name, and the files in
         other protected directories. Of installed packages and other contents only the directory is listed: the value
-        is a path, or for a directory its path with its inode, which differs if another one takes its place.
+        is empty for a file, and for a directory its inode, which differs if another one takes its place.
+
+        In a large workspace some are missing: those in the deepest directories, and the last of a directory with very
+        many.
         """
         with self._lock:
+            limit = _FEWER_DIRECTORIES if self._large_scans >= _MAX_LARGE_SCANS else MAX_DIRECTORIES
             try:
-                places = self._scan()
+                places, is_complete = self._scan(limit, SCAN_SECONDS)
             except ToolError:
-                return None
+                return {}, False
+            self._large_scans = 0 if is_complete else self._large_scans + 1
             links = [link for directory in self._known.values() for link in directory.links]
-        if places is None:
-            return None
-        found = {link[len(self._top) + 1 :]: "" for link in links}
-        for place in _outermost(places):
-            for path, identity in _files_of(place):
-                if any(is_within(path, private) for private in self._private):
-                    continue
-                found[path[len(self._top) + 1 :]] = identity
-                if len(found) > MAX_FILES:
-                    return None
-        return found
+        found = dict.fromkeys(links[:MAX_FILES], "")
+        is_complete = is_complete and len(links) <= MAX_FILES
+        # The outermost first: what is deep in the tree never displaces the workspace's own repository.
+        for place in sorted(_outermost(places), key=lambda path: path.count("/")):
+            most = 1 if len(found) > MAX_FILES else MAX_FILES_OF_PLACE
+            listed = list(islice(_files_of(place), most + 1))
+            is_complete = is_complete and len(listed) <= most
+            found |= dict(entry for entry in listed[:most] if entry is not None)
+        start = len(self._top) + 1
+        return {path[start:]: identity for path, identity in found.items() if self._is_watched(path)}, is_complete
 
-    def _scan(self) -> set[str] | None:
-        """Return every protected path; None if there are too many directories or paths."""
-        began = time.clock_gettime_ns(_CLOCK)
-        found, waiting = set(self._always), [self._top]
+    def _is_watched(self, path: str) -> bool:
+        return is_within(path, self._top) and not any(is_within(path, private) for private in self._private)
+
+    def _scan(self, limit: int, seconds: float) -> tuple[frozenset[str], bool]:
+        """Return the protected paths and False if some are missing, those in the deepest directories.
+
+        Args:
+            limit: most directories to scan.
+            seconds: most seconds to take.
+        """
+        began, start = time.clock_gettime_ns(_CLOCK), time.monotonic()
+        self._newest = (frozenset(), False, start)
+        found, waiting = set(self._always), deque([self._top])
         known, self._known = self._known, {}
         while waiting:
-            directory = waiting.pop()
+            if len(self._known) >= limit or time.monotonic() > start + seconds:
+                return frozenset(found), False
+            directory = waiting.popleft()
             look = _look(directory, self._top, known.get(directory), began)
             if look is None:
                 continue
             self._known[directory] = look
             found.update(look.places)
             waiting += look.below
-            if len(self._known) > MAX_DIRECTORIES or len(found) > MAX_PLACES:
-                return None
-        return found
+        self._newest = (frozenset(found), True, start)
+        return self._newest[:2]
 
 
 def protected_tree(workspace: Path, private_paths: Sequence[Path] = ()) -> tuple[Path, ...]:
@@ -141,7 +177,7 @@ def protected_tree(workspace: Path, private_paths: Sequence[Path] = ()) -> tuple
     return ProtectedTree(workspace, private_paths).places()
 
 
-def _outermost(paths: set[str]) -> list[str]:
+def _outermost(paths: Iterable[str]) -> list[str]:
     """Return the paths that are not inside another one, sorted."""
     kept: list[str] = []
     for path in sorted(paths, key=lambda path: path.split("/")):
@@ -179,8 +215,8 @@ def _look(directory: str, top: str, known: _Directory | None, began: int) -> _Di
             own = _places_of(entry, directory, top)
             places |= own
             links += [entry.path] if entry.is_symlink() else []
-            # A link or a pointer file leads elsewhere as soon as its target changes.
-            is_settled = is_settled and own == {entry.path} and not entry.is_file()
+            # A link or a pointer file leads elsewhere as soon as its target changes, a repository with its `commondir`.
+            is_settled = is_settled and own == {entry.path} and not entry.is_file() and entry.name.lower() != ".git"
         elif entry.is_dir(follow_symlinks=False):
             below.append(entry.path)
     return _Directory(identity, is_settled, tuple(below), tuple(places), tuple(links))
@@ -192,13 +228,16 @@ def _places_of(entry: os.DirEntry[str], directory: str, top: str) -> set[str]:
     if entry.is_symlink():
         target = os.path.realpath(entry.path)
         places = {target} if directory != top else {entry.path, target}
-    if entry.name == ".git" and entry.is_file():
-        places |= set(git_directories(directory))
+    if entry.name == ".git":
+        places |= set(git_directories(directory)) - ({entry.path} if entry.is_symlink() else set())
     return {place for place in places if is_within(place, top) and place != top}
 
 
-def _files_of(place: str) -> Iterator[tuple[str, str]]:
-    """Yield path and identity of the files of a protected path; for a directory that is listed as a whole, its own."""
+def _files_of(place: str) -> Iterator[tuple[str, str] | None]:
+    """Yield path and identity of the files of a protected path; for a directory that is listed as a whole, its own.
+
+    Yields None for each directory that was searched, so that the caller can limit the work.
+    """
     try:
         status = os.lstat(place)
     except OSError:
@@ -213,14 +252,41 @@ def _files_of(place: str) -> Iterator[tuple[str, str]]:
     if name == "node_modules":
         return
     if name == ".git" or is_git_directory(place):
-        for one in (*_GIT_FILES, *(f"modules/{module}/config" for module in _names_in(f"{place}/modules"))):
-            if os.path.lexists(f"{place}/{one}"):
-                yield f"{place}/{one}", ""
-        hooks = (f"{place}/hooks/{hook}" for hook in _names_in(f"{place}/hooks") if not hook.endswith(".sample"))
-        yield from ((hook, "") for hook in hooks)
+        yield from _files_of_repository(place)
         return
-    for directory, _, files in os.walk(place):
-        yield from ((os.path.join(directory, file), "") for file in files)
+    for directory, directories, files in os.walk(place):
+        yield None
+        links = (name for name in directories if os.path.islink(os.path.join(directory, name)))
+        yield from ((os.path.join(directory, name), "") for name in (*files, *links))
+
+
+def _files_of_repository(place: str) -> Iterator[tuple[str, str] | None]:
+    """Yield the settings and hooks of a repository, of its submodules and its other work trees, as `_files_of`."""
+    waiting = [place]
+    while waiting:
+        directory = waiting.pop()
+        yield None
+        if os.path.islink(directory):
+            yield directory, ""
+            continue
+        for name in _GIT_FILES:
+            if os.path.lexists(f"{directory}/{name}"):
+                yield f"{directory}/{name}", ""
+        for name in _GIT_DIRECTORIES:
+            if os.path.islink(f"{directory}/{name}"):
+                yield f"{directory}/{name}", ""
+        # Of hooks behind a link, the files are watched where they are.
+        hooks = os.path.realpath(f"{directory}/hooks")
+        yield from ((f"{hooks}/{hook}", "") for hook in _names_in(hooks) if not hook.endswith(".sample"))
+        waiting += [f"{directory}/worktrees/{name}" for name in _names_in(f"{directory}/worktrees")]
+        # The name of a submodule may contain slashes.
+        searched = [f"{directory}/modules"]
+        while searched:
+            parent = searched.pop()
+            yield None
+            for path in (f"{parent}/{name}" for name in _names_in(parent)):
+                is_repository = os.path.islink(path) or os.path.lexists(f"{path}/HEAD")
+                (waiting if is_repository else searched).append(path)
 
 
 def _names_in(directory: str) -> list[str]:

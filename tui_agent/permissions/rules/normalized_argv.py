@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Sequence
 
+from tui_agent.permissions.commands.catalogue import git_subcommand_at
 from tui_agent.permissions.shell.expansion import has_glob
 from tui_agent.permissions.shell.syntax import UNKNOWN, Assignment, SimpleCommand, Word, names
 
@@ -41,7 +42,6 @@ _SHELLS_OWN = re.compile(
 """Variables that the shell itself reads, or that its commands inherit in any case."""
 _LIVE_VARIABLES = names("http_proxy https_proxy ftp_proxy all_proxy no_proxy auto_resume histchars")
 """Lower-case variables that programs read."""
-_GIT_VALUES = names("-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix")
 
 
 def normalize_command(command: SimpleCommand) -> NormalizedCommand:
@@ -142,7 +142,4 @@ def without_expansion(word: Word) -> Word:
 
 def strip_git_options(words: Sequence[str]) -> list[str]:
     """Return the words after git's own options: the subcommand and its arguments."""
-    at = 0
-    while at < len(words) and words[at].startswith("-"):
-        at += 2 if words[at] in _GIT_VALUES else 1
-    return list(words[at:])
+    return list(words[git_subcommand_at(("git", *words)) - 1 :])

@@ -6,7 +6,7 @@ character. An uncertain result contains the mark `UNKNOWN`, which no safety chec
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -38,6 +38,8 @@ _MAX_CUT = 500
 """
 _UNSPLIT = re.compile(r"[\w./:=@%+,-]*\Z")
 _GLOB = frozenset("*?[")
+_SET = re.compile(r"\[(?:[\w.]|[a-z]-[a-z]|[A-Z]-[A-Z]|\d-\d)+\]\Z", re.ASCII)
+_QUOTING = frozenset("'\"\\")
 _USER = re.compile(r"~[A-Za-z_][\w.-]*\Z")
 
 
@@ -107,7 +109,10 @@ class Expander:
             self._is_certain = False
             return [plain_part(word)]
         # A wide search may match where bash finds nothing and keeps the pattern.
-        return found if found and not search.is_wide else [*found, word.value]
+        # A quoted `-` in brackets is no range; the text of a word with variables is not kept.
+        is_plain = _QUOTING.isdisjoint(word.text) if word.text else "-" not in word.value
+        is_certain = not search.is_wide or (is_plain and any(map(search.is_certain, found)))
+        return found if found and is_certain else [*found, word.value]
 
     def _with_variables(self, word: Word, directory: str | None, bindings: Bindings) -> list[Word]:
         """Return the word with each value of its variables; a value that the shell would split counts as unknown."""
@@ -225,6 +230,18 @@ def _part(value: str, operator: str, pattern: str) -> str:
     return value[:at] if is_ending else value[at:]
 
 
+def _widely(_: str) -> str:
+    """Return an expression for a `?` or `[…]` that matches all that it may match."""
+    return "."
+
+
+def _certainly(pattern: str) -> str:
+    """Return an expression for a `?` or `[…]` that matches only what it matches in any locale."""
+    if pattern == "?":
+        return r"[\x00-\x7f]"
+    return pattern if _SET.match(pattern) else "(?!)"
+
+
 @dataclass(slots=True)
 class _Search:
     """Matching of one pattern, directory by directory."""
@@ -235,6 +252,8 @@ class _Search:
     is_wide: bool = False
     """True if it matches more than bash would."""
     patterns: list[re.Pattern[str] | str] = field(default_factory=list[re.Pattern[str] | str])
+    certain_patterns: list[re.Pattern[str] | str] = field(default_factory=list[re.Pattern[str] | str])
+    """Patterns that match no more than bash would."""
     listed: list[str] = field(default_factory=list[str])
     """Absolute paths of the directories read."""
 
@@ -244,7 +263,9 @@ class _Search:
             return []
         start = 0
         for component in word.value.split("/"):
-            self.patterns.append(self._pattern(part_of(word, start, start + len(component))))
+            part = part_of(word, start, start + len(component))
+            self.patterns.append(self._pattern(part, _widely))
+            self.certain_patterns.append(self._pattern(part, _certainly))
             start += len(component) + 1
         found = [""]
         for number, pattern in enumerate(self.patterns):
@@ -257,6 +278,13 @@ class _Search:
         # The result also shows whether a literal name exists.
         self.listed.extend(os.path.join(self.directory, os.path.dirname(path)) for path in found)
         return [path for path in found if os.path.lexists(os.path.join(self.directory, path))]
+
+    def is_certain(self, path: str) -> bool:
+        """True if bash matches a path that was found, too."""
+        return all(
+            isinstance(pattern, str) or pattern.match(name)
+            for pattern, name in zip(self.certain_patterns, path.split("/"), strict=True)
+        )
 
     def _names(self, prefix: str, number: int, pattern: re.Pattern[str] | str) -> list[str]:
         if isinstance(pattern, str):
@@ -279,7 +307,7 @@ class _Search:
         except OSError:
             return []
 
-    def _pattern(self, component: Word) -> re.Pattern[str] | str:
+    def _pattern(self, component: Word, one: Callable[[str], str]) -> re.Pattern[str] | str:
         """Return one component as a regular expression, or as plain text if it has no pattern."""
         value = component.value
         if not has_glob(component):
@@ -295,7 +323,7 @@ class _Search:
             elif letter == "*":
                 pieces.append("")
             else:
-                pieces[-1] += "."
+                pieces[-1] += one(value[at : close + 1])
                 self.is_wide = True
             at = max(at, close) + 1
         # Atomic groups take the first match of each piece for good, so no pattern can make matching slow.

@@ -45,6 +45,8 @@ _READ_ONLY_GIT = (
     ("gpg.x509.program", "false"),
     ("gpg.ssh.program", "false"),
     ("safe.bareRepository", "explicit"),
+    # Git would show names from a file anywhere; an empty name means none.
+    ("mailmap.file", ""),
 )
 
 

@@ -112,9 +112,9 @@ async def run_process(
     mark = mark or TreeMark.new()
     if spec.is_command:
         spec = replace(spec, argv=await asyncio.to_thread(_wrapped, spec, mark))
+    guard = None if spec.release is None else await Guard.start(spec.cwd)
     pump = OutputPump([sink for sink in (stdout, stderr) if sink is not None], on_data)
     late: tuple[str, ...] = ()
-    guard = None if spec.release is None else await Guard.start(spec.cwd)
     try:
         with call_running(mark.limit):
             outcome = await _run(spec, mark, pump, cancellation, partial(_started, spec, mark, guard, on_start))

@@ -18,7 +18,7 @@ from pathlib import Path
 from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
-from .private_places import private_places
+from .private_places import homes_of_others, private_places, sockets_of_others
 from .process import ProcessOutcome, ProcessSpec
 from .programs import find_program
 
@@ -31,6 +31,7 @@ HOW_TO_HELP = (
 LEAVE_SANDBOX = "To run it outside, repeat the call with `sandbox: false`, which asks the user."
 """Advice to the model on a command that the sandbox keeps from its work."""
 
+_MISSING = "bwrap is not on PATH outside the workspace"
 _READ_ONLY = "only the working directory is writable, and no protected name in it"
 _FILE_ERRORS = (
     (_READ_ONLY, ("Read-only file system", "EROFS", "read-only file system")),
@@ -54,6 +55,8 @@ put files into it; then it stays."""
 
 _PRIVATE = ("/tmp", "/var/tmp", "/run")
 """Directories that are new and empty for each command: sockets of other programs in them would be ways out."""
+_NEW = ("/dev", "/proc")
+"""More directories of which commands do not see the host's contents."""
 _STATUS_BYTES = 65_536
 _STARTED = b'"exit-code"'
 """Key in bubblewrap's status once the command was started and has ended."""
@@ -73,7 +76,7 @@ class SandboxedRun:
     status: int
     """Descriptor for reading bubblewrap's status; never blocks."""
 
-    def refuse_unless_started(self, outcome: ProcessOutcome, output: bytes) -> None:
+    async def refuse_unless_started(self, outcome: ProcessOutcome, output: bytes) -> None:
         """Raise if the sandbox could not be set up, as opposed to a command that failed in it.
 
         Args:
@@ -85,7 +88,13 @@ class SandboxedRun:
         """
         if outcome.ending != "exited" or outcome.returncode != _SET_UP_FAILED or _STARTED in _read(self.status):
             return
-        raise ToolError(self.sandbox.refusal(output.decode("utf-8", "replace").strip() or "bwrap gave no reason"))
+        reason = output.decode("utf-8", "replace").strip() or "bwrap gave no reason"
+        # Another program may only have removed a path at the wrong moment: then the next command can run.
+        _PROBLEMS.clear()
+        problem = await run_shielded_in_thread(partial(sandbox_problem, self.spec.cwd, self.sandbox))
+        if problem is not None:
+            self.sandbox.report_problem(problem)
+        raise ToolError(self.sandbox.refusal(reason))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +111,8 @@ class Sandbox:
     """True if commands may use the network."""
     is_for_all: bool = True
     """True if every command runs in it; False: only those that the policy confines."""
+    report_problem: Callable[[str], object] = str
+    """Called on the event loop with the reason if no command can run in it, for a policy that then asks."""
 
     @asynccontextmanager
     async def around(self, spec: ProcessSpec) -> AsyncGenerator[SandboxedRun]:
@@ -112,7 +123,14 @@ class Sandbox:
         """
         held = ExitStack()
         try:
-            yield await run_shielded_in_thread(partial(self._prepare, spec, held))
+            try:
+                run = await run_shielded_in_thread(partial(self._prepare, spec, held))
+            except ToolError as error:
+                reason = str(error).rstrip(".")
+                self.report_problem(reason)
+                is_missing = reason == _MISSING
+                raise ToolError(self.refusal(reason, HOW_TO_HELP if is_missing else LEAVE_SANDBOX)) from error
+            yield run
         finally:
             await run_shielded_in_thread(held.close)
 
@@ -126,6 +144,13 @@ class Sandbox:
         """
         private = private_places(search_path)
         hidden = [path for path in (*self.hidden, *private.directories) if path.is_dir()]
+        shown = [*_programs_in_private(search_path), *private.shown]
+        absent = [*map(Path, (*_PRIVATE, *_NEW)), *private.homes]
+        sockets = [
+            path for path in sockets_of_others() if _within((path,), root) or _is_seen(path, absent, shown, hidden)
+        ]
+        # With a network, a program of the workspace may talk to its database.
+        files = [*private.files, *(path for path in sockets if not (self.network and _within((path,), root)))]
         # A workspace inside our own directories is read-only as a whole.
         is_ours = any(root.is_relative_to(path) for path in self.hidden)
         options = ["--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--new-session"]
@@ -133,25 +158,30 @@ class Sandbox:
         options += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"]
         # Later mounts cover earlier ones: first what hides most, then what shows parts of it again.
         options += _each("--tmpfs", (*_PRIVATE, *map(str, private.homes)))
-        options += _shown([*_programs_in_private(search_path), *self._network_files(), *private.shown])
-        options += _hidden([path for path in hidden if not path.is_relative_to(root)], private.files)
+        options += _shown([*self._network_files(), *shown])
+        options += _hidden([path for path in hidden if not path.is_relative_to(root)], files)
         options += ["--ro-bind" if is_ours else "--bind", str(root), str(root)]
         options += [word for place in places for word in ("--ro-bind", str(place), str(place))]
-        options += _hidden([path for path in hidden if path.is_relative_to(root)], _within(private.files, root))
+        options += _hidden([path for path in hidden if path.is_relative_to(root)], _within(files, root))
         options += _shown(self.shown)
         options += _each("--remount-ro", map(str, (*private.homes, *hidden)))
         return [*options, "--chdir", str(root)]
 
     def refused(self, output: str) -> str:
-        """Return what the sandbox kept a failed command from, as far as its output tells; empty if it does not."""
+        """Return the restrictions that a failed command met, by the messages in its output; empty if none is there."""
         network = () if self.network else _NETWORK_ERRORS
         found = [words for words, errors in (*_FILE_ERRORS, *network) if any(error in output for error in errors)]
         return ", ".join(dict.fromkeys(found))
 
-    def refusal(self, why: str) -> str:
-        """Return the error of a command that was not run because the sandbox does not work."""
+    def refusal(self, why: str, advice: str = HOW_TO_HELP) -> str:
+        """Return the error of a command that was not run because the sandbox does not work.
+
+        Args:
+            why: the reason.
+            advice: what to do if the sandbox is for all commands.
+        """
         if self.is_for_all:
-            return f'The command was not run: sandbox = "bwrap" is set, and it does not work here: {why}. {HOW_TO_HELP}'
+            return f'The command was not run: sandbox = "bwrap" is set, and it does not work here: {why}. {advice}'
         return f"The command was not run: the sandbox does not work here: {why}. {LEAVE_SANDBOX}"
 
     def _network_files(self) -> list[Path]:
@@ -159,18 +189,18 @@ class Sandbox:
         return [Path(os.path.realpath("/etc/resolv.conf"))] if self.network else []
 
     def _prepare(self, spec: ProcessSpec, held: ExitStack) -> SandboxedRun:
-        """Create placeholders and the command line; closing `held` removes them again. Blocks."""
+        """Create placeholders and the command line; closing `held` removes them again. Blocks.
+
+        Raises:
+            ToolError: no command can run in the sandbox, with the reason.
+        """
         root = spec.cwd
         bwrap = find_program("bwrap", root)
         if bwrap is None:
-            raise ToolError(self.refusal("bwrap is not on PATH outside the workspace"))
-        if reason := _impossible_root(root):
-            raise ToolError(f"The command was not run: {reason}. {LEAVE_SANDBOX}")
+            raise ToolError(_MISSING)
         wanted = list(dict.fromkeys(placeholder_path(place) for place in self.protected_places(root)))
-        links = [place for place in wanted if place.is_symlink()]
-        if links:
-            reason = f"{links[0]} is a symbolic link, which the sandbox cannot protect"
-            raise ToolError(f"The command was not run: {reason}. {LEAVE_SANDBOX}")
+        if reason := _impossible_root(root) or linked_name(wanted):
+            raise ToolError(reason)
         impossible = held.enter_context(placeholders(wanted))
         reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         held.callback(os.close, reading)
@@ -181,6 +211,11 @@ class Sandbox:
         argv = (str(bwrap), *options, "--json-status-fd", str(writing), "--", *spec.argv)
         ready = replace(spec, argv=argv, environment=environment, descriptors=(writing,), is_wrapped=True)
         return SandboxedRun(self, ready, reading)
+
+
+def linked_name(places: Iterable[Path]) -> str:
+    """Return why the sandbox cannot protect these paths: one is a link; empty if none is."""
+    return next((f"{place} is a symbolic link, which it cannot protect" for place in places if place.is_symlink()), "")
 
 
 def sandbox_problem(root: Path, sandbox: Sandbox | None = None) -> str | None:
@@ -227,8 +262,8 @@ def _problem(argv: Sequence[str]) -> str | None:
 
 def _impossible_root(root: Path) -> str:
     """Return why no command can run in the sandbox with this working directory; empty if it can."""
-    if any(Path(place).is_relative_to(root) for place in (*_PRIVATE, "/dev", "/proc")):
-        return f"the sandbox does not work with {root} as the working directory"
+    if any(path.is_relative_to(root) for path in (*map(Path, (*_PRIVATE, *_NEW)), *homes_of_others())):
+        return f"it does not work with {root} as the working directory"
     return ""
 
 
@@ -242,6 +277,14 @@ def _hidden(directories: Iterable[Path], files: Iterable[Path]) -> list[str]:
     """Return the options that show directories and files as empty."""
     covered = [word for path in files for word in ("--ro-bind", os.devnull, str(path))]
     return [*_each("--tmpfs", map(str, directories)), *covered]
+
+
+def _is_seen(path: Path, absent: Iterable[Path], shown: Iterable[Path], hidden: Iterable[Path]) -> bool:
+    """Return True if a path outside the workspace exists for commands."""
+    is_absent = any(path.is_relative_to(one) for one in absent)
+    return (not is_absent or any(path.is_relative_to(one) for one in shown)) and not any(
+        path.is_relative_to(one) for one in hidden
+    )
 
 
 def _within(paths: Iterable[Path], root: Path) -> list[Path]:

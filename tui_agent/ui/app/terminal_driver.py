@@ -18,14 +18,17 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual._parser import ParseError
 from textual._xterm_parser import XTermParser
+from textual.constants import ESCAPE_DELAY
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Key, Paste, Resize
 from textual.geometry import Size
+
+from tui_agent.prelude.early_terminal import EarlyTerminal
 
 from .terminal_answers import BACKGROUND_QUESTION, AnswerSplitter, can_be_asked
 
@@ -41,6 +44,7 @@ PASTE_TIMEOUT = 2.0
 _ONE_KEY = re.compile(r"\x1b?[^\x1b]|\x1b|\x1b\[(?!20[01]~)[\x20-\x3f]*[\x40-\x7e]|\x1bO.", re.DOTALL)
 """Input of exactly one key or mouse event."""
 
+_ALTERNATE_SCREEN = "\x1b[?1049h"
 _READ_SIZE = 64 * 1024
 _POLL_INTERVAL = 0.1
 """Seconds between two checks for timeouts: a lone escape is a key by then."""
@@ -55,6 +59,8 @@ class TerminalDriver(LinuxDriver):
     """True while an editor has the terminal and the app continues to draw; nothing of that is written."""
     leaving = False
     """True if the program is about to exit; a terminal that it has released is then left alone."""
+    _took_over = False
+    """True while the driver starts on a terminal that the prelude has prepared."""
 
     @cached_property
     def _pastes(self) -> "PasteSplitter":
@@ -78,8 +84,13 @@ class TerminalDriver(LinuxDriver):
             self.write(BACKGROUND_QUESTION)
             self.flush()
 
+    @property
+    def _early(self) -> EarlyTerminal | None:
+        """The prelude, if this is the app that gets its input."""
+        return getattr(self._app, "early", None)
+
     def run_input_thread(self) -> None:
-        """Read keys and pastes until the app stops reading.
+        """Process what the prelude has read, then read keys and pastes until the app stops reading.
 
         Bytes that are not UTF-8 arrive as U+FFFD; they do not end the program.
         """
@@ -87,6 +98,7 @@ class TerminalDriver(LinuxDriver):
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             try:
+                self._take_early(decoder.decode, parser)
                 is_last = False
                 while not is_last:
                     is_last = self.exit_event.is_set()
@@ -103,6 +115,20 @@ class TerminalDriver(LinuxDriver):
                 with suppress(EOFError, ParseError):
                     for _ in parser.feed(""):
                         pass
+
+    def _take_early(self, decode: Callable[[bytes], str], parser: XTermParser) -> None:
+        """Process the input of the prelude, read by read: an escape with a pause behind it begins no sequence."""
+        reads = self._early.take_input() if self._early is not None else []
+        ends = [moment for _, moment in reads[1:]] + [time.monotonic()]
+        for (data, moment), end in zip(reads, ends, strict=True) if reads else ():
+            self._take(decode(data), parser)
+            if end - moment >= ESCAPE_DELAY:
+                self._parse(self._answers.release(), parser)
+                private: Any = parser
+                if private._timeout_time is not None:
+                    private._timeout_time = 0.0
+                for message in parser.tick():
+                    self.process_message(message)
 
     def _take(self, data: str, parser: XTermParser) -> None:
         """Process the input of one read."""
@@ -125,7 +151,13 @@ class TerminalDriver(LinuxDriver):
 
     def start_application_mode(self) -> None:
         """Take the terminal, keep its title for later, and ask for its background if the app's theme depends on it."""
+        early = self._early
+        self._took_over = early is not None and early.take_over()
         super().start_application_mode()
+        if early is not None and self._took_over:
+            # Those of the shell; Textual has found those of the prelude.
+            self.attrs_before = early.attributes
+            self._took_over = False
         if self.is_terminal:
             self.write(SAVE_TITLE)
         if getattr(self._app, "follows_terminal", False):
@@ -158,6 +190,8 @@ class TerminalDriver(LinuxDriver):
 
     def write(self, data: str) -> None:
         """Write to the terminal, unless it was released for good or belongs to an editor."""
+        if self._took_over and data == _ALTERNATE_SCREEN:
+            return  # It is there already, and to enter it again would clear it.
         if not (self.asleep and (self.leaving or self.lent)):
             super().write(data)
 

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
@@ -15,8 +16,10 @@ from textual.command import Provider
 from textual.driver import Driver
 from textual.events import Event, Key, Paste, Resize
 from textual.filter import NoColor
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
+from tui_agent.prelude.early_terminal import EarlyTerminal
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
@@ -33,6 +36,7 @@ from tui_agent.ui.text.clipboard import copy_text
 from tui_agent.ui.transcript.conversation import Conversation
 
 from .base_app import THIN_SCROLLBARS, BaseApp
+from .first_frame import first_frame
 from .live_themes import LiveThemes
 from .session_switch import OpenedSession, SessionService, SessionSwitcher
 from .terminal_driver import TerminalDriver, register_alt_enter, with_current_size, with_normalised_name
@@ -48,6 +52,8 @@ Raises:
 
 FAULT_SECONDS = 60.0
 """Seconds for which the message about a failed widget is shown."""
+NOTICE_SECONDS = 8.0
+"""Seconds for which a short message is shown above the composer."""
 QUIT_SECONDS = 2.0
 """Seconds within which a second `ctrl+c` quits."""
 
@@ -104,6 +110,7 @@ class TuiAgentApp(BaseApp[None]):
         open_player: OpenPlayer | None = None,
         sessions: SessionService | None = None,
         notifications: Notifications = "off",
+        early: EarlyTerminal | None = None,
     ) -> None:
         """Create the app.
 
@@ -123,6 +130,7 @@ class TuiAgentApp(BaseApp[None]):
             open_player: opens recordings; None: they cannot be played.
             sessions: finds and opens sessions, also for the welcome page; None: the app shows only this one.
             notifications: signal for a user who looks elsewhere.
+            early: the terminal, if a prelude has taken it; its input is the app's first.
         """
         self._surroundings = surroundings or TerminalEnvironment.of_environment(os.environ)
         super().__init__(light=self._surroundings.light)
@@ -145,6 +153,8 @@ class TuiAgentApp(BaseApp[None]):
         self.painted = asyncio.Event()
         """Set once the first screen is painted."""
         self._note_input, self._open_player = note_input, open_player
+        self.early = early
+        """The prelude of this start; its input is the app's first. None if there was none."""
         self._adapt_to_terminal()
 
     def _new_signals(self, directory: str, notifications: Notifications) -> TerminalSignals:
@@ -171,7 +181,20 @@ class TuiAgentApp(BaseApp[None]):
     def _start_services(self) -> None:
         self.painted.set()
         self._signal()
+        self._keep_first_frame()
         self.run_worker(self._watch_themes, group="themes", exit_on_error=False)
+
+    def _keep_first_frame(self) -> None:
+        """Store what the app shows now for the prelude of the next start, unless something was typed or asked."""
+        early, chat = self.early, self.chat
+        if early is None or not early.wants_page:
+            return
+        if (frame := first_frame(chat, chat.entry.composer)) is not None:
+            self._keep("start page", partial(early.keep_page, frame))
+
+    def _keep(self, name: str, write: Callable[[], None]) -> None:
+        """Write a file of the prelude in a thread; if that fails, the next start has no prelude or another one."""
+        self.run_worker(run_service(name, asyncio.to_thread(write)), group=name, exit_on_error=False)
 
     def on_resize(self) -> None:
         """Redraw everything, even if the window has the same size as before."""
@@ -187,13 +210,22 @@ class TuiAgentApp(BaseApp[None]):
             event = with_normalised_name(event)
         self._signals.presence.note(event)
         if isinstance(event, Key | Paste) and not event.is_forwarded:
+            if isinstance(event, Key) and not event.is_printable and not self.painted.is_set():
+                # Parts that are not mounted yet have no commands. Text waits for the composer anyway.
+                chat: Any = self.chat
+                await chat._mounted_event.wait()
             self.chat.approvals.note_keypress()
             if self.screen is self.chat:
                 # Before the key is forwarded, so that the composer receives all text in order.
                 self.chat.entry.direct_typing(event)
         if self._note_input is not None and self._player is None and not event.is_forwarded:
             self._note_input(event)
-        await super().on_event(event)
+        if not (isinstance(event, Key | Paste) and not event.is_forwarded and self._is_menu_key(event)):
+            await super().on_event(event)
+
+    def _is_menu_key(self, event: Key | Paste) -> bool:
+        """Let the interrupt menu hold a letter that may be an answer; return False for any other key."""
+        return self.screen is self.chat and self.chat.input.interrupt_keys.take(event)
 
     @on(SessionRequested)
     def _session_requested(self, event: SessionRequested) -> None:
@@ -212,7 +244,27 @@ class TuiAgentApp(BaseApp[None]):
         self.chat = chat
         await app.switch_screen(chat)
 
-    # --- title and notifications --------------------------------------------------------------------------------------
+    # --- messages, title and notifications ----------------------------------------------------------------------------
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Show a short message above the composer; over another page at its top."""
+        # A page may close with this message.
+        self.call_later(self._show_message, message, title, severity, timeout)
+
+    def _show_message(self, message: str, title: str, severity: SeverityLevel, timeout: float | None) -> None:
+        if self.screen is not self.chat:
+            super().notify(message, title=title, severity=severity, timeout=timeout)
+            return
+        text = f"{title}: {message}" if title else message
+        self.chat.entry.notices.show(text, severity, timeout or NOTICE_SECONDS)
 
     @on(AgentEvents)
     def _signal(self) -> None:
@@ -307,6 +359,8 @@ class TuiAgentApp(BaseApp[None]):
     def show_background(self) -> None:
         """Use the theme for the terminal's background, if the theme follows it."""
         self.themes.background_reported()
+        if self.early is not None:
+            self._keep("background", partial(self.early.keep_background, self.light))
 
     @on(ThemeRequested)
     def _theme_requested(self, event: ThemeRequested) -> None:
@@ -325,7 +379,8 @@ class TuiAgentApp(BaseApp[None]):
         self._faults.contain(event.view, event.error)
 
     def _notify_fault(self, text: str) -> None:
-        self.notify(text, severity="error", timeout=FAULT_SECONDS, markup=False)
+        # Not above the composer, which may be the part that fails.
+        super().notify(text, severity="error", timeout=FAULT_SECONDS)
 
     def _handle_exception(self, error: Exception) -> None:
         # Textual would print the values of local variables: the conversation, and perhaps a secret.

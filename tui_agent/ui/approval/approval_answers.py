@@ -16,8 +16,8 @@ AnswerStep = Literal["asking", "confirming", "typing", "explaining", "adding", "
 """The dialog's content: the request, the rule to store or its editor, a line for a reason or a remark, or the editor of
 the input."""
 
-MAX_ANSWER_ROWS = 3
-"""Rows for the answers; if they need more, the last answers lose their texts."""
+MAX_ANSWER_ROWS = 4
+"""Rows for all answers; if they need more, the last answers lose their texts."""
 
 _ANSWERS = (
     "approve_once",
@@ -26,10 +26,10 @@ _ANSWERS = (
     "approve_session",
     "approve_always",
     "edit_input",
-    "choose_parts",
-    "why",
-    "not_now",
     "list_all",
+    "choose_parts",
+    "not_now",
+    "why",
     "skip",
     "approve_with_note",
 )
@@ -84,12 +84,12 @@ def answer_choices(step: AnswerStep, offer: RuleOffer, offered: Iterable[str], t
             "user": _choice("for_user", "yes, in every project"),
         }
         return [*(keys[scope] for scope in offer.scopes), back]
-    texts = {"approve_once": "yes", "list_all": f"all {total}"}
+    texts = {"approve_once": "yes", "approve_session": "session", "list_all": f"all {total}", "not_now": "later"}
     return [_choice(action, texts.get(action, "")) for action in offered]
 
 
 def answer_rows(choices: Sequence[tuple[str, str]], width: int, most: int, *, counts: bool) -> list[Line]:
-    """Return the answers in as few rows as hold them, in columns.
+    """Return the answers with their texts in one row if they fit it, else in as few rows as hold them, in columns.
 
     If `most` rows do not hold them, the last answers lose their texts first.
 
@@ -109,6 +109,17 @@ def answer_rows(choices: Sequence[tuple[str, str]], width: int, most: int, *, co
             return _lines(found, counts=counts)
     runs = [run for row in _lines([[(key, "", 0) for key, _ in shown]], counts=counts) for run in row.runs]
     return wrapped(runs, width)[:most]
+
+
+def most_used(choices: Sequence[tuple[str, str]], width: int) -> list[tuple[str, str]]:
+    """Return the answers that fit one row with their texts; behind them, if some do not, the key that shows all."""
+    if _columns(choices, 1, width) is not None:
+        return list(choices)
+    more = _choice("more")
+    shown = list(choices)
+    while shown and _columns([*shown, more], 1, width) is None:
+        shown.pop()
+    return [*shown, more]
 
 
 def _columns(choices: Sequence[tuple[str, str]], rows: int, width: int) -> list[list[tuple[str, str, int]]] | None:

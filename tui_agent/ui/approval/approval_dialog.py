@@ -25,8 +25,16 @@ from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import visible
 from tui_agent.ui.text.styled_lines import clipped, wrapped
 
-from .approval_answers import MAX_ANSWER_ROWS, AnswerStep, answer_choices, answer_rows, offered_answers
-from .approval_rows import ApprovalRows, request_title, why_rows
+from .approval_answers import (
+    MAX_ANSWER_ROWS,
+    AnswerStep,
+    answer_choices,
+    answer_rows,
+    most_used,
+    offered_answers,
+)
+from .approval_reasons import why_rows
+from .approval_rows import ApprovalRows, request_title
 from .change_parts import ChangeParts, change_parts
 from .input_edit import InputEdit
 from .rule_offer import RuleOffer
@@ -37,8 +45,8 @@ SHARE = 0.62
 """Share of a wide window; `approval.tcss` has the same."""
 ROOMY = 14
 """Rows from which the dialog has a frame."""
-FOR_THREE_ROWS = 18
-"""Rows of a window in which the answers may have three."""
+FOOTED = 9
+"""Rows from which the dialog leaves composer and status line free."""
 TALL = 24
 """Rows from which the dialog leaves the title bar free."""
 FootRows: TypeAlias = Callable[[], tuple[int, int]]
@@ -99,6 +107,7 @@ class ApprovalDialog(Vertical):
         self._position = position
         self._rows = ApprovalRows(request)
         self._traced = False
+        self._shows_all = False
         self._error = ""
         self._awaited: int | None = None
         """Width for which a thread lays out the input; until it has finished, no yes counts."""
@@ -240,6 +249,11 @@ class ApprovalDialog(Vertical):
         if self._traced:
             self.call_after_refresh(self.body.lead_to, self._trace_start())
 
+    def toggle_answers(self) -> None:
+        """Show all answers, or only those that fit one row."""
+        self._shows_all = not self._shows_all
+        self.lay_out()
+
     def restart_guard(self) -> None:
         """Ignore answers until what is shown now has been drawn and a quiet moment has passed."""
         self.guard.withdrawn()
@@ -281,7 +295,7 @@ class ApprovalDialog(Vertical):
             return  # The question was settled before the dialog was laid out for the first time.
         width, height = self.screen.size
         inner = max(NARROWEST, (int(width * SHARE) if width >= WIDE else width) - (4 if self._is_roomy else 0))
-        roomy, short = self._foot() if self._is_roomy else (0, 0)
+        roomy, short = self._foot() if height >= FOOTED else (0, 0)
         above = height - int(height >= TALL)
         # The queue stays visible as long as the dialog does not need its rows.
         foot = roomy if self._rows_used(inner, compact=False) <= above - roomy else short
@@ -363,12 +377,14 @@ class ApprovalDialog(Vertical):
 
     def _why_rows(self, width: int) -> Sequence[Line]:
         """Return the dangers of the request and the reason for it."""
-        if not self._is_roomy or self.step in ("confirming", *_EDITORS):
+        if self.screen.size.height < FOOTED or self.step in ("confirming", *_EDITORS):
             return []
         # The list of all rules begins with the reason.
-        rows = why_rows(self.request, width, with_reason=not self._traced)
+        rows = why_rows(self.request, width, with_reason=self._is_roomy and not self._traced)
         if not rows:
             return []
+        if not self._is_roomy:
+            return rows[:1]
         return rows if self._compact else [Line(), *rows]
 
     def _body_rows(self, width: int) -> Sequence[Line]:
@@ -427,8 +443,9 @@ class ApprovalDialog(Vertical):
         """Return the answers, dim while they do not count."""
         counts = self.guard.armed or self.field is not None
         choices = answer_choices(self.step, self.offer, self.offered, self.total)
-        height = self.screen.size.height
-        most = 1 if height < ROOMY else MAX_ANSWER_ROWS if height >= FOR_THREE_ROWS else MAX_ANSWER_ROWS - 1
+        if self.step == "asking" and not self._shows_all:
+            choices = most_used(choices, width)
+        most = max(1, min(MAX_ANSWER_ROWS, self.screen.size.height // 4))
         return answer_rows(choices, width, most, counts=counts)
 
     @property

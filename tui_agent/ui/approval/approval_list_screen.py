@@ -13,7 +13,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
-from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest
+from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.bridge.services import GrantFacts
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys
@@ -24,7 +24,8 @@ from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, key_rows, wrapped
 
-from .approval_rows import TITLE_NAME, ApprovalRows, unread_row
+from .approval_marks import danger_marks
+from .approval_rows import ApprovalRows, request_title, unread_row
 from .rule_offer import RuleOffer
 
 
@@ -269,10 +270,9 @@ class ApprovalListScreen(Paging, TypedAnswers[Answer | None]):
 
     def _title_row(self, request: ApprovalRequest, width: int, *, at_cursor: bool) -> Line:
         box = "[x]" if request.request_id in self._selected else "[ ]"
-        own = {"main": "", DECIDED_BY_USER: "  your command"}
-        who = own.get(request.agent, f"  sub-agent {one_line(visible(request.agent), TITLE_NAME)}")
         runs: list[Run] = [("› " if at_cursor else "  ", "key"), (f"{box} ", "warning" if "x" in box else "muted")]
-        runs += [(one_line(visible(request.tool), TITLE_NAME), "strong"), (who, "muted")]
+        runs.append((request_title(request), "strong"))
+        runs += [(f"   ▲ {mark}", "error") for mark in danger_marks(request)]
         return Line(clipped(runs, width))
 
     def _state_rows(self, width: int) -> Sequence[Line]:

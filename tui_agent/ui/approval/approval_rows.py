@@ -4,25 +4,22 @@ Knows no tool: the preview that the tool prepared comes first, then each part of
 show word for word.
 """
 
+import re
 from collections.abc import Iterable, Sequence, Set
 from functools import cached_property
 from itertools import takewhile
 from typing import TypeAlias
 
-from rich.cells import cell_len
-
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
-from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest, DecisionPart
+from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.argument_rows import (
     argument_rows,
     argument_texts,
-    beside,
     exact_rows,
     labelled_rows,
     script_rows,
-    verdict_rows,
 )
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import DiffLine, diff_counts, is_cut, read_diff
@@ -30,19 +27,21 @@ from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_runs, wrapped
 
-from .approval_marks import danger_marks
+from .approval_marks import OUTSIDE
+from .command_parts import is_split, part_rows, split_rows
 
 _Argument: TypeAlias = tuple[str, str | None]
 _TOUCHES = "touches"
+_LINK = "symbolic link"
+"""Words of a note on a file that a link leads to."""
+_WORD = r"(?<![^\s'\"=<>]){}(?![^\s'\";|&)])"
+"""Pattern of a whole word of a command."""
 TITLE_NAME = 40
 """Cells of a tool name or agent name in a title."""
 LONG = 10_000
 """Characters of a request above which a thread lays it out."""
 LEAST_OF_A_VALUE = 8
 """Characters that each argument, or value in one, counts at least."""
-
-MAX_REASON_ROWS = 2
-"""Rows of the reason; the list of all rules has the rest."""
 
 _USUAL = {"command": ("bash",), "diff": ("edit", "write")}
 """Tools that a title implies, by the kind of the preview."""
@@ -83,37 +82,23 @@ def _question(request: ApprovalRequest) -> str:
     return f"Use {one_line(visible(request.tool), TITLE_NAME)}?"
 
 
+def _title_path(request: ApprovalRequest) -> bool:
+    """True if the title shows the whole path of a change."""
+    path, preview = request.args.get("path"), request.preview
+    is_change = preview is not None and preview.kind == "diff"
+    return is_change and isinstance(path, str) and one_line(visible(path), TITLE_NAME) == path != ""
+
+
 def _as_clause(sentence: str) -> str:
     """Return a sentence with a small first letter, unless the first word is a name such as `API`."""
     first = sentence.partition("\n")[0]
     return first[:1].lower() + first[1:] if first[1:2].islower() else first
 
 
-def why_rows(request: ApprovalRequest, width: int, *, with_reason: bool = True) -> list[Line]:
-    """Return the dangers and, if wanted, the reason for the question."""
-    marks: list[Run] = []
-    for mark in danger_marks(request):
-        marks += [("▲ ", "error"), (mark.replace(" ", "\u00a0"), "error strong"), ("   ", "")]
-    reason = visible(request.reason).replace("\n", " ") or "no rule decides this"
-    rows = beside("why", lambda room: _reason_rows(reason, room), width) if with_reason else []
-    marked = [
-        Line(tuple((text.replace("\u00a0", " "), style) for text, style in row.runs))
-        for row in (wrapped(marks, width) if marks else [])
-    ]
-    return [*marked, *rows]
-
-
 def unread_row(left: int, key: str, width: int, style: str = "warning") -> Line:
     """Return the row that says how many rows are left to read, and with which key."""
     text = f"▼ {count_text(left, 'more row')} · {key} reads on; yes counts once you saw the end"
     return Line(clipped([(text, style)], width))
-
-
-def _reason_rows(reason: str, width: int) -> list[Line]:
-    rows = wrapped([(reason, "")], width)
-    if len(rows) <= MAX_REASON_ROWS:
-        return rows
-    return [*rows[: MAX_REASON_ROWS - 1], Line((*clipped(rows[MAX_REASON_ROWS - 1].runs, width - 2), (" …", "muted")))]
 
 
 class ApprovalRows:
@@ -133,7 +118,15 @@ class ApprovalRows:
 
     @cached_property
     def _input(self) -> list[_Argument]:
-        return list(_other_input(self._request.args, self._preview, self._diff))
+        shown = _title_path(self._request)
+        args = {name: value for name, value in self._request.args.items() if name != "path" or not shown}
+        return list(_other_input(args, self._preview, self._diff))
+
+    @cached_property
+    def _is_split(self) -> bool:
+        """True if the parts stand for the command."""
+        is_command = self._preview is not None and self._preview.kind == "command"
+        return self._preview is not None and is_command and is_split(self._preview.text, self._request.parts)
 
     def is_laid_out(self, width: int) -> bool:
         """Return True if the rows for a width are cached."""
@@ -170,7 +163,8 @@ class ApprovalRows:
         ]
         yield _joined(arguments, self._target_rows(width), width)
         yield self._diff_rows(width)
-        yield self._part_rows(width)
+        if self._preview is None or not self._is_split:
+            yield part_rows(self._preview.text if self._preview is not None else "", self._request.parts, width)
 
     def _name_rows(self, width: int) -> list[Line]:
         """Return the names that the title of the dialog truncates or does not say."""
@@ -187,7 +181,10 @@ class ApprovalRows:
             return []
         note = wrapped([(visible(self._preview.note), "muted")], width) if self._preview.note else []
         language = "bash" if self._preview.kind == "command" else ""
-        rows = exact_rows(self._preview.text, width, language)
+        if self._is_split:
+            rows = split_rows(self._request.parts, width)
+        else:
+            rows = exact_rows(self._preview.text, width, language)
         return [*rows, *script_rows(self._preview.text, width), *note]
 
     def _target_rows(self, width: int) -> list[Line]:
@@ -195,8 +192,22 @@ class ApprovalRows:
         targets = list(self._request.targets)
         if self._preview is not None and self._preview.path and self._preview.path not in targets:
             targets.insert(0, self._preview.path)
-        given = [value for _, value in self._input]
-        return labelled_rows(_TOUCHES, [target for target in targets if target not in given], width)
+        return labelled_rows(_TOUCHES, [target for target in targets if not self._is_said(target)], width)
+
+    def _is_said(self, target: str) -> bool:
+        """True if the title, the command or an argument names exactly this path."""
+        path, preview = self._request.args.get("path"), self._preview
+        if (
+            preview is not None
+            and preview.kind == "command"
+            and re.search(_WORD.format(re.escape(target)), preview.text)
+        ):
+            return True
+        if preview is not None and _title_path(self._request):
+            # A note tells of a link, which may lead to another file of the same name.
+            is_plain = _LINK not in preview.note and OUTSIDE not in self._request.reason
+            return target == path or (is_plain and target.endswith(f"/{path}"))
+        return target in [value for _, value in self._input]
 
     def _diff_rows(self, width: int) -> list[Line]:
         if not self._diff:
@@ -213,27 +224,6 @@ class ApprovalRows:
             *(row for note in notes for row in wrapped([(f"! {note}", "warning")], width)),
             *layout_diff(self._diff[len(head) :], width),
         ]
-
-    def _part_rows(self, width: int) -> list[Line]:
-        """Return the parts of a command, each with its verdict; of a short command only those that need an answer."""
-        parts = [self._unsaid(part) for part in self._request.parts]
-        if len(parts) < 2 and not any(part.rule or part.reason for part in parts):
-            return []
-        asking = [part for part in parts if part.decision != "allow"]
-        command = self._preview.text if self._preview is not None and self._preview.kind == "command" else "\n"
-        is_short = "\n" not in command and cell_len(visible(command)) <= width - 2
-        heading = count_text(len(parts), "part")
-        if 0 < len(asking) < len(parts):
-            heading += f", {len(asking)} not allowed yet"
-        listed = asking if is_short and asking else parts
-        return [Line(((heading, "muted"),)), *(row for part in listed for row in verdict_rows(part, width))]
-
-    def _unsaid(self, part: DecisionPart) -> DecisionPart:
-        """Return a part without what the reason of the whole request says already."""
-        whole = self._request.reason
-        reason = "" if part.reason == whole else part.reason
-        rule = None if part.rule and part.rule in (reason or whole) and not (reason and whole == reason) else part.rule
-        return part.model_copy(update={"reason": reason, "rule": rule})
 
     def _trace_rows(self, width: int) -> list[Line]:
         lines = self._request.trace or (self._request.reason or "no rule was checked",)
@@ -278,7 +268,10 @@ def _other_input(args: JsonObject, preview: Preview | None, diff: Sequence[DiffL
     for name, text in argument_texts(args):
         if preview is not None and preview.kind != "diff" and text == preview.text:
             continue
-        yield name, None if diff and is_whole and _is_covered(text, shown, changed) else text
+        # Blanks at the end of a text are shown as escapes, inside a line they are not.
+        piece = visible(f"{text}.")[:-1]
+        is_piece = name in _CONTENT and "\n" not in text and any(piece in line for line in changed)
+        yield name, None if diff and is_whole and (is_piece or _is_covered(text, shown, changed)) else text
 
 
 def _is_covered(text: str, shown: Set[str], changed: Set[str]) -> bool:

@@ -61,7 +61,7 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("approval")]
     WHERE = "approval"
     IMMEDIATE = frozenset(("page_down",))
-    UNGUARDED = frozenset(("why",))
+    UNGUARDED = frozenset(("why", "more"))
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
         step = self.dialog.step
         if step in _STEP_KEYS:
             return action in _STEP_KEYS[step] or (step == "confirming" and action in _READING)
-        return action in self.dialog.offered or action in _READING
+        return action in self.dialog.offered or action in _READING or action == "more"
 
     @property
     def paged(self) -> RowsView:
@@ -237,6 +237,10 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
     def action_why(self) -> None:
         """Show or hide every rule that was checked."""
         self.dialog.toggle_trace()
+
+    def action_more(self) -> None:
+        """Show all answers, or only the most used."""
+        self.dialog.toggle_answers()
 
     def _may_approve(self) -> bool:
         return self.guard.accepts() and self.dialog.was_read()

@@ -57,6 +57,7 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     Command(
         "approval.edit_outside", ("ctrl+g",), "editor", "While editing: open the text in $VISUAL or $EDITOR", "approval"
     ),
+    Command("approval.more", ("f1",), "more", "Show all answers, or only the most used", "approval"),
     Command("approval.why", ("w",), "why", "Show every rule that was checked", "approval"),
     Command("approval.not_now", ("escape",), "not now", "Decide later; the question stays open", "approval"),
     Command("approval.line_up", ("up",), "up", "One line up", "approval"),

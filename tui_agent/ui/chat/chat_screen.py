@@ -29,7 +29,8 @@ from .actions.action_context import ActionContext
 from .actions.command_actions import CommandActions
 from .chat_body import WIDE, ChatBody, ScrollTarget
 from .chat_options import ChatOptions, HistoryTail
-from .input_routing import EntryMessage, InputRouter, Interrupt
+from .input_routing import EntryMessage, InputRouter
+from .interrupt_keys import Interrupt
 from .screen_state import ScreenState
 from .status_bars import StatusBars
 
@@ -76,8 +77,9 @@ class ChatScreen(AnyScreen):
         self.entry = PromptArea(self.state.waiting, self.state.status, self.approvals.line, id="entry")
         """Queue, menus and composer."""
         context = ActionContext(self, bridge, options, self.entry.composer, self.show_pending_agent)
+        commands = CommandActions(context, lambda: self.state)
         self.input = InputRouter(
-            bridge, self.entry, lambda: self.state, CommandActions(context, lambda: self.state), self.show_pending_agent
+            bridge, self.entry, lambda: self.state, commands, self.show_pending_agent, surroundings.clock
         )
         """Destinations of what the user types."""
         self._past: ScreenState | None = None

@@ -1,7 +1,7 @@
 """Destinations of the user's input: the agent, one call or sub-agent, a shell, or a command."""
 
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from textual.timer import Timer
 from textual.worker import Worker
@@ -28,11 +28,10 @@ from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.text.amounts import seconds_text
 
 from .image_routing import ImageRouter
+from .interrupt_keys import Interrupt, InterruptKeys
 from .queue_routing import QueueRouter, Say
 from .screen_state import ScreenState
 
-Interrupt: TypeAlias = Literal["cancel", "stop", "now"]
-"""Cancel the run, end it after this step, or cancel it and send the queued messages."""
 EXTRA_SECONDS = 60.0
 """Seconds that a key adds to the time limit of a call."""
 DRAFT_DELAY = 0.5
@@ -78,6 +77,7 @@ class InputRouter(Generic[Runner]):
         state: Callable[[], ScreenState],
         commands: Runner,
         show_pending_agent: Callable[[], object],
+        clock: Callable[[], float],
     ) -> None:
         """Connect the input with its destinations.
 
@@ -87,6 +87,7 @@ class InputRouter(Generic[Runner]):
             state: returns the present state of the screen.
             commands: runs `/` commands, and shows messages.
             show_pending_agent: called after each input, which may have to wait until the agent is loaded.
+            clock: monotonic seconds.
         """
         self.commands = commands
         """Runs `/` commands."""
@@ -94,6 +95,8 @@ class InputRouter(Generic[Runner]):
         """Changes the queue."""
         self.images = ImageRouter(bridge, entry, self._send, self._return, commands.say)
         """Attaches images."""
+        self.interrupt_keys = InterruptKeys(entry, clock, self.interrupt)
+        """Separates answers to the interrupt menu from text."""
         self._bridge = bridge
         self._entry = entry
         self._state = state

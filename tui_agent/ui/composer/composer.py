@@ -254,7 +254,8 @@ class Composer(PasteFoldingArea):
     async def on_key(self, event: Key) -> None:
         """Leave the yielded keys to the screen, and update the suggestions."""
         self.last_key = event
-        if event.key in self.yielded_keys:
+        # A letter of the menu that arrives here was pressed before the menu opened.
+        if event.key in self.yielded_keys and not event.is_printable:
             event.prevent_default()
         elif self._is_vim_key(event):
             event.prevent_default()
@@ -285,10 +286,6 @@ class Composer(PasteFoldingArea):
         if self.vim.mode != before:
             self.post_message(self.ModeChanged(self.vim.mode))
         return handled
-
-    def check_consume_key(self, key: str, character: str | None = None) -> bool:
-        """Return True if a key types text."""
-        return key not in self.yielded_keys and super().check_consume_key(key, character)
 
     def action_submit(self) -> None:
         """Send the chosen command or the draft; complete a mention; take a prompt; after a backslash, begin a line."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -16,6 +16,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
+from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import command, commands_for, hint
 from tui_agent.ui.base.immediate_layout import ImmediateLayout
 from tui_agent.ui.state.queued_messages import WaitingMessages
@@ -26,6 +27,7 @@ from tui_agent.ui.text.sanitiser import one_line
 
 from .composer import Composer
 from .mention_preview import MentionPreview
+from .message_lines import NoticeLine, RefusalLine
 from .prompt_parser import Suggestion
 from .queue_strip import QueueStrip
 
@@ -118,46 +120,6 @@ class SlashMenu(Widget):
         return full.stylize("$block-cursor-foreground on $block-cursor-background") if chosen else full
 
 
-class RefusalLine(Widget):
-    """The reason why a text could not be sent, or an offer, until the text changes."""
-
-    DEFAULT_CSS = """
-    RefusalLine {
-        height: 1;
-        display: none;
-        color: $error;
-        &.-offer { color: $warning; }
-    }
-    """
-
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
-        self.reason = ""
-        """The reason; empty while the line is hidden."""
-        self._draft = ""
-
-    def show(self, reason: str, draft: str, *, is_offer: bool = False) -> None:
-        """Show a reason or an offer while the composer contains `draft`."""
-        self.reason, self._draft = reason, draft
-        self.set_class(is_offer, "-offer")
-        self.display = True
-        self.refresh()
-
-    def text_changed(self, draft: str) -> None:
-        """Hide the line if the text is another one."""
-        if self.display and draft != self._draft:
-            self.hide()
-
-    def hide(self) -> None:
-        """Hide the line."""
-        self.reason = ""
-        self.display = False
-
-    def render(self) -> Content:
-        """Return the reason."""
-        return Content(" ▲ " + one_line(self.reason, max(1, self.size.width - 4)))
-
-
 class InterruptMenu(Widget):
     """The ways to interrupt, each with its effect. The keys belong to the screen; the menu only shows them."""
 
@@ -230,6 +192,7 @@ class InterruptMenu(Widget):
 class PromptArea(Vertical, ImmediateLayout):
     """The composer, which grows with its text to a third of the screen, and the lines above it."""
 
+    app = getters.app(any_app)
     DEFAULT_CSS = """
     PromptArea {
         height: auto;
@@ -271,6 +234,8 @@ class PromptArea(Vertical, ImmediateLayout):
         self._notice = notice
         self.refusal = RefusalLine()
         """The reason why the text was not sent."""
+        self.notices = NoticeLine()
+        """Answers to commands and other short messages."""
         self.preview = MentionPreview()
         """The first lines of the file that the menu highlights."""
         self._suggestions = SlashMenu()
@@ -284,6 +249,7 @@ class PromptArea(Vertical, ImmediateLayout):
         yield self.menu
         yield self.preview
         yield self._suggestions
+        yield self.notices
         yield self.refusal
         with self._row:
             yield self._marker

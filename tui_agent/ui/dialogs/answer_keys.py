@@ -1,8 +1,9 @@
 """The row of answers of a dialog, and the guard that decides if an answer counts.
 
 An answer counts only after the question has been on the screen for a moment (`QUIET_SECONDS`). In dialogs over the
-chat, `typed_answers.py` separates answers from text for the composer. In dialogs without a composer, any key that is
-too early or has no meaning starts that moment again, so that neither a held key nor fast typing answers.
+chat, `typed_answers.py` separates answers from text for the composer. In dialogs without a composer, an answer also
+counts only `AFTER_KEY_SECONDS` after any key that was too early or has no meaning, so that neither a held key nor fast
+typing answers. An early key does not make the first moment longer than that.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +15,9 @@ from textual.timer import Timer
 from tui_agent.ui.text.rows_view import Build, RowsView
 
 QUIET_SECONDS = 0.3
-"""Seconds without a key press before an answer counts."""
+"""Seconds for which a question is on the screen before an answer counts."""
+AFTER_KEY_SECONDS = 0.2
+"""Seconds after another key before an answer counts."""
 _ROUNDING = 1e-6
 """Tolerance for differences between times."""
 
@@ -40,30 +43,31 @@ class AnswerGuard:
         """True once an answer was given that did not count."""
         self._clock = clock
         self._begun = begun
-        self._quiet_since: float | None = None
+        self._counts_from: float | None = None
         self._pause = first_pause
 
     @property
     def was_drawn(self) -> bool:
         """True if the question is on the screen."""
-        return self._quiet_since is not None
+        return self._counts_from is not None
 
     @property
     def armed(self) -> bool:
         """True if an answer would count now."""
-        return self._quiet_since is not None and self._clock() - self._quiet_since > self._pause - _ROUNDING
+        return self._counts_from is not None and self._clock() > self._counts_from - _ROUNDING
 
     def drawn(self) -> None:
         """Begin the quiet moment: the question is on the screen."""
-        self._begin()
+        self._counts_from = self._clock() + self._pause
+        self._begun()
 
     def withdrawn(self) -> None:
         """Accept nothing until another question is drawn."""
-        self._quiet_since, self._pause = None, QUIET_SECONDS
+        self._counts_from, self._pause = None, QUIET_SECONDS
         self._begun()
 
     def accepts(self) -> bool:
-        """Return True if an answer given now counts; one that does not restarts the quiet moment."""
+        """Return True if an answer given now counts; none counts shortly after one that does not."""
         armed = self.armed
         if not armed:
             self.too_early = True
@@ -71,18 +75,14 @@ class AnswerGuard:
         return armed
 
     def disturbed(self) -> None:
-        """Restart the quiet moment after a key or paste that means nothing in the dialog."""
-        if self._quiet_since is not None:
-            self._pause = QUIET_SECONDS
-            self._begin()
+        """Let no answer count shortly after a key or paste that means nothing in the dialog or was too early."""
+        if self._counts_from is not None:
+            self._counts_from = max(self._counts_from, self._clock() + AFTER_KEY_SECONDS)
+            self._begun()
 
     def note_early(self) -> None:
         """Note that an answer did not count; the quiet moment continues."""
         self.too_early = True
-        self._begun()
-
-    def _begin(self) -> None:
-        self._quiet_since = self._clock()
         self._begun()
 
 
@@ -103,7 +103,7 @@ class GuardedAnswers:
         self.call_after_refresh(self.guard.drawn)
 
     def on_key(self: _GuardedScreen, event: Key) -> None:
-        """Restart the quiet moment after a key that means nothing here: the user is typing something else."""
+        """Let no answer count after a key that means nothing here: the user is typing something else."""
         if event.key not in self.active_bindings:
             self.guard.disturbed()
 

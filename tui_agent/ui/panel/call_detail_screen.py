@@ -55,12 +55,8 @@ class CallDetailScreen(RowsPage[bool]):
 
     def compose(self) -> ComposeResult:
         """Yield the section titles and the page."""
-        with Vertical() as frame:
+        with Vertical():
             self._tabs.can_focus = self._page.can_focus = False
-            frame.border_subtitle = Content(
-                f" {hint('detail.close')} · {hint('detail.next_section')} · {hint('detail.copy')} "
-                f"· {hint('detail.revert')} "
-            )
             yield self._tabs
             yield self._page
 
@@ -83,8 +79,9 @@ class CallDetailScreen(RowsPage[bool]):
         self.dismiss(False)
 
     def action_revert(self) -> None:
-        """Close the page and offer to revert the call's changes."""
-        self.dismiss(True)
+        """Close the page and offer to revert the call's changes, if it made any."""
+        if self._has_changes:
+            self.dismiss(True)
 
     def action_next_section(self) -> None:
         """Go to the next section, from the last to the first."""
@@ -106,6 +103,12 @@ class CallDetailScreen(RowsPage[bool]):
         return self._page
 
     # --- what is shown ------------------------------------------------------------------------------------------------
+
+    @property
+    def _has_changes(self) -> bool:
+        """True if the call changed files, or may have: a command whose changes could not all be found."""
+        unknown = (self._view.outcome.details or {}).get("files_changed", 0) is None
+        return self._view.changes.count > 0 or unknown
 
     @property
     def _current(self) -> int:
@@ -138,7 +141,10 @@ class CallDetailScreen(RowsPage[bool]):
     def _show_title(self) -> None:
         view = self._view
         title = one_line(f"{view.name} {view.summary}", max(8, self.app.size.width - 24))
-        self.query_one(Vertical).border_title = Content(f" {title} · {state_text(view)} ")
+        frame = self.query_one(Vertical)
+        frame.border_title = Content(f" {title} · {state_text(view)} ")
+        keys = ["close", "next_section", "copy", *(["revert"] if self._has_changes else [])]
+        frame.border_subtitle = Content(f" {' · '.join(hint(f'detail.{key}') for key in keys)} ")
 
     def _poll_call(self) -> None:
         """Update the page, and keep it scrolled to the end if it is there."""

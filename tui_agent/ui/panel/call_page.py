@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.protocol.status_words import REFUSED_BY, status_words
 from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.text.amounts import bytes_text, count_text, seconds_text
 from tui_agent.ui.text.argument_rows import argument_rows, argument_texts, beside, labelled_rows, verdict_rows
@@ -12,7 +13,6 @@ from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.sanitiser import ends_of, sanitise, visible
-from tui_agent.ui.text.status_words import REFUSED_BY, STATUS_WORDS
 from tui_agent.ui.text.styled_lines import folded, prefixed_lines, wrapped
 from tui_agent.ui.text.terminal_output import output_lines
 
@@ -68,8 +68,7 @@ def state_text(view: CallViewState) -> str:
     if view.status is None:
         return _STATES[view.phase]
     resolution = view.approval.resolution
-    words = STATUS_WORDS[view.status]
-    return REFUSED_BY.get(resolution.by, words) if view.status == "denied_user" and resolution is not None else words
+    return status_words(view.status, resolution.by if resolution is not None else "user")
 
 
 def page_rows(sections: Sequence[Section]) -> tuple[list[Line], list[int]]:

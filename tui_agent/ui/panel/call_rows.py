@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from rich.cells import cell_len
 
@@ -19,6 +20,7 @@ TAIL_ROWS = 3
 """Most rows of live output under a running call."""
 _TAIL_READ = 4_096
 """Most characters of output read for these rows."""
+_BLANKS = " \t\r"
 
 _LONGEST_SUMMARY = 400
 """Most cells of a summary that are used."""
@@ -128,14 +130,30 @@ def tail_lines(view: CallViewState, style: str = "") -> Sequence[Sequence[Run]]:
     if view.phase != "running":
         return ()
     if view.live.text:
-        reader = OutputReader(style)
-        reader.skip(view.live.text[-2 * _TAIL_READ : -_TAIL_READ])
-        lines = reader.lines(view.live.text[-_TAIL_READ:])
-        return [line for line in lines if text_of_runs(line).strip()][-TAIL_ROWS:]
+        return _newest_lines(view.live.text[-2 * _TAIL_READ :], style)
     if view.live.progress:
         return [[(sanitise(view.live.progress), style)]]
     said = sanitise(settle(view.subagent.words))
     return [[(line, style)] for line in said.split("\n") if line.strip()][-TAIL_ROWS:]
+
+
+@lru_cache(maxsize=32)
+def _newest_lines(text: str, style: str) -> Sequence[Sequence[Run]]:
+    """Return the last lines that show something; colours set within `_TAIL_READ` characters before them count."""
+    blank_from = text.find("\n", len(text.rstrip(_BLANKS + "\n")))
+    text = text[:blank_from] if blank_from >= 0 else text
+    lines = text[-_TAIL_READ:].split("\n")
+    used = [place for place, line in enumerate(lines) if line.strip(_BLANKS)]
+    count = TAIL_ROWS
+    while True:
+        newest = "\n".join(lines[used[-count] if count <= len(used) else 0 :])
+        reader = OutputReader(style)
+        reader.skip(text[: len(text) - len(newest)])
+        found = [line for line in reader.lines(newest) if text_of_runs(line).strip()][-TAIL_ROWS:]
+        if len(found) == TAIL_ROWS or count >= len(used):
+            return found
+        # Lines of control sequences alone show nothing.
+        count *= 4
 
 
 def sign_of(view: CallViewState, frame: int = 0) -> tuple[str, str]:

@@ -16,7 +16,12 @@ from .line import NARROWEST, Line, Run
 from .sanitiser import WRAP_SIGN, foreign_scripts, one_line, visible
 from .styled_lines import folded, prefixed_lines, text_of_runs, width_of_runs, wrapped
 
-_VERDICTS: dict[Verdict, tuple[str, str]] = {"allow": ("✔", "success"), "ask": ("▲", "warning"), "deny": ("✖", "error")}
+VERDICT_SIGNS: dict[Verdict, tuple[str, str]] = {
+    "allow": ("✔", "success"),
+    "ask": ("▲", "warning"),
+    "deny": ("✖", "error"),
+}
+"""Sign of each verdict, and its style."""
 
 _EMPTY = "(empty)"
 _VALUE_BEGINS = tuple("-0123456789tfn[{NI")
@@ -117,12 +122,17 @@ def beside(label: str, rows: Callable[[int], list[Line]], width: int, least: int
 
 def verdict_rows(part: DecisionPart, width: int) -> list[Line]:
     """Return one part of the decision: sign and text, and below it the rule or the reason."""
-    sign, style = _VERDICTS[part.decision]
-    rows = prefixed_lines(_marked([(visible(part.text), "exact")], width - 2), ((f"{sign} ", style),), (("  ", ""),))
+    sign, style = VERDICT_SIGNS[part.decision]
+    rows = prefixed_lines(marked_rows(part.text, width - 2), ((f"{sign} ", style),), (("  ", ""),))
     reason = " · ".join(filter(None, (part.rule, part.reason)))
     if reason:
         rows.extend(row.prefixed(("    ", "")) for row in wrapped([(visible(reason), "muted")], width - 4))
     return rows
+
+
+def marked_rows(text: str, width: int) -> list[Line]:
+    """Return an exact text without a ground; a row that continues the one above begins with a sign."""
+    return _marked([(visible(text), "exact")], width)
 
 
 def _marked(runs: Sequence[Run], width: int) -> list[Line]:

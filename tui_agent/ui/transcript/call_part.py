@@ -15,6 +15,7 @@ from rich.cells import cell_len
 from tui_agent.protocol.cancellation import ASKED_AGAIN
 from tui_agent.protocol.events import ToolStatus
 from tui_agent.protocol.permissions import PLAN_MODE_DENIAL
+from tui_agent.protocol.status_words import REFUSED_BY
 from tui_agent.protocol.visible_text import without_sequences
 from tui_agent.ui.panel.call_rows import change_facts, sign_of, tail_lines, wait_text
 from tui_agent.ui.state.call_records import FileChange
@@ -26,7 +27,6 @@ from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import clip, one_line, sanitise, without_controls
-from tui_agent.ui.text.status_words import REFUSED_BY
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_runs, wrapped
 from tui_agent.ui.text.terminal_output import OutputReader, plain_output
 

@@ -16,6 +16,7 @@ from tui_agent.protocol.events import (
     MessageDiscarded,
     MessageEnded,
     MessageStarted,
+    Noticed,
     PermissionModeChanged,
     PlanProposed,
     RequestBuilt,
@@ -46,7 +47,7 @@ from tui_agent.protocol.messages import AssistantMessage, ImageBlock, UserMessag
 from tui_agent.ui.state.call_view_state import LedgerCall, call_of
 from tui_agent.ui.state.plan import Plan
 from tui_agent.ui.state.step_numbers import StepNumbers
-from tui_agent.ui.text.amounts import bytes_text, count_text, names_text
+from tui_agent.ui.text.amounts import bytes_text, names_text
 from tui_agent.ui.text.sanitiser import one_line, with_controls
 
 from .answer_fold import AnswerFold
@@ -74,6 +75,8 @@ HANDLED_EVENTS: frozenset[type[AgentEvent]] = frozenset(event_classes().values()
 """Events that change the conversation; other parts of the screen show the others."""
 
 
+_ENDING = frozenset(("stop_requested", "abort_requested"))
+"""Codes of notices that a run is about to end because the user said so."""
 _RESUMED = frozenset((ASKED_AGAIN, NOT_BEGUN))
 """Reasons for which a call ended that a resumed session starts again."""
 
@@ -119,6 +122,7 @@ class TranscriptFold:
         self._steps = StepNumbers(is_known=self._is_whole)
         self.calls.root = ""
         self._retry: NotePart | None = None
+        self._ending: NotePart | None = None
         self._plan = Plan()
         self._todo: TodoPart | None = None
         self._asked_since_plan = False
@@ -309,6 +313,7 @@ class TranscriptFold:
     def _forget_parts(self, gone: Iterable[Part]) -> None:
         """Forget calls whose parts were removed."""
         removed = set(gone)
+        self._ending = None if self._ending in removed else self._ending
         self._shown = {call_id: part for call_id, part in self._shown.items() if part not in removed}
         self._stale = {part: None for part in self._stale if part not in removed}
 
@@ -338,10 +343,15 @@ class TranscriptFold:
         if self._command is not None:
             self._command = None
             return
-        if event.error and not self._already_reported(event.error):
+        if self._ending is not None:
+            # The line below says in one sentence that the run has ended, and by whom.
+            self.transcript.remove(self._ending)
+            self._ending = None
+        if event.error and event.reason != "aborted" and not self._already_reported(event.error):
             self._add(NotePart("error", event.error, gap=True))
         style, text = run_end_text(event)
-        self._add(DividerPart(text, style))
+        if text:
+            self._add(DividerPart(text, style))
 
     def _end_retry(self, *, tried: bool) -> None:
         """Say in the note about a retry what became of it."""
@@ -385,10 +395,10 @@ class TranscriptFold:
         match event:
             case SessionCreated(cwd=root):
                 self.calls.root = root
-            case SessionLoaded(events=events, cwd=root):
+            case SessionLoaded(cwd=root):
                 self.calls.root = root
                 self._open_calls_changed()
-                self._add(DividerPart(f"session resumed · {count_text(events, 'earlier event')}", "notice"))
+                self._add(DividerPart("session resumed", "notice"))
             case ApprovalRequested(request_id=request_id, session_rule=rule):
                 self._rules[request_id] = rule or ""
             case ApprovalResolved():
@@ -435,6 +445,8 @@ class TranscriptFold:
         part = NotePart(note[0], f"{note[1]}{more}", gap=not self._follows(NotePart))
         if isinstance(event, StepRetry):
             self._retry = part
+        if isinstance(event, Noticed) and event.code in _ENDING:
+            self._ending = part
         self._add(part)
 
     def _already_reported(self, text: str) -> bool:

@@ -38,6 +38,8 @@ _ATTEMPT = re.compile(r"trying again (?:now|in [^(]*) \(attempt [0-9]+ of [0-9]+
 Note = tuple[str, str]
 """Kind of `transcript_parts.NotePart`, and text."""
 
+BY_USER = "cancelled by the user"
+"""Error of a run that the user cancelled in the app."""
 _ENDS: dict[RunReason, Note] = {
     "done": ("muted", "done"),
     "stopped": ("muted", "stopped as you asked"),
@@ -82,8 +84,12 @@ def retried_text(text: str, *, tried: bool) -> str:
 
 
 def run_end_text(event: RunEnded) -> tuple[str, str]:
-    """Return style and text of the line that ends a run."""
+    """Return style and text of the line that ends a run; empty if a note on the error says all."""
     kind, outcome = _ENDS[event.reason]
+    if event.reason == "aborted" and event.error:
+        outcome = "cancelled by you" if event.error == BY_USER else f"cancelled: {event.error}"
+    elif event.reason == "error" and event.error:
+        kind, outcome = "muted", ""
     numbers = [
         seconds_text(event.total_ms / 1000) if event.total_ms else "",
         count_text(event.steps, "step") if event.steps > 1 else "",
@@ -93,7 +99,7 @@ def run_end_text(event: RunEnded) -> tuple[str, str]:
         else "",
         money_text(event.cost) if event.cost else "",
     ]
-    return kind, " · ".join([outcome, *filter(None, numbers)])
+    return kind, " · ".join(filter(None, [outcome, *numbers]))
 
 
 def rewind_text(event: SessionRewound) -> str:

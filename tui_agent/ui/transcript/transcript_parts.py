@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tui_agent.protocol.events import TodoItem, ToolStatus
+from tui_agent.protocol.status_words import STATUS_WORDS
 from tui_agent.protocol.visible_text import without_sequences
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import ends_of, one_line, sanitise, with_controls
-from tui_agent.ui.text.status_words import STATUS_WORDS
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, wrapped
 from tui_agent.ui.text.terminal_output import OutputReader, plain_output
 

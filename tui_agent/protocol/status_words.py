@@ -1,6 +1,6 @@
-"""Words for the status of a call, for pages that name it without its row."""
+"""Words for the status of a call and for the answer to a question about it, shared by the front ends."""
 
-from tui_agent.protocol.events import ToolStatus
+from .events import ToolStatus
 
 STATUS_WORDS: dict[ToolStatus, str] = {
     "ok": "ok",
@@ -31,3 +31,13 @@ REFUSED_BY = {
     "resume": "not run: the session ended before you answered",
 }
 """Words for `denied_user` if the user did not answer, by what answered."""
+
+
+def status_words(status: ToolStatus, answered_by: str = "user") -> str:
+    """Return the words for a call that ended.
+
+    Args:
+        status: its status.
+        answered_by: `by` of the answer to the last question about it.
+    """
+    return REFUSED_BY.get(answered_by, STATUS_WORDS[status]) if status == "denied_user" else STATUS_WORDS[status]

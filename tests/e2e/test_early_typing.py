@@ -1,0 +1,214 @@
+"""The prelude hands everything over: keys typed while the app is imported, its picture, and the terminal."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.support.screen_buffer import ALTERNATE_SCREEN, ScreenBuffer
+from tests.support.server_thread import ServerThread
+from tests.support.terminal import FRAME_BEGINS, FRAME_ENDS, Terminal
+
+from .script import bodies_of, says, words_in
+from .user_machine import App, UserMachine
+
+HANGS = """
+import os, sys
+from tui_agent.prelude import early_start
+early_start.begin(sys.argv[1:])
+os.read(os.pipe()[0], 1)
+"""
+ENDS_LINE = {"xterm": "\n", "kitty": "\x1b[13;2u", "modifyOtherKeys": "\x1b[27;2;13~"}
+"""A key that begins a new line, as terminals send it."""
+
+
+def prelude_alone(machine: UserMachine, *arguments: str, size: tuple[int, int]) -> Terminal:
+    """Start a program that has a prelude and nothing behind it."""
+    command = [sys.executable, "-c", HANGS, *arguments]
+    return Terminal(command, cwd=machine.work, environment=machine.environment, columns=size[0], rows=size[1])
+
+
+def pages(machine: UserMachine) -> list[Path]:
+    return sorted((machine.home / ".local/state/tui-agent/start").glob("*"))
+
+
+def first_frame(app: App) -> ScreenBuffer:
+    """Return the screen after the app's own first frame."""
+    output = bytes(app.raw).decode("utf-8", "replace")
+    begins = output.index(FRAME_BEGINS)
+    screen = ScreenBuffer(app.screen.columns, app.screen.rows)
+    screen.feed("\x1b[?1049h" + output[begins : output.index(FRAME_ENDS, begins)])
+    return screen
+
+
+@pytest.mark.parametrize(
+    ("size", "theme"), [((120, 40), "dark"), ((80, 24), "light"), ((100, 30), "high-contrast"), ((40, 12), "ansi")]
+)
+def test_the_prelude_shows_the_first_frame_of_the_app(machine: UserMachine, size: tuple[int, int], theme: str) -> None:
+    arguments = "--demo", "--theme", theme
+    with machine.app(*arguments, size=size) as app:
+        app.wait_for("● ready")
+        app.wait_for(lambda _: len(pages(machine)) == 2)
+        own = first_frame(app)
+        app.quit()
+
+    with prelude_alone(machine, *arguments, size=size) as early:
+        early.wait_for("◌ opening")
+        early.wait_for(lambda screen: screen._cells == own._cells)
+        early.type("hi 漢")
+        early.wait_for("› hi 漢")
+        typed = list(early.screen._cells[-2])
+        early.type("\x7f\x7f\x7f\x7f")
+        early.wait_for(lambda screen: screen._cells == own._cells)
+
+    with machine.app(*arguments, size=size) as app:
+        app.type("hi 漢")
+        app.wait_for(lambda screen: "● ready" in screen.text and "› hi 漢" in screen.text)
+        assert app.screen._cells[-2] == typed
+        app.quit()
+
+
+def test_another_folder_begins_with_an_empty_page_in_the_colours_of_the_theme(machine: UserMachine) -> None:
+    with machine.app("--demo") as app:
+        app.wait_for("● ready")
+        app.wait_for(lambda _: len(pages(machine)) == 2)
+        app.quit()
+    (machine.work / "other").mkdir()
+    machine.work = machine.work / "other"
+
+    with prelude_alone(machine, "--demo", size=(120, 40)) as early:
+        early.wait_for("› Ask for something")
+        assert "demo" not in early.screen.text
+        assert all(look for _, look in early.screen._cells[0])
+
+
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.sampled_from(["a", "é", "漢", "👍", "x" * 40, "\x7f", " ", "line", "\x1b[200~p1\rp2\x1b[201~"]),
+        min_size=1,
+        max_size=12,
+    ),
+    st.sampled_from(sorted(ENDS_LINE)),
+    st.integers(0, 60),
+)
+def test_what_is_typed_during_the_start_arrives_once_and_in_order(
+    machine: UserMachine, keys: list[str], encoding: str, pace: int
+) -> None:
+    keys = ["<", *keys, ENDS_LINE[encoding], "end>"]
+    wanted = ""
+    for key in keys:
+        if key == "\x7f":
+            wanted = wanted[:-1]
+        else:
+            plain = key.removeprefix("\x1b[200~").removesuffix("\x1b[201~").replace("\r", "\n")
+            wanted += "\n" if key == ENDS_LINE[encoding] else plain
+    with ServerThread([says("Heard.")]) as server, machine.app_on(server) as app:
+        app.wait_for(lambda _: b"\x1b[?2004h" in app.raw)
+        # Byte by byte, over the whole start at some paces: escape sequences and characters are cut everywhere.
+        for byte in "".join(keys).encode():
+            os.write(app._master, bytes((byte,)))
+            app.read(pace / 1000)
+        app.wait_for("end>")
+        app.ready()
+        app.press("enter")
+        app.wait_for_words("Heard.")
+        (request,) = bodies_of(server)
+        app.quit()
+
+    assert words_in(request) == [wanted]
+
+
+def test_an_enter_during_the_start_sends(machine: UserMachine) -> None:
+    with ServerThread([says("Early bird.")]) as server, machine.app_on(server) as app:
+        app.wait_for(lambda _: b"\x1b[?2004h" in app.raw)
+        app.write("at once\r")
+        app.wait_for_words("Early bird.")
+        (request,) = bodies_of(server)
+        app.quit()
+
+    assert words_in(request) == ["at once"]
+
+
+def test_an_early_ctrl_z_suspends_the_app_and_restores_the_terminal(machine: UserMachine) -> None:
+    with machine.shell() as app:
+        app.wait_for("shell>")
+        before = app.modes_after
+        app.type("tui-agent --demo\r")
+        app.wait_for(lambda screen: ALTERNATE_SCREEN in screen.modes)
+        app.type("draft\x1a")
+        app.wait_for("Stopped")
+        app.wait_for(lambda screen: screen.lines[screen.row].startswith("shell>"))
+        assert app.modes_after == before
+        assert ALTERNATE_SCREEN not in app.screen.modes
+        app.type("fg\r")
+        app.wait_for_draft("draft")
+        app.press("ctrl+q")
+        app.wait_for(lambda screen: screen.lines[screen.row].startswith("shell>"))
+        assert app.modes_after == before
+
+
+def test_early_keys_answer_no_question_and_reach_the_chat_behind_it(machine: UserMachine) -> None:
+    (machine.work / ".tui-agent").mkdir()
+    (machine.work / ".tui-agent/config.toml").write_text('model = "x"\n', "utf-8")
+    with machine.app("--demo") as app:
+        app.wait_for(lambda screen: ALTERNATE_SCREEN in screen.modes)
+        app.type("yantq")
+        app.wait_until_armed("n no")
+        app.press("n")
+        app.wait_for_draft("yantq")
+        app.quit()
+
+
+def test_a_wrong_setting_is_reported_on_the_normal_screen(machine: UserMachine) -> None:
+    settings_file = machine.home / ".config/tui-agent/config.toml"
+    settings_file.parent.mkdir(parents=True)
+    settings_file.write_text("modell = 1\nmodel = 2\n", "utf-8")
+    with machine.app("--demo") as app:
+        app.wait_for(lambda _: b"\x1b[?2004h" in app.raw)
+        app.type("hello")
+
+        assert app.wait_for_end() == 2
+        assert app.left_behind == []
+        assert "config.toml" in app.screen.text
+        assert "tui-agent: this was not sent: hello" in app.screen.text
+
+
+def test_a_signal_during_the_start_restores_the_terminal(machine: UserMachine) -> None:
+    for pause in (0.0, 0.2, 0.5):
+        with machine.app("--demo") as app:
+            app.wait_for(lambda _: b"\x1b[?2004h" in app.raw)
+            app.read(pause)
+            os.kill(app.process.pid, signal.SIGTERM)
+
+            assert app.wait_for_end() == 128 + signal.SIGTERM
+            assert app.left_behind == []
+
+
+def test_the_window_may_be_resized_during_the_start(machine: UserMachine) -> None:
+    with machine.app("--demo") as app:
+        app.wait_for(" ›")
+        app.type("draft")
+        app.wait_for("› draft")
+        for size in ((20, 6), (200, 60), (80, 24)):
+            app.resize(*size)
+        app.ready()
+        app.wait_for_draft("draft")
+        assert psutil.pid_exists(app.process.pid)
+        app.quit()
+
+
+def test_nothing_typed_is_stored_with_the_page(machine: UserMachine) -> None:
+    with machine.app("--demo") as app:
+        app.wait_for(lambda _: b"\x1b[?2004h" in app.raw)
+        app.type("a secret")
+        app.ready()
+        app.wait_for_draft("a secret")
+        app.quit()
+
+    assert [page for page in pages(machine) if b"secret" in page.read_bytes()] == []

@@ -1,0 +1,116 @@
+"""The prelude in a real pty, while the program behind it hangs in an import."""
+
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+import pytest
+
+import tui_agent
+from tests.support.screen_buffer import ALTERNATE_SCREEN
+from tests.support.terminal import Terminal
+
+HANGS = """
+import os, sys
+from tui_agent.prelude import early_start
+early_start.begin(sys.argv[1:])
+os.read(os.pipe()[0], 1)
+"""
+FAILS = """
+import os, sys
+from tui_agent.prelude import early_start
+early_start.begin(sys.argv[1:])
+while not os.path.exists("go"): pass
+early_start.release()
+print("it says why")
+early_start.end()
+"""
+
+
+def early(home: Path, program: str = HANGS, variables: Mapping[str, str] | None = None) -> Terminal:
+    package = str(Path(tui_agent.__file__).parent.parent)
+    environment = {"HOME": str(home), "PATH": os.environ["PATH"], "PYTHONPATH": package, **(variables or {})}
+    return Terminal([sys.executable, "-c", program], cwd=home, environment=environment, columns=60, rows=10)
+
+
+def test_text_is_echoed_while_the_program_hangs(tmp_path: Path) -> None:
+    with early(tmp_path) as terminal:
+        terminal.wait_for(" ›")
+        terminal.type("hellö 漢字\x7f")
+        terminal.wait_for("› hellö 漢")
+        terminal.resize(40, 20)
+        terminal.wait_for(lambda screen: screen.lines[18].startswith(" › hellö 漢"))
+        terminal.type("\x1b[Dx")
+        terminal.press("ctrl+c", "ctrl+c")
+
+        assert terminal.wait_for_end() == 130
+        assert terminal.left_behind == []
+
+
+@pytest.mark.parametrize("keys", ["\x03\x03", "\x1b[99;5u\x1b[99;5u", "\x1b[27;5;99~\x03"])
+def test_ctrl_c_twice_ends_a_program_that_hangs(tmp_path: Path, keys: str) -> None:
+    with early(tmp_path) as terminal:
+        terminal.wait_for(" ›")
+        terminal.write(f"first\rsecond{keys}")
+
+        assert terminal.wait_for_end() == 130
+        assert terminal.left_behind == []
+        assert "tui-agent: this was not sent: first" in terminal.screen.lines
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=lambda number: number.name)
+def test_a_signal_ends_a_program_that_hangs(tmp_path: Path, number: signal.Signals) -> None:
+    with early(tmp_path) as terminal:
+        terminal.wait_for(" ›")
+        terminal.type("hello")
+        terminal.wait_for("› hello")
+        os.kill(terminal.process.pid, number)
+
+        assert terminal.wait_for_end() == 128 + number
+        assert terminal.left_behind == []
+        assert "tui-agent: this was not sent: hello" in terminal.screen.lines
+
+
+def test_a_stopped_program_leaves_the_terminal_and_takes_it_again(tmp_path: Path) -> None:
+    with early(tmp_path) as terminal:
+        terminal.wait_for(" ›")
+        terminal.type("hello")
+        terminal.wait_for("› hello")
+        os.kill(terminal.process.pid, signal.SIGTSTP)
+        terminal.wait_for(lambda _: psutil.Process(terminal.process.pid).status() == psutil.STATUS_STOPPED)
+        terminal.wait_for(lambda _: terminal.left_behind == [])
+        os.kill(terminal.process.pid, signal.SIGCONT)
+        terminal.wait_for("› hello")
+        terminal.type(" again")
+        terminal.wait_for("› hello again")
+        os.kill(terminal.process.pid, signal.SIGTERM)
+
+        assert terminal.wait_for_end() == 143
+        assert terminal.left_behind == []
+
+
+def test_an_error_before_the_app_is_on_the_normal_screen(tmp_path: Path) -> None:
+    with early(tmp_path, FAILS) as terminal:
+        terminal.wait_for(" ›")
+        terminal.type("hello")
+        terminal.wait_for("› hello")
+        (tmp_path / "go").touch()
+
+        assert terminal.wait_for_end() == 0
+        assert terminal.left_behind == []
+        assert terminal.screen.lines[:2] == ["it says why", "tui-agent: this was not sent: hello"]
+
+
+@pytest.mark.parametrize(
+    "variables", [{"TERM": "dumb"}, {"TERM": ""}, {"COLUMNS": "80"}, {"PYTHONIOENCODING": "latin-1"}], ids=str
+)
+def test_a_terminal_that_cannot_show_it_is_left_alone(tmp_path: Path, variables: Mapping[str, str]) -> None:
+    with early(tmp_path, FAILS, variables) as terminal:
+        (tmp_path / "go").touch()
+
+        assert terminal.wait_for_end() == 0
+        assert b"\x1b" not in terminal.raw
+        assert ALTERNATE_SCREEN not in terminal.screen.modes

@@ -1,0 +1,99 @@
+"""Commands that run at once: which do, and that each reports its own changes only."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.execution.kit import Ran, call, run
+from tui_agent.permissions import PermissionPolicy, accesses_of_command, is_read_only_command
+from tui_agent.protocol.events import FileChanged, ToolBlockedOn
+from tui_agent.tools import Workspace, default_tools
+from tui_agent.tools.changing_calls import ChangingCalls
+from tui_agent.tools.content_store import ContentStore
+
+WAIT = "until [ -e ../go ]; do sleep 0.01; done"
+"""Waits for a file that only the test makes."""
+
+
+@asynccontextmanager
+async def go_when_there(root: Path, *names: str) -> AsyncGenerator[None]:
+    """End the commands that wait as soon as these files exist."""
+
+    async def work() -> None:
+        while not all((root / name).exists() for name in names):
+            await asyncio.sleep(0.01)
+        (root.parent / "go").touch()
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(work())
+        yield
+        task.cancel()
+
+
+async def run_all(root: Path, *commands: str | tuple[str, str]) -> Ran:
+    """Run commands, and writes of a path and a content, as calls of one message."""
+    workspace = Workspace(root, spool_dir=root.parent / "spool", contents=ContentStore(root.parent / "contents"))
+    tools = default_tools(
+        workspace,
+        is_read_only_command=lambda command: is_read_only_command(command, root),
+        accesses_of_command=lambda command: accesses_of_command(command, root),
+    )
+    asked = [
+        call("bash", f"c{number}", command=given, timeout=20)
+        if isinstance(given, str)
+        else call("write", f"c{number}", path=given[0], content=given[1])
+        for number, given in enumerate(commands)
+    ]
+    return await run(tools, asked, policy=PermissionPolicy(root, mode="allow"))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "work").mkdir()
+    return (tmp_path / "work").resolve()
+
+
+async def test_commands_that_change_different_files_run_at_once(root: Path) -> None:
+    async with go_when_there(root, "a", "b", "c"):
+        ran = await run_all(root, f"echo 1 > a; {WAIT}", f"echo 2 > b; {WAIT}", ("c", "3"))
+
+    assert ran.statuses == ["ok", "ok", "ok"]
+    assert not ran.of(ToolBlockedOn)
+    changed = defaultdict[str, list[str]](list)
+    for event in ran.of(FileChanged):
+        changed[event.call_id].append(Path(event.path).name)
+    assert changed == {"c0": ["a"], "c1": ["b"], "c2": ["c"]}
+
+
+async def test_a_command_waits_for_one_that_changes_what_it_reads(root: Path) -> None:
+    ran = await run_all(root, "sleep 0.1; echo 1 > a", "cat a; echo 2 > b", "cat a b")
+
+    assert ran.texts[1:] == ["1", "1\n2"]
+    assert [(event.call_id, event.on) for event in ran.of(ToolBlockedOn)] == [("c1", ("c0",)), ("c2", ("c0", "c1"))]
+
+
+async def test_a_command_with_unknown_accesses_runs_alone(root: Path) -> None:
+    ran = await run_all(root, "bash -c 'sleep 0.1; echo 1 > a'", "ls", "python3 -c 'print(open(\"a\").read())'")
+
+    assert ran.texts[1:] == ["a", "1\n"]
+    assert [event.call_id for event in ran.of(ToolBlockedOn)] == ["c1", "c2", "c2"]
+
+
+def test_a_change_is_reported_by_the_calls_that_may_have_made_it() -> None:
+    calls = ChangingCalls()
+    a, b, other = Path("/w/a"), Path("/w/b"), Path("/w/other")
+    with calls.entered({a}) as first:
+        with calls.entered({b}) as second:
+            assert [one.may_have_changed(a / "below") for one in (first, second)] == [True, False]
+            assert [one.may_have_changed(b) for one in (first, second)] == [False, True]
+            assert [one.may_have_changed(other) for one in (first, second)] == [True, True]
+        assert not first.may_have_changed(b)
+    with calls.entered(None) as unknown, calls.entered({b}) as second:
+        assert [one.may_have_changed(b) for one in (unknown, second)] == [False, True]
+        assert [one.may_have_changed(other) for one in (unknown, second)] == [True, False]
+    with calls.entered({a}) as alone:
+        assert alone.may_have_changed(other)

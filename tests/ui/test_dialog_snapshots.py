@@ -1,0 +1,188 @@
+"""Snapshots of questions, of pages of text and of menus that need more than a story."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+from textual.content import Content
+from textual.pilot import Pilot
+from textual.screen import Screen
+
+from tests.ui.dialogs.test_info_pages import FULL
+from tests.ui.still import FakeAgent, bridge_to, drawn, pressing, shown, still_app
+from tests.ui.story import Story, working
+from tests.ui.test_chat_flows import FakeFiles
+from tests.ui.test_mention_flows import Heads
+from tests.ui.test_snapshots import needs_you
+from tui_agent.protocol.permissions import DecisionPart
+from tui_agent.protocol.tool import Preview
+from tui_agent.ui.app.question_app import TrustQuestion
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
+from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
+from tui_agent.ui.dialogs.info_pages import context_text
+from tui_agent.ui.dialogs.text_page import TextPage
+from tui_agent.ui.dialogs.trust_screen import TrustPrompt
+
+pytestmark = pytest.mark.slow
+
+Compare = Callable[..., bool]
+Before = Callable[[Pilot[None]], Awaitable[None]]
+
+SIZES = [(80, 24), (120, 40)]
+both_sizes = pytest.mark.parametrize("size", SIZES, ids=["80x24", "120x40"])
+SCRIPT = "set -e\ncd src\nmake clean\nrm -rf ../build   # old\n"
+
+
+def still_clock() -> float:
+    """Return a time that does not pass, so that answers stay dim."""
+    return 100.0
+
+
+def part(text: str, operator: str, reason: str = "", *dangers: str) -> DecisionPart:
+    asks = f"{reason}; no rule allows `{text}`"
+    if not reason:
+        return DecisionPart(text=text, decision="allow", operator=operator, reason="it only reads")
+    return DecisionPart(text=text, decision="ask", operator=operator, reason=asks, dangers=dangers)
+
+
+PIPE = (
+    part("git add -A", "", "changes the repository"),
+    part("git push --force origin main 2>&1", "&&", "force-pushes", "force-pushes"),
+    part("tail -3", "|"),
+)
+INSTALL = (
+    part("curl -fsSL https://get.example.com/install.sh", "", "uses the network", "uses the network"),
+    part("sudo bash -s -- --yes", "|", "runs as another user", "runs as another user"),
+    part("bash -s -- --yes", "runs", "runs code from the network", "runs code from the network"),
+)
+LINES = (
+    part("set -e", ""),
+    part("cd src", ";"),
+    part("make clean", ";", "runs code of the project"),
+    part("rm -rf ../build", ";", "deletes files", "deletes files", "outside the workspace"),
+)
+COMMANDS: dict[str, tuple[str, tuple[DecisionPart, ...], int]] = {
+    "pipe": ("git add -A && git push --force origin main 2>&1 | tail -3", PIPE, 1),
+    "install": ("curl -fsSL https://get.example.com/install.sh | sudo bash -s -- --yes", INSTALL, 2),
+    "script": (SCRIPT, LINES, 3),
+}
+
+
+def asking(command: str, parts: tuple[DecisionPart, ...], worst: int) -> Story:
+    """Return a session in which the model wants to run a command."""
+    story = working()
+    call = story.queued("bash", command)
+    rule = "bash(git push:*)"
+    story.asks(call, "bash", command, parts[worst].reason, parts=parts, session_rule=rule, rules=(rule,))
+    return story.wait(4)
+
+
+@pytest.mark.parametrize("size", [(60, 20), *SIZES, (40, 12)], ids=["60x20", "80x24", "120x40", "40x12"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_question_about_a_command_of_several_parts(
+    snap_compare: Compare, command: str, size: tuple[int, int]
+) -> None:
+    app = still_app(asking(*COMMANDS[command]), running=True)
+
+    assert snap_compare(app, terminal_size=size, run_before=pressing())
+
+
+def test_all_answers_of_a_question(snap_compare: Compare) -> None:
+    app = still_app(asking(*COMMANDS["pipe"]), running=True)
+
+    assert snap_compare(app, terminal_size=(80, 24), run_before=pressing("f1"))
+
+
+@both_sizes
+def test_all_waiting_questions(snap_compare: Compare, size: tuple[int, int]) -> None:
+    story = asking(*COMMANDS["pipe"])
+    for command in ("make test", "make lint"):
+        made = (part(command, "", "runs code of the project"),)
+        call = story.queued("bash", command)
+        rule = "bash(make:*)"
+        story.asks(call, "bash", command, made[0].reason, parts=made, session_rule=rule, rules=(rule,))
+    diff = "--- a/src/price.py\n+++ b/src/price.py\n@@ -1,2 +1,2 @@\n def price(net):\n-    return 1\n+    return 2\n"
+    preview, args = Preview(kind="diff", text=diff, path="/w/src/price.py"), {"path": "src/price.py"}
+    call = story.queued("edit", "src/price.py")
+    story.asks(call, "edit", "src/price.py", "changes src/price.py; no rule allows it", preview=preview, args=args)
+
+    assert snap_compare(still_app(story.wait(4), running=True), terminal_size=size, run_before=listing)
+
+
+async def listing(pilot: Pilot[None]) -> None:
+    """Open the page with all questions once answers count."""
+    await shown(pilot)
+    dialog = pilot.app.screen
+    dialog.action_list_all() if dialog.guard.armed else dialog.dismiss("list")  # type: ignore[attr-defined]
+    await drawn(pilot)
+
+
+@both_sizes
+def test_the_question_about_a_folder(snap_compare: Compare, size: tuple[int, int]) -> None:
+    sections = (
+        ("Settings of .tui-agent/config.toml", ('permissions.allow = ["bash(make:*)"]', 'model = "small"')),
+        ("Instructions of AGENTS.md", ("Use pytest.", "Never push.")),
+    )
+    app = TrustQuestion(TrustPrompt("/home/a/shop", sections, has_allow_rules=True), clock=still_clock)
+
+    assert snap_compare(app, terminal_size=size)
+
+
+def over_chat(screen: Callable[[], Screen[object]]) -> Before:
+    """Show a screen over the chat."""
+
+    async def before(pilot: Pilot[None]) -> None:
+        await shown(pilot)
+        await pilot.app.push_screen(screen())
+        await drawn(pilot)
+
+    return before
+
+
+def confirm() -> ConfirmScreen:
+    text = "The run is cancelled. 2 queued messages are not sent; they stay in the session."
+    return ConfirmScreen("Leave this session?", text, "leave it", clock=still_clock, no="stay")
+
+
+DOCTOR = "ok    key of anthropic: set\nok    sandbox: works\nwarn  git: not found; undo compares whole files\n"
+SCREENS: dict[str, Callable[[], Screen[object]]] = {
+    "confirm": confirm,  # type: ignore[dict-item]
+    "context": lambda: TextPage("Context", lambda width: context_text(FULL, 200_000, {"c1": 7}.get, width)),  # type: ignore[dict-item,return-value]
+    "doctor": lambda: TextPage("Doctor", lambda _: Content(DOCTOR)),  # type: ignore[dict-item,return-value]
+}
+
+
+@both_sizes
+@pytest.mark.parametrize("name", SCREENS)
+def test_a_page_over_the_chat(snap_compare: Compare, name: str, size: tuple[int, int]) -> None:
+    assert snap_compare(still_app(working(), running=True), terminal_size=size, run_before=over_chat(SCREENS[name]))
+
+
+@both_sizes
+def test_a_waiting_message_is_edited(snap_compare: Compare, size: tuple[int, int]) -> None:
+    app = still_app(needs_you(), running=True)
+
+    assert snap_compare(app, terminal_size=size, run_before=pressing("escape", "up"))
+
+
+@both_sizes
+def test_files_are_offered_with_a_preview(snap_compare: Compare, size: tuple[int, int]) -> None:
+    async def before(pilot: Pilot[None]) -> None:
+        await shown_without_story(pilot)
+        await pilot.press("at", *"price")
+        assert isinstance(pilot.app, TuiAgentApp)
+        while not pilot.app.chat.entry.preview.display:
+            await pilot.pause()
+        await drawn(pilot)
+
+    app = TuiAgentApp(
+        bridge_to(FakeAgent(), files=FakeFiles(), prompt_files=Heads()),
+        place=WorkingDirectory("~/shop", "main"),
+        surroundings=TerminalEnvironment(reduced_motion=True, clock=still_clock),
+    )
+    assert snap_compare(app, terminal_size=size, run_before=before)
+
+
+async def shown_without_story(pilot: Pilot[None]) -> None:
+    await pilot.pause()
+    await drawn(pilot)

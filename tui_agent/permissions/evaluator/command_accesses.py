@@ -1,0 +1,410 @@
+"""Paths that a whole command reads and changes, for the scheduler; nothing unless the list is certainly complete.
+
+Complete are scripts of the programs below, with options that are listed here or known to only read. Everything else
+runs alone: git and its index, package managers, interpreters, the network, the background.
+
+The scheduler compares paths when it registers a call, and the call may run after others. That is right as long as no
+call that has a list makes or removes a link, or removes or moves a directory: a path then leads to the same place, and
+through the same directories, whatever runs before. So a command that might do that, or meets a file with several names,
+has no list.
+"""
+
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from tui_agent.permissions.commands.argv import is_known
+from tui_agent.permissions.commands.catalogue import canonical_name
+from tui_agent.permissions.commands.reads import Reads
+from tui_agent.permissions.commands.wrappers import Wrapping, is_trusted_name
+from tui_agent.permissions.paths.path_facts import PathLookup
+from tui_agent.permissions.paths.path_resolution import is_within, resolve
+from tui_agent.permissions.paths.tree_walk import TooMuchError, entries_below
+from tui_agent.permissions.shell.expansion import Bindings, Expander, base_name, has_glob
+from tui_agent.permissions.shell.syntax import PIPE, ForEach, Redirect, SimpleCommand, names
+from tui_agent.protocol.tool import Accesses
+
+from .path_checks import ExecutionContext
+from .script_variables import NUMBER, REVISION
+
+MOST_ENTRIES = 1_000
+"""Most entries in a directory that a command reads or changes as a whole."""
+
+_READERS = names(
+    ": [ [[ awk b2sum basename break cat cd cksum cmp comm continue cut date diff dirname du echo exit expand expr "
+    "false find fmt fold grep head hexdump join ls md5sum nl nproc od paste printf pwd readlink realpath rev sed seq "
+    "set sha1sum sha256sum sha512sum sleep sort stat strings sum tac tail test tr true uname unexpand uniq wc whoami"
+)
+"""Programs that, used as readers, read only files that the catalogue tells: no settings, no other processes."""
+_WRITERS = {
+    "chmod": "cfvR", "cp": "afnprRuv", "mkdir": "pv", "rm": "fv", "tee": "ai", "touch": "acm",
+}  # fmt: skip
+"""Programs that change only files that their words name, with the letters of the options that keep it so."""
+_WRAPPERS = names("nice timeout")
+"""Programs that run another one and touch nothing themselves."""
+_PRINTERS = names("echo printf")
+"""Programs to which every word is text."""
+_SED_FLAGS = re.compile(r"-[nErsuz]*i?\Z")
+_BACKGROUND = re.compile(r"(?<![&<>|])&(?![&>])")
+_DUPLICATES = re.compile(r"\d+-?\Z|-\Z")
+_SYSTEM = ("/proc", "/dev", "/sys", "/run")
+
+
+class _UnknownError(Exception):
+    """The list would not be complete."""
+
+
+class AccessCollector:
+    """Accesses of one script, collected command by command."""
+
+    def __init__(self, text: str, path_lookup: PathLookup, expander: Expander) -> None:
+        self._lookup = path_lookup
+        self._expander = expander
+        self._zone = (path_lookup.workspace, os.path.realpath(tempfile.gettempdir()))
+        """Directories in which a command may change files beside others."""
+        self._reads: set[str] = set()
+        self._writes: set[str] = set()
+        self._searches: set[str] = set()
+        self._used: set[str] = set()
+        """Variables on whose values the list depends."""
+        self._computed: set[str] = set()
+        """Variables whose values are not literal, and may be others when the command runs."""
+        self._is_complete = _BACKGROUND.search(text) is None
+
+    def give_up(self) -> None:
+        """Record a part whose accesses are unknown."""
+        self._is_complete = False
+
+    def accesses(self) -> Accesses | None:
+        """Return all paths; None if some are unknown."""
+        if not self._is_complete or not self._used.isdisjoint(self._computed):
+            return None
+        return Accesses(_paths(self._reads), _paths(self._writes), _paths(self._searches))
+
+    def add_loop(self, loop: ForEach) -> None:
+        """Add a `for` loop; its values must be literal, because others may be different when it runs."""
+        if loop.words is None or any(not word.is_fixed or has_glob(word) for word in loop.words):
+            self.give_up()
+
+    def add_command(
+        self,
+        command: SimpleCommand,
+        wrapping: Wrapping | None,
+        contexts: Sequence[ExecutionContext],
+        bindings: Bindings,
+        *,
+        is_plain: bool,
+        is_reading: bool,
+    ) -> None:
+        """Add a simple command.
+
+        Args:
+            command: with its braces expanded.
+            wrapping: the commands that it runs, which are added on their own.
+            contexts: the command in each directory where it may run.
+            bindings: values of the script's variables at this point.
+            is_plain: True if it is the system's program, and its assignments do not change what it does.
+            is_reading: True if it only reads.
+        """
+        if not self._is_complete:
+            return
+        try:
+            if not is_plain or (wrapping is not None and not _passes_on(command, wrapping)):
+                raise _UnknownError
+            for assignment in command.assignments:
+                if not assignment.value.is_fixed:
+                    self._computed.add(assignment.name)
+            self._add_variables(command, bindings)
+            for context in contexts:
+                self._add_in(command, context, runs_other=wrapping is not None, is_reading=is_reading)
+        except (_UnknownError, TooMuchError, OSError, ValueError):
+            self.give_up()
+
+    def _add_variables(self, command: SimpleCommand, bindings: Bindings) -> None:
+        words = () if command.name in _PRINTERS else command.words
+        for word in (*words, *(redirect.target for redirect in command.redirects)):
+            for variable in word.variables:
+                name = base_name(variable.name)
+                # The judge takes a number or a revision for a value of its own, and an output for what it is now.
+                if not name.isidentifier() or not bindings.keys().isdisjoint((name + NUMBER, name + REVISION)):
+                    raise _UnknownError
+                self._used.add(name)
+
+    def _add_in(self, command: SimpleCommand, context: ExecutionContext, *, runs_other: bool, is_reading: bool) -> None:
+        variables = {base_name(variable.name) for word in command.words for variable in word.variables}
+        if any(len(context.bindings.get(name, ())) > 1 for name in variables):
+            raise _UnknownError
+        if command.words:
+            if not context.words or not is_known(context.words[0]) or not is_trusted_name(context.words[0]):
+                raise _UnknownError
+            name = canonical_name(context.words[0])
+            self._find_program(name)
+            if runs_other:
+                pass
+            elif is_reading and context.reads is not None and name in _READERS:
+                self._add_reads(name, context.words, context.reads, context.directory)
+                self._add_listing(command, context)
+            else:
+                self._add_changes(name, command, context)
+        for redirect in command.redirects:
+            self._add_redirect(redirect, context)
+
+    def _find_program(self, name: str) -> None:
+        """Add the places where another command with a list may put a program of this name."""
+        for directory in _program_directories(os.environ.get("PATH", os.defpath)):
+            if self._is_in_zone(directory):
+                self._reads.add(f"{directory}/{name}")
+
+    # --- reads --------------------------------------------------------------------------------------------------------
+
+    def _add_reads(self, name: str, words: Sequence[str], reads: Reads, directory: str | None) -> None:
+        if reads.repository is not None or reads.follows_links or (name == "stat" and _has_letter(words, "f")):
+            raise _UnknownError
+        for path in reads.paths:
+            if name == "cd":
+                # The directory must be there, whatever is in it: the path through it to its parent is read.
+                self._reads.add(f"{self._resolved(path, directory) or '/dev'}/..")
+                continue
+            found = self._read(path, directory)
+            if found and reads.only_files and os.path.isdir(found):
+                raise _UnknownError
+            if found and name == "ls" and _has_letter(words, "a", "f"):
+                self._reads.add(os.path.dirname(found))  # It also shows the times of `..`.
+        for tree in (*reads.trees, *reads.listed):
+            self._search(tree, directory)
+
+    def _read(self, path: str, directory: str | None) -> str:
+        found = self._resolved(path, directory)
+        if found:
+            _expect_one_name(found)
+            self._reads.add(_first_missing(found))
+        return found
+
+    def _search(self, path: str, directory: str | None) -> None:
+        found = self._resolved(path, directory)
+        if found:
+            _expect_plain_tree(found)
+            self._searches.add(_first_missing(found))
+
+    def _add_listing(self, command: SimpleCommand, context: ExecutionContext) -> bool:
+        """Add the directories of the patterns in a command's words; return True if there are any."""
+        name, *others = command.words
+        has_patterns = any(has_glob(word) for word in others)
+        is_varying = bool(context.listed.directories) and any(word.variables for word in command.words)
+        if not context.listed.is_certain or is_varying or (has_glob(name) and name.value not in ("[", "[[")):
+            raise _UnknownError
+        if has_patterns:
+            # Other names may match when the command runs, so the whole directory counts.
+            self._reads.update(map(os.path.realpath, context.listed.directories))
+        return has_patterns
+
+    # --- changes ------------------------------------------------------------------------------------------------------
+
+    def _add_changes(self, name: str, command: SimpleCommand, context: ExecutionContext) -> None:
+        before, self._writes = self._writes, set[str]()
+        place, words = context.directory, context.words[1:]
+        if name == "sed":
+            if context.effects.code:
+                raise _UnknownError
+            for path in _edited_by_sed(words):
+                self._replace(path, place)
+        else:
+            self._add_writer(name, *_options_and_operands(words, _WRITERS.get(name)), place)
+        if any(has_glob(word) and word.value[0] in "*?[" for word in command.words):
+            raise _UnknownError  # A file's name may be an option.
+        if self._add_listing(command, context):
+            for path in (*map(os.path.dirname, self._writes), *context.listed.directories):
+                self._write(path, None)
+        self._writes |= before
+
+    def _add_writer(self, name: str, options: set[str], operands: list[str], place: str | None) -> None:
+        is_whole = not options.isdisjoint("raR")
+        match name:
+            case "cp":
+                self._add_copies(operands[:-1], operands[-1], place, is_whole=is_whole)
+            case "rm":
+                for path in operands:
+                    self._replace(path, place)
+            case _:
+                for path in operands[1:] if name == "chmod" else operands:
+                    self._write(path, place, is_whole=is_whole)
+
+    def _add_copies(self, sources: Sequence[str], target: str, place: str | None, *, is_whole: bool) -> None:
+        # What is a directory now is one when the command runs; anything else may have become one.
+        is_into = os.path.isdir(self._resolved(target, place))
+        if not is_into:
+            self._replace(target, place)
+        for source in sources:
+            last = source.rstrip("/").rpartition("/")[2]
+            if last in ("", ".", ".."):
+                raise _UnknownError
+            if is_whole:
+                _expect_no_link(source, place)
+                self._search(source, place)
+            else:
+                self._read(source, place)
+            if is_into:
+                self._replace(f"{target}/{last}", place, is_whole=is_whole)
+
+    def _add_redirect(self, redirect: Redirect, context: ExecutionContext) -> None:
+        operator, target = redirect.operator, redirect.target
+        if operator in ("<&-", ">&-") or (operator in ("<&", ">&") and _DUPLICATES.match(target.value)):
+            return
+        if has_glob(target):
+            raise _UnknownError
+        for path in self._expander.expand(target, context.directory, context.bindings):
+            if operator == "<":
+                self._read(path, context.directory)
+            elif operator in (">", ">>", ">|", "&>", "&>>"):
+                self._write(path, context.directory)
+            else:
+                raise _UnknownError
+
+    def _write(self, path: str, directory: str | None, *, is_whole: bool = False) -> None:
+        found = self._resolved(path, directory)
+        if found:
+            facts = self._lookup.look(path, directory)
+            why = self._lookup.why_protected(facts) or (is_whole and self._lookup.why_tree_protected(facts))
+            if why or not self._is_in_zone(found):
+                raise _UnknownError
+            _expect_one_name(found)
+            if is_whole:
+                _expect_plain_tree(found)
+            self._writes.add(_first_missing(found))
+
+    def _replace(self, path: str, directory: str | None, *, is_whole: bool = False) -> None:
+        """Add a path that is removed, or replaced by another file."""
+        _expect_no_link(path, directory)
+        self._write(path, directory, is_whole=is_whole)
+
+    # --- paths --------------------------------------------------------------------------------------------------------
+
+    def _is_in_zone(self, path: str) -> bool:
+        return any(is_within(path, top) for top in self._zone)
+
+    def _resolved(self, path: str, directory: str | None) -> str:
+        """Return where a path leads; empty for `/dev/null` and the command's own streams."""
+        if not path or not is_known(path) or PIPE in path or path.startswith("~"):
+            raise _UnknownError
+        if directory is None and not path.startswith("/"):
+            raise _UnknownError
+        facts = self._lookup.look(path, directory)
+        if facts.is_device:
+            return ""
+        names_passed = _components(path)
+        ups = next((at for at, name in enumerate(names_passed) if name != ".."), len(names_passed))
+        # The way up from a directory needs that directory, which the result does not name.
+        if ".." in names_passed[ups:] or facts.private:
+            raise _UnknownError
+        found = resolve(path, directory or "/")
+        if not found.is_certain or not found.passed.isdisjoint(_SYSTEM):
+            raise _UnknownError
+        return found.path
+
+
+@lru_cache(maxsize=4)
+def _program_directories(path: str) -> tuple[str, ...]:
+    """Return the directories of PATH with links followed."""
+    entries = path.split(os.pathsep)
+    if not all(entry.startswith("/") for entry in entries):
+        raise _UnknownError
+    return tuple(map(os.path.realpath, entries))
+
+
+def _first_missing(path: str) -> str:
+    """Return the topmost missing directory above a resolved path, or the path itself.
+
+    `mkdir -p` makes those directories. For other commands it matters whether another call makes them first.
+    """
+    while not os.path.isdir(above := os.path.dirname(path)):
+        path = above
+    return path
+
+
+def _passes_on(command: SimpleCommand, wrapping: Wrapping) -> bool:
+    """True if a command does nothing but run another one that is known."""
+    is_known_wrapper = command.name in _WRAPPERS or (command.name == "time" and len(wrapping.own) < 2)
+    return is_known_wrapper and wrapping.is_transparent and not wrapping.scripts and wrapping.hidden is None
+
+
+def _options_and_operands(words: Sequence[str], allowed: str | None) -> tuple[set[str], list[str]]:
+    """Return the letters of the options and the operands of a writer."""
+    if allowed is None:
+        raise _UnknownError
+    options: set[str] = set()
+    operands: list[str] = []
+    for at, word in enumerate(words):
+        if word == "--":
+            operands += words[at + 1 :]
+            break
+        if word.startswith("-"):
+            if len(word) < 2 or not set(word[1:]) <= set(allowed):
+                raise _UnknownError
+            options |= set(word[1:])
+        else:
+            operands.append(word)
+    if not operands:
+        raise _UnknownError
+    return options, operands
+
+
+def _edited_by_sed(words: Sequence[str]) -> list[str]:
+    """Return the files that `sed -i` edits, without keeping a copy."""
+    operands: list[str] = []
+    edits = has_script = is_script = False
+    for word in words:
+        if is_script:
+            is_script = False
+        elif word in ("-e", "--expression"):
+            has_script = is_script = True
+        elif _SED_FLAGS.match(word) or word == "--in-place":
+            edits = edits or word.endswith("i") or word == "--in-place"
+        elif word.startswith("-"):
+            raise _UnknownError
+        else:
+            operands.append(word)
+    files = operands if has_script else operands[1:]
+    if not edits or not files:
+        raise _UnknownError
+    return files
+
+
+def _has_letter(words: Iterable[str], *letters: str) -> bool:
+    """True if a word of options may have one of these letters."""
+    return any(word.startswith("-") and any(letter in word for letter in letters) for word in words)
+
+
+def _components(path: str) -> list[str]:
+    return [name for name in path.split("/") if name not in ("", ".")] or ["."]
+
+
+def _paths(found: Iterable[str]) -> frozenset[Path]:
+    return frozenset(map(Path, found))
+
+
+def _expect_no_link(path: str, directory: str | None) -> None:
+    if os.path.islink(os.path.join(directory or "/", path.rstrip("/"))):
+        raise _UnknownError
+
+
+def _expect_one_name(path: str) -> None:
+    """Expect a resolved path that is missing, a directory, or a regular file without another name."""
+    try:
+        status = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    is_single = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
+    if not is_single and not stat.S_ISDIR(status.st_mode):
+        raise _UnknownError
+
+
+def _expect_plain_tree(path: str) -> None:
+    """Expect nothing but directories and such files at and below a resolved path."""
+    _expect_one_name(path)
+    if os.path.isdir(path):
+        for entry in entries_below(path, MOST_ENTRIES, must_read=True):
+            _expect_one_name(entry.path)

@@ -1,0 +1,121 @@
+"""Lines above the composer: why a text was not sent, and short messages."""
+
+from typing import Literal, TypeAlias
+
+from textual.content import Content
+from textual.geometry import Size
+from textual.widget import Widget
+
+from tui_agent.ui.text.sanitiser import one_line
+
+Severity: TypeAlias = Literal["information", "warning", "error"]
+"""Weight of a message."""
+MAX_ROWS = 3
+"""Rows of all messages together."""
+_LONGEST = 400
+"""Cells of one message that are shown; the rows have room for no more."""
+_SIGNS: dict[Severity, tuple[str, str]] = {
+    "information": ("·", "$text-muted"),
+    "warning": ("▲", "$warning"),
+    "error": ("✖", "$error"),
+}
+
+
+class NoticeLine(Widget):
+    """Short messages, the newest last, each for some seconds."""
+
+    DEFAULT_CSS = """
+    NoticeLine {
+        height: auto;
+        max-height: 3;
+        display: none;
+        color: $text;
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._messages: list[tuple[str, Severity]] = []
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The messages that are shown, the newest last."""
+        return tuple(text for text, _ in self._messages)
+
+    def show(self, text: str, severity: Severity, seconds: float) -> None:
+        """Show a message for some seconds; one that is shown already moves to the end."""
+        message = (one_line(text, _LONGEST), severity)
+        self._messages = [*(shown for shown in self._messages if shown[0] != message[0]), message][-MAX_ROWS:]
+        self.set_timer(seconds, lambda: self._remove(message))
+        self._changed()
+
+    def on_click(self) -> None:
+        """Hide all messages."""
+        self._messages.clear()
+        self._changed()
+
+    def _remove(self, message: tuple[str, Severity]) -> None:
+        # The same text may be shown again meanwhile, as another object.
+        self._messages = [shown for shown in self._messages if shown is not message]
+        self._changed()
+
+    def _changed(self) -> None:
+        self.display = bool(self._messages)
+        self.refresh(layout=True)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return the rows of the messages, at most `MAX_ROWS`."""
+        return min(MAX_ROWS, len(self._rows(width)))
+
+    def render(self) -> Content:
+        """Return the newest rows."""
+        return Content("\n").join(self._rows(self.size.width)[-max(1, self.size.height) :])
+
+    def _rows(self, width: int) -> list[Content]:
+        rows: list[Content] = []
+        for text, severity in self._messages:
+            sign, style = _SIGNS[severity]
+            lines = Content(text).wrap(max(1, width - 4))
+            starts = [Content.styled(f" {sign} ", style), *[Content("   ")] * (len(lines) - 1)]
+            rows += [start + line for start, line in zip(starts, lines, strict=True)]
+        return rows
+
+
+class RefusalLine(Widget):
+    """The reason why a text could not be sent, or an offer, until the text changes."""
+
+    DEFAULT_CSS = """
+    RefusalLine {
+        height: 1;
+        display: none;
+        color: $error;
+        &.-offer { color: $warning; }
+    }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.reason = ""
+        """The reason; empty while the line is hidden."""
+        self._draft = ""
+
+    def show(self, reason: str, draft: str, *, is_offer: bool = False) -> None:
+        """Show a reason or an offer while the composer contains `draft`."""
+        self.reason, self._draft = reason, draft
+        self.set_class(is_offer, "-offer")
+        self.display = True
+        self.refresh()
+
+    def text_changed(self, draft: str) -> None:
+        """Hide the line if the text is another one."""
+        if self.display and draft != self._draft:
+            self.hide()
+
+    def hide(self) -> None:
+        """Hide the line."""
+        self.reason = ""
+        self.display = False
+
+    def render(self) -> Content:
+        """Return the reason."""
+        return Content(" ▲ " + one_line(self.reason, max(1, self.size.width - 4)))
