@@ -130,12 +130,13 @@ def stream(program: str) -> dict[str, float]:
     with running(program, [{"blocks": [{"type": "text", "text": text}], "piece": 5}]) as terminal:
         terminal.wait_for("● ready")
         time.sleep(3.0)
-        before, begin = cpu_of(terminal), time.perf_counter()
+        before, begin, written = cpu_of(terminal), time.perf_counter(), len(terminal.raw)
         terminal.type("go\r")
         terminal.wait_for("THE-END", patience=120)
         seconds = time.perf_counter() - begin
         memory = psutil.Process(terminal.process.pid).memory_info().rss / 1e6
-        return {"to the last text s": seconds, "CPU s": cpu_of(terminal) - before, "memory MB": memory}
+        figures = {"to the last text s": seconds, "CPU s": cpu_of(terminal) - before, "memory MB": memory}
+        return {**figures, "MB to the terminal": (len(terminal.raw) - written) / 1e6}
 
 
 def typing(program: str) -> dict[str, float]:
@@ -147,14 +148,15 @@ def typing(program: str) -> dict[str, float]:
         time.sleep(3.0)
         terminal.type("go\r")
         terminal.wait_for("parser")
-        before, begin = cpu_of(terminal), time.perf_counter()
+        before, begin, written = cpu_of(terminal), time.perf_counter(), len(terminal.raw)
         while time.perf_counter() - begin < 30:
             deadline = time.perf_counter() + 0.25
             times.append(key_time(terminal, "Ω"))
             while time.perf_counter() < deadline:
                 terminal.read(0.01)
         share = (cpu_of(terminal) - before) / (time.perf_counter() - begin) * 100
-    return {**percentiles(times), "CPU %": share}
+        written = (len(terminal.raw) - written) / 1e6
+    return {**percentiles(times), "echo max ms": max(times), "CPU %": share, "MB to the terminal": written}
 
 
 FLOOD = ("yes", "cat /dev/urandom", "cat /dev/zero", "yes | tr -d '\\n'", "seq 1 1000000000")

@@ -198,7 +198,11 @@ UNKNOWN = 'touch "$X"'
         # another machine, a file of commands and the user's own variables
         ("ssh h rm $X", "allow", (), "allow", "allow"),
         ("bash script.sh $X", "allow", (), "allow", "allow"),
+        ("cat script.sh | ssh h bash", "allow", (), "allow", "allow"),
+        ("docker exec -it c bash", "allow", (), "allow", "allow"),
         ("$PYTHON -m pytest", "allow", (), "allow", "allow"),
+        ("run='python -m pytest'; $run tests", "allow", (), "allow", "allow"),
+        ('run() { echo "$1"; "$@"; }; run make', "allow", (), "allow", "allow"),
         ("awk '{print > \"x\"}' a", "allow", (), "allow", "allow"),
         # the sandbox would discard changes elsewhere
         (f"cp a ../b; {UNKNOWN}", "allow", (), "ask", "ask"),

@@ -11,6 +11,7 @@ from rich.cells import get_character_cell_size
 _TOKEN = re.compile(
     r"\x1b\[(?P<args>[0-?]*)(?P<mid>[ -/]*)(?P<final>[@-~])"
     r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\)"
+    r"|(?P<back>\x1bM)"
     r"|\x1b[ -/]*[0-OQ-WYZ\\`a-~]"
     r"|(?P<control>[\x00-\x1a\x1c-\x1f\x7f])"
     r"|(?P<text>[^\x00-\x1f\x7f]+)",
@@ -51,6 +52,8 @@ class ScreenBuffer:
         self._cells = self._blank()
         self._row = 0
         self._column = 0
+        self._margins = (0, rows - 1)
+        """First and last row of the part that scrolls."""
         self._look = ""
         self._rest = ""
         self._main: tuple[list[list[Cell]], int, int] | None = None
@@ -85,11 +88,16 @@ class ScreenBuffer:
                 return row[place + at][1]
         return None
 
+    def look_at(self, row: int, column: int) -> str:
+        """Return the style of a cell, for comparisons only."""
+        return self._cells[row][column][1]
+
     def resize(self, columns: int, rows: int) -> None:
         """Change the size; the screen is empty until the program draws."""
         self.columns, self.rows = columns, rows
         self._cells = self._blank()
         self._row = self._column = 0
+        self._margins = (0, rows - 1)
 
     def feed(self, data: str) -> None:
         """Process output of the program."""
@@ -115,6 +123,8 @@ class ScreenBuffer:
                 self._put(character)
         elif match["control"]:
             self._control(match["control"])
+        elif match["back"]:
+            self._previous_line()
         elif match["final"] and not match["mid"]:
             self._sequence(match["final"], match["args"])
 
@@ -127,7 +137,8 @@ class ScreenBuffer:
         elif arguments[:1] in ("?", ">", "=", "<"):
             return
         elif final == "m":
-            self._look = "" if arguments in ("", "0") else f"{self._look};{arguments}"
+            kept, style = ("", arguments.lstrip("0;")) if arguments[:1] in ("", "0") else (self._look, arguments)
+            self._look = f"{kept};{style}" if style else kept
         else:
             self._command(final, [int(part) for part in re.split("[;:]", arguments) if part.isdigit()])
 
@@ -167,10 +178,18 @@ class ScreenBuffer:
             self._column = max(self._column - 1, 0)
 
     def _next_line(self) -> None:
-        if self._row < self.rows - 1:
+        first, last = self._margins
+        if self._row == last:
+            self._cells[first : last + 1] = [*self._cells[first + 1 : last + 1], [_EMPTY] * self.columns]
+        elif self._row < self.rows - 1:
             self._row += 1
-        else:
-            self._cells = [*self._cells[1:], [_EMPTY] * self.columns]
+
+    def _previous_line(self) -> None:
+        first, last = self._margins
+        if self._row == first:
+            self._cells[first : last + 1] = [[_EMPTY] * self.columns, *self._cells[first:last]]
+        elif self._row > 0:
+            self._row -= 1
 
     def _command(self, final: str, numbers: list[int]) -> None:
         first = numbers[0] if numbers else 0
@@ -190,6 +209,9 @@ class ScreenBuffer:
             self._column = min(count, self.columns) - 1
         elif final == "d":
             self._row = min(count, self.rows) - 1
+        elif final == "r":
+            self._margins = (count - 1, (numbers[1] if len(numbers) > 1 else self.rows) - 1)
+            self._row = self._column = 0
         elif final == "K":
             self._erase_in_line(first)
         elif final == "J":

@@ -36,6 +36,13 @@ def test_lines_and_screens_are_erased() -> None:
     assert shown("abc\r\ndef\x1b[2J") == ["", "", ""]
 
 
+def test_a_part_of_the_screen_scrolls_in_both_directions() -> None:
+    rows = "a\r\nb\r\nc\r\nd"
+
+    assert shown(rows, "\x1b[2;3r\x1b[3;1H\n\x1b[rX", rows=4) == ["X", "c", "", "d"]
+    assert shown(rows, "\x1b[2;3r\x1b[2;1H\x1bM\x1b[r", rows=4) == ["a", "", "b", "d"]
+
+
 def test_the_alternate_screen_leaves_the_main_one_as_it_was() -> None:
     screen = ScreenBuffer(10, 3)
     screen.feed("$ run\r\n\x1b[?1049h\x1b[?25l\x1b[>1u\x1b[1;1Hfull screen")

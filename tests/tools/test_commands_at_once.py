@@ -1,7 +1,6 @@
 """Commands that run at once: which do, and that each reports its own changes only."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.execution.kit import Ran, call, run
-from tui_agent.permissions import PermissionPolicy, accesses_of_command, is_read_only_command
+from tui_agent.cli.built_in_tools import built_in_tools
+from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.events import FileChanged, ToolBlockedOn
-from tui_agent.tools import Workspace, default_tools
 from tui_agent.tools.changing_calls import ChangingCalls
 from tui_agent.tools.content_store import ContentStore
 
@@ -36,12 +35,7 @@ async def go_when_there(root: Path, *names: str) -> AsyncGenerator[None]:
 
 async def run_all(root: Path, *commands: str | tuple[str, str]) -> Ran:
     """Run commands, and writes of a path and a content, as calls of one message."""
-    workspace = Workspace(root, spool_dir=root.parent / "spool", contents=ContentStore(root.parent / "contents"))
-    tools = default_tools(
-        workspace,
-        is_read_only_command=lambda command: is_read_only_command(command, root),
-        accesses_of_command=lambda command: accesses_of_command(command, root),
-    )
+    tools = built_in_tools(root, root.parent / "spool", contents=ContentStore(root.parent / "contents"))
     asked = [
         call("bash", f"c{number}", command=given, timeout=20)
         if isinstance(given, str)
@@ -58,15 +52,16 @@ def root(tmp_path: Path) -> Path:
 
 
 async def test_commands_that_change_different_files_run_at_once(root: Path) -> None:
-    async with go_when_there(root, "a", "b", "c"):
-        ran = await run_all(root, f"echo 1 > a; {WAIT}", f"echo 2 > b; {WAIT}", ("c", "3"))
+    (root / "sub").mkdir()
+    (root / "sub" / "b").write_text("old\n")
+    async with go_when_there(root, "a", "sub/n", "c"):
+        ran = await run_all(root, f"echo 1 > a; {WAIT}", f"cd sub && rm b && touch n; cd ..; {WAIT}", ("c", "3"))
 
     assert ran.statuses == ["ok", "ok", "ok"]
     assert not ran.of(ToolBlockedOn)
-    changed = defaultdict[str, list[str]](list)
-    for event in ran.of(FileChanged):
-        changed[event.call_id].append(Path(event.path).name)
-    assert changed == {"c0": ["a"], "c1": ["b"], "c2": ["c"]}
+    changed = {(event.call_id, Path(event.path).name, event.change) for event in ran.of(FileChanged)}
+    assert changed == {("c0", "a", "created"), ("c1", "b", "deleted"), ("c1", "n", "created"), ("c2", "c", "created")}
+    assert [event.before.size for event in ran.of(FileChanged) if event.before] == [4]
 
 
 async def test_a_command_waits_for_one_that_changes_what_it_reads(root: Path) -> None:

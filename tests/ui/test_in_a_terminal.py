@@ -60,6 +60,39 @@ def test_a_new_line_does_not_send(terminal: Terminal, sent: str) -> None:
     terminal.wait_for(r"heard 'one\ntwo'")
 
 
+KEYS = {
+    "plain xterm": {"f1": "\x1bOP", "escape": "\x1b", "ctrl+f": "\x06", "ctrl+c": "\x03"},
+    "tmux extended-keys": {
+        "f1": "\x1bOP",
+        "escape": "\x1b",
+        "ctrl+f": "\x1b[27;5;102~",
+        "ctrl+c": "\x1b[27;5;99~",
+    },
+    "kitty protocol": {
+        "f1": "\x1b[P",
+        "escape": "\x1b[27u",
+        "ctrl+f": "\x1b[102;5u",
+        "ctrl+c": "\x1b[99;5u",
+    },
+}
+
+
+@pytest.mark.parametrize("sent", KEYS.values(), ids=KEYS)
+def test_keys_act_whatever_the_terminal_sends_for_them(terminal: Terminal, sent: dict[str, str]) -> None:
+    terminal.wait_for(READY)
+    terminal.write(sent["f1"])
+    terminal.wait_for("─ Help ─")
+    terminal.write(sent["escape"])
+    terminal.wait_for(lambda screen: "─ Help ─" not in screen.text)
+    terminal.write(sent["ctrl+f"])
+    terminal.wait_for("find in the conversation")
+    terminal.write(sent["escape"])
+    terminal.write("a draft")
+    terminal.wait_for("› a draft")
+    terminal.write(sent["ctrl+c"])
+    terminal.wait_for(READY)
+
+
 def test_a_long_paste_with_carriage_returns_is_one_message(terminal: Terminal) -> None:
     terminal.wait_for(READY)
 

@@ -195,10 +195,14 @@ async def test_the_status_never_runs_over(width: int) -> None:
 # --- title bar --------------------------------------------------------------------------------------------------------
 
 
+async def no_tree() -> None:
+    """Know nothing about the work tree."""
+
+
 async def title_of(width: int, mode: PermissionMode = PermissionMode.ASK, label: str = "", branch: str = "main") -> str:
     story = Story()
     story.tell(PermissionModeChanged(old=PermissionMode.ASK, new=mode, by="user"))
-    widget = TitleBar(WorkingDirectory("~/shop", branch), label, SessionStatus())
+    widget = TitleBar(WorkingDirectory("~/shop", branch), label, SessionStatus(), no_tree)
     (line,) = await drawn(widget, width, telling(widget, story))
     return line
 
@@ -209,6 +213,26 @@ async def test_the_title_tells_place_model_and_mode() -> None:
     assert line.startswith(" ~/shop · main ───")
     assert line.endswith("── claude-sonnet-4-5 · scripted demo · ask ")
     assert len(line) == 80
+
+
+async def test_the_title_marks_uncommitted_changes_once_a_call_has_written() -> None:
+    trees = [("main", False), ("fix", True)]
+
+    async def tree() -> tuple[str, bool]:
+        return trees[min(status.progress.writes, 1)]
+
+    status = SessionStatus()
+    bar = TitleBar(WorkingDirectory("~/shop", "main"), "", status, tree)
+    app = OneWidget(bar)
+    async with app.run_test(size=(60, 4)) as pilot:
+        bar.settle()
+        await pilot.pause(0.1)
+        assert bar.render().plain.startswith(" ~/shop · main ──")
+
+        status.progress.writes += 1
+        bar.settle()
+        while " ~/shop · fix ✱ ──" not in bar.render().plain:
+            await pilot.pause(0.1)
 
 
 async def test_without_a_repository_there_is_no_branch() -> None:
@@ -403,7 +427,7 @@ async def test_no_text_from_outside_acts_in_any_line(text: str) -> None:
     story.sends(text)
     story.status("running_tools").started(story.queued(text, text), text, text)
     title, status, queue, line = (
-        TitleBar(WorkingDirectory(text, text), text, SessionStatus()),
+        TitleBar(WorkingDirectory(text, text), text, SessionStatus(), no_tree),
         status_line(story),
         QueueStrip(WaitingMessages(), SessionStatus()),
         AttentionLine(),

@@ -138,7 +138,7 @@ async def test_u_on_the_page_of_a_call_does_the_same(desk: Desk) -> None:
     desk.app.chat.body.panel.select("c1")
     await desk.press("enter")
     await desk.until(lambda: isinstance(desk.app.screen, CallDetailScreen))
-    await desk.press("u")
+    await desk.press("ctrl+u")
     await desk.until(lambda: isinstance(desk.app.screen, RewindScreen) and "price.py" in desk.page)
     await desk.press("escape")
     await desk.until(lambda: desk.app.screen is desk.app.chat)

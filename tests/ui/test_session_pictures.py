@@ -42,7 +42,7 @@ async def test_the_screen_says_what_happened(name: str) -> None:
             app.theme = theme
             await pilot.resize_terminal(*size)
             await drawn(pilot)
-            strips = app.screen._compositor.render_strips()
+            strips = pilot.app.screen._compositor.render_strips()
             shown = "\n".join("".join(segment.text for segment in strip) for strip in strips)
             assert [words for words in SAYS[name] if words not in shown] == [], (size, theme)
             assert len(strips) == size[1]

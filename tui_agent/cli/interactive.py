@@ -192,8 +192,8 @@ def _build_app(
         open_player=_player_opener(locations, options.cwd, terminal),
         sessions=sessions if sink is None else None,
         notifications=settings.ui.notifications,
-        early=early,
     )
+    app.early = early
     app.use_vim_keys(settings.ui.vim_keys)
     if sink is not None:
         sink.begin(recording_header(options, settings), lambda text: app.notify(text, severity="warning"))

@@ -17,7 +17,14 @@ from tests.support.programs import path_without
 from tui_agent.cli.build_engine import open_engine
 from tui_agent.cli.built_in_tools import built_in_tools
 from tui_agent.cli.sessions import session_facts as module
-from tui_agent.cli.sessions.session_facts import CHANGES_SHOWN, FACTS_LENGTH, NAME_LENGTH, NAMES_SHOWN, session_facts
+from tui_agent.cli.sessions.session_facts import (
+    CHANGES_SHOWN,
+    FACTS_LENGTH,
+    NAME_LENGTH,
+    NAMES_SHOWN,
+    has_changes,
+    session_facts,
+)
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.tools.search import tree_listing
 
@@ -225,7 +232,18 @@ async def test_a_repository_cannot_make_the_start_run_its_programs(repository: P
     for policy in (PermissionPolicy(repository), PermissionPolicy(repository, rules=["allow bash(git:*)"])):
         assert "Git" not in await facts_of(repository, policy)
     assert "Git" not in await facts_of(repository, PermissionPolicy(repository, is_trusted=False))
+    assert has_changes(repository, PermissionPolicy(repository), built_in_tools(repository)) is None
     assert not (repository / "ran").exists()
+
+
+def test_uncommitted_changes_are_known_only_where_git_may_be_asked(repository: Path, tmp_path: Path) -> None:
+    tools = built_in_tools(repository)
+    assert has_changes(repository, PermissionPolicy(repository), tools) is False
+
+    (repository / "new.py").write_text("one\n")
+    assert has_changes(repository, PermissionPolicy(repository), tools) is True
+    assert has_changes(repository, PermissionPolicy(repository, rules=["deny bash(git:*)"]), tools) is None
+    assert has_changes(repository, PermissionPolicy(repository), ()) is None
 
 
 async def test_all_requests_of_a_session_have_the_same_system_prompt(

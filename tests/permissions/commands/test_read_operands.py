@@ -57,6 +57,7 @@ READERS = (
     "file -m .env notes.txt",
     "BASH_ENV=.env bash -c 'echo $A'",
     "ENV=.env sh -ic 'echo $A'",
+    "BASH_ENV=.env bash -c ls",
 )
 
 

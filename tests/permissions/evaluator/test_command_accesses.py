@@ -163,8 +163,8 @@ class Call:
     def accesses(self) -> Accesses | None:
         if not self._is_tool:
             return accesses_of_command(self.text, self.root)
-        path = [Path(os.path.realpath(self.root / self.text.split()[1]))]
-        return Accesses.of(reads=path, writes=path)
+        path = frozenset({Path(os.path.realpath(self.root / self.text.split()[1]))})
+        return Accesses(reads=path, writes=path)
 
     def run(self, root: Path) -> str:
         if not self._is_tool:

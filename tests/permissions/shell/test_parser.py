@@ -187,7 +187,19 @@ def test_text_that_bash_may_read_differently_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["((x++))", "echo $((x))", "echo ${!x}", "echo ${x@P}", "echo ${a[$i]}", "a[x]=1", "A=(1 2)", "echo $[x]"]
+    "text",
+    [
+        "((x++))",
+        "echo $((x))",
+        "echo ${!x}",
+        "echo ${x@P}",
+        "echo ${a[$i]}",
+        "a[x]=1",
+        "A=(1 $x)",
+        "A=([0]=x)",
+        "A=(*)",
+        "echo $[x]",
+    ],
 )
 def test_forms_that_evaluate_variables_are_marked(text: str) -> None:
     found = oddities(text)

@@ -29,7 +29,8 @@ PROBLEM = sandbox_problem(Path.cwd())
 real = pytest.mark.skipif(PROBLEM is not None, reason=f"no sandbox here: {PROBLEM}")
 
 
-STAND_IN = """exec bash -c '
+STAND_IN = """[ "$1" = --help ] && exit
+exec bash -c '
 printf "%s\\0" "$@" > "${0%/*}/given"
 while [ "$1" != -- ]; do [ "$1" = --json-status-fd ] && status=$2; shift; done
 shift; "$@"; code=$?

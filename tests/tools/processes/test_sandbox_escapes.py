@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +11,10 @@ import pytest
 
 from tests.tools.calls import call
 from tui_agent.permissions.paths.protected_tree import protected_tree
+from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.processes import private_places, sandbox
+from tui_agent.tools.processes.programs import find_program
 from tui_agent.tools.processes.sandbox import Sandbox, sandbox_problem
 from tui_agent.tools.workspace import Workspace
 
@@ -252,6 +254,42 @@ async def test_no_secret_is_read(world: World, attack: str) -> None:
 
     assert SECRET not in result.text
     assert not [path for path in world.root.rglob("*") if path.is_file() and SECRET in path.read_text("utf-8")]
+
+
+BWRAP = find_program("bwrap", Path.cwd())
+
+
+@pytest.mark.skipif(
+    BWRAP is None or not sandbox._takes_descriptors(BWRAP, 0), reason="this bubblewrap binds paths only"
+)
+@pytest.mark.parametrize("is_exchanged_later", [True, False])
+async def test_a_directory_exchanged_for_a_link_while_the_sandbox_is_set_up_shows_nothing(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_exchanged_later: bool
+) -> None:
+    hidden = tmp_path / "homes" / "me" / ".ssh"
+    (hidden / ".git").mkdir()
+    (hidden / ".git" / "key").write_text(SECRET, "utf-8")
+
+    def exchange() -> None:
+        (world.root / "sub").rename(world.root / "moved")
+        (world.root / "sub").symlink_to(os.path.relpath(hidden, world.root))  # An absolute one leads nowhere.
+
+    def open_all(places: Iterable[Path], opened: dict[Path, int]) -> None:
+        if not is_exchanged_later:
+            exchange()
+        really_open(places, opened)
+        exchange()
+
+    really_open = sandbox._open_all
+    monkeypatch.setattr(sandbox, "_open_all", open_all)
+
+    try:
+        text = (await call(world.bash, command="cat sub/.git/key moved/.git/key $HOME/.ssh/.git/key")).text
+    except ToolError as error:
+        text = str(error)
+
+    assert SECRET not in text
+    assert ("it was replaced while the sandbox was set up" in text) is not is_exchanged_later
 
 
 @pytest.mark.parametrize("attack", CONNECTIONS.values(), ids=CONNECTIONS)

@@ -87,7 +87,7 @@ async def test_a_rule_that_decided_nothing_says_so() -> None:
 
 async def test_a_rule_of_the_session_is_removed_at_once_and_that_is_shown() -> None:
     async with page() as (on_stage, screen, service):
-        await on_stage.pilot.press("down", "down", "down", "down", "down", "down", "x")
+        await on_stage.pilot.press("down", "down", "down", "down", "down", "down", "ctrl+x")
 
         await on_stage.until(lambda: "Removed: allow bash(make:*)" in text_of(screen, "state"))
         assert OWN not in service.facts.rules
@@ -101,7 +101,7 @@ async def test_a_rule_of_the_session_is_removed_at_once_and_that_is_shown() -> N
 async def test_any_other_rule_stays_and_the_page_says_where_it_comes_from(downs: int, why: str) -> None:
     async with page() as (on_stage, screen, service):
         before = service.facts
-        await on_stage.pilot.press(*["down"] * downs, "x")
+        await on_stage.pilot.press(*["down"] * downs, "ctrl+x")
 
         await on_stage.until(lambda: why in text_of(screen, "state"))
         assert service.facts == before
@@ -174,7 +174,7 @@ async def test_the_page_works_at_any_size(size: tuple[int, int]) -> None:
         await on_stage.type("deny edit(y)")
         await on_stage.pilot.press("enter")
         await on_stage.until(lambda: len(service.facts.rules) == 6)
-        await on_stage.pilot.press("up", "enter", "escape", "x")
+        await on_stage.pilot.press("up", "enter", "escape", "ctrl+x")
         await on_stage.until(lambda: len(service.facts.rules) == 5)
         assert "\x1b" not in text_of(screen, "body")
         for name in ("body", "detail", "state", "keys"):

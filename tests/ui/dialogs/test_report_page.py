@@ -60,11 +60,11 @@ async def test_a_key_adds_the_rule_that_would_have_saved_most() -> None:
         await open_report(on_stage)
         assert "allow bash(make:*) and edit(/out/**) would have answered 1 question and saved 12 s" in text_of(on_stage)
 
-        await on_stage.pilot.press("a")
+        await on_stage.pilot.press("ctrl+a")
         await on_stage.until(lambda: "now applies for this session" in text_of(on_stage))
         assert [fact.text for fact in rules.facts.rules if fact.is_session] == ["bash(make:*)", "edit(/out/**)"]
 
-        await on_stage.pilot.press("a")
+        await on_stage.pilot.press("ctrl+a")
         assert len([fact for fact in rules.facts.rules if fact.is_session]) == 2
 
 
@@ -73,7 +73,7 @@ async def test_only_the_missing_part_of_a_rule_is_added() -> None:
         rules = set_up(on_stage)
         await ask(on_stage, "bash(git status:*)\nbash(make:*)")
         await open_report(on_stage)
-        await on_stage.pilot.press("a")
+        await on_stage.pilot.press("ctrl+a")
 
         await on_stage.until(lambda: "now applies for this session" in text_of(on_stage))
         assert [fact.text for fact in rules.facts.rules if fact.is_session] == ["bash(make:*)"]
@@ -87,7 +87,7 @@ async def test_a_rule_that_is_in_force_is_not_suggested() -> None:
 
         assert "would have" not in text_of(on_stage)
         assert "p shows all rules" in text_of(on_stage)
-        await on_stage.pilot.press("a")
+        await on_stage.pilot.press("ctrl+a")
         assert isinstance(on_stage.app.screen, ReportPage)
 
 

@@ -81,9 +81,12 @@ def test_in_a_narrow_column_the_calls_of_a_sub_agent_outlast_its_tokens() -> Non
         context = RowContext(width, story.now, find=rows.ledger.find)
         return " ".join(text_of_runs(row_of(rows.call(0), context)).split("…")[-1].split())
 
-    assert shown(70) == "2 calls · 8.1k tokens 0.06 s"
-    assert shown(56) == "2 calls · 8.1k 0.06 s"
-    assert shown(44) == "2 calls 0.06 s"
+    label = "▸◐ #1 agent explore · find callers of price()"
+    assert shown(80) == f"{label} 2 calls · 8.1k tokens 0.06 s"
+    assert shown(70) == f"{label} 2 calls · 8.1k 0.06 s"
+    assert shown(60) == "2 calls 0.06 s"
+    # The task keeps half of the row.
+    assert shown(44) == "0.06 s"
 
 
 def test_unfolded_its_calls_are_under_it_also_those_that_follow() -> None:

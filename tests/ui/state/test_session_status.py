@@ -120,19 +120,19 @@ def test_a_compaction_says_how_much_there_is_and_then_what_it_did() -> None:
     story.tell(CompactionEnded(ok=True, tokens_before=182_000, tokens_after=40_000, removed=80))
     view = fold(story)
 
-    assert (view.compacting, view.notice) == (None, "compacted 182k → 40k tokens")
+    assert (view.compacting, view.notice.text) == (None, "compacted 182k → 40k tokens")
 
 
 def test_changes_of_mode_and_settings_leave_a_message_that_the_past_does_not() -> None:
     story = Story()
     story.tell(PermissionModeChanged(old=PermissionMode.ASK, new=PermissionMode.PLAN, by="user"))
-    assert fold(story).notice == ""
+    assert fold(story).notice.text == ""
 
     story.tell(PermissionModeChanged(old=PermissionMode.PLAN, new=PermissionMode.ASK, by="settings"))
-    assert fold(story).notice == "mode plan → ask (settings)"
+    assert fold(story).notice.text == "mode plan → ask (settings)"
 
     story.tell(Noticed(code="settings_read", text="The settings were reloaded."))
-    assert fold(story).notice == "The settings were reloaded."
+    assert fold(story).notice.text == "The settings were reloaded."
 
     story.tell(SessionLoaded(id="s1"))
-    assert fold(story).notice == ""
+    assert fold(story).notice.text == ""

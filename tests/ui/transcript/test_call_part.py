@@ -322,9 +322,11 @@ def test_a_running_command_shows_its_newest_output_where_the_panel_does_not() ->
     talk = Talk(first, began, ToolOutput(call_id="c1", stream="stdout", chunk="one\ntwo\n", bytes_total=8))
     assert talk.rows() == ["◐ bash make #1"]
 
-    assert talk.fold.show_output(True)
-    assert talk.rows() == ["◐ bash make #1", "one", "two"]
-    assert not talk.fold.show_output(True)
+    view = talk.fold.calls.find("c1").view
+    talk.fold.calls.clock = lambda: view.timing.started_at + 12
+    assert talk.fold.show_alone(True)
+    assert talk.rows() == ["◐ bash make 12 s #1", "one", "two"]
+    assert not talk.fold.show_alone(True)
 
 
 def test_no_row_is_wider_than_the_window() -> None:
@@ -420,6 +422,13 @@ def test_a_sub_agent_says_what_it_does_and_then_what_it_found() -> None:
     talk.fold.ledger.apply(Envelope(inner, 99, 0, 99.0, Origin(run_id="k1", depth=1, parent_call_id="c1")))
     talk.fold.redraw("c1")
     assert talk.rows() == ["◐ agent find callers #1", "└ 1 call · grep price"]
+
+    agent = talk.fold.ledger.calls[0].view.subagent
+    agent.say(0, "I look for callers.")
+    agent.say(1, "Two so far.")
+    talk.toggle()
+    assert talk.rows()[2:] == ["I look for callers.", "◌ grep price queued", "Two so far."]
+    talk.toggle()
 
     talk.tell(done("c1", "agent", "find callers", "1 step, 1 call", text="Two callers round.\nMore.")[2])
     assert talk.rows() == ["✔ agent find callers 1 step, 1 call #1", "└ Two callers round."]

@@ -372,7 +372,7 @@ def test_beside_the_pinned_plan_its_progress_is_one_row() -> None:
 def plan_rows(events: Iterable[AgentEvent], *, shows_items: bool) -> list[str]:
     teller, transcript = Teller(), Transcript()
     fold = FoldWithLedger(transcript)
-    fold.show_output(shows_items)
+    fold.show_alone(shows_items)
     for event in events:
         fold.apply(teller.tell(event))
     return [row.strip() for row in rows_of(transcript) if row.strip()]

@@ -14,8 +14,10 @@ from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.providers.model_table import thinking_form
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
+from tui_agent.ui.base.terminal_environment import branch_of
 
 from .model_choice import BUDGETS
+from .session_facts import has_changes
 
 _FORMATS: dict[str, ExportFormat] = {".md": "md", ".html": "html", ".jsonl": "jsonl"}
 _FILE_MODE = 0o600
@@ -48,6 +50,12 @@ class SessionCommands:
         await self._engine.flush_journal()
         await asyncio.to_thread(self._write, session_id, form, path)
         return str(path)
+
+    async def work_tree(self) -> tuple[str, bool] | None:
+        """Return the branch and True if files are changed; None if that is not known."""
+        root, tools = self._options.cwd, self._engine.loop.config.tools
+        is_changed = await asyncio.to_thread(has_changes, root, self._engine.policy, tools)
+        return None if is_changed is None else (branch_of(root), is_changed)
 
     def _write(self, session_id: str, form: ExportFormat, path: Path) -> None:
         session = SessionStore(self._engine.locations.sessions_dir).load(session_id)

@@ -75,6 +75,17 @@ async def session_facts(
     return "\n".join(part for part in parts if part)
 
 
+def has_changes(root: Path, policy: PermissionPolicy, tools: Sequence[object]) -> bool | None:
+    """Return True if git knows changed files; None if it may not be asked or does not answer. Blocks."""
+    bash = next((tool for tool in tools if isinstance(tool, Tool) and tool.name == "bash"), None)
+    may_ask = bash is not None and policy.check(bash, {"command": STATUS_COMMAND}).decision == "allow"
+    if not may_ask or not is_read_only_command(STATUS_COMMAND, root):
+        return None
+    git = GitFiles.of(root)
+    output = None if git is None else git.status()
+    return None if output is None else output.count(b"\0") > 1
+
+
 def _shell_text(root: Path, environment: Mapping[str, str]) -> str:
     """Name the shell of commands and the user's own."""
     own = _visible(os.path.basename(environment.get("SHELL", "")))

@@ -83,6 +83,8 @@ _RUNS_TESTS = re.compile(r"(?:run |run-script )?t(?:est\S*)?\Z")
 """Words of a package runner that runs tests; such options follow `--`."""
 _CUTS = re.compile(r"[\s'\"`(),;:=<>|&\[\]{}!@$\\]+")
 _SHORT = re.compile(r"-\w")
+_PROGRAM_PATH = re.compile(r"/(?:usr/(?:local/)?)?s?bin/[^/]+\Z")
+"""A program that may be copied or linked, and run under another name."""
 _TEXT = re.compile(r"[\s;|&`$()<>]")
 
 
@@ -205,7 +207,7 @@ def _eligible(words: Sequence[str]) -> Iterator[tuple[int, bool]]:
             continue
         if not takes_names or runs or (at > 1 and (_RUN_BY_OPTION.match(before) or before[1:] in letters.split())):
             yield at, True
-        elif "=" in word or _TEXT.search(word) or _SHORT.match(word):
+        elif "=" in word or _PROGRAM_PATH.match(word) or _TEXT.search(word) or _SHORT.match(word):
             yield at, False
         runs = runs or word in _RUNS_BEHIND.get(name, ())
 

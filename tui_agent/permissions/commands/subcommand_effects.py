@@ -98,11 +98,14 @@ def _unzip(words: Sequence[str]) -> Effects:
         return Effects()
     into = [after for before, after in pairwise(words) if re.match(r"-[A-Za-z]*d\Z", before)]
     into += [word[2:] for word in words[1:] if re.match(r"-d.", word)]
-    members = [word for word in words[1:] if not word.startswith("-") and word not in into][1:]
+    given = words[1 : words.index("-x")] if "-x" in words else words[1:]
+    members = [word for word in given if not word.startswith("-") and word not in into][1:]
     archives = [word for word in words[1:] if not word.startswith("-") and word not in into][:1]
     named = next((name for name in archives if "*" not in name), None)
     copies = tuple(Copy(named, path, is_archive=True) for path in into or ["."])
-    return Effects(tuple(Write(path) for path in into or ["."]), tuple(map(Write, members)), copies=copies)
+    writes = [Write(path) for path in into or ["."]]
+    writes += [Write(f"{path}/{member}") for path in into or ["."] for member in members]
+    return Effects(tuple(writes), copies=copies)
 
 
 def _tar(words: Sequence[str]) -> Effects:
@@ -193,6 +196,8 @@ def _by_git_entry(entry: CommandFacts, words: Sequence[str], directory: str | No
     # `git restore --staged` alone changes only the index.
     if entry.name == "git restore" and found.has("--staged", "-S") and not _restores_files(found):
         writes = []
+    if entry.name in ("git checkout", "git restore", "git checkout-index"):
+        writes = [replace(write, below=True) for write in writes]
     is_patch = entry.name == "git apply" and not found.has(*_ONLY_SHOWS)
     return Effects(
         tuple(writes),

@@ -217,11 +217,13 @@ def _joined(name: str, wrapper: CommandFacts, words: tuple[Word, ...], at: int, 
     if not all(word.is_fixed and not word.live for word in words):
         found = _hidden(script)
         is_remote = wrapper.runs == "remote"
-        return replace(found, hidden=_UNKNOWN_SCRIPT, is_unknown=not is_remote, is_remote=is_remote)
+        is_unknown = not is_remote and not all(word.is_fixed for word in words)
+        return replace(found, hidden=_UNKNOWN_SCRIPT, is_unknown=is_unknown, is_remote=is_remote)
     return Wrapping(
         is_transparent=False,
         allows_inner=wrapper.runs in _COVERED,
         scripts=(*texts, *((script,) if script else ())),
+        is_remote=wrapper.runs == "remote",
         own=(*own, *(words[stop:] if stop is not None else ())),
         allows_scripts=wrapper.runs in _COVERED,
     )
@@ -348,7 +350,7 @@ def _script_at(words: tuple[Word, ...], at: int) -> Wrapping:
     if at < len(words) and words[at].is_fixed and not words[at].live:
         return Wrapping(is_transparent=False, scripts=(words[at].value,))
     if at < len(words) and words[at].is_fixed:
-        return _unknown("the shell may change its script first", words[at].value)
+        return replace(_unknown("the shell may change its script first", words[at].value), is_unknown=False)
     return _unknown()
 
 
@@ -356,7 +358,7 @@ def _eval(command: SimpleCommand) -> Wrapping | None:
     words = command.words[1:]
     if all(word.is_fixed and not word.live for word in words):
         return Wrapping(is_transparent=False, scripts=(" ".join(word.value for word in words),)) if words else None
-    return _unknown()
+    return replace(_unknown(), is_unknown=not all(word.is_fixed for word in words))
 
 
 def _first_text(command: SimpleCommand, at: int) -> Wrapping | None:

@@ -18,6 +18,8 @@ class Write:
     path: str
     whole: bool = False
     """True if everything below it is changed, too."""
+    below: bool = False
+    """True if it may be a directory in which some files are changed."""
 
 
 def pieces_of(text: str) -> Iterator[str]:

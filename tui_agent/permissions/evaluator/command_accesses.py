@@ -20,6 +20,7 @@ from pathlib import Path
 from tui_agent.permissions.commands.argv import is_known
 from tui_agent.permissions.commands.catalogue import canonical_name
 from tui_agent.permissions.commands.reads import Reads
+from tui_agent.permissions.commands.sed_scripts import sed_reads
 from tui_agent.permissions.commands.wrappers import Wrapping, is_trusted_name
 from tui_agent.permissions.paths.path_facts import PathLookup
 from tui_agent.permissions.paths.path_resolution import is_within, resolve
@@ -48,7 +49,7 @@ _WRAPPERS = names("nice timeout")
 """Programs that run another one and touch nothing themselves."""
 _PRINTERS = names("echo printf")
 """Programs to which every word is text."""
-_SED_FLAGS = re.compile(r"-[nErsuz]*i?\Z")
+_SED_IN_PLACE = re.compile(r"-[nErsuz]*i\Z")
 _BACKGROUND = re.compile(r"(?<![&<>|])&(?![&>])")
 _DUPLICATES = re.compile(r"\d+-?\Z|-\Z")
 _SYSTEM = ("/proc", "/dev", "/sys", "/run")
@@ -208,8 +209,6 @@ class AccessCollector:
         before, self._writes = self._writes, set[str]()
         place, words = context.directory, context.words[1:]
         if name == "sed":
-            if context.effects.code:
-                raise _UnknownError
             for path in _edited_by_sed(words):
                 self._replace(path, place)
         else:
@@ -352,25 +351,22 @@ def _options_and_operands(words: Sequence[str], allowed: str | None) -> tuple[se
     return options, operands
 
 
-def _edited_by_sed(words: Sequence[str]) -> list[str]:
-    """Return the files that `sed -i` edits, without keeping a copy."""
-    operands: list[str] = []
-    edits = has_script = is_script = False
+def _edited_by_sed(words: Sequence[str]) -> Sequence[str]:
+    """Return the files that `sed -i` edits without keeping a copy, if its script would otherwise only print them."""
+    printing = ["sed"]
+    is_edit = False
     for word in words:
-        if is_script:
-            is_script = False
-        elif word in ("-e", "--expression"):
-            has_script = is_script = True
-        elif _SED_FLAGS.match(word) or word == "--in-place":
-            edits = edits or word.endswith("i") or word == "--in-place"
-        elif word.startswith("-"):
+        if word in ("", "--") or (word.startswith("-") and printing[-1] in ("-e", "--expression", "-l")):
             raise _UnknownError
+        if word == "--in-place" or _SED_IN_PLACE.match(word):
+            is_edit = True
+            printing += [word[:-1]] if len(word) > 2 and word != "--in-place" else []
         else:
-            operands.append(word)
-    files = operands if has_script else operands[1:]
-    if not edits or not files:
+            printing.append(word)
+    reads = sed_reads(printing)
+    if not is_edit or reads is None or not reads.paths:
         raise _UnknownError
-    return files
+    return reads.paths
 
 
 def _has_letter(words: Iterable[str], *letters: str) -> bool:

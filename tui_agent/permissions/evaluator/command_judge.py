@@ -26,7 +26,7 @@ from tui_agent.permissions.rules.command_pattern import command_patterns
 from tui_agent.permissions.rules.normalized_argv import is_harmless_setting, is_script_variable, normalize_command
 from tui_agent.permissions.rules.rule_coverage import words_to_spell
 from tui_agent.permissions.rules.rule_set import NormalizedCommand, Ruling
-from tui_agent.permissions.shell.expansion import OPEN, Bindings, Expander
+from tui_agent.permissions.shell.expansion import OPEN, WORDS, Bindings, Expander, is_computed_name
 from tui_agent.permissions.shell.parser import read_script
 from tui_agent.permissions.shell.syntax import (
     PIPE,
@@ -57,7 +57,7 @@ from .execution_contexts import ExecutionContexts, Task
 from .opaque_command_checks import LocatedCommand, OpaqueCommandChecks
 from .path_checks import AllowScope, EarlierChanges, ExecutionContext, Looks, PathChecks, UnknownTargets
 from .repository_settings import find_program_setting
-from .script_strings import may_evaluate_strings
+from .script_strings import assigned_names, may_evaluate_strings
 from .script_variables import walk_statements
 from .shell_flow import PossibleDirectories, ScriptStep, script_steps, widens_patterns
 
@@ -70,6 +70,7 @@ MAX_SHOWN = 4_000
 
 _MAKES_NO_TREE = names("[ [[ cat chgrp chmod chown echo mkdir printf rm rmdir sed tee test touch truncate unlink")
 """Commands that make nothing below their targets."""
+_PLAIN_COMMAND = re.compile(r"[\w./:=@%+, -]*\w[\w./:=@%+, -]*\Z", re.ASCII)
 _NOT_IN_COMMANDS = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -169,6 +170,10 @@ class _Case:
         self._earlier = EarlierChanges()
         self._changing: list[tuple[str, PathChecks, Sequence[ExecutionContext]]] = []
         """Texts of the parts that are not read-only, with the checks of their paths."""
+        self._assigned: dict[str, list[Word | None]] = {}
+        """Values that the script gives its variables; None for one that is not literal."""
+        self._is_remote = False
+        """True while the commands are those of another machine."""
         self._repeats = False
         """True if a part may run again after a later one."""
         self._repositories: dict[str, str] = {}
@@ -194,6 +199,8 @@ class _Case:
         everything = tuple(walk_statements(script))
         self._widens_patterns = self._widens_patterns or widens_patterns(everything)
         self._repeats = self._repeats or any(isinstance(part, ForEach | Branches | Definition) for part in everything)
+        for name, value in assigned_names(everything):
+            self._assigned.setdefault(name, []).append(value)
         if may_evaluate_strings(everything):
             self._unknown_commands("", "values of variables run as commands", inherited_scope)
         for step in steps:
@@ -349,7 +356,9 @@ class _Case:
             paths.findings.extend(self._on_words_to_spell(command, contexts, allow_scope))
         if wrapping and wrapping.hidden:
             paths.findings.extend(self._on_hidden(wrapping, allow_scope))
-        if not is_reading and self._runs_unknown(command, wrapping, task):
+        named = self._named_by_variable(command, task.step.bindings) if task.depth < MAX_DEPTH else None
+        is_named = named == () and command.name != ""
+        if not is_reading and not self._is_remote and (is_named or _runs_unknown(command, wrapping, task)):
             paths.check_unknown_commands("files of commands that only the running shell knows")
         if not is_reading and command.words:
             paths.check_assigned_programs(command.assignments)
@@ -359,13 +368,16 @@ class _Case:
             self._on_assignments(command, contexts, paths)
         self._on_paths(command, contexts, paths, task.step, is_reading=is_reading)
         self._keep(command.text, paths, task.step.operator, consequences)
+        # A variable without a value leaves its arguments as the command, so they are judged as such, too.
+        for inner in named or ():
+            self._command(Task(task.step, inner, task.depth + 1, None, is_written=False))
+        if wrapping:
+            self._inside(wrapping, command, ruling, allow_scope, task)
         if not is_reading or paths.targets:
             self._changing.append((command.text, paths, contexts))
             self._earlier.has_changed = True
             if canonical_name(command.name) not in _MAKES_NO_TREE:
                 self._earlier.trees.extend(paths.targets)
-        if wrapping:
-            self._inside(wrapping, command, ruling, allow_scope, task)
 
     def _path_checks(self, allow_scope: AllowScope | None, by_words: Finding) -> PathChecks:
         return PathChecks(
@@ -396,19 +408,6 @@ class _Case:
         if self._forbids_any:
             paths.findings.append(Finding("ask", "floor", f"{what}, and rules forbid some commands"))
         self._keep(text, paths)
-
-    def _runs_unknown(self, command: SimpleCommand, wrapping: Wrapping | None, task: Task) -> bool:
-        """True if only the running shell knows a command that this one runs, or its own name."""
-        bindings = task.step.bindings
-        if wrapping is None or not wrapping.hidden:
-            name = command.words[0] if command.words else Word("")
-            return _is_computed(replace(name, value=name.value.rpartition("/")[2]), bindings)
-        if wrapping.is_unknown:
-            # A shell without a script reads its input, which is empty outside a pipe.
-            return wrapping.hidden != RUNS_INPUT or task.step.is_fed or task.depth > 0
-        if wrapping.runs_file or wrapping.is_remote:
-            return False
-        return any(_is_computed(word, bindings) for word in command.words)
 
     def _on_assignments(self, command: SimpleCommand, contexts: Sequence[ExecutionContext], paths: PathChecks) -> None:
         for found in contexts:
@@ -473,6 +472,22 @@ class _Case:
         asks = f"{', '.join(consequences) or MAY_CHANGE}; no rule allows {shown}"
         return finding_for_mode(self._mode, "effect", shown, asks=asks)
 
+    def _named_by_variable(self, command: SimpleCommand, bindings: Bindings) -> tuple[SimpleCommand, ...] | None:
+        """Return the commands that a name in a variable of the script may mean; none if it may mean any other.
+
+        None if the name is no such variable.
+        """
+        name, *rest = command.words or (Word(""),)
+        held = name.variables[0].name if name.value == VARIABLE and name.variables else ""
+        words = bindings.get(held + WORDS)
+        values = [" ".join(words)] if words else self._assigned.get(held)
+        if values is None:
+            return None
+        known = [value if isinstance(value, str) else value.value if value else "" for value in values]
+        if not all(map(_PLAIN_COMMAND.match, known)):
+            return ()
+        return tuple(SimpleCommand(command.text, (*map(Word, value.split()), *rest)) for value in dict.fromkeys(known))
+
     def _on_words_to_spell(
         self, command: SimpleCommand, contexts: Sequence[ExecutionContext], allow_scope: AllowScope
     ) -> Iterator[Finding]:
@@ -536,9 +551,11 @@ class _Case:
             moved = replace(step, command=inner.command, places=_moved(inner, step.places), operator="runs")
             is_written = task.is_written and all(word in task.command.words for word in inner.command.words[:1])
             self._command(Task(moved, inner.command, task.depth + 1, inherited_scope, inner.takes, command, is_written))
+        was_remote, self._is_remote = self._is_remote, self._is_remote or wrapping.is_remote
         for script in wrapping.scripts:
             speaks = allow_scope is not None and (allow_scope.covers_words or wrapping.allows_scripts)
             self.run(read_script(script), step.places, task.depth + 1, allow_scope if speaks else None)
+        self._is_remote = was_remote
 
     def _allows_inner(self, allow_scope: AllowScope, ruling: Ruling, wrapping: Wrapping, inner: InnerCommand) -> bool:
         """True if the permission for a wrapper also covers the command it runs."""
@@ -587,12 +604,31 @@ def _moved(inner: InnerCommand, places: PossibleDirectories) -> PossibleDirector
     return tuple(value if value.startswith("/") else place and f"{place}/{value}" for place in places)
 
 
+def _runs_unknown(command: SimpleCommand, wrapping: Wrapping | None, task: Task) -> bool:
+    """True if only the running shell knows a command that this one runs, or its own name."""
+    bindings = task.step.bindings
+    if wrapping is None or not wrapping.hidden:
+        name = command.words[0] if command.words else Word("")
+        return _is_computed(replace(name, value=name.value.rpartition("/")[2]), bindings)
+    if wrapping.is_unknown:
+        # A shell without a script reads its input, which is empty outside a pipe.
+        is_fed = task.step.is_fed or (task.depth > 0 and task.outer is None)
+        return wrapping.hidden != RUNS_INPUT or is_fed
+    if wrapping.runs_file or wrapping.is_remote:
+        return False
+    return any(_is_computed(word, bindings) for word in command.words)
+
+
 def _is_computed(word: Word, bindings: Bindings) -> bool:
     """True if the script computes a part of a word, which is not known. A variable of the environment is the user's."""
     if UNKNOWN in word.value or PIPE in word.value:
         return True
-    held = [variable.name for variable in word.variables if VARIABLE in word.value]
-    return any(name + OPEN in bindings or (name[0] == "(" and name not in bindings) for name in held)
+    held = [variable.name for variable in word.variables]
+    if word.value.count(VARIABLE) > len(held):
+        return True
+    held = held if VARIABLE in word.value else []
+    unknown = [name for name in held if name not in bindings and name + WORDS not in bindings]
+    return any(name + OPEN in bindings for name in held) or any(map(is_computed_name, unknown))
 
 
 def _short(text: str) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from tui_agent.permissions.shell.expansion import OPEN, Bindings, base_name
+from tui_agent.permissions.shell.expansion import OPEN, Bindings, base_name, is_computed_name
 from tui_agent.permissions.shell.syntax import (
     UNKNOWN,
     Conditional,
@@ -43,7 +43,7 @@ def may_expand_to_anything(words: Sequence[Word], nested: Sequence[Statement], b
         return True
     if any(not word.text or _GIVES_PATTERN.search(word.text) for word in opened):
         return True
-    is_open = bool(opened) or any(name.startswith("(") for name in open_names)
+    is_open = bool(opened) or any(map(is_computed_name, open_names))
     return is_open and not all(_is_plain(statement) for statement in nested)
 
 

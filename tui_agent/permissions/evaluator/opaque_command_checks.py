@@ -4,6 +4,7 @@ A suspicion only ever asks. It arises where a rule forbids a command that anothe
 where a script names a protected path and one of its commands gets words that only the running shell knows.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,8 @@ from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, SimpleCommand, Sta
 
 from .script_strings import collect_script_strings
 from .shell_flow import ScriptStep
+
+_ESCAPE = re.compile(r"\\(?:[abefnrtv]|x[0-9a-fA-F]{1,2}|[0-7]{1,4})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,10 @@ class OpaqueCommandChecks:
 
     def add_script(self, script: Statement) -> None:
         """Collect the strings of a script that may become words of a command."""
-        self._strings.extend(collect_script_strings(script))
+        for text in collect_script_strings(script):
+            self._strings.append(text)
+            if "\\" in text:
+                self._strings.append(_ESCAPE.sub(" ", text))  # As `printf` and `echo -e` print it.
 
     def about(
         self, command: SimpleCommand, given: Sequence[LocatedCommand], wrapping: Wrapping | None, step: ScriptStep

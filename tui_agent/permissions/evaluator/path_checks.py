@@ -37,7 +37,7 @@ _BARE = re.compile(r"[\w-]+\Z")
 _CODE_WRITES = re.compile(
     r"write|open\s*\([^)]*,[^)]*['\"][rbtU]*[wax+]|unlink|remove|rename|rmtree|mkdir|makedirs|copy|move|truncate|chmod|"
     r"link|touch|replace|save|dump|append|system|spawn|exec|popen|subprocess|>|\bw\b|"
-    r"\.(?:output|once|clone|backup|log|excel|open|import)|\binto\b|\\[og]",
+    r"delete|output|attach|(?:open|creat\w*|file):|\.(?:once|clone|backup|log|excel|open|import)|\binto\b|\\[og]",
     re.IGNORECASE,
 )
 
@@ -229,7 +229,7 @@ class PathChecks:
             elif not (name in _GIT_PLACES and value.rstrip("/").rpartition("/")[2] == ".git"):
                 self._mention(Write(value), directory, is_looked_up=bool(value))
             if self.judge.rules.forbids_reading:
-                self._may_read(value, directory)
+                self._may_read(value, directory)  # Such as BASH_ENV.
 
     def check_assigned_programs(self, assignments: Sequence[Assignment]) -> None:
         """Judge programs that a command may run because a variable names them."""
@@ -411,6 +411,11 @@ class PathChecks:
             self._unknown_write(write.path, directory, _shown(write.path), self.by_words)
             return
         self._note_target(facts)
+        if write.below and os.path.isdir(facts.resolved):
+            found = finding_for_rule(self.judge.rules.ruling_for_path(None, facts, "write", [], whole=True))
+            if found is not None and found.decision != "allow":
+                reason = f"files in {facts.given} may change: {found.reason}"
+                self.findings.append(replace(found, decision="ask", reason=reason))
         too_much = self.judge.path_lookup.why_too_much(facts) if write.whole and not self._is_spelled_out() else None
         if too_much:
             self.findings.append(Finding("ask", "floor", f"{facts.given} is changed with everything in it: {too_much}"))

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tui_agent.permissions.commands.catalogue import writer
+from tui_agent.permissions.rules.normalized_argv import declared_assignments
 from tui_agent.permissions.shell.syntax import (
     Branches,
     Conditional,
@@ -38,6 +39,8 @@ _TAKES_STRINGS = names(
     "declare typeset local export readonly let test [ [[ printf read mapfile readarray unset wait getopts set"
 )
 """Built-ins that take values or names of variables."""
+_SETS_VARIABLES = names("read mapfile readarray printf getopts")
+_NO_WORD = Word("", frozenset((0,)))
 _CODE = re.compile(r"\$\(|`")
 _EVALUATES = re.compile(
     r"(?:declare|typeset|local) -[a-zA-Z]*n|(?:test|\[\[?|printf) -v|.* -(?:eq|ne|lt|le|gt|ge)\Z|let |.*\w\[."
@@ -74,6 +77,24 @@ def collect_script_strings(statement: Statement, *, is_used: bool = False) -> It
             yield _QUOTING.sub("", statement.text)
 
 
+def assigned_names(script: Iterable[Statement]) -> Iterator[tuple[str, Word | None]]:
+    """Yield the variables that a script sets, with each value; None for a value that is not literal."""
+    for part in script:
+        if isinstance(part, ForEach):
+            yield from ((part.variable, word if _is_literal(word) else None) for word in part.words or (_NO_WORD,))
+        elif isinstance(part, SimpleCommand):
+            declared = declared_assignments(part) or ()
+            for one in (*(part.assignments if not part.words else ()), *(one for one in declared if "=" in one.text)):
+                is_plain = one.items is None and not one.text.startswith(f"{one.name}+") and _is_literal(one.value)
+                yield one.name, one.value if is_plain else None
+            if part.name in _SETS_VARIABLES:
+                yield from ((word.value, None) for word in part.words[1:] if word.value.isidentifier())
+
+
+def _is_literal(word: Word) -> bool:
+    return word.is_fixed and not word.live
+
+
 def may_evaluate_strings(script: Iterable[Statement]) -> bool:
     """True if a script has text with a `$(…)` in quotes, and a construct that may run it.
 
@@ -82,6 +103,7 @@ def may_evaluate_strings(script: Iterable[Statement]) -> bool:
     script = tuple(script)
     commands = [part for part in script if isinstance(part, SimpleCommand)]
     texts = [one.value.value for command in commands for one in command.assignments]
+    texts += [item.value for command in commands for one in command.assignments for item in one.items or ()]
     texts += [word.value for command in commands if command.name in _TAKES_STRINGS for word in command.words]
     texts += [command.heredoc or "" for command in commands if command.name in _TAKES_STRINGS]
     texts += [word.value for part in script if isinstance(part, ForEach) for word in part.words or ()]

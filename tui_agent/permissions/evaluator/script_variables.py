@@ -80,8 +80,10 @@ class ScriptVariables:
         for command in commands:
             for assignment in (*command.assignments, *(declared_assignments(command) or ())):
                 is_plain = (
-                    not command.words or bool(declared_assignments(command))
-                ) and not assignment.text.startswith(f"{assignment.name}+")
+                    assignment.items is None
+                    and (not command.words or bool(declared_assignments(command)))
+                    and not assignment.text.startswith(f"{assignment.name}+")
+                )
                 self._settings.setdefault(assignment.name, []).append(assignment.value if is_plain else None)
         computed = [part.arithmetic for part in oddities if part.arithmetic]
         self._computed = frozenset(name for one in computed for name in one.sets)
@@ -120,11 +122,21 @@ class ScriptVariables:
         changed = (*(assignment.name for assignment in (*command.assignments, *declared)), *_read_into(command))
         for name in changed:
             if name not in self._fed:
-                for kind in ("", *KINDS):
+                for kind in ("", *KINDS, f"[@]{WORDS}"):
                     now.pop(name + kind, None)
+        now |= self._arrays(command)
         if not command.words or declared:
             for assignment in (*command.assignments, *declared):
                 now |= self._assigned(assignment.name, assignment.value, places, now)
+
+    def _arrays(self, command: SimpleCommand) -> Values:
+        """Return the elements of arrays that nothing else in the script sets."""
+        return {
+            f"{one.name}[@]{WORDS}": tuple(item.value for item in one.items)
+            for one in command.assignments
+            if one.items is not None and self._settings[one.name] == [None] and is_script_variable(one.name)
+            if not (self._is_open or self._loops[one.name] or self._reads[one.name])
+        }
 
     def output(self, part: Subshell, places: Directories, now: Bindings) -> Values:
         """Return the values of the word that a `$(…)` becomes."""

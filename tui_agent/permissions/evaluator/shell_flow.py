@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from tui_agent.permissions.commands.catalogue import SHELLS, facts_of
 from tui_agent.permissions.commands.shell_builtins import sets_switches_only, unsets_script_variables
 from tui_agent.permissions.paths.path_resolution import resolve
-from tui_agent.permissions.shell.expansion import Bindings, Expander, single_bindings
+from tui_agent.permissions.shell.expansion import WORDS, Bindings, Expander, has_glob, single_bindings
 from tui_agent.permissions.shell.syntax import (
     UNKNOWN,
     Branches,
@@ -54,6 +54,7 @@ _BUILTINS = names(
 _TRANSPARENT_PREFIXES = names("time -p -- command builtin")
 _MOVERS = names("eval source . exec trap alias unalias shopt set enable hash bind unset")
 """Commands after which the shell's directory is unknown, or names may have another meaning."""
+_SHIFTERS = names("shift set getopts eval source .")
 _CHANGE_DIRECTORY = names("cd pushd popd")
 
 
@@ -120,13 +121,20 @@ class _Flow:
         everything = list(walk_statements(statement))
         self.steps: list[ScriptStep] = []
         self._functions = {part.name for part in everything if isinstance(part, Definition)}
+        """Functions that may change the directory."""
         self._inlined = _inlined_functions(everything)
+        self._functions -= {
+            name
+            for name, body in self._inlined.items()
+            if not any(self._moves(part) for part in walk_statements(body, is_same_shell=True))
+        }
         self._variables = ScriptVariables(everything, expander)
         self._bindings: dict[str, tuple[str, ...]] = self._variables.opened()
         self._is_fed = False
         self._visited: dict[str | None, None] = {}
         """Every directory in which something has run so far."""
         self._has_moved = False
+        self._shifts = any(map(_may_shift, everything))
         # Rough commands of unreadable text may not run in this order.
         is_readable = not any(isinstance(part, Unsupported) and part.unreadable for part in everything)
         self._moves_left = MAX_CD_COMMANDS if is_readable else 0
@@ -191,7 +199,11 @@ class _Flow:
         if command.name in self._inlined:
             if command.redirects:
                 self._note(replace(command, words=(), nested=()), places, None)
-            return self.run(self._inlined[command.name], places, fed_by)
+            arguments = self._arguments(command, places)
+            self._bindings |= arguments
+            after = self.run(self._inlined[command.name], places, fed_by)
+            self._bindings = {name: held for name, held in self._bindings.items() if name not in arguments}
+            return after
         self._note(command, places, fed_by)
         self._variables.record_assignments(command, places, self._bindings)
         values = [word.value for word in command.words]
@@ -210,6 +222,23 @@ class _Flow:
         if values[0] in _MOVERS or values[0] in self._functions or not command.words[0].is_fixed:
             return _After(_either(places, (None,)), _either(places, (None,)))
         return _After(places, places)
+
+    def _arguments(self, command: SimpleCommand, places: PossibleDirectories) -> Bindings:
+        """Return the values of `$1` and the like in a function that a command calls, as far as they are certain."""
+        words = command.words[1:]
+        turns = single_bindings(self._bindings, words) or []
+        if self._shifts or any(has_glob(word) for word in words):
+            return {}
+        columns: list[dict[str, None]] = [{} for _ in words]
+        for place in places:
+            for bindings in turns:
+                for column, word in zip(columns, words, strict=True):
+                    found = self._expand(word, place, bindings)
+                    column.update(dict.fromkeys(found if len(found) == 1 else (UNKNOWN,)))
+        if any(UNKNOWN in value for column in columns for value in column) or not turns:
+            return {}
+        everything = {f"@{WORDS}": tuple(value for column in columns for value in column)}
+        return everything | {str(at): tuple(column) for at, column in enumerate(columns[:9], start=1)}
 
     def _moved(self, command: SimpleCommand, first: int, places: PossibleDirectories) -> PossibleDirectories:
         """Return the directories after a `cd` from each place, by name and with links followed."""
@@ -323,6 +352,12 @@ def _inlined_functions(everything: Iterable[Statement]) -> dict[str, Statement]:
             inlined[function.name] = function.body
     # A call is a copy of the body, so many calls would multiply the work.
     return inlined if len(calls) <= MAX_CALLS else {}
+
+
+def _may_shift(part: Statement) -> bool:
+    """True if a part of a script may change the arguments of a function."""
+    values = [word.value for word in part.words] if isinstance(part, SimpleCommand) else []
+    return not _SHIFTERS.isdisjoint(values) and not sets_switches_only(values)
 
 
 def _means_nothing_else(name: str) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from .braces import expand_braces, part_of, plain_part
-from .syntax import MARKS, UNKNOWN, VARIABLE, Variable, Word
+from .syntax import MARKS, SUM, UNKNOWN, VARIABLE, Variable, Word
 
 MAX_VALUES = 2_000
 """Maximum number of words from one word."""
@@ -159,6 +159,11 @@ def base_name(name: str) -> str:
     """Return the variable that `name%pattern` and the like trim; any other name is returned as it is."""
     found = _OPERATION.match(name)
     return found.group(1) if found else name
+
+
+def is_computed_name(name: str) -> bool:
+    """True if a value is none of the environment: an output, an argument, an array."""
+    return name != SUM and not base_name(name).isidentifier()
 
 
 def has_glob(word: Word) -> bool:

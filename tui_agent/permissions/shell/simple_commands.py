@@ -68,6 +68,8 @@ class CommandReader:
             gathered.is_empty = False
         self._text.expect_end_of_word(gathered.end)
         _check_reserved(gathered.raw_words)
+        if gathered.words and any(one.items is not None for one in gathered.assignments):
+            raise UnreadableError("an array before a command")
         return SimpleCommand(
             self._text.written(start, gathered.end),
             tuple(gathered.words),
@@ -155,6 +157,10 @@ class CommandReader:
         text = self._text.written(node.start_byte, node.end_byte)
         substitutions = self._substitutions(node, gathered.nested)
         gathered.end = node.end_byte
+        items = self._items_of_array(value) if match and value and match.group(2) == "=" else None
+        if items is not None and match is not None:
+            gathered.assignments.append(Assignment(match.group(1), Word(""), text, items))
+            return
         if match is None or (value is not None and value.type == "array"):
             gathered.nested.append(Unsupported(text, "subscripts of arrays can run commands", unreadable=False))
             name = text.partition("[")[0].partition("=")[0].rstrip("+")
@@ -162,6 +168,25 @@ class CommandReader:
             return
         word = lex_word(source, match.end(), node.end_byte, substitutions)
         gathered.assignments.append(Assignment(match.group(1), word, text))
+
+    def _items_of_array(self, node: Node) -> tuple[Word, ...] | None:
+        """Return the elements of `(a b)` if each is literal text, else None."""
+        source, at, items = self._text.source, node.start_byte + 1, list[Word]()
+        if node.type != "array":
+            return None
+        for child in node.children[1:-1]:
+            gap = source[at : child.start_byte]
+            if gap.strip(" \t\n") or (items and not gap) or source[child.start_byte] in "[#":
+                return None
+            try:
+                word = self.word(child, [])
+            except UnreadableError:
+                return None
+            if not word.is_fixed or word.live:
+                return None
+            items.append(word)
+            at = child.end_byte
+        return None if source[at : node.end_byte - 1].strip(" \t\n") else tuple(items)
 
     def _redirect(self, node: Node, gathered: _Gathered) -> None:
         targets, _ = _targets(node)

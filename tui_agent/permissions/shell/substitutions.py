@@ -22,6 +22,7 @@ Visit = Callable[[Node], Statement]
 _NAME = r"(?:[A-Za-z_]\w*|[0-9]|[@*#?$!-])"
 _SIMPLE = re.compile(rf"\$({_NAME})\Z")
 _BRACED_NAME = re.compile(r"\$\{([A-Za-z_]\w*)\}\Z")
+_ARRAY = re.compile(r"\$\{([A-Za-z_]\w*\[@\])\}\Z", re.ASCII)
 _PART = re.compile(r"\$\{([A-Za-z_]\w*(?:%%?|##?)[\w./*?@,+=: -]*)\}\Z", re.ASCII)
 _TEXT = r"[\w./*?@,+=: ~^-]*"
 _HARMLESS = re.compile(
@@ -65,7 +66,7 @@ def _hole(node: Node, text: str, visit: Visit, nested: list[Statement]) -> Subst
             name = match.group(1)
             return (
                 Substitution(node.end_byte, VARIABLE, name)
-                if name.isidentifier()
+                if name.isidentifier() or name in "123456789@"
                 else Substitution(node.end_byte, UNKNOWN)
             )
         case "expansion":
@@ -86,7 +87,7 @@ def _hole(node: Node, text: str, visit: Visit, nested: list[Statement]) -> Subst
 
 
 def _braced(node: Node, text: str, visit: Visit, nested: list[Statement]) -> Substitution:
-    if match := _BRACED_NAME.match(text) or _PART.match(text):
+    if match := _BRACED_NAME.match(text) or _ARRAY.match(text) or _PART.match(text):
         return Substitution(node.end_byte, VARIABLE, match.group(1))
     if not (text.startswith("${") and text.endswith("}")):
         raise UnreadableError("a parameter expansion of an unknown form")

@@ -32,8 +32,9 @@ class Variable:
     """A plain `$name` inside a word."""
 
     name: str
+    """Also `1` for a function's argument, `@` for all, `x[@]` for all elements of an array."""
     quoted: bool
-    """True inside double quotes, where the value is neither split nor expanded further."""
+    """True inside double quotes, where the value is neither split nor expanded further. Lists are always split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,8 @@ class Assignment:
     value: Word
     text: str
     """Text as written."""
+    items: tuple[Word, ...] | None = None
+    """Elements of an array, which are literal; None for another value."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,7 +157,7 @@ class _Lexer:
             self._live.append(self._length)
         self._length += 1
         if hole.mark == VARIABLE:
-            self._variables.append(Variable(hole.name, quoted))
+            self._variables.append(Variable(hole.name, quoted and hole.name[-1] not in "@]"))
         elif quoted and hole.mark != UNKNOWN:
             raise UnreadableError("a process substitution inside quotes")
         return hole.end

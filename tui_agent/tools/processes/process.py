@@ -63,6 +63,8 @@ class ProcessSpec:
     """Seconds it may run; None: no limit."""
     descriptors: tuple[int, ...] = ()
     """Descriptors it inherits in addition to the standard ones."""
+    on_spawn: Callable[[], None] | None = None
+    """Called once it has inherited them, or could not be started."""
     is_wrapped: bool = False
     """True if the program is only a wrapper that kills the real one when it gets TERM: then it gets none."""
     extra_seconds: Callable[[], float] | None = None
@@ -191,6 +193,8 @@ async def _spawn(spec: ProcessSpec, mark: TreeMark, write_ends: tuple[int, ...])
     finally:
         for descriptor in write_ends:
             os.close(descriptor)
+        if spec.on_spawn is not None:
+            spec.on_spawn()
 
 
 async def _wait_for_end(

@@ -9,10 +9,10 @@ import fcntl
 import os
 import stat
 import subprocess
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
@@ -94,7 +94,7 @@ class SandboxedRun:
         problem = await run_shielded_in_thread(partial(sandbox_problem, self.spec.cwd, self.sandbox))
         if problem is not None:
             self.sandbox.report_problem(problem)
-        raise ToolError(self.sandbox.refusal(reason))
+        raise ToolError(self.sandbox.refusal(reason, HOW_TO_HELP if problem is not None else LEAVE_SANDBOX))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +134,16 @@ class Sandbox:
         finally:
             await run_shielded_in_thread(held.close)
 
-    def arguments(self, root: Path, places: Sequence[Path], search_path: str) -> list[str]:
+    def arguments(
+        self, root: Path, places: Sequence[Path], search_path: str, opened: Mapping[Path, int] | None = None
+    ) -> list[str]:
         """Return bubblewrap's options for a command in `root`. Blocks.
 
         Args:
             root: the workspace; absolute, links followed.
             places: existing paths in it that stay read-only.
             search_path: the command's PATH.
+            opened: descriptors of the places; None: bubblewrap opens them by their paths.
         """
         private = private_places(search_path)
         hidden = [path for path in (*self.hidden, *private.directories) if path.is_dir()]
@@ -161,7 +164,9 @@ class Sandbox:
         options += _shown([*self._network_files(), *shown])
         options += _hidden([path for path in hidden if not path.is_relative_to(root)], files)
         options += ["--ro-bind" if is_ours else "--bind", str(root), str(root)]
-        options += [word for place in places for word in ("--ro-bind", str(place), str(place))]
+        for place in places:
+            source = ("--ro-bind", str(place)) if opened is None else ("--ro-bind-fd", str(opened[place]))
+            options += [*source, str(place)]
         options += _hidden([path for path in hidden if path.is_relative_to(root)], _within(files, root))
         options += _shown(self.shown)
         options += _each("--remount-ro", map(str, (*private.homes, *hidden)))
@@ -207,10 +212,18 @@ class Sandbox:
         held.callback(os.close, writing)
         environment = dict(spec.environment) | {"TMPDIR": "/tmp"}
         places = [place for place in wanted if place not in impossible]
-        options = self.arguments(root, places, environment.get("PATH", os.defpath))
+        opened: dict[Path, int] | None = None
+        on_spawn = None
+        if _takes_descriptors(bwrap, bwrap.stat().st_mtime_ns):
+            opened = {}
+            on_spawn = partial(_close_all, opened)
+            held.callback(on_spawn)
+            _open_all(places, opened)
+        options = self.arguments(root, places, environment.get("PATH", os.defpath), opened)
         argv = (str(bwrap), *options, "--json-status-fd", str(writing), "--", *spec.argv)
-        ready = replace(spec, argv=argv, environment=environment, descriptors=(writing,), is_wrapped=True)
-        return SandboxedRun(self, ready, reading)
+        descriptors = (writing, *(opened or {}).values())
+        ready = replace(spec, argv=argv, environment=environment, descriptors=descriptors, is_wrapped=True)
+        return SandboxedRun(self, replace(ready, on_spawn=on_spawn), reading)
 
 
 def linked_name(places: Iterable[Path]) -> str:
@@ -303,6 +316,43 @@ def _read(status: int) -> bytes:
     with suppress(BlockingIOError):
         return os.read(status, _STATUS_BYTES)
     return b""
+
+
+# --- descriptors ------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _takes_descriptors(bwrap: Path, changed: int) -> bool:
+    """Return True if this bubblewrap, last changed at a time, binds open files instead of paths.
+
+    It follows links in a path. If a command that runs at the same time exchanged a protected directory for a link to
+    hidden files, such as keys, the sandbox would show these.
+    """
+    with suppress(OSError, subprocess.TimeoutExpired):
+        help_text = subprocess.run(
+            [str(bwrap), "--help"], stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_PROBE_SECONDS
+        )
+        return b"--ro-bind-fd" in help_text.stdout + help_text.stderr
+    return False
+
+
+def _open_all(places: Iterable[Path], opened: dict[Path, int]) -> None:
+    """Open each place for a mount, and add it to `opened`.
+
+    Raises:
+        OSError: one was replaced since the workspace was scanned, or too many files are open.
+    """
+    for place in places:
+        opened[place] = descriptor = os.open(place, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        is_link = stat.S_ISLNK(os.fstat(descriptor).st_mode)
+        if is_link or os.readlink(f"/proc/self/fd/{descriptor}") != str(place):
+            raise OSError(errno.EAGAIN, "it was replaced while the sandbox was set up", str(place))
+
+
+def _close_all(opened: dict[Path, int]) -> None:
+    """Close descriptors that are still open; safe to call twice."""
+    while opened:
+        os.close(opened.popitem()[1])
 
 
 # --- placeholders -----------------------------------------------------------------------------------------------------

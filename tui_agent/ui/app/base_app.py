@@ -12,25 +12,30 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from itertools import chain
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rich.cells import cell_len
+from rich.console import RenderableType
 from rich.segment import Segment
 from textual import on
+from textual._compositor import CompositorUpdate
 from textual.app import App
 from textual.binding import Binding, BindingsMap
 from textual.color import Color
 from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
+from textual.events import Resize
 from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
+from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 from tui_agent.ui.base.commands import COMMANDS, all_commands, has_own_keys, use_keys
 from tui_agent.ui.text.sanitiser import sanitise
 
+from .frame_painter import FramePainter
 from .terminal_answers import BackgroundReported
 from .terminal_driver import TerminalDriver
 
@@ -125,6 +130,7 @@ class BaseApp(RemappableApp[Result]):
         self.light = light
         """True if the terminal has a light background."""
         self._filters.append(ControlCharacterFilter())
+        self._painter = FramePainter()
 
     @property
     def follows_terminal(self) -> bool:
@@ -149,9 +155,22 @@ class BaseApp(RemappableApp[Result]):
         chosen = super().get_driver_class()
         return TerminalDriver if chosen is LinuxDriver else chosen
 
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        frame: Any = renderable
+        if isinstance(renderable, CompositorUpdate) and not self.is_inline:
+            # Textual offers no public way to change what it writes.
+            frame = self._painter.frame(renderable)
+        super()._display(screen, frame)  # pyright: ignore[reportUnknownMemberType]
+
+    @on(Resize)
+    def _forget_frame(self) -> None:
+        # A terminal may move or lose its contents when its size changes.
+        self._painter.forget()
+
     @on(Driver.SignalResume)
     def _repaint_after_resume(self) -> None:
         # The terminal is empty after `ctrl+z`, and Textual sees no change that it would have to draw.
+        self._painter.forget()
         self.refresh(layout=True)
 
     @contextmanager

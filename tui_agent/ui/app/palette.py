@@ -77,7 +77,7 @@ class CommandProvider(Provider):
         last = in_order.pop(_LAST)
         first = [in_order.pop(name) for name in _FIRST]
         entries = [
-            PaletteEntry(command.text, command.help, lambda entry=command: commands.perform(entry), command.key_text)
+            PaletteEntry(command.text, command.help, lambda entry=command: commands.choose(entry), command.key_text)
             for command in (*first, *in_order.values(), last)
         ]
         yield from entries[:-1]

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from tui_agent.ui.base.commands import hint
+
 from .session_shelf import SessionEntry
 
 
@@ -99,11 +101,11 @@ class SessionList:
     def empty_text(self) -> str:
         """Return why no session is shown."""
         if self._words:
-            other = "" if self.all_folders else " tab searches all folders."
-            return f"No session matches.{other} esc clears the search."
+            other = "" if self.all_folders else f" {hint('sessions.toggle_all', 'searches all folders')}."
+            return f"No session matches.{other} {hint('sessions.back', 'clears the search')}."
         if self._entries:
-            return "No sessions in this folder. tab shows those of all folders."
-        return "No sessions yet. Your first message begins one; esc goes back."
+            return f"No sessions in this folder. {hint('sessions.toggle_all', 'shows those of all folders')}."
+        return f"No sessions yet. Your first message begins one; {hint('sessions.back', 'goes back')}."
 
     def state_text(self, toggle: str, *, is_reading: bool) -> str:
         """Return how many sessions are shown, how many are not, and the key `toggle` that shows others."""

@@ -258,7 +258,8 @@ class SessionScreen(ModalScreen[str | None]):
 
     def _key_text(self) -> Content:
         if self._renaming is not None:
-            keys = [("enter", "rename", True), ("esc", "keep the name", True)]
+            texts = {"choose": "rename", "back": "keep the name"}
+            keys = [(command(f"sessions.{name}").key_text, text, True) for name, text in texts.items()]
         else:
             names = _KEYS if self._sessions.chosen is not None else ("back",)
             keys = [(one.key_text, one.text, True) for one in (command(f"sessions.{name}") for name in names)]

@@ -89,6 +89,8 @@ class TuiAgentApp(BaseApp[None]):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("everywhere")]
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_command_provider}
     ENABLE_COMMAND_PALETTE = True
+    early: EarlyTerminal | None = None
+    """The prelude of this start, whose input is the app's first; None if there was none."""
     _quit_asked = float("-inf")
     _player: Screen[None] | None = None
 
@@ -110,7 +112,6 @@ class TuiAgentApp(BaseApp[None]):
         open_player: OpenPlayer | None = None,
         sessions: SessionService | None = None,
         notifications: Notifications = "off",
-        early: EarlyTerminal | None = None,
     ) -> None:
         """Create the app.
 
@@ -130,7 +131,6 @@ class TuiAgentApp(BaseApp[None]):
             open_player: opens recordings; None: they cannot be played.
             sessions: finds and opens sessions, also for the welcome page; None: the app shows only this one.
             notifications: signal for a user who looks elsewhere.
-            early: the terminal, if a prelude has taken it; its input is the app's first.
         """
         self._surroundings = surroundings or TerminalEnvironment.of_environment(os.environ)
         super().__init__(light=self._surroundings.light)
@@ -153,8 +153,6 @@ class TuiAgentApp(BaseApp[None]):
         self.painted = asyncio.Event()
         """Set once the first screen is painted."""
         self._note_input, self._open_player = note_input, open_player
-        self.early = early
-        """The prelude of this start; its input is the app's first. None if there was none."""
         self._adapt_to_terminal()
 
     def _new_signals(self, directory: str, notifications: Notifications) -> TerminalSignals:

@@ -247,6 +247,15 @@ CHAT_COMMANDS: tuple[Command, ...] = (
         slash="timeline",
     ),
     Command(
+        "chat.files",
+        (),
+        "files",
+        "The files that this session has changed, with the calls that changed them",
+        "chat",
+        palette=True,
+        slash="files",
+    ),
+    Command(
         "chat.tools",
         (),
         "list tools",
@@ -292,6 +301,7 @@ CHAT_COMMANDS: tuple[Command, ...] = (
         "model",
         "Show the model, or use another one from the next request on; --default: in new sessions, too",
         "chat",
+        palette=True,
         slash="model",
         argument="[NAME]",
     ),
@@ -302,6 +312,7 @@ CHAT_COMMANDS: tuple[Command, ...] = (
         "Show how much the model thinks, or change it from the next request on: off, low, medium, high, max, default; "
         "--default as for /model",
         "chat",
+        palette=True,
         slash="effort",
         argument="[NAME]",
     ),
@@ -315,7 +326,9 @@ CHAT_COMMANDS: tuple[Command, ...] = (
         slash="init",
         argument="[update]",
     ),
-    Command("chat.rename", (), "rename", "Give this session a name", "chat", slash="rename", argument="NAME"),
+    Command(
+        "chat.rename", (), "rename", "Give this session a name", "chat", palette=True, slash="rename", argument="NAME"
+    ),
     Command(
         "chat.resume",
         (),
@@ -351,6 +364,7 @@ CHAT_COMMANDS: tuple[Command, ...] = (
         "demo",
         "Begin a new session with the offline model: a guided tour without key and network",
         "chat",
+        palette=True,
         slash="demo",
     ),
     # composer

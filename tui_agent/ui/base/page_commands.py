@@ -112,7 +112,7 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     Command("detail.next_section", ("tab", "right"), "next part", "Input, output, decision, timing", "detail"),
     Command("detail.previous_section", ("shift+tab", "left"), "previous part", "Previous part", "detail"),
     Command("detail.copy", ("c",), "copy", "Copy what is shown", "detail"),
-    Command("detail.revert", ("u",), "undo", "Undo the changes this call made to files", "detail"),
+    Command("detail.revert", ("ctrl+u",), "undo", "Undo the changes this call made to files", "detail"),
     # going back
     Command("rewind.cursor_up", ("up", "k"), "up", "Previous row", "rewind"),
     Command("rewind.cursor_down", ("down", "j"), "down", "Next row", "rewind"),
@@ -170,7 +170,7 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     Command("permissions.show_calls", ("enter",), "its calls", "List the calls that this rule decided", "permissions"),
     Command("permissions.add_rule", ("a",), "add", "Type a rule for this session; enter adds it", "permissions"),
     Command(
-        "permissions.remove_rule", ("x", "delete"), "remove", "Remove this rule of the session at once", "permissions"
+        "permissions.remove_rule", ("ctrl+x", "delete"), "remove", "Remove this rule of the session", "permissions"
     ),
     Command("permissions.close", ("escape", "q"), "close", "Return to the conversation", "permissions"),
     Command("permissions.page_up", ("pageup",), "page up", "One page up", "permissions"),
@@ -190,7 +190,7 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     Command("jobs.scroll_end", ("end", "G"), "end", "To the end", "jobs"),
     # report
     Command("report.permissions", ("p",), "permissions", "Show every rule in force", "report"),
-    Command("report.add_rule", ("a",), "add the rule", "Add the rule that would have saved most time", "report"),
+    Command("report.add_rule", ("ctrl+a",), "add the rule", "Add the rule that would have saved most time", "report"),
     # timeline
     Command("timeline.zoom_in", ("plus", "equals_sign"), "zoom in", "Show half of the time", "timeline", "zoom(0.5)"),
     Command("timeline.zoom_out", ("minus",), "zoom out", "Show twice the time", "timeline", "zoom(2.0)"),

@@ -201,6 +201,11 @@ class SessionQueries:
         """Return the checks of the installation, a line each."""
         return await self._live_commands.doctor()
 
+    @Query("work_tree", None, lasting=True)
+    async def work_tree(self) -> tuple[str, bool] | None:
+        """Return the branch and True if files are changed; None if that is not known."""
+        return await self._live_commands.work_tree()
+
     @Query("choose_model", "", about=("name",))
     async def choose_model(self, name: str) -> str:
         """Use another model from the next request on, and return its name."""

@@ -109,6 +109,10 @@ class SessionCommands(Protocol):
         """Return the checks of the installation, a line each."""
         ...
 
+    async def work_tree(self) -> tuple[str, bool] | None:
+        """Return the branch and True if files are changed; None if that is not known."""
+        ...
+
     def choose_model(self, name: str, /) -> None:
         """Use another model from the next request on."""
         ...

@@ -11,6 +11,7 @@ from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.immediate_layout import ImmediateLayout
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.panel.call_list import CallList
+from tui_agent.ui.panel.side_sections import FilesSection
 from tui_agent.ui.panel.timeline import Timeline
 from tui_agent.ui.panel.timeline_screen import TimelineScreen
 from tui_agent.ui.panel.tool_panel import PanelStrip
@@ -62,7 +63,7 @@ class ChatBody(Vertical):
         """
         super().__init__(id=id)
         surroundings = options.surroundings
-        self.conversation = Conversation(state.transcript, id="conversation")
+        self.conversation = Conversation(state.transcript, clock=surroundings.clock, id="conversation")
         self.side = SideColumn(state, surroundings, id="side")
         self.panel = self.side.panel
         self.timeline = self.side.timeline
@@ -82,6 +83,7 @@ class ChatBody(Vertical):
         self._focus_composer = focus_composer
         self._followed_before_search = False
         self._is_wide = False
+        self._came_from_part = False
         self._state = state
 
     def compose(self) -> ComposeResult:
@@ -114,7 +116,7 @@ class ChatBody(Vertical):
         state = self._state
         filled = bool(state.ledger.calls or state.files.files or state.plan.is_open)
         self.set_class(filled, "-filled")
-        self.conversation.show_output(not (self._is_wide and filled and not self.has_class("-closed")))
+        self.conversation.show_alone(not (self._is_wide and filled and not self.has_class("-closed")))
 
     def hide_welcome(self) -> None:
         """Show the conversation in place of the welcome page."""
@@ -140,6 +142,7 @@ class ChatBody(Vertical):
     def toggle_panel(self) -> None:
         """Move the focus to the panel or back; in a narrow window open or close the panel."""
         if self.conversation.has_focus and (call_ids := self.conversation.selected_calls):
+            self._came_from_part = True
             self._select_calls(call_ids)
         elif self._is_narrow:
             self._set_drawer(not self.drawer_open)
@@ -148,9 +151,17 @@ class ChatBody(Vertical):
         elif self.has_class("-closed"):
             self._set_closed(closed=False)
         elif self.panel.has_focus_within:
-            self._focus_composer()
+            self._leave_panel()
         else:
             self.panel.focus_list()
+
+    def _leave_panel(self) -> None:
+        """Return the keyboard to the part of the conversation it came from, else to the composer."""
+        came_from_part, self._came_from_part = self._came_from_part, False
+        if came_from_part:
+            self.conversation.focus()
+        else:
+            self._focus_composer()
 
     def show_or_close_side(self) -> None:
         """Open or close the right column; it stays closed until it is opened."""
@@ -218,6 +229,10 @@ class ChatBody(Vertical):
     def _timeline_opened(self) -> None:
         self.app.push_screen(TimelineScreen(lambda: self._state.times, lambda: self._state.ledger, self._clock))
 
+    @on(FilesSection.Opened)
+    def _files_opened(self) -> None:
+        self.call_later(self.screen.run_action, "perform('chat.files')")
+
     def _open_call(self, view: CallViewState) -> None:
         def closed(reverts: bool | None) -> None:
             if reverts:
@@ -231,13 +246,13 @@ class ChatBody(Vertical):
         if shown:
             self.panel.focus_list()
         else:
-            self._focus_composer()
+            self._leave_panel()
 
     def _set_closed(self, *, closed: bool) -> None:
         self.set_class(closed, "-closed")
         self.side_changed()
         if closed:
-            self._focus_composer()
+            self._leave_panel()
         else:
             self.panel.focus_list()
 

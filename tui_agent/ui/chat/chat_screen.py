@@ -54,7 +54,8 @@ class ChatScreen(AnyScreen):
         """The connection to the agent."""
         self.state = self._new_state()
         """Everything that the parts show."""
-        self.bars = StatusBars(options.place, options.label, surroundings, self.state.status)
+        tree = lambda: bridge.commands.work_tree()  # noqa: E731, PLW0108 - the commands change with the agent
+        self.bars = StatusBars(options.place, options.label, surroundings, self.state.status, tree)
         """Title bar and status line."""
         self.body = ChatBody(
             self.state,

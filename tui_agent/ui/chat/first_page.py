@@ -17,14 +17,13 @@ from textual.widget import Widget
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.app_type import any_app
-from tui_agent.ui.base.commands import bindings_for, command
+from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.text.sanitiser import one_line, visible
 
 from .app_requests import SessionRequested, ThemeRequested
 from .first_page_data import FirstPage, FirstPageService
 
 MOTTO = "See everything. Steer at any time. Allow what happens."
-HINT = "tab ↑ ↓ enter choose · or type what you want"
 FIRST_RUN = "It asks before it changes anything."
 MODES = (
     (PermissionMode.ASK, "asks before it changes anything"),
@@ -213,7 +212,7 @@ class Welcome(Widget, can_focus=True):
             if page.key:
                 rows.append(_Row(Content(f"  key: {one_line(page.key, width)}"), 7))
         if number and self._service is not None:
-            rows += [_Row(Content(""), 9), _Row(Content(f"  {HINT}"), 4)]
+            rows += [_Row(Content(""), 9), _Row(Content(f"  {_hint()}"), 4)]
         return rows
 
     def _head(self, width: int) -> list[_Row]:
@@ -261,5 +260,13 @@ class Welcome(Widget, can_focus=True):
         if self._kept:
             text = f"theme: {self._theme_name}, kept in {self._kept}"
         else:
-            text = f"theme: ‹ {self._theme_name} ›   ← → tries another, enter keeps it"
+            others = f"{command('welcome.previous_theme').key_text} {hint('welcome.next_theme', 'tries another')}"
+            text = f"theme: ‹ {self._theme_name} ›   {others}, {hint('welcome.choose', 'keeps it')}"
         return self._offer("", one_line(visible(text), width), 0, number)
+
+
+def _hint() -> str:
+    """Return the keys that choose an offer."""
+    names = ("composer.follow_up_or_leave", "welcome.cursor_up", "welcome.cursor_down")
+    keys = " ".join(command(name).key_text for name in names)
+    return f"{keys} {hint('welcome.choose')} · or type what you want"

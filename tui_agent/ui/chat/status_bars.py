@@ -1,9 +1,15 @@
 """The first and the last line of the chat, which show the session's status."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TypeAlias
+
 from textual.content import Content
 from textual.reactive import reactive
 from textual.timer import Timer
 
+from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.events import Status
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
@@ -22,6 +28,14 @@ _BADGES: dict[PermissionMode, tuple[str, str]] = {
     PermissionMode.DENY: ("deny", "$warning"),
 }
 
+ReadTree: TypeAlias = Callable[[], Awaitable[tuple[str, bool] | None]]
+"""Returns the branch and True if files are changed; None if that is not known.
+
+Raises:
+    TuiAgentError: the agent is not ready.
+"""
+TREE_SECONDS = 1.0
+"""Least seconds between two readings of branch and changes."""
 NOTICE_SECONDS = 10.0
 """Seconds for which a notice takes the place of the key hints."""
 _LONGEST = 200
@@ -62,9 +76,29 @@ class TitleBar(CoalescedRefresh):
     }
     """
 
-    def __init__(self, place: WorkingDirectory, label: str, status: SessionStatus, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        place: WorkingDirectory,
+        label: str,
+        status: SessionStatus,
+        read_tree: ReadTree,
+        *,
+        id: str | None = None,  # noqa: A002
+    ) -> None:
+        """Create the line.
+
+        Args:
+            place: directory and branch at the start.
+            label: text beside the model's name.
+            status: status of the session.
+            read_tree: returns the branch and True if files are changed; None if that is not known.
+        """
         super().__init__(id=id)
         self._place = place
+        self._read_tree = read_tree
+        self._is_changed: bool = False
+        self._is_reading = False
+        self._writes_read = -1
         self._label = one_line(label, _LONGEST)
         self._status = status
         self._drawn = (status.model, status.mode)
@@ -75,10 +109,29 @@ class TitleBar(CoalescedRefresh):
         self.changed()
 
     def settle(self) -> None:
-        """Draw the line if the model or the mode has changed."""
+        """Draw the line if the model or the mode has changed; after calls that write, read branch and changes again."""
         before, self._drawn = self._drawn, (self._status.model, self._status.mode)
         if self._drawn != before:
             self.refresh()
+        if self._place.branch and self._status.progress.writes != self._writes_read and not self._is_reading:
+            self._is_reading = True
+            self.run_worker(self._follow_tree(), group="work tree", exit_on_error=False)
+
+    async def _follow_tree(self) -> None:
+        """Read branch and changes until no call has written meanwhile, at most once in `TREE_SECONDS`."""
+        try:
+            while self._status.progress.writes != self._writes_read:
+                self._writes_read = self._status.progress.writes
+                tree = await self._read_tree()
+                if tree is not None and tree != (self._place.branch, self._is_changed):
+                    self._place = replace(self._place, branch=tree[0])
+                    self._is_changed = tree[1]
+                    self.refresh()
+                await asyncio.sleep(TREE_SECONDS)
+        except TuiAgentError:
+            self._writes_read = -1  # The agent is not ready yet.
+        finally:
+            self._is_reading = False
 
     def render(self) -> Content:
         """Return the line; if the window is narrow, the model is left out first, then its label, never the mode."""
@@ -93,7 +146,7 @@ class TitleBar(CoalescedRefresh):
         directory, branch = one_line(self._place.directory, _LONGEST), one_line(self._place.branch, _LONGEST)
         parts: list[Content | tuple[str, str]] = [(f" {directory}", "$text")]
         if branch:
-            parts += [(" · ", "$text-muted"), (branch, "$text-muted")]
+            parts += [(" · ", "$text-muted"), (branch, "$text-muted"), (" ✱" if self._is_changed else "", "$warning")]
         left = Content.assemble(*parts, " ")
         return left if left.cell_length <= room else left.truncate(max(0, room - 1), ellipsis=True) + Content(" ")
 
@@ -171,11 +224,11 @@ class StatusLine(CoalescedRefresh):
     def _notice(self) -> str:
         """Newest short message, for some seconds; empty if there is none."""
         status = self._status
-        is_new = 0 <= self._surroundings.clock() - status.notice_at < NOTICE_SECONDS
-        return status.notice if is_new and not status.asking else ""
+        is_new = 0 <= self._surroundings.clock() - status.notice.at < NOTICE_SECONDS
+        return status.notice.text if is_new and not status.asking else ""
 
     def _facts(self) -> list[Content]:
-        """Return status, step, tokens and cost, the most important first."""
+        """Return status, step, tokens, cost, time of the run and share of the cache, the most important first."""
         status = self._status
         sign, style = ("◌", "$text-muted") if self.agent_pending else _SIGNS[status.status]
         facts = [Content.assemble(" ", (sign, style), " ", (self._words(), style if status.busy else "$text"))]
@@ -188,6 +241,12 @@ class StatusLine(CoalescedRefresh):
             facts.append(Content.styled(meter, "$warning" if full else "$text-muted"))
         if status.cost is not None:
             facts.append(Content(money_text(status.cost)))
+        began_at, ended_at = status.progress.began_at, status.progress.ended_at
+        if began_at is not None and not self.agent_pending:
+            end = self._surroundings.clock() if ended_at is None else ended_at
+            facts.append(Content(f"run {seconds_text(end - began_at, tenths=False)}"))
+        if cached := status.usage.cache_read_tokens:
+            facts.append(Content(f"{share_text(cached, status.usage.context_tokens)} cached"))
         return facts
 
     def _words(self) -> str:
@@ -234,9 +293,14 @@ class StatusBars:
     """The first and the last line of the chat."""
 
     def __init__(
-        self, place: WorkingDirectory, label: str, surroundings: TerminalEnvironment, status: SessionStatus
+        self,
+        place: WorkingDirectory,
+        label: str,
+        surroundings: TerminalEnvironment,
+        status: SessionStatus,
+        read_tree: ReadTree,
     ) -> None:
-        self.title = TitleBar(place, label, status, id="title")
+        self.title = TitleBar(place, label, status, read_tree, id="title")
         """The first line."""
         self.line = StatusLine(surroundings, status, id="status")
         """The last line."""

@@ -4,6 +4,7 @@ from typing import Literal, TypeAlias
 
 from textual.content import Content
 from textual.geometry import Size
+from textual.message import Message
 from textual.widget import Widget
 
 from tui_agent.ui.text.sanitiser import one_line
@@ -98,6 +99,13 @@ class RefusalLine(Widget):
         self.reason = ""
         """The reason; empty while the line is hidden."""
         self._draft = ""
+
+    class Clicked(Message):
+        """The user clicked the line."""
+
+    def on_click(self) -> None:
+        """Post `Clicked`."""
+        self.post_message(self.Clicked())
 
     def show(self, reason: str, draft: str, *, is_offer: bool = False) -> None:
         """Show a reason or an offer while the composer contains `draft`."""

@@ -320,6 +320,12 @@ class PromptArea(Vertical, ImmediateLayout):
         else:
             self.refusal.hide()
 
+    @on(RefusalLine.Clicked)
+    def _offer_clicked(self) -> None:
+        """Do what the offer says: bring a dropped message back."""
+        if self.composer.can_undo_drop:
+            self.composer.action_undo_drop()
+
     # --- interrupt menu -----------------------------------------------------------------------------------------------
 
     def open_menu(self, running: int) -> None:

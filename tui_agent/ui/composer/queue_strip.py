@@ -124,11 +124,13 @@ class QueueStrip(CoalescedRefresh):
         return Content("\n").join(lines)
 
     def on_click(self, event: Click) -> None:
-        """Edit the clicked message, or do what the clicked button says."""
+        """Edit the clicked message, or end the edit, or do what the clicked button says."""
         place, button = self._row_at(event.y), self._button_at(event.x)
         # The end of a drag is a click, too.
         if place is not None and not self._has_dragged:
-            action = "edit" if button is None else _BUTTONS[button][1]
+            # A click on the message that is being edited leaves it as it was.
+            choose = "leave" if self.rows[place].held else "edit"
+            action = choose if button is None else _BUTTONS[button][1]
             self.post_message(QueueRequest(action, self.rows[place].message_id))
 
     def on_mouse_down(self, event: MouseDown) -> None:

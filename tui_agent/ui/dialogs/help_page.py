@@ -5,13 +5,13 @@ from textwrap import wrap
 from textual.content import Content
 
 from tui_agent.ui.base.command_type import Command, Where, key_label
-from tui_agent.ui.base.commands import all_commands, slash_commands
+from tui_agent.ui.base.commands import all_commands, command, slash_commands
 
 _TITLES: dict[Where, str] = {
     "composer": "While typing",
     "chat": "At any time",
     "queue": "Queued messages",
-    "interrupt": "After esc",
+    "interrupt": "After {interrupt}",
     "panel": "In the tool panel",
     "conversation": "In the conversation",
     "search": "While searching",
@@ -40,7 +40,8 @@ def help_text(width: int) -> Content:
     parts += [_row(entry.argument, entry, width) for entry in all_commands() if entry.argument and not entry.slash]
     for where, title in _TITLES.items():
         entries = [entry for entry in all_commands() if entry.where == where and entry.keys]
-        parts += [Content(""), _heading(title), *[_row(_keys(entry), entry, width) for entry in entries]]
+        heading = _heading(title.format(interrupt=command("chat.interrupt").key_text))
+        parts += [Content(""), heading, *[_row(_keys(entry), entry, width) for entry in entries]]
     return Content("\n").join(parts)
 
 

@@ -1,4 +1,4 @@
-"""Text of three pages: what fills the model's context window, the report of a run, and the tools."""
+"""Text of pages: what fills the model's context window, the report of a run, changed files and the tools."""
 
 from collections.abc import Callable, Iterable, Sequence
 from textwrap import wrap
@@ -6,15 +6,19 @@ from textwrap import wrap
 from textual.content import Content
 
 from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.ui.base.commands import hint
 from tui_agent.ui.bridge.engine_types import ContextBreakdown
 from tui_agent.ui.bridge.rule_queries import ToolFact
-from tui_agent.ui.text.amounts import share_text, tokens_text
+from tui_agent.ui.state.changed_files import ChangedFiles
+from tui_agent.ui.text.amounts import count_text, share_text, tokens_text
 from tui_agent.ui.text.report_text import report_text
 from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
 
 MAX_LISTED_CALLS = 12
 """Calls that are listed, the largest first."""
 
+MAX_NUMBERS = 6
+"""Calls of one file that are named, the newest ones."""
 _NAME = 26
 _SIZE = 8
 _BAR = 24
@@ -66,9 +70,25 @@ def run_text(report: AgentRunReport) -> Content:
     return Content(sanitise(report_text(report)))
 
 
+def files_text(files: ChangedFiles, number_of: Callable[[str], int | None], width: int) -> Content:
+    """Return every changed file with its counts and the calls that changed it, the newest first."""
+    heading = f"{count_text(len(files.files), 'file')} changed. {hint('chat.toggle_panel', 'shows the calls')}."
+    rows = [Content.styled(heading, "$text-muted"), Content("")]
+    for path, totals in reversed(files.files.items()):
+        numbers = [number for call_id in files.calls_of(path) if (number := number_of(call_id)) is not None]
+        calls = " ".join(f"#{number}" for number in numbers[-MAX_NUMBERS:])
+        counts = Content.assemble((f"  +{totals.added}", "$success"), (f" −{totals.removed}", "$error"), f"  {calls}")
+        rows.append(Content(one_line(visible(path), max(8, width - counts.cell_length))) + counts)
+    return Content("\n").join(rows)
+
+
 def tools_text(tools: Sequence[ToolFact], width: int) -> Content:
     """Return each tool with its effects, its description, and the rules that apply to some of its calls."""
-    rows = [Content.styled(f"The model can call {len(tools)} tools. ctrl+t shows the calls.", "$text-muted")]
+    rows = [
+        Content.styled(
+            f"The model can call {len(tools)} tools. {hint('chat.toggle_panel', 'shows the calls')}.", "$text-muted"
+        )
+    ]
     for tool in tools:
         traits = ["only reads" if tool.is_read_only else "can change things"]
         traits += ["runs beside others"] if tool.is_parallel else []

@@ -270,7 +270,8 @@ class PermissionsScreen(RowsPage[None]):
             return [Line(clipped([(text, style)], width))]
         if asking := len(self._status().asking):
             needs = "needs" if asking == 1 else "need"
-            answer = f"▲ {count_text(asking, 'call')} {needs} you · esc, then {command('chat.next_approval').key_text}"
+            keys = ", then ".join(command(name).key_text for name in ("permissions.close", "chat.next_approval"))
+            answer = f"▲ {count_text(asking, 'call')} {needs} you · {keys}"
             return [Line(clipped([(answer, "warning")], width))]
         own = sum(entry.is_removable for entry in self._entries)
         count = f"{count_text(len(self._in_force.rules), 'rule')}, {own} of this session"
@@ -278,7 +279,8 @@ class PermissionsScreen(RowsPage[None]):
 
     def _key_rows(self, width: int) -> Sequence[Line]:
         if self.has_class("-adding"):
-            return [Line(clipped([("enter", "key"), (" add   ", ""), ("esc", "key"), (" cancel", "")], width))]
+            leave = command("permissions.close").key_text
+            return [Line(clipped([("enter", "key"), (" add   ", ""), (leave, "key"), (" cancel", "")], width))]
         if self._calls_of is not None:
             return wrapped([(hint("permissions.close", "back to the rules"), "muted")], width)[:1]
         entry, answers = self.selected, list[tuple[str, str, bool]]()

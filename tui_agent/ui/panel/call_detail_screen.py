@@ -143,8 +143,10 @@ class CallDetailScreen(RowsPage[bool]):
         title = one_line(f"{view.name} {view.summary}", max(8, self.app.size.width - 24))
         frame = self.query_one(Vertical)
         frame.border_title = Content(f" {title} · {state_text(view)} ")
-        keys = ["close", "next_section", "copy", *(["revert"] if self._has_changes else [])]
-        frame.border_subtitle = Content(f" {' · '.join(hint(f'detail.{key}') for key in keys)} ")
+        keys = [hint("detail.close"), hint("detail.next_section"), hint("detail.copy")]
+        if self._has_changes:
+            keys.append(hint("detail.revert"))
+        frame.border_subtitle = Content(f" {' · '.join(keys)} ")
 
     def _poll_call(self) -> None:
         """Update the page, and keep it scrolled to the end if it is there."""

@@ -83,8 +83,7 @@ class RowContext:
 def row_of(call: LedgerCall, context: RowContext) -> tuple[Run, ...]:
     """Return a call in one row: sign, number, tool, summary, and at the right its state or result.
 
-    The summary has at least half of the row if it needs that much, a third beside the numbers of a sub-agent; the right
-    end drops its least important parts first.
+    The summary has at least half of the row if it needs that much; the right end drops its least important parts first.
     """
     view = call.view
     sign, style = sign_of(view, context.frame)
@@ -98,7 +97,6 @@ def row_of(call: LedgerCall, context: RowContext) -> tuple[Run, ...]:
     forms, right_style = _right(view, context)
     if facts := _agent_facts(call):
         forms = (*(f"{fact}  {forms[0]}" for fact in facts), *forms)
-        kept = min(kept, context.width // 3)
     right = next((form for form in forms if cell_len(form) + 2 + kept <= room), "")
     summary = _fitted_summary(_named_summary(view), max(0, room - (cell_len(right) + 2 if right else 0)))
     gap = " " * max(0, room - cell_len(summary) - cell_len(right))
@@ -252,21 +250,24 @@ def wait_text(view: CallViewState, find: Callable[[str], LedgerCall | None]) -> 
 def _endings(view: CallViewState) -> list[str]:
     """Return the forms of a call's result: status unless it is ok, time, changed files, the user's time, size.
 
-    Each form lacks one part of the form before it: first the size, at last the status, which the sign shows too.
+    Each form lacks one part of the form before it: first the size, then the time in the queue, at last the time, or for
+    a failed call the status, which its sign shows too.
     """
-    outcome = _ENDINGS[view.status][2] if view.status is not None else ""
+    _, style, outcome = _ENDINGS[view.status] if view.status is not None else ("", "", "")
     timing, changes = view.timing, view.changes
     executed = timing.started_at is not None
     status = "  ".join(filter(None, (outcome, "taken over" if view.outcome.took_over else "")))
     files = count_text(changes.count, "file") if changes.count and changes.is_compared else ""
     waited = f"you {seconds_text(timing.approval_ms / 1000, tenths=False)}" if timing.approval_ms >= 1000 else ""
+    queued = f"queued {seconds_text(timing.queued_ms / 1000, tenths=False)}" if timing.queued_ms >= 1000 else ""
     size = bytes_text(view.outcome.size_bytes) if executed and view.outcome.size_bytes >= 1000 else ""
     clock = seconds_text(timing.latency_ms / 1000) if executed else ""
     forms = (
-        (status, files, waited, size, clock),
+        (status, files, waited, queued, size, clock),
+        (status, files, waited, queued, clock),
         (status, files, waited, clock),
         (status, files, clock),
         (status, clock),
-        (status,) if status else (clock,),
+        (clock if style == "failed" and clock else status or clock,),
     )
     return ["  ".join(filter(None, form)) for form in forms]

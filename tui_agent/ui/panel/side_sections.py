@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from textual.content import Content
+from textual.message import Message
 
 from tui_agent.protocol.events import TodoItem
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
@@ -79,7 +80,10 @@ class PlanSection(SideSection):
 
 
 class FilesSection(SideSection):
-    """Files that the session has changed."""
+    """Files that the session has changed; a click opens the page with all of them."""
+
+    class Opened(Message):
+        """The user opens the page."""
 
     def __init__(self, files: ChangedFiles, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -89,6 +93,10 @@ class FilesSection(SideSection):
         """Show the files of another session."""
         self._files = files
         self.changed()
+
+    def on_click(self) -> None:
+        """Open the page."""
+        self.post_message(self.Opened())
 
     def rows(self, width: int) -> Sequence[Content]:
         """Return a heading and the files that changed last, the newest first."""

@@ -20,7 +20,7 @@ from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_page import RowsPage
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import one_line, visible
-from tui_agent.ui.text.styled_lines import clipped, wrapped
+from tui_agent.ui.text.styled_lines import clipped, width_of_runs, wrapped
 
 from .timeline import TICK, lane_bars, total_parts
 
@@ -28,6 +28,8 @@ SHORTEST = 0.1
 """Least seconds that the width stands for."""
 _NAMED = 60
 """Cells from which a lane has the name of its call."""
+_FRAME = 4
+"""Cells of a row beside its text: border and padding."""
 _LEAST_TICK = 12
 """Least cells between two marks of the time."""
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 36_000)
@@ -150,11 +152,13 @@ def summary_rows(times: RunTimes, window: TimeWindow, now: float, width: int) ->
 
 
 def legend_rows(width: int) -> list[Line]:
-    """Return the meaning of each sign."""
-    runs: list[Run] = []
+    """Return the meaning of each sign, in as many rows as it needs."""
+    rows: list[list[Run]] = [[]]
     for sign, style, meaning in LEGEND:
-        runs += [(sign, style), (f" {meaning}  ", "muted")]
-    return [Line(clipped(runs, width))]
+        if rows[-1] and width_of_runs(rows[-1]) + len(meaning) + 4 > width:
+            rows.append([])
+        rows[-1] += [("  " * bool(rows[-1]), ""), (sign, style), (f" {meaning}", "muted")]
+    return [Line(clipped(row, width)) for row in rows]
 
 
 def _lane_row(label: str, times: RunTimes, call_id: str, window: TimeWindow, now: float, width: int) -> Line:
@@ -212,6 +216,10 @@ class TimelineScreen(RowsPage[None]):
             for view in (self._head, self._lanes, self._summary, self._legend, self._keys):
                 view.can_focus = False
                 yield view
+
+    def on_resize(self) -> None:
+        """Give the legend the rows that it needs."""
+        self._legend.styles.height = len(legend_rows(max(1, self.size.width - _FRAME)))
 
     def on_mount(self) -> None:
         """Follow the run."""

@@ -32,7 +32,6 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import AssistantMessage, FrozenModel
 
-from .call_records import WORDS_LIMIT
 from .call_view_state import CallKind, CallViewState, LedgerCall, call_of
 
 CallFilter = Literal["all", "running", "failed", "needs_you"]
@@ -117,7 +116,7 @@ class CallLedger:
                 place = self._position_of.get(envelope.origin.parent_call_id or "")
                 if place is None:
                     return ()
-                self.calls[place].view.subagent.words = text.strip()[-WORDS_LIMIT:]
+                self.calls[place].view.subagent.say(len(self.calls[place].children), text.strip())
                 return (place,)
             case _:
                 call_id = call_of(event)

@@ -138,7 +138,9 @@ class CallApproval:
 
 
 WORDS_LIMIT = 400
-"""Most characters kept of a sub-agent's newest message."""
+"""Most characters kept of one message of a sub-agent."""
+MESSAGES_LIMIT = 50
+"""Most messages of a sub-agent that are kept."""
 
 
 @dataclass(slots=True)
@@ -149,5 +151,14 @@ class Subagent:
     run_id: str | None = None
     tokens: int = 0
     """Tokens that it has used so far."""
-    words: str = ""
-    """End of its newest message, at most `WORDS_LIMIT` characters."""
+    said: tuple[tuple[int, str], ...] = ()
+    """Its newest messages, at most `MESSAGES_LIMIT`: number of its calls before each, and the end of its text."""
+
+    @property
+    def words(self) -> str:
+        """End of its newest message, at most `WORDS_LIMIT` characters."""
+        return self.said[-1][1] if self.said else ""
+
+    def say(self, calls: int, text: str) -> None:
+        """Add a message that follows so many calls."""
+        self.said = (*self.said, (calls, text[-WORDS_LIMIT:]))[-MESSAGES_LIMIT:]

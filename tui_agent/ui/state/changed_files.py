@@ -61,6 +61,11 @@ class ChangedFiles:
                 return False
         return True
 
+    def calls_of(self, path: str) -> tuple[str, ...]:
+        """Return the ids of the calls that changed a file, oldest first, each once."""
+        ids = (change.call_id for change in self._history.get(path, ()))
+        return tuple(dict.fromkeys(call_id for call_id in ids if call_id is not None))
+
     def _totals_after(self, path: str, event: SessionRewound) -> FileTotals:
         """Return the totals of a file that a rewind, or the undo of one call, has restored."""
         history = self._history.get(path, [])

@@ -50,6 +50,29 @@ class RunningCall:
     name: str
     since: float
     """Monotonic seconds."""
+    read_only: bool = False
+    """True if it changes no files."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusNotice:
+    """A short message in the status line."""
+
+    text: str = ""
+    at: float = 0.0
+    """Monotonic seconds."""
+
+
+@dataclass(slots=True)
+class RunProgress:
+    """Times of the newest run, and the calls of the session that may have changed files."""
+
+    began_at: float | None = None
+    """Monotonic seconds."""
+    ended_at: float | None = None
+    """Monotonic seconds; None during the run."""
+    writes: int = 0
+    """Number of ended calls that may have changed files."""
 
 
 @dataclass(slots=True)
@@ -80,10 +103,10 @@ class SessionStatus:
     retry_text: str = ""
     compacting: int | None = None
     """Tokens of the conversation that is being compacted; None if it is not."""
-    notice: str = ""
-    """Short message about a mode, the settings or a compaction."""
-    notice_at: float = 0.0
-    """Time of the message; monotonic seconds."""
+    notice: StatusNotice = StatusNotice()
+    """Newest short message about a mode, the settings or a compaction."""
+    progress: RunProgress = field(default_factory=RunProgress)
+    """Times and effects of the newest run."""
     ended: RunReason | None = None
     """Reason why the last run ended; None during a run."""
     report: AgentRunReport | None = None
@@ -99,10 +122,12 @@ class SessionStatus:
         """Apply one event; return False if it changed nothing."""
         event = envelope.event
         match event:
-            case ToolStarted(call_id=call_id, name=name):
-                self.running[call_id] = RunningCall(name, envelope.mono)
+            case ToolStarted(call_id=call_id, name=name, read_only=read_only):
+                self.running[call_id] = RunningCall(name, envelope.mono, read_only)
             case ToolEnded(call_id=call_id):
-                return self.running.pop(call_id, None) is not None
+                ended = self.running.pop(call_id, None)
+                self.progress.writes += ended is not None and not ended.read_only
+                return ended is not None
             case ApprovalRequested(request_id=request_id):
                 self.asking[request_id] = envelope.origin.agent_id if envelope.origin.depth else ""
             case ApprovalResolved(request_id=request_id):
@@ -142,20 +167,21 @@ class SessionStatus:
                 self.model, self.mode = model, mode
             case RunStarted(model=model, mode=mode):
                 self.model, self.mode, self.ended, self.step = model, mode, None, None
+                self.progress.began_at, self.progress.ended_at = envelope.mono, None
                 self._steps.begin_run()
                 self._become("thinking", "", envelope)
             case RunEnded(reason=reason, report=report):
-                self.ended, self.report = reason, report or self.report
+                self.ended, self.report, self.progress.ended_at = reason, report or self.report, envelope.mono
                 self._become_idle(envelope)
             case SessionLoaded():
                 self._become_idle(envelope)
-                self.notice = ""
+                self.notice = StatusNotice()
             case _:
                 return False
         return True
 
     def _notify(self, text: str, envelope: Envelope) -> None:
-        self.notice, self.notice_at = text, envelope.mono
+        self.notice = StatusNotice(text, envelope.mono)
 
     def _become(self, status: Status, detail: str, envelope: Envelope) -> None:
         if status != self.status:

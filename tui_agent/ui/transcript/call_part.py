@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from time import monotonic
 from typing import TypeAlias
 
 from rich.cells import cell_len
@@ -21,7 +22,7 @@ from tui_agent.ui.panel.call_rows import change_facts, sign_of, tail_lines, wait
 from tui_agent.ui.state.call_records import FileChange
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
 from tui_agent.ui.state.tool_kinds import tool_kind
-from tui_agent.ui.text.amounts import count_text, seconds_text
+from tui_agent.ui.text.amounts import bytes_text, count_text, seconds_text, tokens_text
 from tui_agent.ui.text.argument_rows import argument_texts
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
@@ -45,6 +46,8 @@ HEAD_ROWS, TAIL_ROWS = 8, 16
 """Most rows shown of a result in an unfolded call, from its beginning and from its end."""
 MAX_FOUND_ROWS = 40
 """Most rows of a result between them that are shown because a search has found them."""
+MAX_AGENT_CALLS = 40
+"""Most calls of a sub-agent that are listed, the newest ones."""
 MAX_FILES = 40
 """Most files listed; others are counted."""
 LEAST_READS, MOST_READS = 2, 20
@@ -93,8 +96,10 @@ class CallContext:
     """Returns a call by its index in the ledger."""
     root: str = ""
     """Working directory; paths below it are shown without it."""
-    shows_output: bool = False
-    """True to show the newest output of running calls, because the panel is not beside the conversation."""
+    is_alone: bool = False
+    """True if the panel is not beside the conversation: calls show their newest output, clocks and sizes here."""
+    clock: Callable[[], float] = monotonic
+    """Returns monotonic seconds."""
 
 
 class CallPart(Part):
@@ -255,10 +260,11 @@ def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bo
     head = [*_head_rows(call, context, width, is_open=is_open), *_changed_rows(view, width)]
     head.extend(_agent_rows(call, context, width))
     groups: list[tuple[str, Sequence[Line]]] = [("", head)]
-    if view.phase == "running" and (context.shows_output or is_open):
+    if view.phase == "running" and (context.is_alone or is_open) and not (is_open and view.subagent.label):
         groups.append(("output", [_output_row(runs, width) for runs in tail_lines(view, "muted")]))
     if is_open:
         groups.append(("input", list(_facts(view, width))))
+        groups.append(("", _agent_steps(call, context, width)))
     files = _files_of(view)
     if files and (is_open or len(files) == 1):
         groups.append(("diff", _diff_rows(view, files, context, width, is_open=is_open, sought=sought)))
@@ -401,15 +407,46 @@ def _agent_rows(call: LedgerCall, context: CallContext, width: int) -> list[Line
     view = call.view
     if view.subagent.label is None:
         return []
+    tokens = f"{tokens_text(view.subagent.tokens)} tokens" if view.subagent.tokens else ""
     if view.phase == "running":
         newest = context.at(call.children[-1]).view if call.children and context.at is not None else None
-        doing = f" · {newest.name} {newest.summary}" if newest is not None else ""
-        text = f"{count_text(len(call.children), 'call')}{doing}"
+        doing = f"{newest.name} {newest.summary}" if newest is not None else ""
+        said = (count_text(len(call.children), "call"), tokens, doing)
     else:
-        text = _first_line(view.outcome.result) if view.status == "ok" else ""
+        # The result counts the calls.
+        said = (tokens, _first_line(view.outcome.result) if view.status == "ok" else "")
+    text = " · ".join(filter(None, said))
     if not text:
         return []
     return [Line(clipped(((f"{BODY}└ ", "muted"), (one_line(text, width), "muted")), width), indent=len(BODY) + 2)]
+
+
+def _agent_steps(call: LedgerCall, context: CallContext, width: int) -> list[Line]:
+    """Return the messages and calls of a sub-agent in order, one row each; of many the newest."""
+    if context.at is None:
+        return []
+    first = max(0, len(call.children) - MAX_AGENT_CALLS)
+    rows = [_body_row(f"… {count_text(first, 'earlier call')}", width)] if first else []
+    said = [(count, one_line(text, width)) for count, text in call.view.subagent.said if count >= first]
+    for count in range(first, len(call.children) + 1):
+        while said and said[0][0] <= count:
+            rows.append(Line(clipped(((f"{BODY}  ", ""), (said.pop(0)[1], "")), width), indent=len(BODY) + 2))
+        if count < len(call.children):
+            rows.append(_inner_row(context.at(call.children[count]).view, context, width))
+    return rows
+
+
+def _inner_row(view: CallViewState, context: CallContext, width: int) -> Line:
+    """Return the row of a sub-agent's call."""
+    (sign, sign_style), (outcome, style) = sign_of(view), _state_of(view, context)
+    runs: list[Run] = [
+        (f"{BODY}  {sign} ", _SIGN_STYLES[sign_style]),
+        (f"{one_line(view.name, 16)} ", f"tool-{tool_kind(view.name)}"),
+        (one_line(view.marked_summary, _LONGEST), ""),
+    ]
+    if outcome and f"({outcome})" not in view.marked_summary:
+        runs.append((f"  {one_line(outcome, _LONGEST)}", style))
+    return Line(clipped(runs, width), indent=len(BODY) + 4)
 
 
 def _reason(view: CallViewState) -> str:
@@ -433,9 +470,11 @@ def _head_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: b
     summary = one_line(view.marked_summary, _LONGEST)
     # A tool may have put its result into the summary, too, as `edit` does with its counts.
     outcome = "" if f"({outcome})" in summary else one_line(outcome, _LONGEST)
-    clock = seconds_text(view.timing.latency_ms / 1000) if view.status and view.timing.latency_ms >= 1000 else ""
-    right = "  ".join(filter(None, (clock, f"#{call.number}")))
-    room = width - cell_len(f"{HEAD}{sign} {name} ") - cell_len(right) - 2
+    whole = width - cell_len(f"{HEAD}{sign} {name} ") - 2
+    kept = min(cell_len(summary), width // 2) + (cell_len(outcome) + 2 if outcome else 0)
+    forms = _amounts(call, context, is_open=is_open)
+    right = next((form for form in forms if cell_len(form) + kept <= whole), forms[-1])
+    room = whole - cell_len(right)
     shown = clip(summary, max(room, 0))
     left = room - cell_len(shown)
     fits = not outcome or left >= cell_len(outcome) + 3
@@ -454,6 +493,22 @@ def _head_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: b
         below = wrapped([(outcome, style)], width - len(BODY) - 2)
         rows.extend(prefixed_lines(below[: None if is_open else 2], ((f"{BODY}└ ", "muted"),), ((f"{BODY}  ", ""),)))
     return rows
+
+
+def _amounts(call: LedgerCall, context: CallContext, *, is_open: bool) -> Sequence[str]:
+    """Return the forms of time, size and number of a call, each without one part of the form before it."""
+    view, timing, number = call.view, call.view.timing, f"#{call.number}"
+    if view.status is None:
+        now, is_moving = context.clock(), context.is_alone and view.phase in ("running", "asking")
+        waited = view.elapsed_ms(now) if view.phase == "running" else view.waited_ms(now)
+        return (f"{seconds_text(waited / 1000, tenths=False)}  {number}" if is_moving and waited >= 1000 else number,)
+    clock = seconds_text(timing.latency_ms / 1000) if timing.latency_ms >= 1000 else ""
+    forms = [(clock, number)]
+    if context.is_alone or is_open:
+        you = f"you {seconds_text(timing.approval_ms / 1000, tenths=False)}" if timing.approval_ms >= 1000 else ""
+        size = bytes_text(view.outcome.size_bytes) if view.outcome.size_bytes >= 1000 else ""
+        forms = [(you, size, clock, number), (you, clock, number), *forms]
+    return ["  ".join(filter(None, form)) for form in forms]
 
 
 def _reads_rows(views: Sequence[CallViewState], width: int) -> list[Line]:

@@ -5,7 +5,9 @@ user is there; elsewhere it shows how much is new below.
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
+from time import monotonic
 from typing import ClassVar
 
 from textual.binding import BindingType
@@ -24,6 +26,8 @@ from .transcript_search import Found, TranscriptSearch
 
 FLUSH_SECONDS = 1 / 15
 """Least seconds between two flushes."""
+CLOCK_SECONDS = 1.0
+"""Seconds between two updates of clocks."""
 BAR_SECONDS = 0.5
 """Seconds between two updates of the scrollbar while text streams."""
 IDLE_SHARE = 4
@@ -45,10 +49,17 @@ class Conversation(SteeredTranscript):
     class SearchClosed(Message):
         """The search has ended."""
 
-    def __init__(self, fold: TranscriptFold, *, id: str | None = None) -> None:  # noqa: A002
-        """Create the view; `fold` applies each event before the view is refreshed for it."""
+    def __init__(self, fold: TranscriptFold, *, clock: Callable[[], float] = monotonic, id: str | None = None) -> None:  # noqa: A002
+        """Create the view.
+
+        Args:
+            fold: applies each event before the view is refreshed for it.
+            clock: monotonic seconds.
+        """
         super().__init__(fold.transcript, id=id)
         self._fold: TranscriptFold = fold
+        self._fold.calls.clock = self._clock = clock
+        self._clock_timer: Timer | None = None
         self._unflushed = False
         self._rest_until = self._bar_due = 0.0
         self._timer: Timer | None = None
@@ -62,6 +73,7 @@ class Conversation(SteeredTranscript):
         """Create the flush timer, paused."""
         super().on_mount()
         self._timer = self.set_interval(FLUSH_SECONDS, self._tick, pause=not self._unflushed)
+        self._clock_timer = self.set_interval(CLOCK_SECONDS, self._move_clocks, pause=True)
 
     def refresh_for(self, event: AgentEvent) -> None:
         """Show what an event has changed after the next flush."""
@@ -76,8 +88,16 @@ class Conversation(SteeredTranscript):
     def _flush_soon(self) -> None:
         if not self._unflushed:
             self._unflushed = True
-            if self._timer is not None:
-                self._timer.resume()
+            for timer in (self._timer, self._clock_timer):
+                if timer is not None:
+                    timer.resume()
+
+    def _move_clocks(self) -> None:
+        """Show the time of running calls; pause without any."""
+        if self._fold.move_clocks():
+            self._flush_soon()
+        elif self._clock_timer is not None:
+            self._clock_timer.pause()
 
     def schedule_read(self) -> None:
         """Schedule a flush that reads more of a long text."""
@@ -86,7 +106,8 @@ class Conversation(SteeredTranscript):
     def show(self, fold: TranscriptFold) -> None:
         """Show another transcript, or a longer one of this session; a reader above the end keeps the distance to it."""
         self.show_transcript(fold.transcript)
-        fold.show_output(self._fold.calls.shows_output)
+        fold.calls.clock = self._clock
+        fold.show_alone(self._fold.calls.is_alone)
         if fold.shows_thinking != self._fold.shows_thinking:
             fold.show_thinking(self._fold.shows_thinking)
         self._fold, self._found_row = fold, None
@@ -94,9 +115,9 @@ class Conversation(SteeredTranscript):
         self._search = TranscriptSearch(self.transcript, self._search.query) if self._search is not None else None
         self._flush_soon()
 
-    def show_output(self, shown: bool) -> None:
-        """Show or hide the newest output of running calls."""
-        if self._fold.show_output(shown):
+    def show_alone(self, is_alone: bool) -> None:
+        """Show or hide what the panel shows beside the conversation: newest output, clocks and sizes of calls."""
+        if self._fold.show_alone(is_alone):
             self._flush_soon()
 
     def show_thinking(self, shown: bool) -> None:

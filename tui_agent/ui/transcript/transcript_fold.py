@@ -129,15 +129,21 @@ class TranscriptFold:
         self._command: CommandPart | None = None
         self._rewind = RewindMarks(self.transcript)
 
-    def show_output(self, shown: bool) -> bool:
-        """Show or hide the newest output of running calls; return False if nothing changes."""
-        if shown == self.calls.shows_output:
+    def show_alone(self, is_alone: bool) -> bool:
+        """Show or hide what the panel shows beside the conversation; return False if nothing changes."""
+        if is_alone == self.calls.is_alone:
             return False
-        self.calls.shows_output = shown
+        self.calls.is_alone = is_alone
         if self._todo is not None:
             self._stale[self._todo] = None
         self._open_calls_changed()
         return True
+
+    def move_clocks(self) -> bool:
+        """Redraw the rows whose clocks run at the next flush; return False if there are none."""
+        if self.calls.is_alone:
+            self._open_calls_changed()
+        return self.calls.is_alone and bool(self._shown)
 
     @property
     def shows_thinking(self) -> bool:

@@ -6,6 +6,7 @@ from typing import Protocol
 from tui_agent.protocol.events import TodoItem, ToolStatus
 from tui_agent.protocol.status_words import STATUS_WORDS
 from tui_agent.protocol.visible_text import without_sequences
+from tui_agent.ui.base.commands import hint
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import ends_of, one_line, sanitise, with_controls
@@ -225,7 +226,7 @@ class CommandPart(Part):
         lines = [runs for line in cut for runs in reader.lines(line)]
         hidden = self._lines_gone + output.count("\n") + 1 - MAX_OUTPUT_ROWS
         if hidden > 0:
-            above = f"… {count_text(hidden, 'more line')} above; enter opens all of it"
+            above = f"… {count_text(hidden, 'more line')} above; {hint('conversation.open_part', 'opens all of it')}"
             rows.append(Line(clipped(((f"{BODY}{above}", "muted"),), width)))
         rows.extend(Line(clipped(((BODY, ""), *runs), width), indent=len(BODY)) for runs in lines[-MAX_OUTPUT_ROWS:])
         if self._end:
@@ -240,7 +241,7 @@ class CommandPart(Part):
 class PlanContext(Protocol):
     """Context of a plan in the conversation."""
 
-    shows_output: bool
+    is_alone: bool
     """True to show all items, because the right column does not."""
 
 
@@ -267,7 +268,7 @@ class TodoPart(Part):
     def layout(self, width: int) -> list[Line]:
         """Return a count, then the items in one row or more each."""
         done = sum(item.status == "done" for item in self._items)
-        if self._context is not None and not self._context.shows_output:
+        if self._context is not None and not self._context.is_alone:
             return [Line(clipped(((f"{BODY}plan: {done} of {len(self._items)} done", "muted"),), width))]
         count = f"  {done} of {len(self._items)} done"
         rows = [Line(clipped(((BODY, ""), ("Plan", "strong"), (count, "muted")), width))]

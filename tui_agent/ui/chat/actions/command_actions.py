@@ -47,6 +47,15 @@ class CommandActions:
         screen.call_later(run, command.action_name)
         return True
 
+    def choose(self, command: Command) -> None:
+        """Run a command of the palette; one that takes a name begins in the empty composer."""
+        composer = self._context.composer
+        if command.slash and command.argument.strip("[]") in ("NAME", "FILE") and not composer.text:
+            composer.put_back(f"/{command.slash} ")
+            composer.focus()
+        else:
+            self.perform(command)
+
     def explain(self, unknown: UnknownSlash) -> None:
         """Say that a command does not exist, and suggest the closest one."""
         near = f" Did you mean /{unknown.nearest}?" if unknown.nearest else " /help lists them all."

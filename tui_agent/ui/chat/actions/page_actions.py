@@ -25,6 +25,7 @@ class PageActions:
             "chat.context": self._show_context_page,
             "chat.report": self._report,
             "chat.permissions": lambda _: self.show_permissions(),
+            "chat.files": self._show_files,
             "chat.tools": self._show_tools,
             "chat.timeline": lambda _: self.show_timeline(),
             "chat.cost": self._show_cost,
@@ -96,6 +97,15 @@ class PageActions:
         clock = context.options.surroundings.clock
         screen = TimelineScreen(lambda: self._state().times, lambda: self._state().ledger, clock)
         context.screen.app.push_screen(screen)
+
+    def _show_files(self, _: str) -> None:
+        from tui_agent.ui.dialogs.info_pages import files_text
+
+        files = self._state().files
+        if not files.files:
+            self._context.say("This session has changed no files.")
+        else:
+            self._context.show_page("Changed files", lambda width: files_text(files, self._number_of, width))
 
     def _show_tools(self, _: str) -> None:
         from tui_agent.ui.dialogs.info_pages import tools_text

@@ -1,6 +1,7 @@
 """Actions on the run and the context window, and the prompt of `/init`."""
 
 from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.ui.base.commands import hint
 from tui_agent.ui.bridge.queries import NOT_READY
 
 from .action_context import ActionContext, Handlers
@@ -53,7 +54,8 @@ class RunActions:
         elif bridge.status.pending:
             refused = NOT_READY
         elif bridge.status.mode is PermissionMode.PLAN:
-            refused = f"Plan mode changes no files. Choose another mode with shift+tab to write {FILE}."
+            other = hint("chat.cycle_mode", "chooses another mode")
+            refused = f"Plan mode changes no files. {other}, to write {FILE}."
         elif (exists := bridge.files.is_in_workspace(FILE)) and not argument:
             refused = f"{FILE} exists and was not changed. /init {UPDATE} lets the model revise it."
         elif argument and not exists:

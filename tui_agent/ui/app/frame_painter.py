@@ -1,0 +1,164 @@
+"""Frames for the terminal: write what its screen does not show, and let it scroll rows that only moved.
+
+Textual writes every row that a widget declares changed. While an answer arrives, that is the whole conversation for
+each new line, although most rows have only moved up.
+"""
+
+import re
+from collections.abc import Iterable
+
+from rich.console import Console
+from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
+from textual.strip import Strip
+
+MIN_MOVED = 3
+"""Least number of moved rows for which the terminal scrolls."""
+MAX_PLACES = 8
+"""Most rows with equal pieces among which a moved one is sought."""
+
+_RESET = "\x1b[0m"
+_SEQUENCE = re.compile(r"\x1b\[(?:(?P<style>[\d;]*)m|\d+;\d+H)")
+_CERTAIN = re.compile("[ -~\x1b\u00a0-\u02ff\u2010-\u2027\u2500-\u25ff]*")
+"""Text whose width terminals agree about, with the sequences of its styles."""
+
+Piece = tuple[str, int]
+"""Part of a row: its text with the sequences of its styles, and its width in cells."""
+Row = dict[int, Piece]
+"""Pieces of a row by their first column, in order."""
+
+
+class FramePainter:
+    """Knows the contents of the terminal's screen, and turns updates of Textual into the bytes that are missing."""
+
+    def __init__(self) -> None:
+        self._rows: list[Row] = []
+        self._width = 0
+
+    def forget(self) -> None:
+        """Take the contents of the terminal for unknown: the next frames write all that they contain."""
+        self._rows = []
+
+    def frame(self, update: CompositorUpdate) -> CompositorUpdate:
+        """Return an update that writes less and leaves the terminal with the same contents."""
+        return _Frame(self, update) if isinstance(update, (ChopsUpdate, LayoutUpdate)) else update
+
+    def paint(self, update: ChopsUpdate | LayoutUpdate, console: Console) -> str:
+        """Return the terminal sequences of an update. The caller must write them."""
+        # Unknown if an error ends this method.
+        before, self._rows = self._rows, []
+        if isinstance(update, LayoutUpdate):
+            rows = [_whole_row(strips, console) for strips in update.strips]
+            self._width = update.region.width
+            self._rows = rows if update.region.offset == (0, 0) else []
+            return _difference([{}] * len(rows), rows, update.region.y)
+        if len(before) != len(update.chops):
+            before = [Row() for _ in update.chops]
+        rows = list(before)
+        for y in dict.fromkeys(y for y, _, _ in update.spans):
+            rows[y] = _updated_row(before[y], y, update, console)
+        self._rows = rows
+        written = _difference(before, rows)
+        scrolled = self._scrolled(before, rows)
+        return written if scrolled is None or len(written) <= len(scrolled) else scrolled
+
+    def _scrolled(self, before: list[Row], rows: list[Row]) -> str | None:
+        """Return the sequences that scroll moved rows and write the rest; None if too few rows have moved."""
+        places: dict[tuple[int, Piece], list[int]] = {}
+        for y, row in enumerate(before):
+            for key in row.items():
+                places.setdefault(key, []).append(y)
+        moved: dict[int, list[int]] = {}
+        for y, row in enumerate(rows):
+            if row is not before[y]:
+                for shift in {place - y for key in row.items() for place in places.get(key, ())[:MAX_PLACES]}:
+                    moved.setdefault(shift, []).append(y)
+        moved.pop(0, None)
+        shift = max(moved, key=lambda one: (len(moved[one]), -abs(one)), default=0)
+        if not shift or len(moved[shift]) < MIN_MOVED:
+            return None
+        first, last = min(moved[shift]), max(moved[shift])
+        top, bottom = min(first, first + shift), max(last, last + shift)
+        # What scrolls beside the moved pieces has to be written again, so it has to be known.
+        if any(sum(cells for _, cells in rows[y].values()) != self._width for y in range(top, bottom + 1)):
+            return None
+        after = list(before)
+        for y in range(top, bottom + 1):
+            after[y] = before[y + shift] if top <= y + shift <= bottom else {}
+        return _scroll(top, bottom, shift) + _difference(after, rows)
+
+
+class _Frame(CompositorUpdate):
+    """An update that becomes bytes when it is written, and only then."""
+
+    def __init__(self, painter: FramePainter, update: ChopsUpdate | LayoutUpdate) -> None:
+        self._painter = painter
+        self._update = update
+
+    def render_segments(self, console: Console) -> str:
+        """Return the sequences for the terminal."""
+        return self._painter.paint(self._update, console)
+
+
+def _whole_row(strips: Iterable[Strip], console: Console) -> Row:
+    row: Row = {}
+    x = 0
+    for strip in strips:
+        row[x] = strip.render(console), strip.cell_length
+        x += strip.cell_length
+    return row
+
+
+def _updated_row(old: Row, y: int, update: ChopsUpdate, console: Console) -> Row:
+    """Return a row with its new pieces; old ones that they overlap are no longer known."""
+    spans = [(x1, x2) for span_y, x1, x2 in update.spans if span_y == y]
+    new: Row = {}
+    for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
+        if strip is not None and any(x < x2 and end > x1 for x1, x2 in spans):
+            new[x] = strip.render(console), strip.cell_length
+    for x, (_, cells) in old.items():
+        if not any(x < start + width and start < x + cells for start, (_, width) in new.items()):
+            new[x] = old[x]
+    return dict(sorted(new.items()))
+
+
+def _scroll(top: int, bottom: int, shift: int) -> str:
+    """Return the sequences that move the rows from `top` to `bottom` up by `shift` rows, or down if it is negative.
+
+    A line feed in the last row of a region, and a reverse one in its first, scroll in every terminal.
+    """
+    place, step = (bottom, "\n") if shift > 0 else (top, "\x1bM")
+    return f"{_RESET}\x1b[{top + 1};{bottom + 1}r\x1b[{place + 1};1H{step * abs(shift)}\x1b[r"
+
+
+def _difference(before: list[Row], rows: list[Row], first: int = 0) -> str:
+    """Return the sequences that write the pieces of rows that differ; `first` is the number of the first row."""
+    texts: list[str] = []
+    for y, (shown, row) in enumerate(zip(before, rows, strict=True), first + 1):
+        end, is_moved = -1, False
+        for x, piece in row.items() if row is not shown else ():
+            if not is_moved and shown.get(x) == piece:
+                continue
+            # What follows is written, too, if the terminal may have drawn one of both texts wider or narrower.
+            is_moved = is_moved or not all(_CERTAIN.fullmatch(text) for text, _ in (piece, shown.get(x, piece)))
+            texts.append(piece[0] if x == end else f"\x1b[{y};{x + 1}H{piece[0]}")
+            end = x + piece[1]
+    return _without_repetitions("".join(texts))
+
+
+def _without_repetitions(text: str) -> str:
+    """Return text without the sequences that set a style which is in force already."""
+    parts: list[str] = []
+    in_force = wanted = ""
+    place = 0
+    for match in _SEQUENCE.finditer(text):
+        if place < match.start():
+            if wanted != in_force:
+                parts.append(f"\x1b[0;{wanted}m" if wanted else _RESET)
+                in_force = wanted
+            parts.append(text[place : match.start()])
+        place = match.end()
+        if match["style"] is None:
+            parts.append(match[0])
+        else:
+            wanted = "" if match["style"] == "0" else match["style"]
+    return "".join((*parts, _RESET if in_force else "", text[place:]))
