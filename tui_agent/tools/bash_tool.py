@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from pydantic import Field
 
-from tui_agent.protocol.errors import ConfigurationError, ToolError
+from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
 from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject
 from tui_agent.protocol.tool import (
     Accesses,
@@ -175,7 +175,7 @@ class BashTool(TypedTool[BashArguments]):
         if self._jobs is not None:
             return await self._run_as_job(args, context, self._jobs)
         if args.run_in_background:
-            raise ToolError("Background commands are not available here.")
+            raise InvalidArgumentsError("invalid arguments for bash: run_in_background: not available here")
         async with BackgroundJobs() as jobs:
             return await self._run_as_job(args, context, jobs)
 
