@@ -40,6 +40,7 @@ KEYS = {
     "pagedown": "\x1b[6~",
     "f1": "\x1bOP",
     "alt+enter": "\x1b\r",
+    "ctrl+b": "\x02",
     "ctrl+c": "\x03",
     "ctrl+j": "\n",
     "ctrl+p": "\x10",

@@ -276,6 +276,10 @@ class AgentLoop:
         """
         return self._queue(message, "follow_up")
 
+    def notify(self, text: str) -> UserMessage:
+        """Queue a notice by the program for the model; unlike a steering message, it skips and withdraws nothing."""
+        return self._queue(text, "notice")
+
     def edit_message(self, message_id: str, text: str) -> UserMessage | None:
         """Replace the text of a queued message, which gets a new id; None if it is no longer queued.
 

@@ -150,7 +150,7 @@ class AgentRun:
         async def take_steers() -> tuple[UserMessage, ...]:
             # Messages from before this run follow the calls that it resumes; the calls yield only to a new one.
             new = [message for message in queue.waiting if message.id not in waited_before]
-            is_steered = any(message.kind != "follow_up" for message in new)
+            is_steered = any(message.kind == "steer" for message in new)
             return queue.take_steers() if is_steered and not now.is_set() else ()
 
         def add_result(result: ToolResultMessage) -> None:

@@ -166,6 +166,11 @@ class SteeringQueue:
                     return edited
         return None
 
+    @property
+    def steers(self) -> bool:
+        """True if a steering message of the user waits. A notice alone skips no calls and withdraws no questions."""
+        return any(message.kind == "steer" for message in self._ready(self._steers))
+
     def take_steers(self) -> tuple[UserMessage, ...]:
         """Take all steering messages that were not taken yet. Only one owner polls, so none is delivered twice."""
         return self._take(message for message in self._ready(self._steers) if message.id not in self._taken)
@@ -241,7 +246,7 @@ class SteeringQueue:
             self._notify(message)
 
     def _notify(self, message: UserMessage) -> None:
-        if message.kind != "follow_up":
+        if message.kind == "steer":
             self.on_steer()
 
     def _take(self, messages: Iterable[UserMessage]) -> tuple[UserMessage, ...]:

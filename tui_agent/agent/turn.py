@@ -119,7 +119,7 @@ class Turn:
         queue, history = self._agent.queue, self._agent.history
 
         async def take_steers() -> tuple[UserMessage, ...]:
-            return () if token.is_set() else queue.take_steers()
+            return queue.take_steers() if queue.steers and not token.is_set() else ()
 
         def add_result(result: ToolResultMessage) -> None:
             history.append(result)

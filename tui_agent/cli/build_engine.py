@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,8 +32,9 @@ from tui_agent.protocol.provider import ModelProvider
 from tui_agent.rewind import Rewinder
 from tui_agent.session import JournalWriter, StoredSession
 from tui_agent.session.store import CONTENTS_NAME
+from tui_agent.session.stored_session import lost_jobs
 from tui_agent.settings import LoadedSettings, Locations, Settings
-from tui_agent.tools import Sandbox
+from tui_agent.tools import BackgroundJobs, Sandbox
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.ui.base.terminal_environment import branch_of
 
@@ -91,6 +93,8 @@ class Engine:
     """Earlier events of the session. Consume it once: the events of a long session take much memory."""
     loaded: LoadedSettings
     locations: Locations
+    jobs: BackgroundJobs
+    """Commands that run in the background."""
     choice: ModelChoice
     """Model and effort that the user chose."""
     make_provider: Callable[[Settings], ModelProvider]
@@ -118,6 +122,7 @@ class _Start:
     sandbox: Sandbox | None
     containment: Containment
     protected: ProtectedTree
+    jobs: BackgroundJobs
 
 
 @asynccontextmanager
@@ -160,7 +165,7 @@ async def open_engine(
                 start, provider, policy, gate, folder.instructions, resume_pending_calls=resume_pending_calls
             )
         )
-        loop.add_tool(AgentTool(loop))
+        _connect(start, loop)
         choice = ModelChoice(loop, start.bus, loaded.settings, providers.build)
         if not options.demo:
             choice.begin(*_first_choice(start))
@@ -175,6 +180,7 @@ async def open_engine(
             past_events=iter(start.session.envelopes),
             loaded=loaded,
             locations=locations,
+            jobs=start.jobs,
             choice=choice,
             make_provider=providers.build,
         )
@@ -206,7 +212,38 @@ async def _open_session(
         containment = await asyncio.to_thread(try_sandbox, sandbox, options.cwd)
     if not (containment.works or containment.confines_all):
         sandbox = None
-    return _Start(options, locations, loaded, session, archive, contents, bus, journal, sandbox, containment, protected)
+    jobs = BackgroundJobs(bus.publish, first_number=session.background_jobs + 1)
+    await stack.enter_async_context(jobs)
+    return _Start(
+        options,
+        locations,
+        loaded,
+        session,
+        archive,
+        contents,
+        bus,
+        journal,
+        sandbox,
+        containment,
+        protected,
+        jobs,
+    )
+
+
+def _notify_agent(loop: AgentLoop, name: str, text: str) -> None:
+    """Leave a notice for the model of an agent; if this sub-agent has ended, for the main one's."""
+    agents = [loop]
+    while agents and agents[0].origin.agent_id != name:
+        agents = [*agents[1:], *agents[0].children.values()]
+    (agents[0] if agents else loop).notify(text)
+
+
+def _connect(start: _Start, loop: AgentLoop) -> None:
+    """Give the agent its tool for sub-agents, and the reports of background commands, also of lost ones."""
+    loop.add_tool(AgentTool(loop))
+    start.jobs.notify = partial(_notify_agent, loop)
+    if start.session.resumed and (lost := lost_jobs(start.session.envelopes)):
+        loop.notify(f"These background commands ended with the program that ran them: {', '.join(lost)}.")
 
 
 def _report_unsaved_events(journal: JournalWriter) -> None:
@@ -306,6 +343,7 @@ async def _loop_config(
         warn=lambda text: bus.publish(Warned(code="output_disk_limit", text=text)),
         protected=start.protected,
         warn_of_protected=lambda text: bus.publish(Warned(code="protected_changed", text=text)),
+        jobs=start.jobs,
     )
     return AgentLoopConfig(
         provider=provider,

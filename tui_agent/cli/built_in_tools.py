@@ -11,7 +11,7 @@ from tui_agent.permissions.read_only_predicate import accesses_of_command, is_re
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment
 from tui_agent.protocol.tool import Tool
 from tui_agent.settings import Locations, Settings
-from tui_agent.tools import Sandbox, Workspace, default_tools, sandbox_problem
+from tui_agent.tools import BackgroundJobs, Sandbox, Workspace, default_tools, sandbox_problem
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.processes.sandbox import linked_name
 from tui_agent.tools.processes.spool_file import SESSION_SPOOL_LIMIT
@@ -27,6 +27,7 @@ def built_in_tools(
     warn: Callable[[str], None] | None = None,
     protected: ProtectedTree | None = None,
     warn_of_protected: Callable[[str], None] | None = None,
+    jobs: BackgroundJobs | None = None,
 ) -> list[Tool]:
     """Return the built-in tools for a workspace.
 
@@ -40,6 +41,7 @@ def built_in_tools(
         warn: called with a warning for the user once this limit is reached.
         protected: the protected paths, in which changes by commands are reported; None: they are not.
         warn_of_protected: called with a warning for the user after such a change.
+        jobs: keeps the background commands; None: the tools describe them, and start none.
     """
     spool = spool_dir or Path(tempfile.gettempdir()) / "tui-agent-spool"
     return default_tools(
@@ -56,6 +58,7 @@ def built_in_tools(
         is_read_only_command=lambda command: is_read_only_command(command, root, (spool,)),
         accesses_of_command=lambda command: accesses_of_command(command, root),
         sandbox=sandbox,
+        jobs=jobs or BackgroundJobs(),
     )
 
 

@@ -49,6 +49,7 @@ async def serve(
         SessionError: the session cannot be opened.
     """
     # Loads Textual, which print mode does without.
+    from .session_jobs import SessionJobs
     from .session_rules import SessionRules
 
     async with open_engine(options, watched=True, resume_pending_calls=True, sink=sink) as engine:
@@ -64,6 +65,7 @@ async def serve(
             prompt_files=PromptFiles(options.cwd, engine.policy),
             commands=SessionCommands(engine, options),
             rules=SessionRules(engine),
+            jobs=SessionJobs(engine.jobs),
         )
         async with asyncio.TaskGroup() as tasks:
             freezing = tasks.create_task(_freeze_loaded(bridge))
@@ -149,7 +151,12 @@ async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions", des
 
         async def work() -> int:
             return await run_headless(
-                engine.loop, engine.bus, headless, keep=engine.flush_journal, describe=describe or describe_briefly
+                engine.loop,
+                engine.bus,
+                headless,
+                keep=engine.flush_journal,
+                end_work=engine.jobs.end_all,
+                describe=describe or describe_briefly,
             )
 
         if sink is None:

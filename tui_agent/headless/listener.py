@@ -22,6 +22,9 @@ PACE = 0.02
 
 INPUT_ENDED = "the input has ended, so no one can approve; the call was denied."
 
+EndWork: TypeAlias = Callable[[], Awaitable[object]]
+"""Ends what runs in the background."""
+
 Flush: TypeAlias = Callable[[], Awaitable[None]]
 """Waits until all events published so far are saved; raises `SessionError` if they cannot be."""
 

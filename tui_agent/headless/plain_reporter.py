@@ -7,11 +7,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tui_agent.protocol.background_text import background_end_text
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     AgentEvent,
     ApprovalRequested,
     ApprovalResolved,
+    BackgroundEnded,
+    BackgroundStarted,
     CompactionEnded,
     CompactionStarted,
     Failed,
@@ -178,6 +181,12 @@ def _text_lines(message: AssistantMessage) -> list[str]:
 def _other_text(event: AgentEvent) -> str:
     """Return the line for an event that is about no call; empty for most."""
     match event:
+        case SteeringQueued(kind="notice") | SteeringDelivered(kind="notice"):
+            return ""  # The event that it is about has its own line.
+        case BackgroundStarted(task_id=task_id, command=command):
+            return f"{task_id} runs in the background: {_clipped(command)}"
+        case BackgroundEnded():
+            return background_end_text(event)
         case SteeringQueued(kind=kind, text=text):
             return f"queued as {'a turn of its own' if kind == 'follow_up' else 'steering'}: {_clipped(text)}"
         case SteeringDelivered(text=text):

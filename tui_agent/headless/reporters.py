@@ -3,9 +3,12 @@
 import json
 from typing import Literal, Protocol, TypeAlias
 
+from tui_agent.protocol.activity_events import ENDED_WITH_SESSION
+from tui_agent.protocol.background_text import background_end_text
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     ApprovalResolved,
+    BackgroundEnded,
     Failed,
     RunEnded,
     RunStarted,
@@ -24,10 +27,13 @@ from .plain_reporter import Describe, PlainReporter
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json", "plain"]
 
-DELTAS = frozenset({"message.delta", "tool.output", "tool.update"})
+DELTAS = frozenset({"message.delta", "tool.output", "tool.update", "background.output"})
 """Event types that the stream omits by default."""
 
-QUIET = frozenset({"status.changed", "context.usage", "usage.updated", "agent.destroyed", "session.saved"})
+QUIET = frozenset(
+    {"status.changed", "context.usage", "usage.updated", "agent.destroyed", "session.saved"}
+    | {"background.ended", "background.output"}
+)
 """Event types that, between two runs, are held back until another event, so that `run.ended` is the last line of
 all."""
 
@@ -106,8 +112,8 @@ class StreamReporter:
         return "".join(f"{escaped_json(line.to_json())}\n" for line in lines).encode()
 
     def note(self, envelope: Envelope) -> str:
-        """Return nothing: the stream contains everything."""
-        return ""
+        """Return the note for a command that ended with the last run, behind which the stream has no more lines."""
+        return _job_note(envelope)
 
     def render_report(self, report: AgentRunReport, code: ExitCode) -> bytes:
         """Return nothing: `run.ended` is in the stream."""
@@ -148,7 +154,7 @@ class _WithNotes:
             case ApprovalResolved(by="nobody", note=note):
                 return f"note: {note}"
             case _:
-                return ""
+                return _job_note(envelope)
 
     def report_note(self, report: AgentRunReport, code: ExitCode) -> str:
         """Return the reason of a failed run, unless the same error was already noted."""
@@ -159,6 +165,14 @@ class _WithNotes:
         if code is ExitCode.NOBODY_TO_ASK:
             return "error: a call needed approval, and no one could give it; a rule or another mode can allow it"
         return f"error: the run ended early ({report.reason})"
+
+
+def _job_note(envelope: Envelope) -> str:
+    """Return the note for a background command that was stopped with the session; empty for other events."""
+    event = envelope.event
+    if not isinstance(event, BackgroundEnded) or event.status != ENDED_WITH_SESSION:
+        return ""
+    return f"note: {background_end_text(event)}"
 
 
 class TextReporter(_WithNotes):

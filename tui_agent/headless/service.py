@@ -21,7 +21,7 @@ from tui_agent.protocol.reports import AgentRunReport
 from .agent_port import Agent
 from .command_handler import CommandHandler, PromptQueue
 from .exit_codes import ExitCode
-from .listener import Flush, Listener
+from .listener import EndWork, Flush, Listener
 from .pipes import LineReader, PipeWriter, read_everything
 from .plain_commands import PlainCommands
 from .plain_reporter import INTRODUCTION, Describe, PlainReporter, in_lines
@@ -86,6 +86,7 @@ async def run_headless(
     options: HeadlessOptions,
     *,
     keep: Flush | None = None,
+    end_work: EndWork | None = None,
     streams: StandardStreams | None = None,
     describe: Describe = describe_briefly,
 ) -> int:
@@ -99,6 +100,7 @@ async def run_headless(
         bus: the agent's bus; the session's first event must already be published.
         options: the options of print mode.
         keep: the recorder's `flush`, so that only saved events are written; None if the session is not saved.
+        end_work: ends what runs in the background once the last run has ended; None: nothing does.
         streams: file descriptors to use.
         describe: returns the lines of a question for the format `plain`.
 
@@ -121,7 +123,7 @@ async def run_headless(
                 describe=describe,
             )
             listener = Listener(agent, heard, reporter, output, errors, answers=options.interactive)
-            service = _Service(agent, bus, listener, output, keep or _nothing_to_keep)
+            service = _Service(agent, bus, listener, output, keep or _nothing_to_keep, end_work or _nothing_to_keep)
             if isinstance(reporter, PlainReporter):
                 service.take_lines(reporter)
             with _on_signal(service.interrupt):
@@ -135,12 +137,15 @@ async def run_headless(
 class _Service:
     """One headless program from its first prompt to its exit code."""
 
-    def __init__(self, agent: Agent, bus: EventBus, listener: Listener, output: PipeWriter, keep: Flush) -> None:
+    def __init__(
+        self, agent: Agent, bus: EventBus, listener: Listener, output: PipeWriter, keep: Flush, end_work: EndWork
+    ) -> None:
         self._agent = agent
         self._bus = bus
         self._listener = listener
         self._output = output
         self._keep = keep
+        self._end_work = end_work
         self._prompts = PromptQueue()
         self._runs: asyncio.Task[None] | None = None
         self._failure = ExitCode.DONE
@@ -170,6 +175,7 @@ class _Service:
             else:
                 self._prompts.close()
             await asyncio.wait([self._runs])
+            await self._end_work()
             for helper in helpers:
                 helper.cancel()
             hang_up()

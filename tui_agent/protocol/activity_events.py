@@ -62,8 +62,13 @@ class BackgroundOutput(FrozenModel):
     chunk: str
 
 
+ENDED_WITH_SESSION = "ended_with_session"
+"""Status of background work that the end of the session ended."""
+
+
 class BackgroundEnded(FrozenModel):
-    """Background work ended."""
+    """Background work ended. `status` is `exited`, `killed`, `timeout`, `failed`, `ended_with_session`, `detached` or,
+    in a resumed session, `unknown`."""
 
     type: Literal["background.ended"] = "background.ended"
     task_id: str

@@ -209,6 +209,8 @@ class ToolContext:
     """Mark for every process that this call starts, recorded before the call started; if empty, the tool makes one."""
     report_process: Callable[[StartedProcess], None] = _drop
     """Records a program that this call started and that ends with it. Call it on the event loop only."""
+    agent: str = ""
+    """Name of the agent that made the call."""
     is_confined: bool = False
     """True if the policy allowed the call only in the sandbox."""
     extra_seconds: Callable[[], float] = _no_seconds

@@ -6,9 +6,12 @@ from functools import cached_property
 from pathlib import Path
 
 from tui_agent.agent.snapshot import PastCompaction
+from tui_agent.protocol.activity_events import ENDED_WITH_SESSION
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
+    BackgroundEnded,
+    BackgroundStarted,
     ProcessStarted,
     RunEnded,
     SessionCreated,
@@ -112,6 +115,11 @@ class StoredSession:
         """The conversation with its last calls open if one of them waited for approval; else None."""
         return self._fold.resumable_conversation()
 
+    @property
+    def background_jobs(self) -> int:
+        """Number of background commands so far."""
+        return sum(isinstance(envelope.event, BackgroundStarted) for envelope in self.envelopes)
+
     def fold(self) -> None:
         """Compute the cached properties. Call it in a thread: a long session takes a while."""
         _ = self.messages, self.waiting, self.unfinished, self.resumable_conversation, self.lost_processes
@@ -183,6 +191,25 @@ class StoredSession:
         return " ".join(found)
 
 
+def lost_jobs(envelopes: Iterable[Envelope]) -> tuple[str, ...]:
+    """Return id and command of each background command that ended with the last program, which told no model."""
+    open_jobs: dict[str, str] = {}
+    lost: dict[str, str] = {}
+    for envelope in envelopes:
+        match envelope.event:
+            case SessionCreated() | SessionLoaded() | SessionForked():
+                open_jobs, lost = {}, {}
+            case BackgroundStarted(task_id=task_id, command=command):
+                open_jobs[task_id] = command
+            case BackgroundEnded(task_id=task_id, status=status):
+                command = open_jobs.pop(task_id, "")
+                if status == ENDED_WITH_SESSION:
+                    lost[task_id] = command
+            case _:
+                pass
+    return tuple(f"{task_id} (`{' '.join(command.split())[:80]}`)" for task_id, command in (lost | open_jobs).items())
+
+
 def lost_processes(envelopes: Iterable[Envelope]) -> tuple[LostProcess, ...]:
     """Find the programs that a journal shows as started and not as ended, oldest first.
 
@@ -190,6 +217,8 @@ def lost_processes(envelopes: Iterable[Envelope]) -> tuple[LostProcess, ...]:
     """
     lost: dict[str, LostProcess] = {}
     commands: dict[str, str] = {}
+    calls_of_tasks: dict[str, str] = {}
+    ended: set[str] = set()
     for envelope in envelopes:
         match envelope.event:
             case ToolStarted(call_id=call_id, summary=summary, mark=mark):
@@ -200,8 +229,13 @@ def lost_processes(envelopes: Iterable[Envelope]) -> tuple[LostProcess, ...]:
             case ProcessStarted(call_id=call_id) as started:
                 process = StartedProcess(**started.model_dump(include=set(StartedProcess.model_fields)))
                 lost[call_id] = LostProcess(process, commands.get(call_id, ""))
+            case ToolEnded(call_id=call_id, details={"task_id": str(task_id)}, name="bash") if task_id not in ended:
+                calls_of_tasks[task_id] = call_id  # Its command runs on in the background.
             case ToolEnded(call_id=call_id, status=status) if status != "interrupted":
                 lost.pop(call_id, None)
+            case BackgroundEnded(task_id=task_id, status=status) if status != "unknown":
+                ended.add(task_id)
+                lost.pop(calls_of_tasks.get(task_id, ""), None)
             case SessionForked():
                 lost.clear()  # The programs belong to the original session, which may be open.
             case _:

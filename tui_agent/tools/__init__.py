@@ -1,14 +1,17 @@
-"""The seven built-in tools, which share one workspace, and the parts they are built from."""
+"""The built-in tools, which share one workspace, and the parts they are built from."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tui_agent.protocol.tool import Tool
 
+from .bash_output_tool import BashOutputTool
 from .bash_tool import AccessesOfCommand, BashTool, ReadOnlyCheck
 from .edit_tool import EditTool
 from .glob_tool import GlobTool
 from .grep_tool import GrepTool
+from .kill_bash_tool import KillBashTool
+from .processes.background_jobs import BackgroundJobs
 from .processes.sandbox import Sandbox, sandbox_problem
 from .read_tool import ReadTool
 from .todo_tool import TodoTool
@@ -18,12 +21,16 @@ from .write_tool import WriteTool
 
 __all__ = [
     "BUILT_IN_TOOLS",
+    "JOB_TOOLS",
     "AccessesOfCommand",
     "Arguments",
+    "BackgroundJobs",
+    "BashOutputTool",
     "BashTool",
     "EditTool",
     "GlobTool",
     "GrepTool",
+    "KillBashTool",
     "ReadOnlyCheck",
     "ReadTool",
     "Sandbox",
@@ -45,6 +52,7 @@ class ToolSetup:
     is_read_only_command: ReadOnlyCheck
     sandbox: Sandbox | None
     accesses_of_command: AccessesOfCommand | None = None
+    jobs: BackgroundJobs | None = None
 
 
 BUILT_IN_TOOLS: Mapping[str, Callable[[ToolSetup], Tool]] = {
@@ -56,12 +64,16 @@ BUILT_IN_TOOLS: Mapping[str, Callable[[ToolSetup], Tool]] = {
         is_read_only_command=setup.is_read_only_command,
         accesses_of_command=setup.accesses_of_command,
         sandbox=setup.sandbox,
+        jobs=setup.jobs,
     ),
     "glob": lambda setup: GlobTool(setup.workspace),
     "grep": lambda setup: GrepTool(setup.workspace),
     "todo": lambda setup: TodoTool(),
 }
 """The built-in tools by name, in the order in which the model sees them. A new tool is a file and its line here."""
+
+JOB_TOOLS: Mapping[str, Callable[[BackgroundJobs], Tool]] = {"bash_output": BashOutputTool, "kill_bash": KillBashTool}
+"""The tools for background commands, in a session that has them."""
 
 
 def default_tools(
@@ -70,6 +82,7 @@ def default_tools(
     is_read_only_command: ReadOnlyCheck,
     sandbox: Sandbox | None = None,
     accesses_of_command: AccessesOfCommand | None = None,
+    jobs: BackgroundJobs | None = None,
 ) -> list[Tool]:
     """Return the built-in tools, in the order the model sees them.
 
@@ -81,9 +94,11 @@ def default_tools(
         accesses_of_command: returns what a shell command reads and changes, or None if that is not certain:
             `permissions.accesses_of_command` with the workspace's root. Without it, a command that changes files runs
             beside no other call.
+        jobs: keeps commands that run in the background, while its context is open; None: none do.
 
     Raises:
         ConfigurationError: `is_read_only_command` takes other arguments.
     """
-    setup = ToolSetup(workspace, is_read_only_command, sandbox, accesses_of_command)
-    return [build(setup) for build in BUILT_IN_TOOLS.values()]
+    setup = ToolSetup(workspace, is_read_only_command, sandbox, accesses_of_command, jobs)
+    tools = [build(setup) for build in BUILT_IN_TOOLS.values()]
+    return tools if jobs is None else [*tools, *(build(jobs) for build in JOB_TOOLS.values())]

@@ -1,11 +1,12 @@
 """The bash tool: run a command in a new shell and show its output as it is written."""
 
-import codecs
+import asyncio
 import inspect
 import os
 import re
 import signal
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,21 +14,30 @@ from typing import TypeAlias
 
 from pydantic import Field
 
-from tui_agent.protocol.errors import ConfigurationError, ToolError
+from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
 from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject
-from tui_agent.protocol.tool import Accesses, CommandSubject, Preview, Subject, Timeout, ToolContext, ToolResult
+from tui_agent.protocol.tool import (
+    Accesses,
+    CommandSubject,
+    Preview,
+    StartedProcess,
+    Subject,
+    Timeout,
+    ToolContext,
+    ToolResult,
+)
 from tui_agent.protocol.value_checks import wrong_kind
 from tui_agent.protocol.visible_text import without_sequences
 
 from .command_watch import NOT_WATCHED, CommandChanges, CommandWatch
-from .processes.captured_output import Captured, CapturedOutput
+from .processes.background_jobs import BackgroundJobs, Job
+from .processes.captured_output import Captured, CapturedOutput, without_cut_character
 from .processes.child_environment import child_environment, read_only_environment
-from .processes.live_output import LiveOutput
-from .processes.process import ProcessOutcome, ProcessSpec, run_process
+from .processes.process import ProcessOutcome, ProcessSpec, Release, run_process
 from .processes.process_tree import TreeMark
 from .processes.programs import find_program
 from .processes.sandbox import LEAVE_SANDBOX, Sandbox
-from .processes.spool_file import SPOOL_LIMIT, SpoolFile
+from .processes.spool_file import JOB_SPOOL_LIMIT, SPOOL_LIMIT, SpoolFile
 from .text_format import counted, printable
 from .typed_tool import Arguments, TypedTool, WordText
 from .workspace import Workspace
@@ -57,6 +67,15 @@ If the output is long, you get its start and its end; the full output is in a fi
 To view, search or find files, use read, grep and glob instead of cat, grep and find."""
 
 
+_READ_ON = "bash_output returns what it prints from here on, kill_bash stops it; a message tells you when it ends"
+
+_ABOUT_JOBS = """With `run_in_background`, the call returns at once with a task id, and the command runs on, without a \
+time limit unless you set `timeout`. bash_output returns what it prints, kill_bash stops it, and a message tells you \
+when it ends. It ends with the session at the latest."""
+
+_NO_LIMIT = 1e9
+"""Seconds by which the limit of a command grows that the user sent to the background."""
+
 ReadOnlyCheck: TypeAlias = Callable[[str], bool] | Callable[[str, Path], bool]
 """Function of a command, or of a command and the workspace, such as `permissions.is_read_only_command`; returns True
 if the command only reads."""
@@ -79,6 +98,10 @@ class BashArguments(Arguments):
         default=True,
         description="false: run outside the sandbox; asks the user if the command would otherwise run inside.",
     )
+    run_in_background: bool = Field(
+        default=False,
+        description="true: return at once while the command runs on, for servers, watchers and long builds.",
+    )
 
 
 class BashTool(TypedTool[BashArguments]):
@@ -94,6 +117,7 @@ class BashTool(TypedTool[BashArguments]):
         is_read_only_command: ReadOnlyCheck,
         accesses_of_command: AccessesOfCommand | None = None,
         sandbox: Sandbox | None = None,
+        jobs: BackgroundJobs | None = None,
     ) -> None:
         """
         Args:
@@ -102,27 +126,34 @@ class BashTool(TypedTool[BashArguments]):
             accesses_of_command: returns what a command reads and changes; None: a command that changes files runs
                 beside no other call.
             sandbox: sandbox for commands; None: they run without one.
+            jobs: keeps commands that run on without their calls; None: none do.
 
         Raises:
             ConfigurationError: `is_read_only_command` cannot be called with a command.
         """
-        super().__init__("bash", _DESCRIPTION + _about_sandbox(sandbox), BashArguments)
-        if sandbox is None:
-            # Not offered, but accepted: a call of an earlier run may have it.
-            schema = self.spec.input_schema
-            offered = {name: one for name, one in schema["properties"].items() if name != "sandbox"}
-            self.spec = self.spec.model_copy(update={"input_schema": {**schema, "properties": offered}})
+        about = _DESCRIPTION if jobs is None else f"{_DESCRIPTION}\n{_ABOUT_JOBS}"
+        super().__init__("bash", about + _about_sandbox(sandbox), BashArguments)
+        # Not offered, but accepted: a call of an earlier run may have it.
+        missing = {"sandbox": sandbox is None, "run_in_background": jobs is None}
+        schema = self.spec.input_schema
+        offered = {name: one for name, one in schema["properties"].items() if not missing.get(name)}
+        self.spec = self.spec.model_copy(update={"input_schema": {**schema, "properties": offered}})
         self._sandbox = sandbox
+        self._jobs = jobs
         self._workspace = workspace
         self._is_read_only_command = _check_of_commands(is_read_only_command, workspace.root)
         self._accesses_of_command = accesses_of_command
 
     def call_is_read_only(self, args: BashArguments) -> bool:
-        return self._is_read_only_command(args.command)
+        # A command that runs on must not start before the model's message is complete, nor beside other calls.
+        return not args.run_in_background and self._is_read_only_command(args.command)
 
     def call_accesses(self, args: BashArguments) -> Accesses | None:
         # A sandbox for every command makes files for protected names in the workspace, which no list names.
         if self._accesses_of_command is None or (self._sandbox is not None and self._sandbox.is_for_all):
+            return None
+        # A command that runs on changes files at any time, so that it starts beside no other call.
+        if args.run_in_background:
             return None
         return self._accesses_of_command(args.command)
 
@@ -141,34 +172,72 @@ class BashTool(TypedTool[BashArguments]):
         return Preview(kind="command", text=args.command, note=note)
 
     async def run(self, args: BashArguments, context: ToolContext) -> ToolResult:
-        is_reading = self.call_is_read_only(args)
-        spec = self._spec(args, context, is_reading=is_reading)
+        if self._jobs is not None:
+            return await self._run_as_job(args, context, self._jobs)
+        if args.run_in_background:
+            raise InvalidArgumentsError("invalid arguments for bash: run_in_background: not available here")
+        async with BackgroundJobs() as jobs:
+            return await self._run_as_job(args, context, jobs)
+
+    async def _run_as_job(self, args: BashArguments, context: ToolContext, jobs: BackgroundJobs) -> ToolResult:
+        is_reading = self._is_read_only_command(args.command)
+        spec = self._spec(args, is_reading=is_reading)
         sandbox = self._sandbox_of(args, context)
-        if is_reading:
-            return await self._run_watched(args, context, spec, sandbox, CommandWatch(self._workspace, None))
-        accesses = None if sandbox is not None else self.call_accesses(args)
-        with self._workspace.changing_calls.entered(None if accesses is None else accesses.writes) as changing:
-            return await self._run_watched(args, context, spec, sandbox, CommandWatch(self._workspace, changing))
+        if args.run_in_background:
+            jobs.check_room()
+        with ExitStack() as held:
+            accesses = None if sandbox is not None else self.call_accesses(args)
+            writes = None if accesses is None else accesses.writes
+            changing = None if is_reading else held.enter_context(self._workspace.changing_calls.entered(writes))
+
+            def others_run() -> bool:
+                return any(job.call_id != context.call_id for job in jobs.running)
+
+            watch = CommandWatch(self._workspace, changing, others_run=others_run)
+            return await self._run_watched(args, context, jobs, spec, sandbox, watch, held)
 
     async def _run_watched(
-        self, args: BashArguments, context: ToolContext, spec: ProcessSpec, sandbox: Sandbox | None, watch: CommandWatch
+        self,
+        args: BashArguments,
+        context: ToolContext,
+        jobs: BackgroundJobs,
+        spec: ProcessSpec,
+        sandbox: Sandbox | None,
+        watch: CommandWatch,
+        held: ExitStack,
     ) -> ToolResult:
         await watch.begin()
         output = CapturedOutput(SpoolFile(self._workspace.new_spool_file, SPOOL_LIMIT, self._workspace.spool_budget))
-        live = LiveOutput(output, context.output)
+        job = jobs.launch(args.command, output, partial(self._run, spec, sandbox, context), context)
+        if args.run_in_background and sandbox is None:
+            job.release = Release(asyncio.Event(), lambda: (output.give_away(), JOB_SPOOL_LIMIT))
+        kept = ExitStack()
+        job.at_end = partial(_end_in_background, watch, kept, context.call_id, jobs)
         changes = NOT_WATCHED
         try:
-            outcome = await self._run(spec, sandbox, output, live, context)
-        except OSError as error:
-            raise ToolError(
-                f"bash could not be started in {self._workspace.root}: {error.strerror or error}"
-            ) from error
+            until = job.started if args.run_in_background else job.settled
+            await jobs.wait_for(job, context.cancellation, until)
+            if args.run_in_background and not job.over.is_set():
+                jobs.put(job)
         finally:
-            live.close()
-            captured = output.close()
+            captured = job.before or output.close()
             self._workspace.warn_of_full_spool()
-            changes = await watch.end(context)
-        return _result(args, outcome, captured, context, sandbox, changes)
+            if job.was_sent or not job.task_id:
+                changes = await watch.end(context)
+            if job.was_sent:
+                await watch.begin()
+            if job.task_id:
+                # It may change files until it ends.
+                kept.enter_context(held.pop_all())
+            job.left.set()
+        if job.task_id:
+            return _left_result(job, captured, context, changes)
+        if isinstance(job.error, OSError):
+            reason = job.error.strerror or job.error
+            raise ToolError(f"bash could not be started in {self._workspace.root}: {reason}") from job.error
+        if job.outcome is None:
+            raise job.error or ToolError("The command was not run.")
+        return _result(args, job.outcome, captured, context, sandbox, changes)
 
     def _sandbox_of(self, args: BashArguments, context: ToolContext) -> Sandbox | None:
         """Return the sandbox for a call; None if it runs without one."""
@@ -180,25 +249,31 @@ class BashTool(TypedTool[BashArguments]):
             return None
         return self._sandbox if self._sandbox.is_for_all else None
 
-    async def _run(
-        self, spec: ProcessSpec, sandbox: Sandbox | None, output: CapturedOutput, live: LiveOutput, context: ToolContext
-    ) -> ProcessOutcome:
+    async def _run(self, spec: ProcessSpec, sandbox: Sandbox | None, context: ToolContext, job: Job) -> ProcessOutcome:
+        """Run the command of a job to its end, whether its call still waits for it or not."""
+
         def on_data() -> None:
-            live.wake()
+            job.live.wake()
             self._workspace.warn_of_full_spool()
 
+        def on_start(process: StartedProcess) -> None:
+            context.report_process(process)
+            job.started.set()
+
+        def extra_seconds() -> float:
+            return _NO_LIMIT if job.was_sent else context.extra_seconds()
+
+        spec = replace(spec, extra_seconds=extra_seconds, release=job.release)
         mark = TreeMark(context.mark) if context.mark else None
         if sandbox is None:
-            return await run_process(spec, output, None, context.cancellation, on_data, context.report_process, mark)
+            return await run_process(spec, job.output, None, job.token, on_data, on_start, mark)
         async with sandbox.around(spec) as run:
-            outcome = await run_process(
-                run.spec, output, None, context.cancellation, on_data, context.report_process, mark
-            )
-            await run.refuse_unless_started(outcome, output.first_bytes())
+            outcome = await run_process(run.spec, job.output, None, job.token, on_data, on_start, mark)
+            await run.refuse_unless_started(outcome, job.output.first_bytes())
         # Only bubblewrap itself may still be there for a moment: it has ended everything that the command started.
         return replace(outcome, ended=())
 
-    def _spec(self, args: BashArguments, context: ToolContext, *, is_reading: bool) -> ProcessSpec:
+    def _spec(self, args: BashArguments, *, is_reading: bool) -> ProcessSpec:
         bash = find_program("bash", self._workspace.root)
         if bash is None:
             raise ToolError("bash is not installed: no program of that name is on PATH outside the workspace")
@@ -207,8 +282,10 @@ class BashTool(TypedTool[BashArguments]):
             environment = read_only_environment(environment, self._workspace.root)
         argv = (str(bash), "--noprofile", "--norc", "-c", "--", args.command)
         limit = args.timeout + _OWN_TIMER_LATER
-        more = context.extra_seconds
-        return ProcessSpec(argv, self._workspace.root, environment, limit, extra_seconds=more, is_command=True)
+        if args.run_in_background:
+            # Its default is for a call that someone waits for.
+            limit = args.timeout if "timeout" in args.model_fields_set else None
+        return ProcessSpec(argv, self._workspace.root, environment, limit, is_command=True)
 
 
 def _about_sandbox(sandbox: Sandbox | None) -> str:
@@ -264,7 +341,7 @@ def _result(
     """Return the output and the outcome, as text for the model and as data for the screen."""
     context.measure("exit_code", outcome.returncode if outcome.returncode is not None else -1)
     context.measure("output_bytes", captured.total)
-    output = _output_text(captured)
+    output = output_text(captured)
     failed = outcome.ending != "exited" or outcome.returncode != 0
     refused = sandbox.refused(output) if sandbox is not None and failed else ""
     notes = [_ending_note(args, outcome), _ended_note(outcome), *_sandbox_notes(sandbox, outcome, refused)]
@@ -289,6 +366,34 @@ def _result(
     if changes.protected:
         details["protected_changes"] = changes.protected
     return ToolResult.of_text(text or "[no output]", is_error=failed, details=details)
+
+
+async def _end_in_background(watch: CommandWatch, kept: ExitStack, call_id: str, jobs: BackgroundJobs) -> str:
+    """Report the protected files that a background command changed; return a note on them for the model."""
+    with kept:
+        return await watch.end_in_background(call_id, jobs.publish)
+
+
+def _left_result(job: Job, captured: Captured, context: ToolContext, changes: CommandChanges) -> ToolResult:
+    """Return the result of a call whose command runs on without it."""
+    context.measure("output_bytes", captured.total)
+    output = output_text(captured)
+    how = "the user sent this command to the background: it runs on" if job.was_sent else "this command runs on"
+    note = f"{how} as {job.task_id}. {_READ_ON}"
+    details: JsonObject = {
+        "outcome": " · ".join(filter(None, (f"runs in the background as {job.task_id}", changes.mark))),
+        "task_id": job.task_id,
+        "size_bytes": captured.total,
+        "truncated": captured.left_out > 0,
+        "persisted_path": printable(str(captured.path)) if captured.path else None,
+        # Nothing compares the files once it runs without its call.
+        "files_changed": None,
+        TERMINAL_OUTPUT: True,
+    }
+    if changes.protected:
+        details["protected_changes"] = changes.protected
+    notes = [f"[{text}]" for text in (note, changes.note) if text]
+    return ToolResult.of_text("\n".join([*filter(None, (output.removesuffix("\n"),)), *notes]), details=details)
 
 
 def _sandbox_notes(sandbox: Sandbox | None, outcome: ProcessOutcome, refused: str) -> list[str]:
@@ -321,7 +426,7 @@ def _outcome(outcome: ProcessOutcome, captured: Captured, refused: str) -> str:
     return f"{count}{lines[-1][:_LONGEST_OUTCOME]}"
 
 
-def _output_text(captured: Captured) -> str:
+def output_text(captured: Captured) -> str:
     """Return the output for the model: all of it, or head and tail and between them a line that names the file."""
     if not captured.is_text:
         return f"[binary output of {captured.total:,} bytes; {_output_file_note(captured)}]"
@@ -348,17 +453,10 @@ def _whole_lines(captured: Captured) -> tuple[bytes, bytes]:
     """Return head and tail, cut at line ends unless that would lose more than half of either."""
     head, tail = captured.head, captured.tail
     end = head.rfind(b"\n") + 1
-    head = head[:end] if end > len(head) // 2 else _without_cut_character(head)
+    head = head[:end] if end > len(head) // 2 else without_cut_character(head)
     start = tail.find(b"\n") + 1
     tail = tail[start:] if 0 < start < len(tail) // 2 else tail.lstrip(bytes(range(0x80, 0xC0)))
     return head, tail
-
-
-def _without_cut_character(data: bytes) -> bytes:
-    """Return `data` without an incomplete character at its end."""
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    decoder.decode(data)
-    return data[: len(data) - len(decoder.getstate()[0])]
 
 
 def _text(data: bytes) -> str:

@@ -1,9 +1,12 @@
 """Report of the files that one command changes: for rewind and undo, and protected ones as a warning."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tui_agent.protocol.background import run_service
+from tui_agent.protocol.events import AgentEvent, FileChanged
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import ToolContext
 
 from .changing_calls import ChangingCall
@@ -11,6 +14,7 @@ from .file_change import DIFF_LIMIT
 from .file_states import TreeChange, diffs_of
 from .protected_watch import ProtectedChanges, ProtectedSnapshot
 from .shielded_thread import run_shielded_in_thread
+from .text_format import counted
 from .tree_watch import TreeSnapshot
 from .unified_diff import Diff
 from .workspace import Workspace
@@ -33,6 +37,8 @@ class CommandChanges:
     """Changes of protected files; empty if there are none."""
     can_undo: bool = False
     """True if the user can undo those."""
+    unsure: int = 0
+    """Number of files that changed beside a background command, which may have changed them instead."""
 
     @property
     def note(self) -> str:
@@ -44,8 +50,10 @@ class CommandChanges:
 
     @property
     def mark(self) -> str:
-        """The same for the row of the call."""
-        return f"changed protected files: {self.protected}" if self.protected else ""
+        """Note on protected files, and on changes of unknown origin, for the row of the call."""
+        unsure = f"{counted(self.unsure, 'file')} changed beside a background command" if self.unsure else ""
+        protected = f"changed protected files: {self.protected}" if self.protected else ""
+        return " · ".join(filter(None, (protected, unsure)))
 
 
 NOT_WATCHED = CommandChanges()
@@ -54,13 +62,18 @@ NOT_WATCHED = CommandChanges()
 class CommandWatch:
     """Comparison of the workspace before and after one command."""
 
-    def __init__(self, workspace: Workspace, changing: ChangingCall | None) -> None:
+    def __init__(
+        self, workspace: Workspace, changing: ChangingCall | None, *, others_run: Callable[[], bool] = lambda: False
+    ) -> None:
         """
         Args:
             workspace: the workspace.
             changing: the command among the calls that change files now; None for a command that only reads: nothing
                 is compared.
+            others_run: returns True while a background command runs, which may change files at any time.
         """
+        self._others_run = others_run
+        self._is_alone = True
         self._workspace = workspace
         self._changing = changing
         self._tree = None if changing is None else workspace.tree
@@ -70,11 +83,15 @@ class CommandWatch:
 
     async def begin(self) -> None:
         """Record the workspace as it is before the command."""
+        self._is_alone = not self._others_run()
         if self._tree is not None or self._protected is not None:
             await run_service("listing files", asyncio.to_thread(self._look))
 
     async def end(self, context: ToolContext) -> CommandChanges:
-        """Emit a `file.changed` for each file that the command changed, and warn the user of protected ones."""
+        """Emit a `file.changed` for each file that the command changed, and warn the user of protected ones.
+
+        Changes beside a background command are emitted without the call: either of the two may have made them.
+        """
         if self._files is None and self._guarded is None:
             return CommandChanges(is_watched=self._tree is not None)
         found = await run_service("finding changed files", self._emit(context))
@@ -87,18 +104,39 @@ class CommandWatch:
 
     async def _emit(self, context: ToolContext) -> CommandChanges:
         changes, is_complete, protected = await run_shielded_in_thread(self._compare)
+        # Only changes that the command's text names are certainly its own.
+        knows_own = self._changing is not None and self._changing.writes is not None
+        self._is_alone = knows_own or (self._is_alone and not self._others_run())
+        by: JsonObject = {} if self._is_alone else {"call_id": None}
         for number, (change, diff) in enumerate(changes, start=1):
-            context.emit("file.changed", change.event_data(diff))
+            context.emit("file.changed", change.event_data(diff) | by)
             if number % _EVENTS_AT_ONCE == 0:
                 await asyncio.sleep(0)  # Thousands of changed files must not hold up the event loop.
         words = protected.words(self._workspace.root)
-        can_undo = bool(protected.files) and self._tree is not None
+        can_undo = bool(protected.files) and self._tree is not None and self._is_alone
+        self._warn("A command", words, can_undo=can_undo)
+        count = len(changes) if self._is_alone else 0
+        unsure = 0 if self._is_alone else len(changes)
+        return CommandChanges(self._tree is not None, count if is_complete else None, words, can_undo, unsure)
+
+    async def end_in_background(self, call_id: str, publish: Callable[[AgentEvent], object]) -> str:
+        """Publish the protected files that changed since `begin`; return a note on them for the model, or nothing."""
+        self._files = None  # Calls that ran meanwhile have reported its other changes as far as they saw them.
+        if self._guarded is None:
+            return ""
+        changes, _, protected = await run_shielded_in_thread(self._compare)
+        for change, diff in changes:
+            publish(FileChanged.model_validate({"call_id": call_id, **change.event_data(diff)}))
+        words = protected.words(self._workspace.root)
+        self._warn("A background command", words, can_undo=bool(protected.files) and self._tree is not None)
+        return f"It changed protected files: {words}." if words else ""
+
+    def _warn(self, what: str, words: str, *, can_undo: bool) -> None:
         if words:
             offer = " Press ctrl+u on its row to undo that." if can_undo else ""
-            self._workspace.warn_of_protected(f"A command changed protected files: {words}.{offer}")
+            self._workspace.warn_of_protected(f"{what} changed protected files: {words}.{offer}")
         if self._guarded is not None and not self._guarded.is_complete:
             self._workspace.warn_of_unwatched()
-        return CommandChanges(self._tree is not None, len(changes) if is_complete else None, words, can_undo)
 
     def _compare(self) -> tuple[list[tuple[TreeChange, Diff]], bool, ProtectedChanges]:
         protected, files, is_complete = ProtectedChanges(), list[TreeChange](), False

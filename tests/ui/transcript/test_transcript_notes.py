@@ -47,7 +47,7 @@ from tui_agent.ui.transcript.transcript_notes import note_of, retried_text
         (LoopDetected(tool="read", count=4, action="abort"), "warning", "called read 4 times"),
         (LoopDetected(tool="read", count=4, action="nudge"), "warning", "the model was notified"),
         (McpStatus(server="s", state="failed", error="no such file"), "warning", "Server s is failed: no such file"),
-        (BackgroundEnded(task_id="t1", kind="bash", status="ended", code=2), "notice", "t1 ended (exit 2)"),
+        (BackgroundEnded(task_id="t1", kind="bash", status="exited", code=2), "warning", "t1 ended with exit code 2"),
         (PlanResolved(plan_id="p", accepted=False, note="smaller"), "notice", "Plan not accepted: smaller"),
         (QuestionAsked(question_id="q", text="Which?", options=("a", "b")), "notice", "Which?\n- a\n- b"),
         (QuestionAnswered(question_id="q", text="a"), "notice", "You answered: a"),

@@ -41,4 +41,4 @@ def list_tools(as_json: bool) -> None:
         traits = ("read-only" if row["read_only"] else "has effects") + (
             ", parallel" if row["concurrency_safe"] else ""
         )
-        say(f"{row['name']!s:<8} {traits:<22} {str(row['description']).splitlines()[0]}")
+        say(f"{row['name']!s:<12} {traits:<22} {str(row['description']).splitlines()[0]}")

@@ -171,6 +171,7 @@ def _context(services: ExecutionServices, state: CallState, execution: ToolExecu
         can_use=partial(judge_nested_call, services),
         mark=state.run.mark,
         report_process=partial(_publish_process, services, state),
+        agent=services.agent,
         is_confined=decision is not None and bool(decision.confinement),
         extra_seconds=lambda: execution.extra_seconds,
     )

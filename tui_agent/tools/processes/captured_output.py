@@ -3,11 +3,12 @@
 Memory stays bounded, whatever the process writes.
 """
 
+import codecs
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from .spool_file import SpoolFile
+from .spool_file import JOB_SPOOL_LIMIT, SpoolFile
 
 HEAD_SIZE = 15_000
 """Bytes kept from the start."""
@@ -20,6 +21,9 @@ LIVE_WHOLE = 64 * 1024
 
 LIVE_SIZE = 4 * 1024
 """Newest bytes of output shown in one piece after that."""
+
+UNREAD_SIZE = 256 * 1024
+"""Newest bytes of a background command that are kept for the model to read."""
 
 _TEXT_CONTROLS = frozenset(b"\t\n\r\b\f\x1b")
 _BINARY_SHARE = 0.2
@@ -38,7 +42,7 @@ class LivePiece:
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """The output of a process that has ended."""
+    """The output of a process, so far or of one that has ended."""
 
     head: bytes
     tail: bytes
@@ -70,6 +74,13 @@ class CapturedOutput:
         self._closed = False
         self._live = bytearray()
         self._skipped = 0
+        self._unread: bytearray | None = None
+        self._lost = 0
+
+    @property
+    def total(self) -> int:
+        """Bytes so far."""
+        return self._total
 
     def feed(self, data: bytes) -> bool:
         """Take the next bytes; return True, as there is always room for more."""
@@ -79,6 +90,10 @@ class CapturedOutput:
                 self._total += len(data)
                 self._keep_ends(data)
                 self._keep_live(data)
+                if self._unread is not None:
+                    self._unread += data
+                    self._lost += max(0, len(self._unread) - UNREAD_SIZE)
+                    del self._unread[:-UNREAD_SIZE]
         return True
 
     def take_live(self) -> LivePiece:
@@ -88,6 +103,49 @@ class CapturedOutput:
             self._live.clear()
             self._skipped = 0
             return piece
+
+    def keep_unread(self) -> Captured:
+        """Return the output so far. `take_unread` has what follows, and the file keeps the newest from now on."""
+        with self._lock:
+            self._spool.roll(JOB_SPOOL_LIMIT)
+            self._unread, self._lost = bytearray(), 0
+            return self._captured()
+
+    def take_unread(self) -> Captured:
+        """Return the output since the last call of this or of `keep_unread`, as far as it was kept.
+
+        An incomplete character at the end waits for the rest of it.
+        """
+        with self._lock:
+            data = bytes(self._unread or b"")
+            new = data if self._closed else without_cut_character(data)
+            self._unread = bytearray(data[len(new) :])
+            total, self._lost = len(new) + self._lost, 0
+            is_text = not is_binary_output(new)
+            if not is_text and not self._spool.begun:
+                self._spool.write(bytes(self._head + self._tail))
+            head, tail = (new, b"") if total <= HEAD_SIZE + TAIL_SIZE else (new[:HEAD_SIZE], new[-TAIL_SIZE:])
+            return Captured(head, tail, total, self._spool.path, self._spool.problem, is_text)
+
+    def peek(self) -> Captured:
+        """Return the output so far, for a reader beside the model."""
+        with self._lock:
+            return self._captured()
+
+    def give_away(self) -> Path:
+        """Return the file with the output so far, complete; later output belongs to another process.
+
+        Raises:
+            OSError: there is no such file.
+        """
+        with self._lock:
+            if not self._spool.begun:
+                self._spool.write(bytes(self._head + self._tail) or b"\n")
+            self._closed = True
+            self._spool.close()
+            if self._spool.path is None:
+                raise OSError(self._spool.problem or "the output could not be saved")
+            return self._spool.path
 
     def first_bytes(self) -> bytes:
         """Return the start of the output, `HEAD_SIZE` bytes at most."""
@@ -103,9 +161,13 @@ class CapturedOutput:
                 self._spool.write(bytes(self._head + self._tail))
             self._closed = True
             self._spool.close()
-            whole = self._total <= HEAD_SIZE + TAIL_SIZE
-            head, tail = (self._head + self._tail, b"") if whole else (self._head, self._tail[-TAIL_SIZE:])
-            return Captured(bytes(head), bytes(tail), self._total, self._spool.path, self._spool.problem, is_text)
+            return self._captured()
+
+    def _captured(self) -> Captured:
+        whole = self._total <= HEAD_SIZE + TAIL_SIZE
+        head, tail = (self._head + self._tail, b"") if whole else (self._head, self._tail[-TAIL_SIZE:])
+        is_text = not is_binary_output(self._head)
+        return Captured(bytes(head), bytes(tail), self._total, self._spool.path, self._spool.problem, is_text)
 
     def _keep_whole(self, data: bytes) -> None:
         """Write to the file once head and tail cannot hold everything."""
@@ -128,6 +190,13 @@ class CapturedOutput:
         if dropped > 0:
             del self._live[:dropped]
         self._skipped += max(0, dropped) + max(0, len(data) - most)
+
+
+def without_cut_character(data: bytes) -> bytes:
+    """Return `data` without an incomplete UTF-8 character at its end."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder.decode(data)
+    return data[: len(data) - len(decoder.getstate()[0])]
 
 
 def is_binary_output(sample: bytes | bytearray) -> bool:

@@ -19,13 +19,16 @@ _MARKED = 'ulimit -S -x "$0" 2>/dev/null; exec -- "$@"'
 _PROBE_SECONDS = 10
 
 
-def wrap_argv(argv: tuple[str, ...], mark: TreeMark, workspace: Path) -> tuple[str, ...]:
-    """Return the command line that starts `argv` with signal and mark, if the programs for it are there. Blocks."""
+def wrap_argv(argv: tuple[str, ...], mark: TreeMark, workspace: Path, *, dies_with_us: bool = True) -> tuple[str, ...]:
+    """Return the command line that starts `argv` with mark and signal, if the programs for it are there. Blocks.
+
+    Without `dies_with_us` it has no signal.
+    """
     bash = find_program("bash", workspace)
     if sys.platform != "linux" or bash is None:
         return argv
     marked = (str(bash), "--noprofile", "--norc", "-c", _MARKED, str(mark.limit), *argv)
-    setpriv = find_program("setpriv", workspace)
+    setpriv = find_program("setpriv", workspace) if dies_with_us else None
     return marked if setpriv is None or not _works(setpriv) else (*_dying_with_us(setpriv), *marked)
 
 

@@ -19,9 +19,12 @@ class OutputCallback(Protocol):
 class LiveOutput:
     """Live view of a `CapturedOutput` that calls a callback at a bounded rate. Lives on the event loop."""
 
-    def __init__(self, captured: CapturedOutput, on_output: OutputCallback) -> None:
+    def __init__(
+        self, captured: CapturedOutput, on_output: OutputCallback, *, interval: float = FLUSH_INTERVAL
+    ) -> None:
         self._captured = captured
         self._on_output = on_output
+        self._interval = interval
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._timer: asyncio.TimerHandle | None = None
         self._next = 0.0
@@ -36,11 +39,12 @@ class LiveOutput:
         """Pass on the rest at once."""
         if self._timer is not None:
             self._timer.cancel()
+            self._timer = None
         self._flush(final=True)
 
     def _flush(self, *, final: bool = False) -> None:
         self._timer = None
-        self._next = asyncio.get_running_loop().time() + FLUSH_INTERVAL
+        self._next = asyncio.get_running_loop().time() + self._interval
         piece = self._captured.take_live()
         if piece.skipped:
             self._decoder.reset()

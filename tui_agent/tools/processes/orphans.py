@@ -31,6 +31,8 @@ _own_limit: int | None = None
 _limit_before = 0
 _running: set[int] = set()
 """Limits of the calls whose processes are running."""
+_kept: set[int] = set()
+"""Limits of the commands that the user detached."""
 
 
 def become_subreaper() -> bool:
@@ -83,9 +85,14 @@ def unclaimed_orphans(own_call: int) -> frozenset[int]:
     """Return the adopted processes that can only come from an ended call or from the call with the limit `own_call`."""
     if _own_limit is None or _running - {own_call}:
         return frozenset()
-    found = [pid for pid in own_children() if locks_limit(pid) not in (None, _own_limit)]
+    found = [pid for pid in own_children() if locks_limit(pid) not in (None, _own_limit, *_kept)]
     # A call that began meanwhile was registered before it had a process.
     return frozenset() if _running - {own_call} else frozenset(found)
+
+
+def keep_running(limit: int) -> None:
+    """Let the processes with this limit run on: they never count as orphans."""
+    _kept.add(limit)
 
 
 def own_children() -> Iterable[int]:

@@ -58,6 +58,10 @@ class OutputPump:
             async with asyncio.timeout(seconds):
                 await self._ended.wait()
 
+    def duplicate(self) -> int:
+        """Return another descriptor of the first pipe's reading end, for a reader that takes over."""
+        return os.dup(next(iter(self._sinks)))
+
     def stop(self) -> None:
         """Stop reading at once; later output is lost. May be called again."""
         if self._stopped:

@@ -21,6 +21,7 @@ from tui_agent.protocol.tool import StartedProcess
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
 from .command_launcher import wrap_argv
+from .letting_go import Guard, is_let_go, let_go
 from .orphans import call_running, unclaimed_orphans
 from .output_pump import OutputPump, Sink
 from .process_record import record_of
@@ -34,8 +35,21 @@ DRAIN_TIME = 0.3
 
 _REAP_TIME = 0.3
 
-Ending = Literal["exited", "timeout", "cancelled", "enough"]
-"""End of a program: by itself, or ended because of its time limit, a cancellation, or a sink that had enough."""
+Ending = Literal["exited", "timeout", "cancelled", "enough", "let go"]
+"""End of a program: by itself, or ended because of its time limit, a cancellation, or a sink that had enough. `let go`:
+it still runs, and belongs to this program no more."""
+
+
+@dataclass(slots=True)
+class Release:
+    """Means to let a program go while it runs."""
+
+    wanted: asyncio.Event
+    """Set to let it go."""
+    output: Callable[[], tuple[Path, int]]
+    """Returns the file that gets the rest of its output, and its most bytes. May raise OSError."""
+    pid: int = 0
+    """Id of the program once it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +71,8 @@ class ProcessSpec:
     """Returns seconds by which the limit has grown since the start."""
     is_command: bool = False
     """True for a command that may start anything: it is killed when this program dies, and its children are marked."""
+    release: Release | None = None
+    """Lets the program go; None: it never outlives this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +113,16 @@ async def run_process(
     """
     mark = mark or TreeMark.new()
     if spec.is_command:
-        spec = replace(spec, argv=await asyncio.to_thread(wrap_argv, spec.argv, mark, spec.cwd))
+        spec = replace(spec, argv=await asyncio.to_thread(_wrapped, spec, mark))
+    guard = None if spec.release is None else await Guard.start(spec.cwd)
     pump = OutputPump([sink for sink in (stdout, stderr) if sink is not None], on_data)
     late: tuple[str, ...] = ()
     try:
         with call_running(mark.limit):
-            outcome = await _run(spec, mark, pump, cancellation, on_start)
+            outcome = await _run(spec, mark, pump, cancellation, partial(_started, spec, mark, guard, on_start))
     finally:
+        if guard is not None:
+            await guard.dismiss()
         if unclaimed_orphans(mark.limit):
             # Calls that ended at the same time may each have left an orphan to the other.
             late = await run_shielded_in_thread(partial(end_tree, None, mark, grace=GRACE))
@@ -115,7 +134,7 @@ async def _run(
     mark: TreeMark,
     pump: OutputPump,
     cancellation: CancellationToken,
-    on_start: Callable[[StartedProcess], None] | None,
+    on_start: Callable[[int], None],
 ) -> ProcessOutcome:
     started = time.monotonic()
     try:
@@ -130,22 +149,31 @@ async def _run(
     ended: tuple[str, ...] = ()
     try:
         pump.start()
-        if on_start is not None and (record := record_of(process.pid, mark)) is not None:
-            on_start(record)
+        on_start(process.pid)
         ending = await _wait_for_end(process, pump, cancellation, spec)
+        if ending == "let go" and spec.release is not None:
+            if await _let_go(process, mark, pump, spec.release):
+                return ProcessOutcome(ending, None, time.monotonic() - started)
+            ending = "cancelled"
         if ending == "exited":
             await pump.wait(DRAIN_TIME)
             ending = "enough" if pump.sated.is_set() else ending
     finally:
         try:
-            ended = await run_shielded_in_thread(
-                partial(end_tree, process.pid, mark, grace=GRACE, spares_leader=spec.is_wrapped)
+            is_kept = is_let_go(process)
+            ended = (
+                ()
+                if is_kept
+                else await run_shielded_in_thread(
+                    partial(end_tree, process.pid, mark, grace=GRACE, spares_leader=spec.is_wrapped)
+                )
             )
             await pump.wait(DRAIN_TIME)
         finally:
             pump.stop()
         await pump.wait(DRAIN_TIME)
-        await _collect(process)
+        if not is_let_go(process):
+            await _collect(process)
     return ProcessOutcome(ending, process.returncode, time.monotonic() - started, ended)
 
 
@@ -179,6 +207,7 @@ async def _wait_for_end(
             process.wait,
             cancellation.wait,
             pump.sated.wait,
+            *(() if spec.release is None else (spec.release.wanted.wait,)),
         )
         watchers = [group.create_task(_set_when_done(over, wait)) for wait in waits]
         try:
@@ -190,7 +219,43 @@ async def _wait_for_end(
         return "enough"
     if process.returncode is not None:
         return "exited"
-    return "cancelled" if cancellation.is_set() else "timeout"
+    if cancellation.is_set():
+        return "cancelled"
+    return "let go" if spec.release is not None and spec.release.wanted.is_set() else "timeout"
+
+
+def _wrapped(spec: ProcessSpec, mark: TreeMark) -> tuple[str, ...]:
+    return wrap_argv(spec.argv, mark, spec.cwd, dies_with_us=spec.release is None)
+
+
+def _started(
+    spec: ProcessSpec,
+    mark: TreeMark,
+    guard: Guard | None,
+    on_start: Callable[[StartedProcess], None] | None,
+    pid: int,
+) -> None:
+    """Have the program guarded, and record it."""
+    if guard is not None and spec.release is not None:
+        guard.watch(pid)
+        spec.release.pid = pid
+    if on_start is not None and (record := record_of(pid, mark)) is not None:
+        on_start(record)
+
+
+async def _let_go(process: Process, mark: TreeMark, pump: OutputPump, release: Release) -> bool:
+    """Leave the program's output to another process; return False if that is impossible."""
+    reader = pump.duplicate()
+    pump.stop()
+    await pump.wait(DRAIN_TIME)
+    try:
+        file, limit = release.output()
+    except OSError:
+        os.close(reader)
+        return False
+    with suppress(OSError):
+        let_go(process, mark, reader, file, limit)
+    return is_let_go(process)
 
 
 async def _wait_within(over: asyncio.Event, spec: ProcessSpec) -> None:

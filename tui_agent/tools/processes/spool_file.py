@@ -15,8 +15,13 @@ SPOOL_LIMIT = 256 * 1024 * 1024
 SESSION_SPOOL_LIMIT = 1024 * 1024 * 1024
 """Most bytes saved of all outputs of a session."""
 
+JOB_SPOOL_LIMIT = 64 * 1024 * 1024
+"""Most bytes saved of a background command, which may run for days; the oldest make room for new ones."""
+
 SPOOL_PREFIX = "output-"
 """Prefix of the names of these files."""
+
+_MOVED_AT_ONCE = 1024 * 1024
 
 
 class SpoolBudget:
@@ -69,7 +74,8 @@ class SpoolBudget:
 
 
 class SpoolFile:
-    """A file that is created with its first bytes and written once, from start to end."""
+    """A file that is created with its first bytes and written from start to end. Once it is full, it drops later bytes,
+    or, after `roll`, its oldest ones."""
 
     def __init__(
         self,
@@ -87,7 +93,8 @@ class SpoolFile:
         self._limit = limit
         self._budget = budget
         self._descriptor: int | None = None
-        self._begun = self._closed = False
+        self._begun = self._closed = self._rolls = False
+        self._dropped = 0
         self.path: Path | None = None
         """Path of the file; None before the first bytes, and if the file could not be created."""
         self.size = 0
@@ -100,14 +107,20 @@ class SpoolFile:
         """True once `write` or `close` was called."""
         return self._begun
 
+    def roll(self, limit: int) -> None:
+        """From now on keep the newest `limit` bytes at most; a line at the start of the file says what was dropped."""
+        self._limit, self._rolls = max(limit, self.size), True
+
     def write(self, data: bytes) -> None:
         """Append bytes; never raises."""
         self._begun = True
         if self._closed:
             return
-        kept = self._granted(data)
-        written = 0
+        written, kept = 0, memoryview(b"")
         try:
+            if self._rolls and self.size + len(data) > self._limit:
+                self._drop_oldest()
+            kept = self._granted(data)
             if kept and self._descriptor is None:
                 self._descriptor, self.path = self._new_file()
             while self._descriptor is not None and written < len(kept):
@@ -127,6 +140,23 @@ class SpoolFile:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+    def _drop_oldest(self) -> None:
+        """Move the newer half of the file to its start, behind a line that says what was dropped."""
+        if self._descriptor is None:
+            return
+        source = self.size - self._limit // 2
+        self._dropped += source
+        note = f"[… the oldest output, about {self._dropped:,} bytes, was dropped …]\n".encode()
+        target = os.pwrite(self._descriptor, note, 0)
+        while block := os.pread(self._descriptor, _MOVED_AT_ONCE, source):
+            source += len(block)
+            target += os.pwrite(self._descriptor, block, target)
+        os.ftruncate(self._descriptor, target)
+        os.lseek(self._descriptor, 0, os.SEEK_END)
+        if self._budget is not None:
+            self._budget.give_back(self.size - target)
+        self.size = target
 
     def _granted(self, data: bytes) -> memoryview:
         """Return the part of `data` that may be written; set `problem` if that is not all."""

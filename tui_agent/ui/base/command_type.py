@@ -18,6 +18,7 @@ Where: TypeAlias = Literal[
     "detail",
     "rewind",
     "permissions",
+    "jobs",
     "report",
     "timeline",
     "picker",

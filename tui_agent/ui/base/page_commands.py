@@ -177,6 +177,17 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     Command("permissions.page_down", ("pagedown", "space"), "page down", "One page down", "permissions"),
     Command("permissions.scroll_top", ("home", "g"), "top", "To the top", "permissions"),
     Command("permissions.scroll_end", ("end", "G"), "end", "To the end", "permissions"),
+    # background commands
+    Command("jobs.cursor_up", ("up", "k"), "up", "Previous command", "jobs"),
+    Command("jobs.cursor_down", ("down", "j"), "down", "Next command", "jobs"),
+    Command("jobs.open_output", ("enter",), "output", "Show what the command has printed", "jobs"),
+    Command("jobs.stop", ("ctrl+x", "delete"), "stop", "Twice: stop the command and everything it started", "jobs"),
+    Command("jobs.detach", ("ctrl+d",), "detach", "Twice: let the command run on after tui-agent has ended", "jobs"),
+    Command("jobs.close", ("escape", "q"), "close", "Return to the conversation", "jobs"),
+    Command("jobs.page_up", ("pageup",), "page up", "One page up", "jobs"),
+    Command("jobs.page_down", ("pagedown", "space"), "page down", "One page down", "jobs"),
+    Command("jobs.scroll_top", ("home", "g"), "top", "To the top", "jobs"),
+    Command("jobs.scroll_end", ("end", "G"), "end", "To the end", "jobs"),
     # report
     Command("report.permissions", ("p",), "permissions", "Show every rule in force", "report"),
     Command("report.add_rule", ("ctrl+a",), "add the rule", "Add the rule that would have saved most time", "report"),

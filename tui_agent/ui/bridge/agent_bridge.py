@@ -21,6 +21,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 
 from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished, drop_superseded
 from .exchange import Exchange, Query
+from .job_queries import JobQueries, JobService
 from .message_edits import MessageEdits
 from .prompt_images import PromptImages
 from .queries import (
@@ -62,6 +63,9 @@ class AgentBridge:
 
     The screen reads the agent's state from `status`, and receives `StatusPublished` whenever it changes.
     """
+
+    _compaction: asyncio.Task[object] | None = None
+    _post: Post | None = None
 
     def __init__(
         self,
@@ -106,17 +110,16 @@ class AgentBridge:
         """Facts about rules that an approval would store."""
         self.rules = RuleQueries(self.exchange)
         """Rules and tools of the session."""
+        self.jobs = JobQueries(self.exchange)
+        """Background commands of the session."""
         self._work: deque[tuple[str | None, Work]] = deque()
         """Work to do one after another; with the text of the user that waits for it, if any."""
         self._queued_while_pending: list[tuple[UserKind, str]] = []
         self._deferred: list[Callable[[], object]] = []
-        self._arrived = asyncio.Event()
-        self._opened = asyncio.Event()
+        self._arrived, self._opened = asyncio.Event(), asyncio.Event()
         self.warm = asyncio.Event()
         """Set once everything that the model needs is loaded, or has failed to load."""
         self._send_when_over = False
-        self._compaction: asyncio.Task[object] | None = None
-        self._post: Post | None = None
         self.status = self.exchange.initial_status or self._current_status()
         """The status as published last."""
         if agent is None:
@@ -137,6 +140,7 @@ class AgentBridge:
         prompt_files: PromptFiles | None = None,
         commands: SessionCommands | None = None,
         rules: RuleService | None = None,
+        jobs: JobService | None = None,
     ) -> None:
         """Connect the agent, and do what the user asked for meanwhile.
 
@@ -151,6 +155,7 @@ class AgentBridge:
             prompt_files: reads files that the user names in a prompt; None: none are shown or attached.
             commands: commands that need the whole program; None: they are refused.
             rules: lists and changes the rules of the session; None: pages show none.
+            jobs: the background commands of the session; None: there are none.
         """
         self._agent = agent
         self._bus = bus
@@ -164,6 +169,7 @@ class AgentBridge:
         self.sub_agents = SubAgentQueries(self.exchange, agent)
         self.grants = GrantQueries(self.exchange, grants)
         self.rules = RuleQueries(self.exchange, rules)
+        self.jobs = JobQueries(self.exchange, jobs)
         self._restored = tuple(sorted(message.id for message in agent.waiting_messages))
         self._opened.set()
         deferred, self._deferred = self._deferred, []
@@ -516,8 +522,8 @@ class AgentBridge:
             self._compaction = None
 
     def _run_queued(self) -> None:
-        """Start a run with the queued messages; a run without input takes them."""
-        if self._agent is not None and self._agent.waiting_messages:
+        """Start a run with the queued messages of the user; a run without input takes them."""
+        if self._agent is not None and any(message.is_from_user for message in self._agent.waiting_messages):
             self._enqueue(partial(self._run, None))
 
 

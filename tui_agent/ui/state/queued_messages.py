@@ -65,6 +65,8 @@ class WaitingMessages:
         """Apply one event; return False if it changed nothing."""
         agent = envelope.origin.agent_id if envelope.origin.depth > _MAIN_DEPTH else ""
         match envelope.event:
+            case SteeringQueued(kind="notice") | SteeringRequeued(kind="notice"):
+                return False  # It is by the program: the user can neither edit nor drop it.
             case SteeringQueued(message_id=message_id, kind=kind, text=text, position=position):
                 self._put(WaitingMessage(message_id, kind, text, agent), position)
             case SteeringRequeued(message_id=message_id, kind=kind, text=text):

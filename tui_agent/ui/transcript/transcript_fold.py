@@ -8,6 +8,8 @@ from tui_agent.protocol.events import (
     AgentEvent,
     ApprovalRequested,
     ApprovalResolved,
+    BackgroundEnded,
+    BackgroundStarted,
     ContextUsage,
     Failed,
     MessageDelta,
@@ -115,6 +117,7 @@ class TranscriptFold:
         self._said_parts: dict[str, Part] = {}
         self._landed: dict[str, str] = {}
         self._rules: dict[str, str] = {}
+        self._jobs: dict[str, str] = {}
         self._skipped: list[str] = []
         self._steps = StepNumbers(is_known=self._is_whole)
         self.calls.root = ""
@@ -223,7 +226,9 @@ class TranscriptFold:
     def _said(self, message: UserMessage) -> None:
         self._asked_since_plan = True
         if message.kind == "notice":
-            self._add(NotePart("notice", message.text))
+            # The end of a background command has a note already, where it happened.
+            if not self._landed.pop(message.id, ""):
+                self._add(NotePart("notice", message.text))
             return
         landed = self._landing(message.kind, self._landed.pop(message.id, ""))
         for number, block in enumerate(message.content):
@@ -404,6 +409,10 @@ class TranscriptFold:
                 self._rules[request_id] = rule or ""
             case ApprovalResolved():
                 self._answered(event)
+            case BackgroundStarted(task_id=task_id, command=command):
+                self._jobs[task_id] = command
+            case BackgroundEnded(task_id=task_id):
+                self._note(event, f" · {one_line(self._jobs.pop(task_id, ''), 60)}")
             case TodoUpdated(items=items):
                 self._planned(items)
             case PlanProposed(text=text):
@@ -435,11 +444,11 @@ class TranscriptFold:
         if event.by == "user" and event.decision == "approve" and event.scope != "once" and rule:
             self._add(NotePart("success", f"You allowed for this {event.scope}: {rule}"))
 
-    def _note(self, event: AgentEvent) -> None:
+    def _note(self, event: AgentEvent, more: str = "") -> None:
         note = note_of(event)
         if note is None:
             return
-        part = NotePart(*note, gap=not self._follows(NotePart))
+        part = NotePart(note[0], f"{note[1]}{more}", gap=not self._follows(NotePart))
         if isinstance(event, StepRetry):
             self._retry = part
         if isinstance(event, Noticed) and event.code in _ENDING:

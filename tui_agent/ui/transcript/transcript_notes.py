@@ -2,6 +2,7 @@
 
 import re
 
+from tui_agent.protocol.background_text import background_end_text
 from tui_agent.protocol.events import (
     AgentEvent,
     BackgroundEnded,
@@ -127,8 +128,9 @@ def _watch_note(event: AgentEvent) -> Note | None:
             return "warning", f"The model called {tool} {count} times with the same input; {what}"
         case McpStatus(server=server, state="failed" | "degraded" as state, error=error):
             return "warning", f"Server {server} is {state}{f': {error}' if error else ''}"
-        case BackgroundEnded(task_id=task, status=status, code=code):
-            return "notice", f"Background task {task} {status}{f' (exit {code})' if code else ''}"
+        case BackgroundEnded(status=status, code=code):
+            is_bad = bool(code) or status in ("failed", "timeout")
+            return ("warning" if is_bad else "notice"), background_end_text(event)
         case _:
             return None
 

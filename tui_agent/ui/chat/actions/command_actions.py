@@ -7,6 +7,7 @@ from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.composer.prompt_parser import UnknownSlash
 
 from .action_context import ActionContext, Handlers
+from .job_actions import JobActions
 from .page_actions import PageActions
 from .run_actions import RunActions
 from .session_actions import ConversationActions, SessionActions
@@ -23,6 +24,8 @@ class CommandActions:
         """Name, files and past of the session."""
         self.pages = PageActions(context, state)
         """Pages and facts."""
+        self.jobs = JobActions(context, state)
+        """Background commands."""
         self.say = context.say
         """Shows a short message for a few seconds."""
         self._context = context
@@ -30,6 +33,7 @@ class CommandActions:
             **self.settings.handlers,
             **self.session.handlers,
             **self.pages.handlers,
+            **self.jobs.handlers,
             **RunActions(context).handlers,
             **ConversationActions(context, state).handlers,
         }

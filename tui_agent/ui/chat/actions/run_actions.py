@@ -1,6 +1,4 @@
-"""Actions on the run, the context window and processes, and the prompt of `/init`."""
-
-import re
+"""Actions on the run and the context window, and the prompt of `/init`."""
 
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.commands import hint
@@ -10,7 +8,6 @@ from .action_context import ActionContext, Handlers
 
 FILE = "AGENTS.md"
 """File that `/init` writes."""
-_KILL = re.compile(r"kill(?:[ \t]+([0-9]{1,9}))?")
 UNDO = "undo"
 """Argument of `/compact` that undoes the last compaction."""
 UPDATE = "update"
@@ -25,7 +22,6 @@ class RunActions:
         self.handlers: Handlers = {
             "chat.stop": self._stop,
             "chat.compact": self._compact,
-            "chat.jobs": self._jobs,
             "chat.init": self._init,
         }
         """Actions by id of their command."""
@@ -71,23 +67,6 @@ class RunActions:
             self._context.say(f"The agent is working; it turns to {FILE} when it is done.")
         bridge.follow_up(init_prompt(revise=bool(argument)))
         return True
-
-    def _jobs(self, argument: str) -> bool:
-        wanted = _KILL.fullmatch(argument)
-        if argument and wanted is None:
-            self._context.say(
-                "/jobs lists commands that a killed tui-agent left running; /jobs kill [PID] ends them.", wrong=True
-            )
-            return False
-        status = self._context.bridge.status
-        if not status.has_leftovers:
-            none = "No command of an earlier tui-agent is running."
-            self._context.say(NOT_READY if status.pending else none, wrong=status.pending)
-        elif wanted is None:
-            self._context.start("jobs", self._context.bridge.report_leftovers())
-        else:
-            self._context.start("jobs", self._context.bridge.end_leftovers(int(wanted[1]) if wanted[1] else None))
-        return status.has_leftovers or not status.pending
 
 
 _WRITE_PROMPT = """\

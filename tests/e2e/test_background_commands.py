@@ -1,0 +1,218 @@
+"""Background commands in the program: the app, print mode, a killed program, and a resumed session."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.server_thread import ServerThread
+from tests.tools.calls import eventually
+from tests.tools.daemons import living_in
+
+from .script import bodies_of, call, calls, results_in, says, until, words_in
+from .user_machine import UserMachine
+
+ALLOWED = ("--permission-mode", "allow")
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(machine: UserMachine) -> Iterator[None]:
+    """Kill the commands of a failed test."""
+    yield
+    for pid in living_in(machine.work):
+        os.kill(pid, signal.SIGKILL)
+
+
+def server_command(machine: UserMachine) -> str:
+    """Return a command that prints a line and then waits for a file, as a server waits for requests."""
+    return f"echo listening; until [ -e stop ]; do sleep 0.05; done; echo stopping; : {machine.tag}"
+
+
+def start(machine: UserMachine) -> dict[str, object]:
+    return call("bash", command=server_command(machine), run_in_background=True)
+
+
+def test_the_model_starts_reads_and_stops_a_command(machine: UserMachine) -> None:
+    script = [
+        calls(start(machine)),
+        calls(call("bash", command="touch stop")),
+        calls(call("bash_output", task_id="bash_1", wait=60)),
+        says("It stopped."),
+    ]
+    with ServerThread(script) as server:
+        done = machine.run("-p", "start it", *ALLOWED, variables=server.environment)
+        bodies = bodies_of(server)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "It stopped.\n", "")
+    ((started, _),) = results_in(bodies[1])
+    assert "this command runs on as bash_1." in started
+    ((output, _),) = results_in(bodies[3])
+    assert output.endswith("stopping\n[bash_1 ended with exit code 0]")
+
+
+def test_the_end_of_a_run_stops_them_and_says_so(machine: UserMachine) -> None:
+    with ServerThread([calls(start(machine)), says("It runs.")]) as server:
+        done = machine.run("-p", "start it", *ALLOWED, variables=server.environment)
+
+    assert (done.returncode, done.stdout) == (0, "It runs.\n")
+    assert done.stderr == "tui-agent: note: bash_1 was stopped with the session\n"
+    assert living_in(machine.work) == []
+
+
+def test_the_last_line_of_a_stream_is_the_end_of_the_run(machine: UserMachine) -> None:
+    with ServerThread([calls(start(machine)), says("It runs.")]) as server:
+        done = machine.run("-p", "start it", *ALLOWED, "--output-format", "stream-json", variables=server.environment)
+
+    assert '"type":"run.ended"' in done.stdout.splitlines()[-1]
+    assert '"type":"background.started"' in done.stdout
+    assert done.stderr == "tui-agent: note: bash_1 was stopped with the session\n"
+
+
+def test_without_permission_the_background_changes_nothing(machine: UserMachine) -> None:
+    changes = call("bash", command="touch made", run_in_background=True)
+    with ServerThread([calls(changes), says("No.")]) as server:
+        done = machine.run("-p", "start it", variables=server.environment)
+        ((text, is_error),) = results_in(bodies_of(server)[1])
+
+    assert done.returncode == 4
+    assert is_error
+    assert "bash_1" not in text
+
+
+def test_a_running_call_goes_to_the_background_and_its_end_reaches_the_model(machine: UserMachine) -> None:
+    script = [calls(call("bash", command=server_command(machine))), says("I go on."), says("It has ended.")]
+    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
+        app.ready()
+        app.say("start it")
+        app.wait_for_row(r"│ +listening")
+        app.press("ctrl+b")
+        app.wait_for_words("I go on.")
+        app.say("/jobs")
+        app.wait_for_row("1 command running; they end with the session")
+        app.wait_for_row("bash_1 +◐ running")
+        app.press("enter")
+        app.wait_for_row("^.*│ *listening *│")
+        app.press("escape")
+        app.press("escape")
+        (machine.work / "stop").touch()
+        app.wait_for_words("bash_1 ended with exit code 0")
+        app.say("what happened")
+        app.wait_for_words("It has ended.")
+        app.quit()
+        bodies = bodies_of(server)
+
+    ((sent, is_error),) = results_in(bodies[1])
+    assert sent.startswith("listening\n[the user sent this command to the background: it runs on as bash_1.")
+    assert not is_error
+    told, said = words_in(bodies[2])[-2:]
+    assert "The background command bash_1 (`echo listening; until" in told
+    assert "ended with exit code 0. bash_output has its output." in told
+    assert said == "what happened"
+
+
+def test_an_end_while_calls_wait_skips_none_of_them(machine: UserMachine) -> None:
+    script = [
+        calls(start(machine)),
+        calls(call("bash", command="touch stop; until [ -e go ]; do sleep 0.02; done"), call("bash", command="echo b")),
+        says("Both ran."),
+    ]
+    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
+        app.ready()
+        app.say("start it")
+        app.wait_for_words("bash_1 ended with exit code 0")
+        (machine.work / "go").touch()
+        app.wait_for_words("Both ran.")
+        app.quit()
+        bodies = bodies_of(server)
+
+    assert [text for text, _ in results_in(bodies[2])] == ["[no output]", "b"]
+    assert "bash_1" in words_in(bodies[2])[-1]
+
+
+def test_the_user_stops_one_by_name(machine: UserMachine) -> None:
+    with ServerThread([calls(start(machine)), says("It runs.")]) as server, machine.app_on(server, *ALLOWED) as app:
+        app.ready()
+        app.say("start it")
+        app.wait_for_words("It runs.")
+        app.say("/jobs stop bash_1")
+        app.wait_for_words("bash_1 was stopped")
+        assert living_in(machine.work) == [app.process.pid]
+        app.quit()
+
+
+def test_quitting_stops_them_and_the_resumed_model_knows(machine: UserMachine) -> None:
+    script = [calls(start(machine)), says("It runs."), says("I know.")]
+    with ServerThread(script) as server:
+        with machine.app_on(server, *ALLOWED) as app:
+            app.ready()
+            app.say("start it")
+            app.wait_for_words("It runs.")
+            app.quit()
+        assert living_in(machine.work) == []
+        with machine.app_on(server, *ALLOWED, "--continue") as app:
+            app.ready()
+            app.say("and now")
+            app.wait_for_words("I know.")
+            app.quit()
+        bodies = bodies_of(server)
+
+    assert "These background commands ended with the program that ran them: bash_1 (`echo" in words_in(bodies[2])[-2]
+
+
+def test_a_killed_program_takes_them_along_or_names_them(machine: UserMachine) -> None:
+    command = f"sleep {machine.tag} & echo listening; sleep {machine.tag}"
+    script = [calls(call("bash", command=command, run_in_background=True)), says("It runs."), says("I know.")]
+    with ServerThread(script) as server:
+        with machine.app_on(server, *ALLOWED) as app:
+            app.ready()
+            app.say("start it")
+            app.wait_for_words("It runs.")
+            app.wait_for(lambda _: any("tool.ended" in journal.read_text("utf-8") for journal in machine.journals))
+            app.process.send_signal(signal.SIGKILL)
+            app.wait_for_end()
+        with machine.app_on(server, *ALLOWED, "--continue") as app:
+            app.ready()
+            if machine.processes():
+                app.wait_for_words("Still running since tui-agent was killed")
+                app.say("/jobs kill")
+                app.wait_for_words("Ended: sleep (pid")
+            app.say("and now")
+            app.wait_for_words("I know.")
+            app.quit()
+        assert "bash_1" in words_in(bodies_of(server)[2])[-2]
+    assert eventually(lambda: living_in(machine.work) == [], 30)
+
+
+def test_a_detached_command_outlives_the_program(machine: UserMachine) -> None:
+    with ServerThread([calls(start(machine)), says("It runs.")]) as server, machine.app_on(server, *ALLOWED) as app:
+        app.ready()
+        app.say("start it")
+        app.wait_for_words("It runs.")
+        app.say("/jobs detach bash_1")
+        app.wait_for_words("bash_1 runs on without tui-agent")
+        app.quit()
+
+    assert living_in(machine.work) != []
+    (machine.work / "stop").touch()
+    assert eventually(lambda: living_in(machine.work) == [], 30)
+
+
+def test_a_job_of_a_sub_agent_is_handed_to_the_main_agent(machine: UserMachine) -> None:
+    script = [
+        calls(call("agent", task="start it", context="fresh")),
+        calls(start(machine)),
+        says("It runs."),
+        calls(call("bash", command="touch stop; sleep 0.1"), until("ended")),
+        says("I know."),
+    ]
+    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
+        app.ready()
+        app.say("have it started")
+        app.wait_for(lambda _: len(server.requests) >= 4)
+        server.release("ended")
+        app.wait_for_words("I know.")
+        app.quit()
+        bodies = bodies_of(server)
+
+    assert "bash_1" in words_in(bodies[-1])[-1]

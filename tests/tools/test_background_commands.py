@@ -1,0 +1,322 @@
+"""Background commands with real bash: started, sent, read, stopped, and ended with their session."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.examples import examples
+from tests.tools.calls import Recorded, call, details_of, eventually
+from tests.tools.processes.test_process import lives, pid_from
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.events import AgentEvent, BackgroundEnded, BackgroundOutput, BackgroundStarted, FileChanged
+from tui_agent.protocol.tool import CommandSubject, ToolUpdate
+from tui_agent.tools import BackgroundJobs, BashOutputTool, KillBashTool, default_tools
+from tui_agent.tools.bash_tool import BashTool
+from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.processes import background_jobs
+from tui_agent.tools.processes.background_jobs import Job
+from tui_agent.tools.workspace import Workspace
+
+
+class Session:
+    """The tools of one session, and everything it published and said to the model."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.events: list[AgentEvent] = []
+        self.notices: list[tuple[str, str]] = []
+        self.jobs = BackgroundJobs(self.events.append)
+        self.jobs.notify = lambda agent, text: self.notices.append((agent, text))
+        self.bash = BashTool(workspace, is_read_only_command=lambda command: command.startswith("cat "), jobs=self.jobs)
+        self.output = BashOutputTool(self.jobs)
+        self.kill = KillBashTool(self.jobs)
+
+    async def start(self, command: str, **more: Any) -> str:
+        return details_of(await call(self.bash, command=command, run_in_background=True, **more))["task_id"]
+
+    def send(self, _: ToolUpdate) -> None:
+        """Send the running call to the background, as the user does."""
+        self.jobs.send("call_1")
+
+    async def read(self, task_id: str, wait: float = 0.0) -> str:
+        return (await call(self.output, task_id=task_id, wait=wait)).text
+
+    async def ended(self, task_id: str) -> Job:
+        job = self.jobs.find(task_id)
+        await job.over.wait()
+        while not any(isinstance(event, BackgroundEnded) and event.task_id == task_id for event in self.events):
+            await asyncio.sleep(0.01)
+        return job
+
+
+@pytest.fixture
+async def session(workspace: Workspace) -> AsyncIterator[Session]:
+    session = Session(workspace)
+    async with session.jobs:
+        yield session
+
+
+async def test_the_call_returns_at_once_and_the_command_runs_on(session: Session, root: Path) -> None:
+    result = await call(session.bash, command="until [ -e go ]; do sleep 0.01; done; echo went", run_in_background=True)
+
+    assert result.text.startswith("[this command runs on as bash_1. bash_output returns")
+    assert not result.is_error
+    assert details_of(result)["task_id"] == "bash_1"
+    assert await session.read("bash_1") == "[no new output]\n[bash_1 is running since 0 s]"
+    (root / "go").touch()
+    assert await session.read("bash_1", wait=60) == "went\n[bash_1 ended with exit code 0]"
+    assert await session.read("bash_1") == "[no new output]\n[bash_1 ended with exit code 0]"
+    assert session.events[0] == BackgroundStarted(
+        task_id="bash_1", kind="bash", command="until [ -e go ]; do sleep 0.01; done; echo went"
+    )
+    await session.ended("bash_1")
+    assert session.events[-1] == BackgroundEnded(task_id="bash_1", kind="bash", status="exited", code=0)
+
+
+async def test_a_command_that_ends_at_once_is_an_ordinary_call_or_a_job_that_ended(session: Session) -> None:
+    result = await call(session.bash, command="echo done; exit 3", run_in_background=True)
+
+    task_id = details_of(result).get("task_id")
+    text = result.text if task_id is None else f"{result.text}\n{await session.read(task_id, wait=60)}"
+    assert text.count("done") == 1
+    assert "exit code 3" in text
+
+
+async def test_its_end_is_reported_to_the_agent_that_started_it(session: Session) -> None:
+    recorded = Recorded()
+    recorded.context.agent = "explore-1"
+    await call(session.bash, recorded, command="sleep 0.2; exit 4", run_in_background=True)
+    await session.ended("bash_1")
+
+    text = "The background command bash_1 (`sleep 0.2; exit 4`) ended with exit code 4. bash_output has its output."
+    assert session.notices == [("explore-1", text)]
+
+
+async def test_an_end_that_the_model_has_read_is_not_reported_again(session: Session) -> None:
+    task_id = await session.start("sleep 0.2")
+    assert "ended with exit code 0" in await session.read(task_id, wait=60)
+    await session.ended(task_id)
+
+    assert session.notices == []
+
+
+async def test_a_running_call_can_be_sent_to_the_background(session: Session, root: Path) -> None:
+    recorded = Recorded(on_update=session.send)
+    command = "echo before; until [ -e go ]; do sleep 0.01; done; echo after"
+    result = await call(session.bash, recorded, command=command, timeout=60)
+
+    before, note = result.text.split("\n")
+    assert before == "before"
+    assert note.startswith("[the user sent this command to the background: it runs on as bash_1.")
+    assert await session.read("bash_1") == "[no new output]\n[bash_1 is running since 0 s]"
+    (root / "go").touch()
+    assert await session.read("bash_1", wait=60) == "after\n[bash_1 ended with exit code 0]"
+
+
+async def test_sending_it_lifts_its_time_limit_and_its_cancellation(session: Session, root: Path) -> None:
+    recorded = Recorded(on_update=session.send)
+    await call(session.bash, recorded, command="echo; until [ -e go ]; do sleep 0.01; done; echo after", timeout=0.5)
+    recorded.cancellation.cancel("the run was cancelled")
+
+    await call(session.output, task_id="bash_1", wait=1.5)
+    assert session.jobs.find("bash_1").status == "running"
+    (root / "go").touch()
+    assert (await session.ended("bash_1")).status == "exited"
+
+
+async def test_only_a_running_command_can_be_sent(session: Session) -> None:
+    await call(session.bash, command="true")
+
+    assert session.jobs.send("call_1") is None
+    assert session.jobs.send("unknown") is None
+
+
+async def test_kill_ends_it_with_everything_it_started(session: Session, root: Path) -> None:
+    task_id = await session.start("sleep 300 & echo $! > pid; sleep 300")
+    child = await pid_from(root / "pid")
+
+    assert (await call(session.kill, task_id=task_id)).text == "bash_1 was stopped."
+    assert not lives(child)
+    assert (await call(session.kill, task_id=task_id)).text == "bash_1 had ended already: it was stopped."
+    await session.ended(task_id)
+    assert session.events[-1] == BackgroundEnded(task_id="bash_1", kind="bash", status="killed")
+    assert session.notices == []
+
+
+async def test_the_model_learns_that_the_user_stopped_it(session: Session) -> None:
+    task_id = await session.start("sleep 300")
+    session.jobs.kill(task_id, by="user")
+    await session.ended(task_id)
+
+    ((_, text),) = session.notices
+    assert text.startswith("The background command bash_1 (`sleep 300`) was stopped by the user.")
+
+
+async def test_a_time_limit_counts_only_if_the_model_sets_it(session: Session) -> None:
+    task_id = await session.start("sleep 300", timeout=0.2)
+
+    assert (await session.ended(task_id)).status == "timeout"
+
+
+async def test_the_user_detaches_one_and_its_output_goes_to_a_file(workspace: Workspace, root: Path) -> None:
+    session = Session(workspace)
+    async with session.jobs:
+        await session.start("echo before; echo $$ > pid; until [ -e go ]; do sleep 0.01; done; echo after; sleep 300")
+        pid = await pid_from(root / "pid")
+        while b"before" not in session.jobs.find("bash_1").output.peek().head:
+            await asyncio.sleep(0.01)
+        job = await session.jobs.detach("bash_1")
+        await session.ended("bash_1")
+
+    try:
+        assert lives(pid)
+        assert job.file is not None
+        (root / "go").touch()
+        file = job.file
+        assert await asyncio.to_thread(eventually, lambda: file.read_text() == "before\nafter\n")
+        assert session.events[-1] == BackgroundEnded(task_id="bash_1", kind="bash", status="detached")
+        assert f"runs on without tui-agent (pid {pid}, output in {file})" in session.notices[0][1]
+    finally:
+        os.killpg(pid, signal.SIGKILL)
+
+
+async def test_a_command_that_was_a_call_cannot_be_detached(session: Session) -> None:
+    await call(session.bash, Recorded(on_update=session.send), command="echo; sleep 300")
+
+    with pytest.raises(ToolError, match="bash_1 cannot be detached"):
+        await session.jobs.detach("bash_1")
+
+
+async def test_an_unknown_id_names_those_that_run(session: Session) -> None:
+    await session.start("sleep 300")
+
+    with pytest.raises(ToolError, match=r"No background command is called 'bash_7'\. Running: bash_1\."):
+        await call(session.output, task_id="bash_7")
+
+
+async def test_their_number_is_limited(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background_jobs, "MOST_JOBS", 1)
+    await session.start("sleep 300")
+
+    with pytest.raises(ToolError, match=r"1 commands run in the background already \(bash_1\)"):
+        await session.start("sleep 300")
+    assert len(session.jobs.running) == 1
+
+
+async def test_much_output_is_cut_in_the_middle_and_kept_in_a_file(session: Session) -> None:
+    task_id = await session.start("seq 1 200000; echo last; until false; do sleep 1; done")
+    while not session.jobs.find(task_id).output.peek().tail.endswith(b"last\n"):
+        await asyncio.sleep(0.01)
+
+    text = await session.read(task_id)
+    assert "bytes left out here; the full output is in " in text
+    assert text.endswith("\nlast\n[bash_1 is running since 0 s]") or "last\n[bash_1 is running" in text
+    assert len(text) < 40_000
+    published = "".join(event.chunk for event in session.events if isinstance(event, BackgroundOutput))
+    assert len(published) <= background_jobs.PUBLISHED_OUTPUT + 100
+
+
+async def test_control_sequences_are_data_of_the_terminal_not_of_the_model(session: Session) -> None:
+    task_id = await session.start(r"printf '\033[31mred\033[0m\n'; sleep 0.1")
+    result = await call(session.output, task_id=task_id, wait=60)
+
+    assert details_of(result)["terminal_output"] is True
+
+
+def test_it_is_judged_as_the_command_and_never_starts_early(session: Session) -> None:
+    plain, lasting = {"command": "cat a"}, {"command": "cat a", "run_in_background": True}
+
+    assert session.bash.subject(plain) == session.bash.subject(lasting) == CommandSubject("cat a")
+    assert session.bash.is_read_only(plain)
+    assert not session.bash.is_concurrency_safe(lasting)
+    assert session.bash.accesses(lasting) is None
+    assert session.output.is_read_only({"task_id": "bash_1"})
+    assert session.kill.is_read_only({"task_id": "bash_1"})
+
+
+def test_without_jobs_nothing_offers_them(workspace: Workspace) -> None:
+    tools = default_tools(workspace, is_read_only_command=lambda _: False)
+
+    assert not {"bash_output", "kill_bash"} & {tool.name for tool in tools}
+    (bash,) = [tool for tool in tools if tool.name == "bash"]
+    assert "run_in_background" not in str(bash.spec)
+
+
+async def test_changes_beside_a_background_command_are_not_blamed_on_another_call(root: Path, tmp_path: Path) -> None:
+    session = Session(Workspace(root, spool_dir=tmp_path / "spool", contents=ContentStore(tmp_path / "contents")))
+    async with session.jobs:
+        await session.start("until [ -e go ]; do sleep 0.01; done; echo x > made; touch made_it; sleep 300")
+        recorded = Recorded()
+        recorded.context.call_id = "call_2"
+        result = await call(session.bash, recorded, command="touch go; until [ -e made_it ]; do sleep 0.01; done")
+
+    changes = {Path(data["path"]).name: data["call_id"] for kind, data in recorded.data if kind == "file.changed"}
+    assert changes == {"go": None, "made": None, "made_it": None}
+    assert details_of(result)["files_changed"] == 0
+    assert "3 files changed beside a background command" in details_of(result)["outcome"]
+
+
+async def test_protected_files_that_it_changes_later_are_reported(root: Path, tmp_path: Path) -> None:
+    warnings: list[str] = []
+    hook = root / "hook"
+    hook.write_text("old")
+    workspace = Workspace(
+        root,
+        spool_dir=tmp_path / "spool",
+        contents=ContentStore(tmp_path / "contents"),
+        protected_files=lambda: ({"hook": ""}, True),
+        warn_of_protected=warnings.append,
+    )
+    session = Session(workspace)
+    async with session.jobs:
+        task_id = await session.start("sleep 0.2; echo new > hook")
+        await session.ended(task_id)
+
+    assert warnings == [
+        "A background command changed protected files: hook modified. Press ctrl+u on its row to undo that."
+    ]
+    assert session.notices[0][1].endswith("It changed protected files: hook modified.")
+    (changed,) = [event for event in session.events if isinstance(event, FileChanged)]
+    assert changed.call_id == "call_1"
+
+
+@pytest.mark.slow
+@settings(max_examples=examples(20))
+@given(st.lists(st.sampled_from(["plain", "child", "sent", "setsid", "deaf"]), min_size=1, max_size=4), st.booleans())
+def test_no_job_outlives_its_session(tmp_path_factory: pytest.TempPathFactory, kinds: list[str], fails: bool) -> None:
+    root = tmp_path_factory.mktemp("work")
+    commands = {
+        "plain": "echo $$ > {n}.pid; exec sleep 300",
+        "child": "sleep 300 & echo $! > {n}.pid; sleep 300",
+        "sent": "echo $$ > {n}.pid; echo; exec sleep 300",
+        "setsid": "setsid sleep 300 & echo $! > {n}.pid; sleep 300",
+        "deaf": "trap '' TERM; echo $$ > {n}.pid; while :; do sleep 300; done",
+    }
+
+    async def run() -> list[psutil.Process]:
+        session = Session(Workspace(root, spool_dir=root / "spool"))
+        async with session.jobs:
+            for number, kind in enumerate(kinds):
+                command = commands[kind].format(n=number)
+                if kind == "sent":
+                    recorded = Recorded(on_update=session.send)
+                    await call(session.bash, recorded, command=command)
+                else:
+                    await session.start(command)
+            found = [psutil.Process(await pid_from(root / f"{number}.pid")) for number in range(len(kinds))]
+            if fails:
+                raise LookupError(found)
+        return found
+
+    try:
+        processes = asyncio.run(run())
+    except LookupError as error:
+        (processes,) = error.args
+    assert [process for process in processes if process.is_running() and process.status() != "zombie"] == []

@@ -1,0 +1,390 @@
+"""Commands of a session that run on without their calls, and the calls that could still be sent to the background.
+
+Each command runs in a task of the session. Its call waits for it, or returns without it; the command itself does not
+notice. When the session ends, so do its commands.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+
+from tui_agent.protocol.activity_events import ENDED_WITH_SESSION
+from tui_agent.protocol.background import run_service
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.events import AgentEvent, BackgroundEnded, BackgroundOutput, BackgroundStarted
+from tui_agent.protocol.tool import ToolContext
+
+from .captured_output import Captured, CapturedOutput
+from .live_output import LiveOutput
+from .process import ProcessOutcome, Release
+
+KIND = "bash"
+"""Kind of all jobs in `background.*` events, and prefix of their ids."""
+
+MOST_JOBS = 16
+"""Most commands in the background at the same time."""
+
+MOST_REMEMBERED = 64
+"""Most ended ones whose output can still be read."""
+
+PUBLISHED_OUTPUT = 64 * 1024
+"""Most characters of one job's output in events: the journal keeps them, and a server may run for days."""
+
+KILLED = "killed"
+"""Status of a job that the user or the model ended."""
+
+_NOT_OPEN = "Background commands are not available here."
+
+Work = Callable[["Job"], Awaitable[ProcessOutcome]]
+"""Runs the command of a job until its token is set or it ends."""
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One command, waited for by its call or in the background."""
+
+    call_id: str
+    agent: str
+    """The agent that made the call."""
+    command: str
+    output: CapturedOutput
+    live: LiveOutput
+    """Passes its output on: to its call, then as events."""
+    token: CancellationToken = field(default_factory=CancellationToken)
+    """Ends the command when cancelled."""
+    task_id: str = ""
+    """Its id once it is in the background; empty before."""
+    began: float = field(default_factory=time.monotonic)
+    """Time of its start on the monotonic clock."""
+    outcome: ProcessOutcome | None = None
+    """None while it runs, and if it could not be run."""
+    error: OSError | ToolError | None = None
+    """The reason why it could not be run."""
+    ended_by: str = ""
+    """The party that ended it on purpose: `session`, `model` or `user`; empty if none did."""
+    was_sent: bool = False
+    """True if the user sent it to the background, which lifts its time limit."""
+    before: Captured | None = None
+    """Its output until it was in the background."""
+    at_end: Callable[[], Awaitable[str]] | None = None
+    """Called when it ended in the background; returns what the model has to know about its effects."""
+    readers: int = 0
+    """Calls that wait for its end and report it."""
+    started: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once its process runs, or could not be started."""
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once its call need not wait: it has ended, or was sent to the background."""
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once it has ended."""
+    release: Release | None = None
+    """Lets it run on when the program ends; None: that is impossible."""
+    left: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once its call has ended without it, so that its end may be reported."""
+
+    @property
+    def status(self) -> str:
+        """`running`, or how it ended, as in `background.ended`."""
+        if not self.over.is_set():
+            return "running"
+        if self.outcome is None:
+            return "failed"
+        if self.outcome.ending == "exited":
+            return "exited"
+        if self.outcome.ending == "let go":
+            return "detached"
+        if self.outcome.ending == "timeout":
+            return "timeout"
+        return ENDED_WITH_SESSION if self.ended_by == "session" else KILLED
+
+    @property
+    def code(self) -> int | None:
+        """Exit code of a command that ended by itself; negative: the signal that ended it."""
+        return self.outcome.returncode if self.outcome is not None and self.outcome.ending == "exited" else None
+
+    @property
+    def words(self) -> str:
+        """Its state in words, for the model and the user."""
+        match self.status:
+            case "running":
+                return "is running"
+            case "exited":
+                code = self.code or 0
+                return f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+            case "timeout":
+                return "was stopped after its time limit"
+            case "detached":
+                pid = self.release.pid if self.release is not None else 0
+                return f"was detached by the user and runs on without tui-agent (pid {pid}, output in {self.file})"
+            case "failed":
+                return f"could not be run: {self.error}"
+            case _:
+                by = {"session": " with the session", "user": " by the user"}
+                return f"was stopped{by.get(self.ended_by, '')}"
+
+    @property
+    def file(self) -> Path | None:
+        """File with the whole output, if there is one."""
+        return self.output.peek().path
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds it has run."""
+        if self.over.is_set():
+            return self.outcome.seconds if self.outcome is not None else 0.0
+        return time.monotonic() - self.began
+
+    @property
+    def is_in_background(self) -> bool:
+        """True if it runs without its call."""
+        return bool(self.task_id) and not self.over.is_set()
+
+
+class BackgroundJobs:
+    """The commands of one session. A context manager: none of them outlives it."""
+
+    def __init__(
+        self,
+        publish: Callable[[AgentEvent], object] | None = None,
+        *,
+        first_number: int = 1,
+    ) -> None:
+        """
+        Args:
+            publish: publishes an event of the session.
+            first_number: number in the id of the first job.
+        """
+        self._publish = publish or _ignore
+        self.notify: Callable[[str, str], object] = _ignore
+        """Called with an agent and a text that its model must read at the next boundary."""
+        self._number = first_number
+        self._group = asyncio.TaskGroup()
+        self._is_open = False
+        self._tasks: dict[Job, asyncio.Task[None]] = {}
+        self._at_call: dict[str, Job] = {}
+        """Commands that their calls wait for, by call."""
+        self._jobs: dict[str, Job] = {}
+        """Background commands by id, those that ended included."""
+
+    async def __aenter__(self) -> "BackgroundJobs":
+        await self._group.__aenter__()
+        self._is_open = True
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._is_open = False
+        self._end_all()
+        await self._group.__aexit__(None, None, None)
+
+    @property
+    def all(self) -> tuple[Job, ...]:
+        """Every background command of this session, the oldest first."""
+        return tuple(self._jobs.values())
+
+    @property
+    def running(self) -> tuple[Job, ...]:
+        """Those that run."""
+        return tuple(job for job in self._jobs.values() if job.is_in_background)
+
+    def publish(self, event: AgentEvent) -> None:
+        """Publish an event of the session."""
+        self._publish(event)
+
+    def find(self, task_id: str) -> Job:
+        """Return a job by its id.
+
+        Raises:
+            ToolError: no job has this id.
+        """
+        job = self._jobs.get(task_id)
+        if job is None:
+            known = ", ".join(job.task_id for job in self.running) or "none"
+            raise ToolError(f"No background command is called {task_id!r}. Running: {known}.")
+        return job
+
+    def check_room(self) -> None:
+        """Check that one more command may run in the background.
+
+        Raises:
+            ToolError: there are as many as there may be, or the session has ended.
+        """
+        if not self._is_open:
+            raise ToolError(_NOT_OPEN)
+        if len(self.running) >= MOST_JOBS:
+            names = ", ".join(job.task_id for job in self.running)
+            raise ToolError(f"{MOST_JOBS} commands run in the background already ({names}). kill_bash ends one.")
+
+    def launch(self, command: str, output: CapturedOutput, work: Work, context: ToolContext) -> Job:
+        """Start the command of a call in a task of the session, and return its job.
+
+        Raises:
+            ToolError: the session has ended.
+        """
+        if not self._is_open:
+            raise ToolError(_NOT_OPEN)
+        job = Job(context.call_id, context.agent, command, output, LiveOutput(output, context.output))
+        self._at_call[job.call_id] = job
+        task = self._tasks[job] = self._group.create_task(self._run(job, work))
+        task.add_done_callback(lambda _: self._tasks.pop(job))
+        return job
+
+    async def wait_for(self, job: Job, cancellation: CancellationToken, until: asyncio.Event) -> None:
+        """Wait until an event of a job; the token, and cancelling this task, end the command.
+
+        Raises:
+            CancelledError: the task was cancelled; the command has ended.
+        """
+        forget = cancellation.on_cancel(lambda: job.token.cancel(cancellation.reason))
+        try:
+            await until.wait()
+        except asyncio.CancelledError:
+            job.token.cancel("the call was cancelled")
+            while not job.over.is_set():
+                with suppress(asyncio.CancelledError):
+                    await job.over.wait()
+            raise
+        finally:
+            forget()
+
+    def send(self, call_id: str) -> Job | None:
+        """Send the command of a running call to the background; None if it has ended or is not a command.
+
+        Raises:
+            ToolError: too many commands are there already.
+        """
+        job = self._at_call.get(call_id)
+        if job is None or job.over.is_set() or not job.started.is_set():
+            return None
+        self.put(job)
+        job.was_sent = True
+        return job
+
+    def put(self, job: Job) -> None:
+        """Give a job an id: from now on it runs in the background.
+
+        Raises:
+            ToolError: too many commands are there already.
+        """
+        self.check_room()
+        self._at_call.pop(job.call_id, None)
+        job.task_id, self._number = f"{KIND}_{self._number}", self._number + 1
+        self._forget_oldest()
+        self._jobs[job.task_id] = job
+        self._publish(BackgroundStarted(task_id=job.task_id, kind=KIND, command=job.command))
+        job.live.close()
+        job.before = job.output.keep_unread()
+        job.live = LiveOutput(job.output, partial(self._pass_on, job, [PUBLISHED_OUTPUT]), interval=1.0)
+        job.settled.set()
+
+    def kill(self, task_id: str, *, by: str) -> Job:
+        """End a job with everything it started, and return it; `over` tells when that is done.
+
+        Args:
+            task_id: its id.
+            by: `user` or `model`.
+
+        Raises:
+            ToolError: no job has this id.
+        """
+        job = self.find(task_id)
+        if not job.over.is_set():
+            job.ended_by = job.ended_by or by
+            job.token.cancel("the background command was stopped")
+        return job
+
+    async def detach(self, task_id: str) -> Job:
+        """Let a job run on when the program ends, and return it; it is not a job of this session any more.
+
+        Raises:
+            ToolError: no job has this id, or it cannot be let go.
+        """
+        job = self.find(task_id)
+        if job.over.is_set():
+            raise ToolError(f"{task_id} {job.words} already.")
+        if job.release is None:
+            raise ToolError(
+                f"{task_id} cannot be detached: only a command that the model started with run_in_background, and "
+                "outside the sandbox, can outlive tui-agent."
+            )
+        job.release.wanted.set()
+        await job.over.wait()
+        return job
+
+    async def end_all(self) -> tuple[Job, ...]:
+        """End every job because the session ends, and return them when they have ended."""
+        ending = self.running
+        self._end_all()
+        if self._tasks:
+            await asyncio.wait(self._tasks.values())
+        return ending
+
+    def _end_all(self) -> None:
+        for job in (*self.running, *self._at_call.values()):
+            job.ended_by = job.ended_by or "session"
+            job.token.cancel("the session ended")
+
+    async def _run(self, job: Job, work: Work) -> None:
+        """Run one job to its end, and report the end if its call does not."""
+        try:
+            job.outcome = await run_service("a command", self._attempt(job, work))
+        finally:
+            if job.outcome is None and job.error is None:
+                job.error = ToolError("tui-agent failed while it ran the command; the log says why")
+            self._at_call.pop(job.call_id, None)
+            job.live.close()
+            if job.task_id:
+                job.output.close()
+            job.over.set()
+            job.started.set()
+            job.settled.set()
+        if job.task_id:
+            await self._report_end(job)
+
+    async def _attempt(self, job: Job, work: Work) -> ProcessOutcome | None:
+        try:
+            return await work(job)
+        except (OSError, ToolError) as error:
+            job.error = error
+            return None
+
+    async def _report_end(self, job: Job) -> None:
+        await job.left.wait()
+        effects = await run_service("the end of a command", job.at_end()) if job.at_end is not None else None
+        self._publish(BackgroundEnded(task_id=job.task_id, kind=KIND, status=job.status, code=job.code))
+        if job.ended_by == "session" or ((job.readers or job.ended_by == "model") and not effects):
+            return  # The model knows, or no one reads any more.
+        text = f"The background command {job.task_id} (`{shortened(job.command)}`) {job.words}."
+        output = "" if job.status == "detached" else "bash_output has its output."
+        self.notify(job.agent, " ".join(filter(None, (text, output, effects))))
+
+    def _pass_on(self, job: Job, room: list[int], chunk: str, *, bytes_total: int) -> None:
+        """Publish a piece of output while there is room for it."""
+        if room[0] <= 0:
+            return
+        room[0] -= len(chunk)
+        if room[0] <= 0:
+            chunk = f"{chunk[: len(chunk) + room[0]]}\n[… later output is not published …]\n"
+        self._publish(BackgroundOutput(task_id=job.task_id, kind=KIND, chunk=chunk))
+
+    def _forget_oldest(self) -> None:
+        """Forget the oldest ended jobs beyond those that are remembered."""
+        ended = [task_id for task_id, job in self._jobs.items() if job.over.is_set()]
+        for task_id in ended[: max(0, len(ended) - MOST_REMEMBERED)]:
+            del self._jobs[task_id]
+
+
+def shortened(command: str, limit: int = 80) -> str:
+    """Return a command in one line."""
+    line = " ".join(command.split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def _ignore(*_: object) -> None:
+    """Do nothing, without a session."""
