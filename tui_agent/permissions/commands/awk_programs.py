@@ -40,7 +40,7 @@ _QUOTED = re.compile(r"\\([\"/])")
 
 @dataclass(frozen=True, slots=True)
 class AwkOutputs:
-    """What a program writes and runs besides printing."""
+    """Files that a program writes and commands that it runs."""
 
     files: tuple[str, ...] = ()
     """Files that it writes; `UNKNOWN` if only its run determines one."""

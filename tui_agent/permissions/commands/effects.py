@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand, names
 
+from .archive_directories import unpacks_into
 from .argv import Arguments, is_known, is_remote, parse_arguments
 from .awk_programs import awk_outputs
 from .catalogue import INTERPRETERS, SHELLS, CommandFacts, canonical_name, matching_row
@@ -19,7 +20,6 @@ from .indirect_commands import PROGRAM_INPUT
 from .read_only_check import collect_reads, is_mostly_read_only
 from .sed_scripts import sed_effects
 from .subcommand_effects import Copy, Effects, subcommand_effects
-from .unpacking import unpacks_into
 from .writes import Write, attached_paths, pieces_of, scripts_of, writes_of
 
 _CODE_OPTIONS = names("-c -e -E -r -p --eval --execute --print eval -pe -ne -i -le -lne -lpe")

@@ -109,7 +109,7 @@ class Expander:
             self._is_certain = False
             return [plain_part(word)]
         # A wide search may match where bash finds nothing and keeps the pattern.
-        # A quoted `-` in brackets is no range; the text of a word with variables is not kept.
+        # A quoted `-` in brackets is not a range; the text of a word with variables is not kept.
         is_plain = _QUOTING.isdisjoint(word.text) if word.text else "-" not in word.value
         is_certain = not search.is_wide or (is_plain and any(map(search.is_certain, found)))
         return found if found and is_certain else [*found, word.value]

@@ -1,4 +1,4 @@
-"""Why a request asks, without what its title, its input and its marks say already. Pure."""
+"""Reasons of a request beyond its title, its input and its marks. Pure."""
 
 import re
 
