@@ -12,6 +12,7 @@ from textual.widget import Widget
 
 from tests.ui.story import Story, working
 from tui_agent.protocol.events import (
+    BackgroundStarted,
     CompactionEnded,
     CompactionStarted,
     ContextUsage,
@@ -109,6 +110,31 @@ async def test_a_running_tool_is_shown_with_its_clock() -> None:
 
     assert line.startswith(" ◐ bash 12 s · step 2 · 12.3k/200k tok (6 %) · $0.04 ")
     assert line.rstrip().endswith("esc interrupt")
+
+
+@pytest.mark.parametrize(
+    ("width", "mark"), [(120, "2 in background"), (80, "2 in background"), (60, "2 bg"), (40, "2 bg")]
+)
+async def test_the_mark_for_background_commands_opens_their_page(width: int, mark: str) -> None:
+    story = working()
+    for name in ("bash_1", "bash_2"):
+        story.tell(BackgroundStarted(task_id=name, kind="shell", command="npm run dev"))
+    widget, opened = status_line(story), []
+
+    async def note(action: str, *_: object) -> None:
+        opened.append(action)
+
+    widget.run_action = note  # type: ignore[method-assign]
+    async with OneWidget(widget).run_test(size=(width, 12)) as pilot:
+        telling(widget, story)()
+        await pilot.pause()
+        (line,) = str(widget.render()).split("\n")
+        begin = line.index(mark)
+        for x in (begin - 1, begin, begin + len(mark) - 1, begin + len(mark)):
+            await pilot.click(widget, offset=(x, 0))
+
+    assert line.startswith(f" ◐ bash 12 s · {mark}")
+    assert opened == ["screen.perform('chat.jobs')"] * 2
 
 
 async def test_several_tools_are_counted() -> None:

@@ -1,4 +1,4 @@
-"""Snapshots of the pages about rules, tools and the report, at both sizes and in a small window."""
+"""Snapshots of the pages about rules, tools, background commands and the report, at three sizes."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -9,9 +9,10 @@ from textual.pilot import Pilot
 from tests.ui.rule_stage import FakeRules
 from tests.ui.still import drawn, shown, still_app
 from tests.ui.story import Story
-from tui_agent.protocol.events import ApprovalResolved, PermissionDecided
+from tui_agent.protocol.events import ApprovalResolved, BackgroundEnded, BackgroundStarted, PermissionDecided
 from tui_agent.protocol.permissions import DecisionPart, PermissionMode
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.bridge.job_queries import JobFact, JobQueries
 from tui_agent.ui.bridge.rule_queries import RuleFact, RuleQueries
 
 pytestmark = pytest.mark.slow
@@ -20,6 +21,37 @@ Compare = Callable[..., bool]
 
 SIZES = [(80, 24), (120, 40), (40, 10)]
 OWN = RuleFact("allow", "bash(make test:*)", "granted for the session", is_session=True)
+
+JOBS = (
+    JobFact("bash_1", "npm run dev -- --port 5173", "running", True, 754.0, 48_300),
+    JobFact("bash_2", "pytest -q --looponfail", "running", True, 62.0, 0),
+    JobFact("bash_3", "cargo build --release", "ended with exit code 101", False, 93.0, 8_200),
+    JobFact("bash_4", "make docs", "ended with exit code 0", False, 12.0, 310),
+    JobFact("bash_5", "python -m http.server", "runs on without tui-agent", False, 40.0, 120),
+    JobFact("bash_6", "tail -f /var/log/nginx/access.log", "was stopped", False, 31.0, 2_400),
+)
+
+
+class FakeJobs:
+    """Background commands that never change; implements `JobService`."""
+
+    def __init__(self, *facts: JobFact) -> None:
+        self.facts = facts
+
+    def list(self) -> tuple[JobFact, ...]:
+        return self.facts
+
+    def send(self, call_id: str, /) -> tuple[str, str]:
+        return "", f"{call_id} is not running."
+
+    def stop(self, task_id: str, /) -> str:
+        return f"{task_id} is not running."
+
+    async def detach(self, task_id: str, /) -> str:
+        return f"{task_id} is not running."
+
+    async def output(self, task_id: str, /) -> str:
+        return f"output of {task_id}"
 
 
 def decided_run() -> Story:
@@ -93,3 +125,30 @@ def test_the_permissions_look_as_they_should_in_a_theme(snap_compare: Compare, t
     app = still_app(decided_run(), theme=theme)
 
     assert snap_compare(app, terminal_size=(80, 24), run_before=typing("/permissions", *("down",) * 6))
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["80x24", "120x40", "40x10"])
+@pytest.mark.parametrize("page", ["jobs", "mark", "no-jobs"])
+def test_background_commands_look_as_they_should(snap_compare: Compare, page: str, size: tuple[int, int]) -> None:
+    facts = () if page == "no-jobs" else JOBS
+    story = Story().run("start the server, and watch the tests").step(0).wait(2)
+    for fact in facts:
+        story.tell(BackgroundStarted(task_id=fact.task_id, kind="shell", command=fact.command))
+        story.wait(1)
+    for fact in (fact for fact in facts if not fact.is_running):
+        code = 101 if fact.task_id == "bash_3" else 0
+        story.tell(BackgroundEnded(task_id=fact.task_id, kind="shell", status="exited", code=code))
+    story.answer("Both run in the background.").end("Both run in the background.")
+
+    async def before(pilot: Pilot[None]) -> None:
+        await shown(pilot)
+        app = pilot.app
+        assert isinstance(app, TuiAgentApp)
+        app.chat.bridge.jobs = JobQueries(app.chat.bridge.exchange, FakeJobs(*facts))
+        await pilot.press("slash", *"jobs", "enter")
+        await drawn(pilot)
+        if page == "mark":
+            await pilot.press("escape")
+            await drawn(pilot)
+
+    assert snap_compare(still_app(story), terminal_size=size, run_before=before)

@@ -5,6 +5,8 @@ from dataclasses import replace
 from tests.ui.story import START, Story, working
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.events import (
+    BackgroundEnded,
+    BackgroundStarted,
     CompactionEnded,
     CompactionStarted,
     Noticed,
@@ -136,3 +138,14 @@ def test_changes_of_mode_and_settings_leave_a_message_that_the_past_does_not() -
 
     story.tell(SessionLoaded(id="s1"))
     assert fold(story).notice.text == ""
+
+
+def test_background_commands_are_counted_until_they_end_or_the_session_is_resumed() -> None:
+    story = working()
+    for name in ("bash_1", "bash_2", "bash_3"):
+        story.tell(BackgroundStarted(task_id=name, kind="shell", command="npm run dev"))
+    story.tell(BackgroundEnded(task_id="bash_2", kind="shell", status="exited", code=0))
+    assert fold(story.end()).progress.in_background == {"bash_1", "bash_3"}
+
+    story.tell(SessionLoaded(id="s1"))
+    assert not fold(story).progress.in_background

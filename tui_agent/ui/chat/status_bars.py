@@ -5,7 +5,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeAlias
 
+from rich.cells import cell_len
 from textual.content import Content
+from textual.events import Click
 from textual.reactive import reactive
 from textual.timer import Timer
 
@@ -38,6 +40,8 @@ TREE_SECONDS = 1.0
 """Least seconds between two readings of branch and changes."""
 NOTICE_SECONDS = 10.0
 """Seconds for which a notice takes the place of the key hints."""
+_NARROW = 80
+"""Cells below which the mark for background commands is short."""
 _LONGEST = 200
 """Cells of one part; more than any terminal shows."""
 
@@ -186,6 +190,7 @@ class StatusLine(CoalescedRefresh):
         self._surroundings = surroundings
         self._status = status
         self._timer: Timer | None = None
+        self._mark_cells = range(0)
 
     def on_mount(self) -> None:
         """Create the clock, paused."""
@@ -202,7 +207,20 @@ class StatusLine(CoalescedRefresh):
             (self._timer.resume if self._status.busy or self._notice else self._timer.pause)()
         self.refresh()
 
+    async def on_click(self, event: Click) -> None:
+        """Open the page of background commands if the mark was clicked."""
+        if event.x in self._mark_cells:
+            await self.run_action("screen.perform('chat.jobs')")
+
     def render(self) -> Content:
+        """Return the line, and remember where the mark for background commands is."""
+        line = self._line()
+        before, mark, _ = line.plain.partition(self._mark or "\n")
+        begin = cell_len(before)
+        self._mark_cells = range(begin, begin + len(mark))
+        return line
+
+    def _line(self) -> Content:
         """Return as many facts and key hints as fit; hints are dropped first, but while it works, not the first one."""
         width = self.size.width
         facts, hints = self._facts(), self._hints()
@@ -227,11 +245,20 @@ class StatusLine(CoalescedRefresh):
         is_new = 0 <= self._surroundings.clock() - status.notice.at < NOTICE_SECONDS
         return status.notice.text if is_new and not status.asking else ""
 
+    @property
+    def _mark(self) -> str:
+        """Number of commands that run in the background; empty if none does."""
+        number = len(self._status.progress.in_background)
+        return f"{number} {'bg' if self.size.width < _NARROW else 'in background'}" if number else ""
+
     def _facts(self) -> list[Content]:
-        """Return status, step, tokens, cost, time of the run and share of the cache, the most important first."""
+        """Return status, background commands, step, tokens, cost, time of the run and share of the cache, the most
+        important first."""
         status = self._status
         sign, style = ("◌", "$text-muted") if self.agent_pending else _SIGNS[status.status]
         facts = [Content.assemble(" ", (sign, style), " ", (self._words(), style if status.busy else "$text"))]
+        if self._mark:
+            facts.append(Content.styled(self._mark, "$primary"))
         if status.busy and status.step is not None:
             facts.append(Content(f"step {status.step + 1}"))
         if status.window:

@@ -28,6 +28,8 @@ _ID = 9
 _STATE = 12
 _TIME = 9
 _SIZE = 9
+_NARROW = 60
+"""Cells below which a row has no time and no size."""
 _HEADING = 2
 _DETAIL_ROWS = 2
 
@@ -74,6 +76,7 @@ class JobsScreen(RowsPage[None]):
         """Show the commands, and follow them."""
         self._read()
         self.set_interval(POLL_SECONDS, self._read)
+        self.call_after_refresh(self._reveal)
 
     @property
     def paged(self) -> RowsView:
@@ -172,18 +175,27 @@ class JobsScreen(RowsPage[None]):
         place = min(max(0, self._facts.index(fact) + by), len(self._facts) - 1)
         self._chosen, self._message = self._facts[place].task_id, ("", "")
         self._show()
+        self._reveal()
+
+    def _reveal(self) -> None:
+        """Scroll to the selected command."""
+        if (fact := self.selected) is None:
+            return
+        place = self._facts.index(fact)
         row, top, room = place + _HEADING, self._body.scroll_offset.y, self._body.size.height
         if row < top or row >= top + room:
             self._body.scroll_to(y=0 if place == 0 else row - room + 1, animate=False, immediate=True)
 
     def _body_rows(self, width: int) -> Sequence[Line]:
-        heading = f"  {'id':<{_ID}}{'state':<{_STATE}}{'time':>{_TIME}}{'output':>{_SIZE}}  command"
+        numbers = f"{'time':>{_TIME}}{'output':>{_SIZE}}  " if width >= _NARROW else ""
+        heading = f"  {'id':<{_ID}}{'state':<{_STATE}}{numbers}command"
         return [Line(clipped([(heading, "muted")], width)), Line(), *(self._row(fact, width) for fact in self._facts)]
 
     def _row(self, fact: JobFact, width: int) -> Line:
         at_cursor = fact is self.selected
-        state, style = ("◐ running", "calls") if fact.is_running else (_short(fact.state), "muted")
-        numbers = f"{seconds_text(fact.seconds):>{_TIME}}{bytes_text(fact.size) if fact.size else '–':>{_SIZE}}  "
+        state, style = ("◐ running", "calls") if fact.is_running else _short(fact.state)
+        size = bytes_text(fact.size) if fact.size else "–"
+        numbers = f"{seconds_text(fact.seconds):>{_TIME}}{size:>{_SIZE}}  " if width >= _NARROW else ""
         runs: list[Run] = [("› " if at_cursor else "  ", "key"), (f"{fact.task_id:<{_ID}}", "strong")]
         runs += [(f"{state:<{_STATE}}", style), (numbers, "muted"), (one_line(visible(fact.command), 300), "")]
         return Line(clipped(runs, width))
@@ -211,9 +223,11 @@ class JobsScreen(RowsPage[None]):
         return [Line(clipped(key_runs(answers), width))]
 
 
-def _short(state: str) -> str:
-    """Return how a command ended in one or two words."""
+def _short(state: str) -> tuple[str, str]:
+    """Return how a command ended in one or two words, and their style."""
     code = state.removeprefix("ended with exit code ")
     if code != state:
-        return "✔ done" if code == "0" else f"✖ exit {code}"
-    return "■ stopped" if state.startswith("was") else "✖ failed"
+        return ("✔ done", "success") if code == "0" else (f"✖ exit {code}", "error")
+    if state.startswith("was stopped"):
+        return "■ stopped", "muted"
+    return ("↗ detached", "muted") if state.startswith("runs on") else ("✖ failed", "error")

@@ -8,6 +8,8 @@ from tui_agent.protocol.events import (
     AgentEvent,
     ApprovalRequested,
     ApprovalResolved,
+    BackgroundEnded,
+    BackgroundStarted,
     CompactionEnded,
     CompactionStarted,
     ContextUsage,
@@ -35,7 +37,7 @@ HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
     (
         *(AgentCreated, RunStarted, RunEnded, SessionLoaded, StatusChanged, StepStarted, StepRetry, ContextUsage),
         *(ToolStarted, ToolEnded, ApprovalRequested, ApprovalResolved, PermissionModeChanged, UsageUpdated),
-        *(CompactionStarted, CompactionEnded, Noticed),
+        *(CompactionStarted, CompactionEnded, Noticed, BackgroundStarted, BackgroundEnded),
     )
 )
 """Events that may change the status."""
@@ -65,7 +67,7 @@ class StatusNotice:
 
 @dataclass(slots=True)
 class RunProgress:
-    """Times of the newest run, and the calls of the session that may have changed files."""
+    """Times of the newest run, and what the calls of the session have left: changed files, running commands."""
 
     began_at: float | None = None
     """Monotonic seconds."""
@@ -73,6 +75,8 @@ class RunProgress:
     """Monotonic seconds; None during the run."""
     writes: int = 0
     """Number of ended calls that may have changed files."""
+    in_background: set[str] = field(default_factory=set[str])
+    """Ids of the commands that run in the background."""
 
 
 @dataclass(slots=True)
@@ -136,6 +140,10 @@ class SessionStatus:
                 self.mode = mode
                 if by != "user":
                     self._notify(f"mode {old.value} → {mode.value} ({by})", envelope)
+            case BackgroundStarted(task_id=task_id):
+                self.progress.in_background.add(task_id)
+            case BackgroundEnded(task_id=task_id):
+                self.progress.in_background.discard(task_id)
             case UsageUpdated(total=total, cost=cost):
                 self.usage, self.cost = total, cost
             case _:
@@ -175,6 +183,7 @@ class SessionStatus:
                 self._become_idle(envelope)
             case SessionLoaded():
                 self._become_idle(envelope)
+                self.progress.in_background.clear()
                 self.notice = StatusNotice()
             case _:
                 return False
