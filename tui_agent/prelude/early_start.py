@@ -17,6 +17,9 @@ _VALUED = frozenset((
 ))  # fmt: skip
 """Options with which a new session begins on the start page. With any other argument there is no prelude."""
 
+_TEXTUAL = frozenset(("COLUMNS", "LINES", "TEXTUAL_ALLOW_SIGNALS", "TEXTUAL_DRIVER"))
+"""Variables with which Textual treats the terminal in another way, or shows the app elsewhere."""
+
 _early: "EarlyTerminal | None" = None
 
 
@@ -72,7 +75,7 @@ def leads_to_start_page(arguments: "Sequence[str]") -> bool:
 
 def _is_usable(environment: "Mapping[str, str]") -> bool:
     """Return True if the standard streams are one terminal that belongs to this process and reads UTF-8."""
-    if environment.get("TERM", "") in ("", "dumb") or {"COLUMNS", "LINES", "TEXTUAL_ALLOW_SIGNALS"} & {*environment}:
+    if environment.get("TERM", "") in ("", "dumb") or _TEXTUAL & {*environment}:
         return False
     streams = sys.__stdin__, sys.__stdout__, sys.__stderr__
     if any(stream is None for stream in streams) or getattr(sys.__stderr__, "encoding", "").lower() != "utf-8":

@@ -1,6 +1,7 @@
 """Output of commands, escaped for the terminal, and the check that standard streams are a terminal."""
 
 import json
+import os
 import sys
 
 import click
@@ -8,6 +9,9 @@ import click
 from tui_agent.prelude import early_start
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.visible_text import escaped, escaped_json
+
+WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
+"""Value of `TEXTUAL_DRIVER` in a program that `textual serve` starts."""
 
 
 def say(text: str, *, line_feed: bool = True) -> None:
@@ -37,9 +41,13 @@ def say_json_line(line: str) -> None:
 def need_terminal(advice: str) -> None:
     """Check that all standard streams are a terminal: Textual reads from one and draws on standard error.
 
+    `textual serve` shows the app in a browser: it chooses Textual's web driver, which needs pipes.
+
     Raises:
         ConfigurationError: one of them is not; the message ends with `advice`.
     """
+    if os.environ.get("TEXTUAL_DRIVER", "") == WEB_DRIVER:
+        return
     for name, stream in (("input", sys.stdin), ("output", sys.stdout), ("error", sys.stderr)):
         if not stream.isatty():
             raise ConfigurationError(f"the full-screen app needs a terminal, and standard {name} is not one; {advice}")

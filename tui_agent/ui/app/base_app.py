@@ -153,6 +153,11 @@ class BaseApp(RemappableApp[Result]):
     def get_driver_class(self) -> type[Driver]:
         """Return the driver of the terminal; in a browser and in tests another one."""
         chosen = super().get_driver_class()
+        if chosen.__name__ == "WebDriver":
+            # Imported here because a terminal needs none of it.
+            from .browser_driver import BrowserDriver
+
+            return BrowserDriver
         return TerminalDriver if chosen is LinuxDriver else chosen
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
