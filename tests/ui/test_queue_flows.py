@@ -325,3 +325,36 @@ async def test_a_message_says_that_it_waits_for_the_answer_to_a_sub_agent() -> N
         on.loop.resolve_approval(on.chat.state.approvals.all[0].request_id, ApprovalDecision(decision="approve"))
         await on.settled()
         assert on.told() == ["go", "also this"]
+
+
+async def click_key(on: Stage, text: str) -> None:
+    """Click a word of the rule above the queue, and wait until the screen shows the effect."""
+    rule = on.chat.entry.queue.render().plain.split("\n")[0]
+    await on.pilot.click("#queue", offset=(rule.index(text), 0))
+    await on.pilot.pause()
+    await on.pilot.pause()
+
+
+async def test_every_key_of_the_queue_can_be_clicked_in_a_narrow_window() -> None:
+    async with queueing("one", "two") as (on, gate):
+        await on.pilot.resize_terminal(50, 24)
+        await on.pilot.click("#queue", offset=(44, 1))
+        await on.until(lambda: texts(on) == ["two", "one"])
+        assert texts(on) == ["two", "one"]
+
+        await click_key(on, "edit")
+        assert on.draft == "one"
+        await on.type(" more")
+        await click_key(on, "put back")
+        assert (on.draft, texts(on)) == ("", ["two", "one more"])
+
+        await click_key(on, "edit")
+        await on.type(" again")
+        await click_key(on, "leave as it was")
+        assert (on.draft, texts(on)) == ("", ["two", "one more"])
+
+        await click_key(on, "drop")
+        assert texts(on) == ["two"]
+        await press(on, "ctrl+z")
+        await on.until(lambda: len(texts(on)) == 2)
+        assert await told_at_the_end(on, gate) == ["two", "one more"]

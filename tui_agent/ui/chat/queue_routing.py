@@ -55,6 +55,8 @@ class QueueRouter:
                 self._walk(1)
             case "edit":
                 self._edit(target, keeps_draft=bool(request.message_id))
+            case "put_back":
+                self._composer.action_submit()
             case "leave":
                 self.leave()
             case "drop":

@@ -16,16 +16,19 @@ from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.joined_parts import joined_parts
 from tui_agent.ui.text.sanitiser import clip, one_line
 
-QueueAction: TypeAlias = Literal["edit", "earlier", "later", "leave", "drop", "undo", "up", "down", "move", "kind"]
-"""Edit a message, the one before or after it, or end the edit; drop, restore, move it, or change its kind."""
+QueueAction: TypeAlias = Literal[
+    "edit", "earlier", "later", "put_back", "leave", "drop", "undo", "up", "down", "move", "kind"
+]
+"""Edit a message, the one before or after it; end the edit with the new or the old text; drop, restore, move it, or
+change its kind."""
 MAX_ROWS = 4
 """Messages that are shown at a time."""
 _LONGEST = 400
 """Cells of a message that are considered."""
 _LEAST_TEXT = 16
 """Cells that a long message keeps beside the time of its delivery."""
-_NARROW = 40
-"""Cells up to which the rule shows no keys."""
+_NARROW = 41
+"""Cells below which the rule shows no keys, and the rows no buttons."""
 _BUTTONS: tuple[tuple[str, QueueAction], ...] = (("▴", "up"), ("▾", "down"), ("⇄", "kind"), ("✕", "drop"))
 _BUTTON_CELLS = 2 * len(_BUTTONS)
 
@@ -124,7 +127,7 @@ class QueueStrip(CoalescedRefresh):
         return Content("\n").join(lines)
 
     def on_click(self, event: Click) -> None:
-        """Edit the clicked message, or end the edit, or do what the clicked button says."""
+        """Edit the clicked message, or end the edit, or do what the clicked button or key says."""
         place, button = self._row_at(event.y), self._button_at(event.x)
         # The end of a drag is a click, too.
         if place is not None and not self._has_dragged:
@@ -132,6 +135,8 @@ class QueueStrip(CoalescedRefresh):
             choose = "leave" if self.rows[place].held else "edit"
             action = choose if button is None else _BUTTONS[button][1]
             self.post_message(QueueRequest(action, self.rows[place].message_id))
+        elif event.y == 0 and self.size.height > 1 and (key := _key_at(event.x, self.size.width, self.rows)):
+            self.post_message(key)
 
     def on_mouse_down(self, event: MouseDown) -> None:
         """Take a message, to drag it to another place."""
@@ -215,22 +220,42 @@ def _is_kin(message: WaitingMessage, other: WaitingMessage) -> bool:
 
 
 def _has_buttons(width: int) -> bool:
-    return width >= 60
+    return width >= _NARROW
+
+
+def _keys(rows: Sequence[WaitingMessage]) -> list[tuple[str, QueueAction]]:
+    """Return the keys that change the edited or newest message, each with its word and what it does."""
+    held = next((message for message in rows if message.held), None)
+    if held is None:
+        return [(hint("composer.earlier", "edit"), "edit"), (hint("queue.drop"), "drop")]
+    keys: list[tuple[str, QueueAction]] = [(hint("composer.submit", "put back"), "put_back")]
+    keys.append((hint("composer.close_suggestions", "leave as it was"), "leave"))
+    if not held.sub_agent:
+        keys.append((hint("composer.follow_up_or_leave", "steer" if held.follows_up else "follow-up"), "kind"))
+    keys += [(hint("queue.drop"), "drop"), (command("queue.move_up").key_text, "up")]
+    return [*keys, (hint("queue.move_down", "move"), "down")]
+
+
+def _key_at(x: int, width: int, rows: Sequence[WaitingMessage]) -> QueueRequest | None:
+    """Return what a click on a column of the rule asks for; None beside its keys."""
+    rule, start = _rule(width, rows).plain, 0
+    message_id = next((message.message_id for message in rows if message.held), rows[-1].message_id)
+    for text, action in _keys(rows):
+        place = rule.find(text, start) if text else -1
+        if place >= 0:
+            start = place + len(text)
+            if cell_len(rule[:place]) <= x < cell_len(rule[:start]):
+                return QueueRequest(action, message_id)
+    return None
 
 
 def _rule(width: int, rows: Sequence[WaitingMessage]) -> Content:
     """Return the rule with the keys that change the queue; those that do not fit are left out."""
-    held = next((message for message in rows if message.held), None)
-    if held is None:
-        keys = [hint("composer.earlier", "edit"), hint("queue.drop")]
-    else:
-        other = "steer" if held.follows_up else "follow-up"
-        kind = [] if held.sub_agent else [hint("composer.follow_up_or_leave", other)]
-        move = f"{command('queue.move_up').key_text} {hint('queue.move_down', 'move')}"
-        undo = hint("composer.close_suggestions", "leave as it was")
-        keys = [hint("composer.submit", "put back"), undo, *kind, hint("queue.drop"), move]
+    keys = [text for text, _ in _keys(rows)]
+    if len(keys) > 2:
+        keys[-2:] = [" ".join(keys[-2:])]
     start = Content.assemble(("─ ", "$border-blurred"), "queue ")
-    if width > _NARROW:
+    if width >= _NARROW:
         start += Content.styled("── ", "$border-blurred")
         start += joined_parts([Content(key) for key in keys], width - start.cell_length - 2) + Content(" ")
     return (start + Content.styled("─" * max(0, width - start.cell_length), "$border-blurred"))[:width]
