@@ -44,7 +44,7 @@ PATIENCE = 60.0
 
 RuleWords = tuple[Verdict, str]
 
-QUESTION = "esc not now"
+QUESTION = "n no  f no, because"
 """Text that every question shows."""
 LOOKS = 8
 """Unchanged looks at the screen after which it counts as at rest."""

@@ -70,12 +70,13 @@ def test_commands_themselves_stay_readable(tmp_path: Path) -> None:
     assert "PATH=" in shown_by(f"sleep 60 & {looks}; kill $!", tmp_path, "kept")
 
 
-def test_the_program_hardens_itself_before_anything_else(tmp_path: Path) -> None:
+def test_the_program_hardens_itself_before_it_runs_anything(tmp_path: Path) -> None:
     look = (
-        "import os, sys; from tui_agent import __main__ as program;"
-        "program.run_program = lambda _: print(os.stat('/proc/self/environ').st_uid);"
+        "import ctypes, os, sys; from tui_agent import __main__ as program;"
+        "from tui_agent.cli import command_line; import tui_agent.cli.process.process_setup;"
+        "command_line.run_program = lambda _: print(os.stat('/proc/self/environ').st_uid);"
         "os.setgroups([]) if os.geteuid() == 0 else None; os.setresuid(*[os.geteuid() or 65534] * 3);"
-        "import ctypes; ctypes.CDLL(None).prctl(4, 1, 0, 0, 0); program.main()"
+        "ctypes.CDLL(None).prctl(4, 1, 0, 0, 0); program.main()"
     )
     done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=False, cwd=tmp_path)
 

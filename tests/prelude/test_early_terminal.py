@@ -14,7 +14,8 @@ from tests.support.screen_buffer import ALTERNATE_SCREEN
 from tests.support.terminal import Terminal
 
 HANGS = """
-import os, sys
+import os, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from tui_agent.prelude import early_start
 early_start.begin(sys.argv[1:])
 os.read(os.pipe()[0], 1)

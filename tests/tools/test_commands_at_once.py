@@ -11,6 +11,7 @@ from tests.execution.kit import Ran, call, run
 from tui_agent.cli.built_in_tools import built_in_tools
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.events import FileChanged, ToolBlockedOn
+from tui_agent.tools import BackgroundJobs
 from tui_agent.tools.changing_calls import ChangingCalls
 from tui_agent.tools.content_store import ContentStore
 
@@ -35,14 +36,16 @@ async def go_when_there(root: Path, *names: str) -> AsyncGenerator[None]:
 
 async def run_all(root: Path, *commands: str | tuple[str, str]) -> Ran:
     """Run commands, and writes of a path and a content, as calls of one message."""
-    tools = built_in_tools(root, root.parent / "spool", contents=ContentStore(root.parent / "contents"))
+    contents = ContentStore(root.parent / "contents")
     asked = [
         call("bash", f"c{number}", command=given, timeout=20)
         if isinstance(given, str)
         else call("write", f"c{number}", path=given[0], content=given[1])
         for number, given in enumerate(commands)
     ]
-    return await run(tools, asked, policy=PermissionPolicy(root, mode="allow"))
+    async with BackgroundJobs() as jobs:
+        tools = built_in_tools(root, root.parent / "spool", contents=contents, jobs=jobs)
+        return await run(tools, asked, policy=PermissionPolicy(root, mode="allow"))
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from tui_agent.prelude.early_start import early_terminal
 from tui_agent.protocol.errors import ConfigurationError, SessionOpenError, TuiAgentError
 from tui_agent.settings import LoadedSettings, Locations, Settings
 from tui_agent.ui.app.tui_agent_app import OpenPlayer, TuiAgentApp
+from tui_agent.ui.base.engine_imports import IMPORTING
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.chat_options import HistoryTail
@@ -22,7 +23,6 @@ from .configuration.project_trust import TrustStore, trust_request_for
 from .configuration.screen_settings import apply_keys, use_on_screen
 from .launch_options import DEMO_LABEL, LaunchOptions
 from .process.controlling_terminal import need_terminal, say_error
-from .process.engine_imports import IMPORTING
 from .process.log_file import LOG_NAME, log_to_file
 from .process.shortage import is_group
 from .process.shutdown import exit_on_signals, run_and_exit, run_dialog

@@ -95,6 +95,7 @@ def test_a_command_from_a_directory_that_calls_may_change_depends_on_it(
         # Targets known only at run time.
         'date > "$x"', "date > $(cat a.txt)", "rm $(ls)", "for f in *.txt; do date > $f.out; done", "date > ~x/y",
         "ls | while read f; do date > $f; done", "cat $x", "x='*'; cat $x", "rm *.txt",
+        "echo nothere/*", "echo */x", "printf '%s' {nothere,d}/*", "echo a.txt/*", "for f in d/x; do echo $f*; done",
         "head -n 1 a.txt > b$((1+1))", "sed -i s/1/2/ f$((1))", "n=$(wc -l < a.txt); head -n $n a.txt > out$n",
         "n=1; ((n++)); head -n $n a.txt > out$n", "cat $(ls d)", "f=$(ls d); cat d/$f", "f=a; f=$(cat a.txt); cat $f",
         "cd -; date > a",

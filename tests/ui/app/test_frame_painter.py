@@ -131,4 +131,7 @@ def test_text_of_uncertain_width_makes_the_rest_of_its_row_be_written() -> None:
     painter.paint(LayoutUpdate([[one for _, one in row] for row in rows], Region(0, 0, WIDTH, HEIGHT)), CONSOLE)
     rows[1] = [(0, strip("ab⚠️ f")), (6, beside)]
 
-    assert painter.paint(update_of(rows, [(1, 0, WIDTH)]), CONSOLE).count("beside") == 1
+    written = painter.paint(update_of(rows, [(1, 0, WIDTH)]), CONSOLE)
+
+    # It begins at its own column, wherever the terminal's cursor is.
+    assert "\x1b[2;7Hbeside" in written

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from tui_agent.cli.configuration.effective_settings import Credentials, load_effective_settings
 from tui_agent.cli.launch_options import LaunchOptions
-from tui_agent.cli.process.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ConfigurationError, TuiAgentError
 from tui_agent.protocol.messages import now_ms
 from tui_agent.settings import Locations
+from tui_agent.ui.base.engine_imports import IMPORTING
 from tui_agent.ui.base.terminal_environment import branch_of
 from tui_agent.ui.chat.first_page_data import FirstPage, SessionOffer
 

@@ -26,7 +26,7 @@ from tui_agent.permissions.paths.path_facts import PathLookup
 from tui_agent.permissions.paths.path_resolution import is_within, resolve
 from tui_agent.permissions.paths.tree_walk import TooMuchError, entries_below
 from tui_agent.permissions.shell.expansion import Bindings, Expander, base_name, has_glob
-from tui_agent.permissions.shell.syntax import PIPE, ForEach, Redirect, SimpleCommand, names
+from tui_agent.permissions.shell.syntax import PIPE, ForEach, Redirect, SimpleCommand, Word, names
 from tui_agent.protocol.tool import Accesses
 
 from .path_checks import ExecutionContext
@@ -193,14 +193,23 @@ class AccessCollector:
     def _add_listing(self, command: SimpleCommand, context: ExecutionContext) -> bool:
         """Add the directories of the patterns in a command's words; return True if there are any."""
         name, *others = command.words
-        has_patterns = any(has_glob(word) for word in others)
-        is_varying = bool(context.listed.directories) and any(word.variables for word in command.words)
+        patterns = [word for word in others if has_glob(word)]
+        has_patterns = bool(patterns)
+        is_varying = (has_patterns or context.listed.directories) and any(word.variables for word in command.words)
         if not context.listed.is_certain or is_varying or (has_glob(name) and name.value not in ("[", "[[")):
+            raise _UnknownError
+        if not all(self._lists_existing(word, context.directory) for word in patterns):
             raise _UnknownError
         if has_patterns:
             # Other names may match when the command runs, so the whole directory counts.
             self._reads.update(map(os.path.realpath, context.listed.directories))
         return has_patterns
+
+    def _lists_existing(self, word: Word, directory: str | None) -> bool:
+        """Return True if a pattern lists one directory that exists: another call may make any other."""
+        above = word.value.rpartition("/")[0]
+        is_fixed = all(at >= len(above) or word.value[at] not in "*?[" for at in word.live)
+        return is_fixed and ("/" not in word.value or os.path.isdir(self._resolved(above or "/", directory)))
 
     # --- changes ------------------------------------------------------------------------------------------------------
 

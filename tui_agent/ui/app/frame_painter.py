@@ -141,7 +141,8 @@ def _difference(before: list[Row], rows: list[Row], first: int = 0) -> str:
             # What follows is written, too, if the terminal may have drawn one of both texts wider or narrower.
             is_moved = is_moved or not all(_CERTAIN.fullmatch(text) for text, _ in (piece, shown.get(x, piece)))
             texts.append(piece[0] if x == end else f"\x1b[{y};{x + 1}H{piece[0]}")
-            end = x + piece[1]
+            # Behind such text, each piece begins at its own column, in this frame and in later ones.
+            end = -1 if is_moved else x + piece[1]
     return _without_repetitions("".join(texts))
 
 

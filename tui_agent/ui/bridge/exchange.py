@@ -13,6 +13,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, ge
 from pydantic import TypeAdapter, ValidationError
 
 from tui_agent.protocol.messages import JsonObject
+from tui_agent.ui.base.engine_imports import IMPORTING
 
 from .bridge_messages import AgentEvents, AgentStatus
 
@@ -68,7 +69,8 @@ class Query:
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
         # Only recordings need the type, and evaluating the annotation loads the engine.
-        from . import engine_types
+        with IMPORTING:
+            from . import engine_types
 
         return TypeAdapter(get_type_hints(self._method, localns=vars(engine_types))["return"])
 

@@ -119,7 +119,7 @@ class TitleBar(CoalescedRefresh):
             self.refresh()
         if self._place.branch and self._status.progress.writes != self._writes_read and not self._is_reading:
             self._is_reading = True
-            self.run_worker(self._follow_tree(), group="work tree", exit_on_error=False)
+            self.run_worker(self._follow_tree, group="work tree", exit_on_error=False)
 
     async def _follow_tree(self) -> None:
         """Read branch and changes until no call has written meanwhile, at most once in `TREE_SECONDS`."""
