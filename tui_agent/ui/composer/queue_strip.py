@@ -232,8 +232,10 @@ def _keys(rows: Sequence[WaitingMessage]) -> list[tuple[str, QueueAction]]:
     keys.append((hint("composer.close_suggestions", "leave as it was"), "leave"))
     if not held.sub_agent:
         keys.append((hint("composer.follow_up_or_leave", "steer" if held.follows_up else "follow-up"), "kind"))
-    keys += [(hint("queue.drop"), "drop"), (command("queue.move_up").key_text, "up")]
-    return [*keys, (hint("queue.move_down", "move"), "down")]
+    keys.append((hint("queue.drop"), "drop"))
+    keys.append((command("queue.move_up").key_text, "up"))
+    keys.append((hint("queue.move_down", "move"), "down"))
+    return keys
 
 
 def _key_at(x: int, width: int, rows: Sequence[WaitingMessage]) -> QueueRequest | None:
