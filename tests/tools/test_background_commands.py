@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.processes import background_jobs
 from tui_agent.tools.processes.background_jobs import Job
+from tui_agent.tools.processes.orphans import become_subreaper, resign_as_subreaper
 from tui_agent.tools.workspace import Workspace
 
 
@@ -285,6 +286,58 @@ async def test_protected_files_that_it_changes_later_are_reported(root: Path, tm
     assert session.notices[0][1].endswith("It changed protected files: hook modified.")
     (changed,) = [event for event in session.events if isinstance(event, FileChanged)]
     assert changed.call_id == "call_1"
+
+
+@pytest.fixture
+def subreaper() -> Iterator[None]:
+    assert become_subreaper()
+    yield
+    resign_as_subreaper()
+
+
+def unmarked(name: str) -> str:
+    """Return a command that starts a daemon which nothing ties to its call, and waits until it runs."""
+    script = f"ulimit -S -x 5; echo $$ > {name}.tmp; mv {name}.tmp {name}; exec sleep 300"
+    return f"env -i PATH=$PATH setsid -f bash -c '{script}' >/dev/null 2>&1; until [ -s {name} ]; do sleep 0.01; done"
+
+
+@pytest.mark.usefixtures("subreaper")
+async def test_a_daemon_ends_with_its_call_beside_a_background_command(session: Session, root: Path) -> None:
+    await session.start(f"{unmarked('theirs')}; sleep 300")
+    theirs = await pid_from(root / "theirs")
+    await call(session.bash, command=f"{unmarked('ours')}; echo started")
+
+    assert not lives(await pid_from(root / "ours"))
+    assert lives(theirs)
+    await call(session.kill, task_id="bash_1")
+    assert not lives(theirs)
+
+
+@pytest.mark.usefixtures("subreaper")
+async def test_a_background_command_that_has_no_mark_stays(session: Session, root: Path) -> None:
+    command = f"ulimit -S -x 5; {unmarked('below')} & echo $$ > tmp; mv tmp leader; sleep 300"
+    await session.start(command)
+    leader, below = await pid_from(root / "leader"), await pid_from(root / "below")
+    await call(session.bash, command="true")
+
+    assert lives(leader)
+    assert lives(below)
+
+
+@pytest.mark.usefixtures("subreaper")
+async def test_what_a_detached_command_started_runs_on(session: Session, root: Path) -> None:
+    await session.start(f"{unmarked('below')}; echo $$ > tmp; mv tmp leader; sleep 300")
+    leader, below = await pid_from(root / "leader"), await pid_from(root / "below")
+    try:
+        await session.jobs.detach("bash_1")
+        await session.ended("bash_1")
+        await call(session.bash, command="true")
+
+        assert lives(leader)
+        assert lives(below)
+    finally:
+        os.killpg(leader, signal.SIGKILL)
+        os.killpg(below, signal.SIGKILL)
 
 
 @pytest.mark.slow

@@ -264,11 +264,12 @@ class BashTool(TypedTool[BashArguments]):
             return _NO_LIMIT if job.was_sent else context.extra_seconds()
 
         spec = replace(spec, extra_seconds=extra_seconds, release=job.release)
-        mark = TreeMark(context.mark) if context.mark else None
+        if context.mark:
+            job.mark = TreeMark(context.mark)
         if sandbox is None:
-            return await run_process(spec, job.output, None, job.token, on_data, on_start, mark)
+            return await run_process(spec, job.output, None, job.token, on_data, on_start, job.mark)
         async with sandbox.around(spec) as run:
-            outcome = await run_process(run.spec, job.output, None, job.token, on_data, on_start, mark)
+            outcome = await run_process(run.spec, job.output, None, job.token, on_data, on_start, job.mark)
             await run.refuse_unless_started(outcome, job.output.first_bytes())
         # Only bubblewrap itself may still be there for a moment: it has ended everything that the command started.
         return replace(outcome, ended=())

@@ -22,7 +22,9 @@ from tui_agent.protocol.tool import ToolContext
 
 from .captured_output import Captured, CapturedOutput
 from .live_output import LiveOutput
+from .orphans import enter_background
 from .process import ProcessOutcome, Release
+from .process_tree import TreeMark
 
 KIND = "bash"
 """Kind of all jobs in `background.*` events, and prefix of their ids."""
@@ -58,6 +60,8 @@ class Job:
     """Passes its output on: to its call, then as events."""
     token: CancellationToken = field(default_factory=CancellationToken)
     """Ends the command when cancelled."""
+    mark: TreeMark = field(default_factory=TreeMark.new)
+    """Mark of everything it starts."""
     task_id: str = ""
     """Its id once it is in the background; empty before."""
     began: float = field(default_factory=time.monotonic)
@@ -274,6 +278,7 @@ class BackgroundJobs:
         """
         self.check_room()
         self._at_call.pop(job.call_id, None)
+        enter_background(job.mark.limit)
         job.task_id, self._number = f"{KIND}_{self._number}", self._number + 1
         self._forget_oldest()
         self._jobs[job.task_id] = job

@@ -12,8 +12,8 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
-from .orphans import keep_running
-from .process_tree import TreeMark
+from .orphans import keep_running, unclaimed_orphans
+from .process_tree import TreeMark, tree_members
 from .programs import find_program
 
 _GUARD = 'read -r pid || exit; read -r _ || kill -KILL -- "-$pid"'
@@ -92,7 +92,7 @@ def let_go(process: asyncio.subprocess.Process, mark: TreeMark, output: int, fil
         )
     finally:
         os.close(output)
-    keep_running(mark.limit)
+    keep_running(mark.limit, tree_members(process.pid, mark, unclaimed_orphans(mark.limit)))
     _let_go.append(process)
     # Both objects would warn, or kill, when the program ends before their processes.
     keeper.returncode = 0

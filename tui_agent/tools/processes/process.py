@@ -22,7 +22,7 @@ from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
 from .command_launcher import wrap_argv
 from .letting_go import Guard, is_let_go, let_go
-from .orphans import call_running, unclaimed_orphans
+from .orphans import call_running, is_kept, led_by, unclaimed_orphans
 from .output_pump import OutputPump, Sink
 from .process_record import record_of
 from .process_tree import TreeMark, end_tree
@@ -123,7 +123,8 @@ async def run_process(
     finally:
         if guard is not None:
             await guard.dismiss()
-        if unclaimed_orphans(mark.limit):
+        # One that was let go has its mark still.
+        if not is_kept(mark.limit) and unclaimed_orphans(mark.limit):
             # Calls that ended at the same time may each have left an orphan to the other.
             late = await run_shielded_in_thread(partial(end_tree, None, mark, grace=GRACE))
     return replace(outcome, ended=(*outcome.ended, *late)) if late else outcome
@@ -160,10 +161,9 @@ async def _run(
             ending = "enough" if pump.sated.is_set() else ending
     finally:
         try:
-            is_kept = is_let_go(process)
             ended = (
                 ()
-                if is_kept
+                if is_let_go(process)
                 else await run_shielded_in_thread(
                     partial(end_tree, process.pid, mark, grace=GRACE, spares_leader=spec.is_wrapped)
                 )
@@ -236,6 +236,7 @@ def _started(
     pid: int,
 ) -> None:
     """Have the program guarded, and record it."""
+    led_by(mark.limit, pid)
     if guard is not None and spec.release is not None:
         guard.watch(pid)
         spec.release.pid = pid
