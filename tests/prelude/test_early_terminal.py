@@ -25,6 +25,7 @@ from tui_agent.prelude import early_terminal
 write = early_terminal._write
 def write_or_fail(text):
     if "q" in text:
+        write("no echo")
         raise OSError
     write(text)
 early_terminal._write = write_or_fail
@@ -65,6 +66,7 @@ def test_text_that_cannot_be_echoed_ends_nothing(tmp_path: Path) -> None:
     with early(tmp_path, UNWRITABLE) as terminal:
         terminal.wait_for(" ›")
         terminal.write("q")
+        terminal.wait_for("no echo")
         terminal.write("\x03\x03")
 
         assert terminal.wait_for_end() == 130
