@@ -264,10 +264,9 @@ async def test_changes_beside_a_background_command_are_not_blamed_on_another_cal
     assert "3 files changed beside a background command" in details_of(result)["outcome"]
 
 
-async def test_protected_files_that_it_changes_later_are_reported(root: Path, tmp_path: Path) -> None:
-    warnings: list[str] = []
-    hook = root / "hook"
-    hook.write_text("old")
+def guarding(root: Path, tmp_path: Path, warnings: list[str]) -> Session:
+    """A session in a workspace with a protected file."""
+    (root / "hook").write_text("old")
     workspace = Workspace(
         root,
         spool_dir=tmp_path / "spool",
@@ -275,7 +274,46 @@ async def test_protected_files_that_it_changes_later_are_reported(root: Path, tm
         protected_files=lambda: ({"hook": ""}, True),
         warn_of_protected=warnings.append,
     )
-    session = Session(workspace)
+    return Session(workspace)
+
+
+async def test_protected_files_changed_beside_a_background_command_can_be_undone(root: Path, tmp_path: Path) -> None:
+    warnings: list[str] = []
+    session = guarding(root, tmp_path, warnings)
+    async with session.jobs:
+        await session.start("until [ -e go ]; do sleep 0.01; done")
+        recorded = Recorded()
+        recorded.context.call_id = "call_2"
+        result = await call(session.bash, recorded, command="echo new > hook; echo x > other")
+        (root / "go").touch()
+        await session.ended("bash_1")
+
+    assert warnings == ["A command changed protected files: hook modified. Press ctrl+u on its row to undo that."]
+    changes = {
+        Path(data["path"]).name: data.get("call_id", "own") for kind, data in recorded.data if kind == "file.changed"
+    }
+    assert changes == {"hook": "own", "other": None}
+    assert details_of(result)["files_changed"] == 1
+    assert "1 file changed beside a background command" in details_of(result)["outcome"]
+    assert "protected" not in session.notices[0][1]
+
+
+async def test_what_it_changes_after_another_call_is_reported(root: Path, tmp_path: Path) -> None:
+    warnings: list[str] = []
+    session = guarding(root, tmp_path, warnings)
+    async with session.jobs:
+        await session.start("until [ -e go ]; do sleep 0.01; done; echo newest > hook")
+        await call(session.bash, command="echo new > hook")
+        (root / "go").touch()
+        await session.ended("bash_1")
+
+    assert len(warnings) == 2
+    assert warnings[1].startswith("A background command changed protected files: hook modified.")
+
+
+async def test_protected_files_that_it_changes_later_are_reported(root: Path, tmp_path: Path) -> None:
+    warnings: list[str] = []
+    session = guarding(root, tmp_path, warnings)
     async with session.jobs:
         task_id = await session.start("sleep 0.2; echo new > hook")
         await session.ended(task_id)
