@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import subprocess
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -186,6 +187,26 @@ async def test_the_user_detaches_one_and_its_output_goes_to_a_file(workspace: Wo
         assert f"runs on without tui-agent (pid {pid}, output in {file})" in session.notices[0][1]
     finally:
         os.killpg(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("failing", ["complete_file", "Popen"])
+async def test_a_command_that_cannot_be_detached_runs_on(
+    session: Session, root: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    await session.start("echo $$ > tmp; mv tmp pid; until [ -e go ]; do sleep 0.01; done; echo after")
+    pid = await pid_from(root / "pid")
+    with monkeypatch.context() as patched:
+        patched.setattr(session.jobs.find("bash_1").output if failing == "complete_file" else subprocess, failing, fail)
+        for _ in range(2):
+            with pytest.raises(ToolError, match="runs on as before: No space left on device"):
+                await session.jobs.detach("bash_1")
+
+    assert lives(pid)
+    (root / "go").touch()
+    assert await session.read("bash_1", wait=60) == "after\n[bash_1 ended with exit code 0]"
 
 
 async def test_a_command_that_was_a_call_cannot_be_detached(session: Session) -> None:

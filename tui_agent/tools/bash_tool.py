@@ -210,7 +210,7 @@ class BashTool(TypedTool[BashArguments]):
         output = CapturedOutput(SpoolFile(self._workspace.new_spool_file, SPOOL_LIMIT, self._workspace.spool_budget))
         job = jobs.launch(args.command, output, partial(self._run, spec, sandbox, context), context)
         if args.run_in_background and sandbox is None:
-            job.release = Release(asyncio.Event(), lambda: (output.give_away(), JOB_SPOOL_LIMIT))
+            job.release = Release(asyncio.Event(), lambda: (output.complete_file(), JOB_SPOOL_LIMIT), output.give_away)
         kept = ExitStack()
         job.at_end = partial(_end_in_background, watch, kept, context.call_id, jobs)
         changes = NOT_WATCHED

@@ -318,7 +318,12 @@ class BackgroundJobs:
                 f"{task_id} cannot be detached: only a command that the model started with run_in_background, and "
                 "outside the sandbox, can outlive tui-agent."
             )
+        job.release.problem = ""
+        job.release.answered.clear()
         job.release.wanted.set()
+        await job.release.answered.wait()
+        if job.release.problem:
+            raise ToolError(f"{task_id} cannot be detached, and runs on as before: {job.release.problem}.")
         await job.over.wait()
         return job
 
@@ -347,6 +352,8 @@ class BackgroundJobs:
             if job.task_id:
                 job.output.close()
             job.over.set()
+            if job.release is not None:
+                job.release.answered.set()
             job.started.set()
             job.settled.set()
         if job.task_id:

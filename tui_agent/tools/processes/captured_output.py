@@ -132,8 +132,8 @@ class CapturedOutput:
         with self._lock:
             return self._captured()
 
-    def give_away(self) -> Path:
-        """Return the file with the output so far, complete; later output belongs to another process.
+    def complete_file(self) -> Path:
+        """Return the file, which gets all output from now on.
 
         Raises:
             OSError: there is no such file.
@@ -141,11 +141,15 @@ class CapturedOutput:
         with self._lock:
             if not self._spool.begun:
                 self._spool.write(bytes(self._head + self._tail) or b"\n")
-            self._closed = True
-            self._spool.close()
             if self._spool.path is None:
                 raise OSError(self._spool.problem or "the output could not be saved")
             return self._spool.path
+
+    def give_away(self) -> None:
+        """Leave the file to another process, to which later output belongs."""
+        with self._lock:
+            self._closed = True
+            self._spool.close()
 
     def first_bytes(self) -> bytes:
         """Return the start of the output, `HEAD_SIZE` bytes at most."""
