@@ -122,6 +122,25 @@ async def test_a_running_call_can_be_sent_to_the_background(session: Session, ro
     assert await session.read("bash_1", wait=60) == "after\n[bash_1 ended with exit code 0]"
 
 
+async def test_to_stop_what_the_user_sent_is_a_change(session: Session) -> None:
+    await call(session.bash, Recorded(on_update=session.send), command="echo; sleep 300")
+    await session.start("sleep 300")
+
+    assert not session.kill.is_read_only({"task_id": "bash_1"})
+    assert session.kill.is_read_only({"task_id": "bash_2"})
+
+
+async def test_each_agent_reads_all_output(session: Session, root: Path) -> None:
+    await session.start("until [ -e go ]; do sleep 0.01; done; echo after")
+    (root / "go").touch()
+    other = Recorded()
+    other.context.agent = "explore-1"
+
+    assert (await session.read("bash_1", wait=60)).startswith("after\n")
+    assert (await call(session.output, other, task_id="bash_1")).text.startswith("after\n")
+    assert (await session.read("bash_1")).startswith("[no new output]")
+
+
 async def test_sending_it_lifts_its_time_limit_and_its_cancellation(session: Session, root: Path) -> None:
     recorded = Recorded(on_update=session.send)
     await call(session.bash, recorded, command="echo; until [ -e go ]; do sleep 0.01; done; echo after", timeout=0.5)
