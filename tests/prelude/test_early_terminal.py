@@ -20,6 +20,17 @@ from tui_agent.prelude import early_start
 early_start.begin(sys.argv[1:])
 os.read(os.pipe()[0], 1)
 """
+UNWRITABLE = f"""
+from tui_agent.prelude import early_terminal
+write = early_terminal._write
+def write_or_fail(text):
+    if "q" in text:
+        write("no echo")
+        raise OSError
+    write(text)
+early_terminal._write = write_or_fail
+{HANGS}
+"""
 FAILS = """
 import os, sys
 from tui_agent.prelude import early_start
@@ -49,6 +60,16 @@ def test_text_is_echoed_while_the_program_hangs(tmp_path: Path) -> None:
 
         assert terminal.wait_for_end() == 130
         assert terminal.left_behind == []
+
+
+def test_text_that_cannot_be_echoed_ends_nothing(tmp_path: Path) -> None:
+    with early(tmp_path, UNWRITABLE) as terminal:
+        terminal.wait_for(" ›")
+        terminal.write("q")
+        terminal.wait_for("no echo")
+        terminal.write("\x03\x03")
+
+        assert terminal.wait_for_end() == 130
 
 
 @pytest.mark.parametrize("keys", ["\x03\x03", "\x1b[99;5u\x1b[99;5u", "\x1b[27;5;99~\x03"])

@@ -3,7 +3,8 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
+import subprocess
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.processes import background_jobs
 from tui_agent.tools.processes.background_jobs import Job
+from tui_agent.tools.processes.orphans import become_subreaper, resign_as_subreaper
 from tui_agent.tools.workspace import Workspace
 
 
@@ -120,6 +122,25 @@ async def test_a_running_call_can_be_sent_to_the_background(session: Session, ro
     assert await session.read("bash_1", wait=60) == "after\n[bash_1 ended with exit code 0]"
 
 
+async def test_to_stop_what_the_user_sent_is_a_change(session: Session) -> None:
+    await call(session.bash, Recorded(on_update=session.send), command="echo; sleep 300")
+    await session.start("sleep 300")
+
+    assert not session.kill.is_read_only({"task_id": "bash_1"})
+    assert session.kill.is_read_only({"task_id": "bash_2"})
+
+
+async def test_each_agent_reads_all_output(session: Session, root: Path) -> None:
+    await session.start("until [ -e go ]; do sleep 0.01; done; echo after")
+    (root / "go").touch()
+    other = Recorded()
+    other.context.agent = "explore-1"
+
+    assert (await session.read("bash_1", wait=60)).startswith("after\n")
+    assert (await call(session.output, other, task_id="bash_1")).text.startswith("after\n")
+    assert (await session.read("bash_1")).startswith("[no new output]")
+
+
 async def test_sending_it_lifts_its_time_limit_and_its_cancellation(session: Session, root: Path) -> None:
     recorded = Recorded(on_update=session.send)
     await call(session.bash, recorded, command="echo; until [ -e go ]; do sleep 0.01; done; echo after", timeout=0.5)
@@ -185,6 +206,26 @@ async def test_the_user_detaches_one_and_its_output_goes_to_a_file(workspace: Wo
         assert f"runs on without tui-agent (pid {pid}, output in {file})" in session.notices[0][1]
     finally:
         os.killpg(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("failing", ["complete_file", "Popen"])
+async def test_a_command_that_cannot_be_detached_runs_on(
+    session: Session, root: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    await session.start("echo $$ > tmp; mv tmp pid; until [ -e go ]; do sleep 0.01; done; echo after")
+    pid = await pid_from(root / "pid")
+    with monkeypatch.context() as patched:
+        patched.setattr(session.jobs.find("bash_1").output if failing == "complete_file" else subprocess, failing, fail)
+        for _ in range(2):
+            with pytest.raises(ToolError, match="runs on as before: No space left on device"):
+                await session.jobs.detach("bash_1")
+
+    assert lives(pid)
+    (root / "go").touch()
+    assert await session.read("bash_1", wait=60) == "after\n[bash_1 ended with exit code 0]"
 
 
 async def test_a_command_that_was_a_call_cannot_be_detached(session: Session) -> None:
@@ -263,10 +304,9 @@ async def test_changes_beside_a_background_command_are_not_blamed_on_another_cal
     assert "3 files changed beside a background command" in details_of(result)["outcome"]
 
 
-async def test_protected_files_that_it_changes_later_are_reported(root: Path, tmp_path: Path) -> None:
-    warnings: list[str] = []
-    hook = root / "hook"
-    hook.write_text("old")
+def guarding(root: Path, tmp_path: Path, warnings: list[str]) -> Session:
+    """A session in a workspace with a protected file."""
+    (root / "hook").write_text("old")
     workspace = Workspace(
         root,
         spool_dir=tmp_path / "spool",
@@ -274,7 +314,46 @@ async def test_protected_files_that_it_changes_later_are_reported(root: Path, tm
         protected_files=lambda: ({"hook": ""}, True),
         warn_of_protected=warnings.append,
     )
-    session = Session(workspace)
+    return Session(workspace)
+
+
+async def test_protected_files_changed_beside_a_background_command_can_be_undone(root: Path, tmp_path: Path) -> None:
+    warnings: list[str] = []
+    session = guarding(root, tmp_path, warnings)
+    async with session.jobs:
+        await session.start("until [ -e go ]; do sleep 0.01; done")
+        recorded = Recorded()
+        recorded.context.call_id = "call_2"
+        result = await call(session.bash, recorded, command="echo new > hook; echo x > other")
+        (root / "go").touch()
+        await session.ended("bash_1")
+
+    assert warnings == ["A command changed protected files: hook modified. Press ctrl+u on its row to undo that."]
+    changes = {
+        Path(data["path"]).name: data.get("call_id", "own") for kind, data in recorded.data if kind == "file.changed"
+    }
+    assert changes == {"hook": "own", "other": None}
+    assert details_of(result)["files_changed"] == 1
+    assert "1 file changed beside a background command" in details_of(result)["outcome"]
+    assert "protected" not in session.notices[0][1]
+
+
+async def test_what_it_changes_after_another_call_is_reported(root: Path, tmp_path: Path) -> None:
+    warnings: list[str] = []
+    session = guarding(root, tmp_path, warnings)
+    async with session.jobs:
+        await session.start("until [ -e go ]; do sleep 0.01; done; echo newest > hook")
+        await call(session.bash, command="echo new > hook")
+        (root / "go").touch()
+        await session.ended("bash_1")
+
+    assert len(warnings) == 2
+    assert warnings[1].startswith("A background command changed protected files: hook modified.")
+
+
+async def test_protected_files_that_it_changes_later_are_reported(root: Path, tmp_path: Path) -> None:
+    warnings: list[str] = []
+    session = guarding(root, tmp_path, warnings)
     async with session.jobs:
         task_id = await session.start("sleep 0.2; echo new > hook")
         await session.ended(task_id)
@@ -285,6 +364,58 @@ async def test_protected_files_that_it_changes_later_are_reported(root: Path, tm
     assert session.notices[0][1].endswith("It changed protected files: hook modified.")
     (changed,) = [event for event in session.events if isinstance(event, FileChanged)]
     assert changed.call_id == "call_1"
+
+
+@pytest.fixture
+def subreaper() -> Iterator[None]:
+    assert become_subreaper()
+    yield
+    resign_as_subreaper()
+
+
+def unmarked(name: str) -> str:
+    """Return a command that starts a daemon which nothing ties to its call, and waits until it runs."""
+    script = f"ulimit -S -x 5; echo $$ > {name}.tmp; mv {name}.tmp {name}; exec sleep 300"
+    return f"env -i PATH=$PATH setsid -f bash -c '{script}' >/dev/null 2>&1; until [ -s {name} ]; do sleep 0.01; done"
+
+
+@pytest.mark.usefixtures("subreaper")
+async def test_a_daemon_ends_with_its_call_beside_a_background_command(session: Session, root: Path) -> None:
+    await session.start(f"{unmarked('theirs')}; sleep 300")
+    theirs = await pid_from(root / "theirs")
+    await call(session.bash, command=f"{unmarked('ours')}; echo started")
+
+    assert not lives(await pid_from(root / "ours"))
+    assert lives(theirs)
+    await call(session.kill, task_id="bash_1")
+    assert not lives(theirs)
+
+
+@pytest.mark.usefixtures("subreaper")
+async def test_a_background_command_that_has_no_mark_stays(session: Session, root: Path) -> None:
+    command = f"ulimit -S -x 5; {unmarked('below')} & echo $$ > tmp; mv tmp leader; sleep 300"
+    await session.start(command)
+    leader, below = await pid_from(root / "leader"), await pid_from(root / "below")
+    await call(session.bash, command="true")
+
+    assert lives(leader)
+    assert lives(below)
+
+
+@pytest.mark.usefixtures("subreaper")
+async def test_what_a_detached_command_started_runs_on(session: Session, root: Path) -> None:
+    await session.start(f"{unmarked('below')}; echo $$ > tmp; mv tmp leader; sleep 300")
+    leader, below = await pid_from(root / "leader"), await pid_from(root / "below")
+    try:
+        await session.jobs.detach("bash_1")
+        await session.ended("bash_1")
+        await call(session.bash, command="true")
+
+        assert lives(leader)
+        assert lives(below)
+    finally:
+        os.killpg(leader, signal.SIGKILL)
+        os.killpg(below, signal.SIGKILL)
 
 
 @pytest.mark.slow

@@ -226,10 +226,16 @@ class EarlyTerminal:
             if self._frame is not None:
                 self._typed.fit(self._frame.width)
                 if self._typed.shown != before:
-                    _write(self._frame.echoed(self._typed.shown))
+                    self._echo(self._frame)
         if self._typed.breaks >= BREAKS_TO_QUIT:
             self._quit(signal.SIGINT)
         return bool(data) and self._typed.size < LARGEST_INPUT
+
+    def _echo(self, frame: StartFrame) -> None:
+        try:
+            _write(frame.echoed(self._typed.shown))
+        except OSError:
+            return  # The terminal is gone, and its signal is on the way.
 
     def _take_signal(self, number: int) -> None:
         if number in _LETHAL:

@@ -56,7 +56,7 @@ class BashOutputTool(TypedTool[BashOutputArguments]):
         if args.wait:
             await self._wait(job, args.wait, context)
         is_over = job.over.is_set()
-        output = job.output.take_unread()
+        output = job.output.take_unread(context.agent)
         text = output_text(output)
         note = f"[{job.task_id} {job.words}{'' if is_over else f' since {job.elapsed:.0f} s'}]"
         details: JsonObject = {

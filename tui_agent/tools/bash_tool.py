@@ -210,7 +210,7 @@ class BashTool(TypedTool[BashArguments]):
         output = CapturedOutput(SpoolFile(self._workspace.new_spool_file, SPOOL_LIMIT, self._workspace.spool_budget))
         job = jobs.launch(args.command, output, partial(self._run, spec, sandbox, context), context)
         if args.run_in_background and sandbox is None:
-            job.release = Release(asyncio.Event(), lambda: (output.give_away(), JOB_SPOOL_LIMIT))
+            job.release = Release(asyncio.Event(), lambda: (output.complete_file(), JOB_SPOOL_LIMIT), output.give_away)
         kept = ExitStack()
         job.at_end = partial(_end_in_background, watch, kept, context.call_id, jobs)
         changes = NOT_WATCHED
@@ -264,11 +264,12 @@ class BashTool(TypedTool[BashArguments]):
             return _NO_LIMIT if job.was_sent else context.extra_seconds()
 
         spec = replace(spec, extra_seconds=extra_seconds, release=job.release)
-        mark = TreeMark(context.mark) if context.mark else None
+        if context.mark:
+            job.mark = TreeMark(context.mark)
         if sandbox is None:
-            return await run_process(spec, job.output, None, job.token, on_data, on_start, mark)
+            return await run_process(spec, job.output, None, job.token, on_data, on_start, job.mark)
         async with sandbox.around(spec) as run:
-            outcome = await run_process(run.spec, job.output, None, job.token, on_data, on_start, mark)
+            outcome = await run_process(run.spec, job.output, None, job.token, on_data, on_start, job.mark)
             await run.refuse_unless_started(outcome, job.output.first_bytes())
         # Only bubblewrap itself may still be there for a moment: it has ended everything that the command started.
         return replace(outcome, ended=())

@@ -74,12 +74,15 @@ class CommandWatch:
         """
         self._others_run = others_run
         self._is_alone = True
+        self._ends_in_background = False
         self._workspace = workspace
         self._changing = changing
         self._tree = None if changing is None else workspace.tree
         self._protected = None if changing is None else workspace.protected
         self._files: TreeSnapshot | None = None
         self._guarded: ProtectedSnapshot | None = None
+        self._reported = 0
+        """Number of changes of protected files that were reported before."""
 
     async def begin(self) -> None:
         """Record the workspace as it is before the command."""
@@ -90,7 +93,8 @@ class CommandWatch:
     async def end(self, context: ToolContext) -> CommandChanges:
         """Emit a `file.changed` for each file that the command changed, and warn the user of protected ones.
 
-        Changes beside a background command are emitted without the call: either of the two may have made them.
+        Changes beside a background command are emitted without the call: either of the two may have made them. Those of
+        protected files are emitted with it all the same, so that the user can undo them.
         """
         if self._files is None and self._guarded is None:
             return CommandChanges(is_watched=self._tree is not None)
@@ -99,7 +103,9 @@ class CommandWatch:
 
     def _look(self) -> None:
         # Protected files first: they are few, and must be found even if the workspace is too large to compare.
-        self._guarded = None if self._protected is None else self._protected.look()
+        if self._protected is not None:
+            self._reported = len(self._protected.reported)
+            self._guarded = self._protected.look()
         self._files = None if self._tree is None else self._tree.look()
 
     async def _emit(self, context: ToolContext) -> CommandChanges:
@@ -108,19 +114,24 @@ class CommandWatch:
         knows_own = self._changing is not None and self._changing.writes is not None
         self._is_alone = knows_own or (self._is_alone and not self._others_run())
         by: JsonObject = {} if self._is_alone else {"call_id": None}
+        guarded = {change.path for change in protected.files}
         for number, (change, diff) in enumerate(changes, start=1):
-            context.emit("file.changed", change.event_data(diff) | by)
+            context.emit("file.changed", change.event_data(diff) | ({} if change.path in guarded else by))
             if number % _EVENTS_AT_ONCE == 0:
                 await asyncio.sleep(0)  # Thousands of changed files must not hold up the event loop.
         words = protected.words(self._workspace.root)
-        can_undo = bool(protected.files) and self._tree is not None and self._is_alone
+        can_undo = bool(protected.files) and self._tree is not None
         self._warn("A command", words, can_undo=can_undo)
-        count = len(changes) if self._is_alone else 0
-        unsure = 0 if self._is_alone else len(changes)
+        unsure = 0 if self._is_alone else sum(change.path not in guarded for change, _ in changes)
+        count = len(changes) - unsure
         return CommandChanges(self._tree is not None, count if is_complete else None, words, can_undo, unsure)
 
     async def end_in_background(self, call_id: str, publish: Callable[[AgentEvent], object]) -> str:
-        """Publish the protected files that changed since `begin`; return a note on them for the model, or nothing."""
+        """Publish the protected files that changed since `begin`; return a note on them for the model, or nothing.
+
+        What other calls reported meanwhile, and what is still so, is not reported again.
+        """
+        self._ends_in_background = True
         self._files = None  # Calls that ran meanwhile have reported its other changes as far as they saw them.
         if self._guarded is None:
             return ""
@@ -149,6 +160,10 @@ class CommandWatch:
             # Two calls that run at once each see the changes of the other, too.
             files = [change for change in files if self._changing.may_have_changed(change.path)]
             protected = protected.only(self._changing.may_have_changed)
+        if self._protected is not None:
+            if self._ends_in_background:
+                protected = protected.without(self._protected.reported[self._reported :])
+            self._protected.reported += (*protected.files, *protected.directories)
         if self._tree is None:
             return [], is_complete, protected
         # Files that git tracks may be protected, too: each change is reported once.

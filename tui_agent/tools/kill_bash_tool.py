@@ -19,11 +19,15 @@ class KillBashArguments(Arguments):
 
 
 class KillBashTool(TypedTool[KillBashArguments]):
-    """Tool that ends background commands. It reaches only what the session itself started, so it never asks."""
+    """Tool that ends background commands. It reaches only what the session itself started, so it asks only before it
+    ends what the user sent there."""
 
     def __init__(self, jobs: BackgroundJobs) -> None:
-        super().__init__("kill_bash", _DESCRIPTION, KillBashArguments, read_only=True)
+        super().__init__("kill_bash", _DESCRIPTION, KillBashArguments)
         self._jobs = jobs
+
+    def call_is_read_only(self, args: KillBashArguments) -> bool:
+        return not any(job.was_sent for job in self._jobs.running if job.task_id == args.task_id)
 
     def call_is_concurrency_safe(self, args: KillBashArguments) -> bool:
         # It must not start before the model's message is complete, nor beside other calls.

@@ -6,7 +6,7 @@ command begins. This check finds the rest, at any depth, after the command.
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -51,6 +51,14 @@ class ProtectedChanges:
         """Return these changes without the files for which `may_be` is False."""
         return replace(self, files=tuple(change for change in self.files if may_be(change.path)))
 
+    def without(self, known: "Collection[TreeChange | str]") -> "ProtectedChanges":
+        """Return these changes without those that led to the same state as one of `known`."""
+        states = {_state(change) for change in known}
+        directories = tuple(change for change in self.directories if change not in states)
+        return replace(
+            self, directories=directories, files=tuple(change for change in self.files if _state(change) not in states)
+        )
+
     def words(self, root: Path) -> str:
         """Return the changes in one line; empty if there are none."""
         # Files first: they say more than the directories around them, and those at the top more than the deep ones.
@@ -77,6 +85,8 @@ class ProtectedWatch:
         """The newest listing."""
         self._tree = TreeWatch(root, contents, names=self._file_names)
         self._lock = threading.Lock()
+        self.reported: list[TreeChange | str] = []
+        """Changes that the user has seen, the oldest first; those of directories as words."""
 
     def look(self) -> ProtectedSnapshot | None:
         """Record the protected files."""
@@ -107,6 +117,10 @@ class ProtectedWatch:
                     yield f"{printable_name(name)} appeared"
             elif before.directories[name] != now[name]:
                 yield f"{printable_name(name)} was replaced"
+
+
+def _state(change: TreeChange | str) -> object:
+    return (change.path, change.after) if isinstance(change, TreeChange) else change
 
 
 def _changed_since(directory: Path, time: int) -> bool:

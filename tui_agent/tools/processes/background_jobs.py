@@ -22,7 +22,9 @@ from tui_agent.protocol.tool import ToolContext
 
 from .captured_output import Captured, CapturedOutput
 from .live_output import LiveOutput
+from .orphans import enter_background
 from .process import ProcessOutcome, Release
+from .process_tree import TreeMark
 
 KIND = "bash"
 """Kind of all jobs in `background.*` events, and prefix of their ids."""
@@ -58,6 +60,8 @@ class Job:
     """Passes its output on: to its call, then as events."""
     token: CancellationToken = field(default_factory=CancellationToken)
     """Ends the command when cancelled."""
+    mark: TreeMark = field(default_factory=TreeMark.new)
+    """Mark of everything it starts."""
     task_id: str = ""
     """Its id once it is in the background; empty before."""
     began: float = field(default_factory=time.monotonic)
@@ -274,6 +278,7 @@ class BackgroundJobs:
         """
         self.check_room()
         self._at_call.pop(job.call_id, None)
+        enter_background(job.mark.limit)
         job.task_id, self._number = f"{KIND}_{self._number}", self._number + 1
         self._forget_oldest()
         self._jobs[job.task_id] = job
@@ -313,7 +318,12 @@ class BackgroundJobs:
                 f"{task_id} cannot be detached: only a command that the model started with run_in_background, and "
                 "outside the sandbox, can outlive tui-agent."
             )
+        job.release.problem = ""
+        job.release.answered.clear()
         job.release.wanted.set()
+        await job.release.answered.wait()
+        if job.release.problem:
+            raise ToolError(f"{task_id} cannot be detached, and runs on as before: {job.release.problem}.")
         await job.over.wait()
         return job
 
@@ -342,6 +352,8 @@ class BackgroundJobs:
             if job.task_id:
                 job.output.close()
             job.over.set()
+            if job.release is not None:
+                job.release.answered.set()
             job.started.set()
             job.settled.set()
         if job.task_id:

@@ -75,7 +75,8 @@ class CapturedOutput:
         self._live = bytearray()
         self._skipped = 0
         self._unread: bytearray | None = None
-        self._lost = 0
+        self._written = 0
+        self._read: dict[str, int] = {}
 
     @property
     def total(self) -> int:
@@ -92,7 +93,7 @@ class CapturedOutput:
                 self._keep_live(data)
                 if self._unread is not None:
                     self._unread += data
-                    self._lost += max(0, len(self._unread) - UNREAD_SIZE)
+                    self._written += len(data)
                     del self._unread[:-UNREAD_SIZE]
         return True
 
@@ -108,19 +109,21 @@ class CapturedOutput:
         """Return the output so far. `take_unread` has what follows, and the file keeps the newest from now on."""
         with self._lock:
             self._spool.roll(JOB_SPOOL_LIMIT)
-            self._unread, self._lost = bytearray(), 0
+            self._unread, self._written, self._read = bytearray(), 0, {}
             return self._captured()
 
-    def take_unread(self) -> Captured:
-        """Return the output since the last call of this or of `keep_unread`, as far as it was kept.
+    def take_unread(self, reader: str = "") -> Captured:
+        """Return the output since the last call of this by the same reader, or of `keep_unread`, as far as it was kept.
 
         An incomplete character at the end waits for the rest of it.
         """
         with self._lock:
-            data = bytes(self._unread or b"")
+            kept = bytes(self._unread or b"")
+            begin, read = self._written - len(kept), self._read.get(reader, 0)
+            data = kept[max(0, read - begin) :]
             new = data if self._closed else without_cut_character(data)
-            self._unread = bytearray(data[len(new) :])
-            total, self._lost = len(new) + self._lost, 0
+            self._read[reader] = max(begin, read) + len(new)
+            total = self._read[reader] - read
             is_text = not is_binary_output(new)
             if not is_text and not self._spool.begun:
                 self._spool.write(bytes(self._head + self._tail))
@@ -132,8 +135,8 @@ class CapturedOutput:
         with self._lock:
             return self._captured()
 
-    def give_away(self) -> Path:
-        """Return the file with the output so far, complete; later output belongs to another process.
+    def complete_file(self) -> Path:
+        """Return the file, which gets all output from now on.
 
         Raises:
             OSError: there is no such file.
@@ -141,11 +144,15 @@ class CapturedOutput:
         with self._lock:
             if not self._spool.begun:
                 self._spool.write(bytes(self._head + self._tail) or b"\n")
-            self._closed = True
-            self._spool.close()
             if self._spool.path is None:
                 raise OSError(self._spool.problem or "the output could not be saved")
             return self._spool.path
+
+    def give_away(self) -> None:
+        """Leave the file to another process, to which later output belongs."""
+        with self._lock:
+            self._closed = True
+            self._spool.close()
 
     def first_bytes(self) -> bytes:
         """Return the start of the output, `HEAD_SIZE` bytes at most."""

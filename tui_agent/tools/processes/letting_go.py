@@ -9,17 +9,19 @@ appends it to a file.
 import asyncio
 import os
 import subprocess
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from .orphans import keep_running
-from .process_tree import TreeMark
+from .orphans import keep_running, unclaimed_orphans
+from .output_pump import OutputPump
+from .process_tree import TreeMark, tree_members
 from .programs import find_program
 
 _GUARD = 'read -r pid || exit; read -r _ || kill -KILL -- "-$pid"'
 """Script with the process group on its first line of input, and a second line once it is not needed any more."""
-_KEEPER = '(ulimit -f "$1"; exec cat) >> "$0"; exec cat > /dev/null'
-"""Script that appends its input to a file, to a size in KiB, and reads the rest so that the command never waits."""
+_KEEPER = 'read -r _ <&"$2"; (ulimit -f "$1"; exec cat) >> "$0"; exec cat > /dev/null'
+"""Script that waits for the end of a pipe, and appends its input to a file, to a size in KiB. It reads the rest, too,
+so that the command never waits."""
 _SHELL = ("--noprofile", "--norc", "-c")
 
 _let_go: list[asyncio.subprocess.Process] = []
@@ -67,35 +69,51 @@ class Guard:
                 self._process.stdin.write(line.encode())
 
 
-def let_go(process: asyncio.subprocess.Process, mark: TreeMark, output: int, file: Path, limit: int) -> None:
-    """Let a command run on when this program ends. Blocks for a moment.
+class Keeper:
+    """Process that appends the rest of a command's output to a file."""
 
-    Args:
-        process: the command.
-        mark: its mark, by which nothing ends it any more.
-        output: reading end of its pipe; closed here.
-        file: file that gets the rest of its output.
-        limit: most bytes in this file.
+    def __init__(self, file: Path, limit: int, pump: OutputPump) -> None:
+        """Start it; it reads nothing until `begin`. Blocks for a moment.
 
-    Raises:
-        OSError: nothing can take its output; it was not let go.
-    """
-    try:
-        keeper = subprocess.Popen(
-            [*_bash(file.parent, _KEEPER), str(file), str(limit // 1024)],
-            stdin=output,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            env={"PATH": os.defpath},
-            start_new_session=True,
-        )
-    finally:
-        os.close(output)
-    keep_running(mark.limit)
+        Args:
+            file: file that gets the rest of the output.
+            limit: most bytes in this file.
+            pump: reads the output until then.
+
+        Raises:
+            OSError: it could not be started.
+        """
+        with ExitStack() as opened:
+            output = pump.duplicate()
+            opened.callback(os.close, output)
+            gate, self._gate = os.pipe()
+            opened.callback(os.close, gate)
+            with ExitStack() as on_failure:
+                on_failure.callback(os.close, self._gate)
+                keeper = subprocess.Popen(
+                    [*_bash(file.parent, _KEEPER), str(file), str(limit // 1024), str(gate)],
+                    stdin=output,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    cwd="/",
+                    env={"PATH": os.defpath},
+                    start_new_session=True,
+                    pass_fds=(gate,),
+                )
+                on_failure.pop_all()
+        # The object would warn when the program ends before its process.
+        keeper.returncode = 0
+
+    def begin(self) -> None:
+        """Let it read."""
+        os.close(self._gate)
+
+
+def let_go(process: asyncio.subprocess.Process, mark: TreeMark) -> None:
+    """Let a command run on when this program ends, with everything that it has started. Blocks for a moment."""
+    keep_running(mark.limit, tree_members(process.pid, mark, unclaimed_orphans(mark.limit)))
     _let_go.append(process)
-    # Both objects would warn, or kill, when the program ends before their processes.
-    keeper.returncode = 0
+    # The object would kill when the program ends before its process.
     vars(process)["_transport"].get_extra_info("subprocess").returncode = 0
 
 

@@ -11,7 +11,7 @@ import time
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -21,8 +21,8 @@ from tui_agent.protocol.tool import StartedProcess
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
 from .command_launcher import wrap_argv
-from .letting_go import Guard, is_let_go, let_go
-from .orphans import call_running, unclaimed_orphans
+from .letting_go import Guard, Keeper, is_let_go, let_go
+from .orphans import call_running, is_kept, led_by, unclaimed_orphans
 from .output_pump import OutputPump, Sink
 from .process_record import record_of
 from .process_tree import TreeMark, end_tree
@@ -47,7 +47,13 @@ class Release:
     wanted: asyncio.Event
     """Set to let it go."""
     output: Callable[[], tuple[Path, int]]
-    """Returns the file that gets the rest of its output, and its most bytes. May raise OSError."""
+    """Returns the file that has its output and gets the rest, and its most bytes. May raise OSError."""
+    give_away: Callable[[], None]
+    """Called when all output was read that does not go to the file by itself."""
+    answered: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once it was let go, or cannot be."""
+    problem: str = ""
+    """Reason why it cannot be let go; it runs on as before."""
     pid: int = 0
     """Id of the program once it runs."""
 
@@ -123,7 +129,8 @@ async def run_process(
     finally:
         if guard is not None:
             await guard.dismiss()
-        if unclaimed_orphans(mark.limit):
+        # One that was let go has its mark still.
+        if not is_kept(mark.limit) and unclaimed_orphans(mark.limit):
             # Calls that ended at the same time may each have left an orphan to the other.
             late = await run_shielded_in_thread(partial(end_tree, None, mark, grace=GRACE))
     return replace(outcome, ended=(*outcome.ended, *late)) if late else outcome
@@ -150,20 +157,20 @@ async def _run(
     try:
         pump.start()
         on_start(process.pid)
-        ending = await _wait_for_end(process, pump, cancellation, spec)
-        if ending == "let go" and spec.release is not None:
+        began = asyncio.get_running_loop().time()
+        ending = await _wait_for_end(process, pump, cancellation, spec, began)
+        while ending == "let go" and spec.release is not None:
             if await _let_go(process, mark, pump, spec.release):
                 return ProcessOutcome(ending, None, time.monotonic() - started)
-            ending = "cancelled"
+            ending = await _wait_for_end(process, pump, cancellation, spec, began)
         if ending == "exited":
             await pump.wait(DRAIN_TIME)
             ending = "enough" if pump.sated.is_set() else ending
     finally:
         try:
-            is_kept = is_let_go(process)
             ended = (
                 ()
-                if is_kept
+                if is_let_go(process)
                 else await run_shielded_in_thread(
                     partial(end_tree, process.pid, mark, grace=GRACE, spares_leader=spec.is_wrapped)
                 )
@@ -198,7 +205,7 @@ async def _spawn(spec: ProcessSpec, mark: TreeMark, write_ends: tuple[int, ...])
 
 
 async def _wait_for_end(
-    process: Process, pump: OutputPump, cancellation: CancellationToken, spec: ProcessSpec
+    process: Process, pump: OutputPump, cancellation: CancellationToken, spec: ProcessSpec, began: float
 ) -> Ending:
     """Wait for the first of: exit, cancellation, time limit, a sink that had enough."""
     over = asyncio.Event()
@@ -211,7 +218,7 @@ async def _wait_for_end(
         )
         watchers = [group.create_task(_set_when_done(over, wait)) for wait in waits]
         try:
-            await _wait_within(over, spec)
+            await _wait_within(over, spec, began)
         finally:
             for watcher in watchers:
                 watcher.cancel()
@@ -236,6 +243,7 @@ def _started(
     pid: int,
 ) -> None:
     """Have the program guarded, and record it."""
+    led_by(mark.limit, pid)
     if guard is not None and spec.release is not None:
         guard.watch(pid)
         spec.release.pid = pid
@@ -244,24 +252,26 @@ def _started(
 
 
 async def _let_go(process: Process, mark: TreeMark, pump: OutputPump, release: Release) -> bool:
-    """Leave the program's output to another process; return False if that is impossible."""
-    reader = pump.duplicate()
+    """Leave the program's output to another process; return False, with the reason, if that is impossible."""
+    try:
+        keeper = Keeper(*release.output(), pump)
+    except OSError as error:
+        release.problem = error.strerror or str(error)
+        release.wanted.clear()
+        release.answered.set()
+        return False
+    let_go(process, mark)
     pump.stop()
     await pump.wait(DRAIN_TIME)
-    try:
-        file, limit = release.output()
-    except OSError:
-        os.close(reader)
-        return False
-    with suppress(OSError):
-        let_go(process, mark, reader, file, limit)
-    return is_let_go(process)
+    release.give_away()
+    keeper.begin()
+    release.answered.set()
+    return True
 
 
-async def _wait_within(over: asyncio.Event, spec: ProcessSpec) -> None:
+async def _wait_within(over: asyncio.Event, spec: ProcessSpec, began: float) -> None:
     """Wait for an event until the time limit, which may grow meanwhile."""
     now = asyncio.get_running_loop().time
-    began = now()
     while not over.is_set():
         deadline = None
         if spec.limit is not None:
