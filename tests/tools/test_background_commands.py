@@ -52,7 +52,7 @@ class Session:
 
     async def ended(self, task_id: str) -> Job:
         job = self.jobs.find(task_id)
-        await job.over.wait()
+        await job.moments.over.wait()
         while not any(isinstance(event, BackgroundEnded) and event.task_id == task_id for event in self.events):
             await asyncio.sleep(0.01)
         return job

@@ -40,7 +40,7 @@ class SessionJobs:
             job = self._jobs.find(task_id)
         except ToolError as error:
             return str(error)
-        if job.over.is_set():
+        if job.moments.over.is_set():
             return f"{task_id} {job.words} already."
         self._jobs.kill(task_id, by="user")
         return ""

@@ -55,7 +55,7 @@ class BashOutputTool(TypedTool[BashOutputArguments]):
         job = self._jobs.find(args.task_id)
         if args.wait:
             await self._wait(job, args.wait, context)
-        is_over = job.over.is_set()
+        is_over = job.moments.over.is_set()
         output = job.output.take_unread(context.agent)
         text = output_text(output)
         note = f"[{job.task_id} {job.words}{'' if is_over else f' since {job.elapsed:.0f} s'}]"
@@ -78,7 +78,7 @@ class BashOutputTool(TypedTool[BashOutputArguments]):
         job.readers += 1
         try:
             async with asyncio.TaskGroup() as group:
-                waiter = group.create_task(_set_when(job.over, over))
+                waiter = group.create_task(_set_when(job.moments.over, over))
                 with suppress(TimeoutError):
                     async with asyncio.timeout(seconds):
                         await over.wait()

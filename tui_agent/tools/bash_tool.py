@@ -215,9 +215,9 @@ class BashTool(TypedTool[BashArguments]):
         job.at_end = partial(_end_in_background, watch, kept, context.call_id, jobs)
         changes = NOT_WATCHED
         try:
-            until = job.started if args.run_in_background else job.settled
+            until = job.moments.started if args.run_in_background else job.moments.settled
             await jobs.wait_for(job, context.cancellation, until)
-            if args.run_in_background and not job.over.is_set():
+            if args.run_in_background and not job.moments.over.is_set():
                 jobs.put(job)
         finally:
             captured = job.before or output.close()
@@ -229,7 +229,7 @@ class BashTool(TypedTool[BashArguments]):
             if job.task_id:
                 # It may change files until it ends.
                 kept.enter_context(held.pop_all())
-            job.left.set()
+            job.moments.left.set()
         if job.task_id:
             return _left_result(job, captured, context, changes)
         if isinstance(job.error, OSError):
@@ -258,7 +258,7 @@ class BashTool(TypedTool[BashArguments]):
 
         def on_start(process: StartedProcess) -> None:
             context.report_process(process)
-            job.started.set()
+            job.moments.started.set()
 
         def extra_seconds() -> float:
             return _NO_LIMIT if job.was_sent else context.extra_seconds()

@@ -38,9 +38,9 @@ class KillBashTool(TypedTool[KillBashArguments]):
         return f"{args.task_id} {shortened(job.command)}" if job is not None else args.task_id
 
     async def run(self, args: KillBashArguments, context: ToolContext) -> ToolResult:
-        had_ended = self._jobs.find(args.task_id).over.is_set()
+        had_ended = self._jobs.find(args.task_id).moments.over.is_set()
         job = self._jobs.kill(args.task_id, by="model")
-        await job.over.wait()
+        await job.moments.over.wait()
         text = f"{job.task_id} had ended already: it {job.words}." if had_ended else f"{job.task_id} {job.words}."
         details: JsonObject = {"outcome": job.words, "task_id": job.task_id}
         return ToolResult.of_text(text, details=details)

@@ -47,6 +47,20 @@ Work = Callable[["Job"], Awaitable[ProcessOutcome]]
 """Runs the command of a job until its token is set or it ends."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """Moments of a command that others wait for."""
+
+    started: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once its process runs, or could not be started."""
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once its call need not wait: it has ended, or was sent to the background."""
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once it has ended."""
+    left: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once its call has ended without it, so that its end may be reported."""
+
+
 @dataclass(slots=True, eq=False)
 class Job:
     """One command, waited for by its call or in the background."""
@@ -80,21 +94,14 @@ class Job:
     """Called when it ended in the background; returns what the model has to know about its effects."""
     readers: int = 0
     """Calls that wait for its end and report it."""
-    started: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once its process runs, or could not be started."""
-    settled: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once its call need not wait: it has ended, or was sent to the background."""
-    over: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once it has ended."""
+    moments: Moments = field(default_factory=Moments)
     release: Release | None = None
     """Lets it run on when the program ends; None: that is impossible."""
-    left: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once its call has ended without it, so that its end may be reported."""
 
     @property
     def status(self) -> str:
         """`running`, or how it ended, as in `background.ended`."""
-        if not self.over.is_set():
+        if not self.moments.over.is_set():
             return "running"
         if self.outcome is None:
             return "failed"
@@ -139,14 +146,14 @@ class Job:
     @property
     def elapsed(self) -> float:
         """Seconds it has run."""
-        if self.over.is_set():
+        if self.moments.over.is_set():
             return self.outcome.seconds if self.outcome is not None else 0.0
         return time.monotonic() - self.began
 
     @property
     def is_in_background(self) -> bool:
         """True if it runs without its call."""
-        return bool(self.task_id) and not self.over.is_set()
+        return bool(self.task_id) and not self.moments.over.is_set()
 
 
 class BackgroundJobs:
@@ -250,9 +257,9 @@ class BackgroundJobs:
             await until.wait()
         except asyncio.CancelledError:
             job.token.cancel("the call was cancelled")
-            while not job.over.is_set():
+            while not job.moments.over.is_set():
                 with suppress(asyncio.CancelledError):
-                    await job.over.wait()
+                    await job.moments.over.wait()
             raise
         finally:
             forget()
@@ -264,7 +271,7 @@ class BackgroundJobs:
             ToolError: too many commands are there already.
         """
         job = self._at_call.get(call_id)
-        if job is None or job.over.is_set() or not job.started.is_set():
+        if job is None or job.moments.over.is_set() or not job.moments.started.is_set():
             return None
         self.put(job)
         job.was_sent = True
@@ -286,7 +293,7 @@ class BackgroundJobs:
         job.live.close()
         job.before = job.output.keep_unread()
         job.live = LiveOutput(job.output, partial(self._pass_on, job, [PUBLISHED_OUTPUT]), interval=1.0)
-        job.settled.set()
+        job.moments.settled.set()
 
     def kill(self, task_id: str, *, by: str) -> Job:
         """End a job with everything it started, and return it; `over` tells when that is done.
@@ -299,7 +306,7 @@ class BackgroundJobs:
             ToolError: no job has this id.
         """
         job = self.find(task_id)
-        if not job.over.is_set():
+        if not job.moments.over.is_set():
             job.ended_by = job.ended_by or by
             job.token.cancel("the background command was stopped")
         return job
@@ -311,7 +318,7 @@ class BackgroundJobs:
             ToolError: no job has this id, or it cannot be let go.
         """
         job = self.find(task_id)
-        if job.over.is_set():
+        if job.moments.over.is_set():
             raise ToolError(f"{task_id} {job.words} already.")
         if job.release is None:
             raise ToolError(
@@ -324,7 +331,7 @@ class BackgroundJobs:
         await job.release.answered.wait()
         if job.release.problem:
             raise ToolError(f"{task_id} cannot be detached, and runs on as before: {job.release.problem}.")
-        await job.over.wait()
+        await job.moments.over.wait()
         return job
 
     async def end_all(self) -> tuple[Job, ...]:
@@ -351,11 +358,11 @@ class BackgroundJobs:
             job.live.close()
             if job.task_id:
                 job.output.close()
-            job.over.set()
+            job.moments.over.set()
             if job.release is not None:
                 job.release.answered.set()
-            job.started.set()
-            job.settled.set()
+            job.moments.started.set()
+            job.moments.settled.set()
         if job.task_id:
             await self._report_end(job)
 
@@ -367,7 +374,7 @@ class BackgroundJobs:
             return None
 
     async def _report_end(self, job: Job) -> None:
-        await job.left.wait()
+        await job.moments.left.wait()
         effects = await run_service("the end of a command", job.at_end()) if job.at_end is not None else None
         self._publish(BackgroundEnded(task_id=job.task_id, kind=KIND, status=job.status, code=job.code))
         if job.ended_by == "session" or ((job.readers or job.ended_by == "model") and not effects):
@@ -387,7 +394,7 @@ class BackgroundJobs:
 
     def _forget_oldest(self) -> None:
         """Forget the oldest ended jobs beyond those that are remembered."""
-        ended = [task_id for task_id, job in self._jobs.items() if job.over.is_set()]
+        ended = [task_id for task_id, job in self._jobs.items() if job.moments.over.is_set()]
         for task_id in ended[: max(0, len(ended) - MOST_REMEMBERED)]:
             del self._jobs[task_id]
 
