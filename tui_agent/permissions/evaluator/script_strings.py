@@ -42,6 +42,7 @@ _TAKES_STRINGS = names(
 _SETS_VARIABLES = names("read mapfile readarray printf getopts")
 _NO_WORD = Word("", frozenset((0,)))
 _CODE = re.compile(r"\$\(|`")
+_ASSIGNS = re.compile(r"[A-Za-z_]\w*(?:\[[^]]*\])?\+?=")
 _EVALUATES = re.compile(
     r"(?:declare|typeset|local) -[a-zA-Z]*n|(?:test|\[\[?|printf) -v|.* -(?:eq|ne|lt|le|gt|ge)\Z|let |.*\w\[."
 )
@@ -104,21 +105,29 @@ def may_evaluate_strings(script: Iterable[Statement]) -> bool:
     """
     script = tuple(script)
     commands = [part for part in script if isinstance(part, SimpleCommand)]
-    texts = [one.value.value for command in commands for one in command.assignments]
-    texts += [item.value for command in commands for one in command.assignments for item in one.items or ()]
-    texts += [word.value for command in commands if command.name in _TAKES_STRINGS for word in command.words]
-    texts += [command.heredoc or "" for command in commands if command.name in _TAKES_STRINGS]
+    assigned = [one for command in commands for one in command.assignments]
+    texts = [one.value.value for one in assigned] + [item.value for one in assigned for item in one.items or ()]
+    # Behind words such as `time`, assignments and built-ins are words of a command.
+    texts += [word.value for command in commands for word in command.words if _ASSIGNS.match(word.value)]
+    takers = [found for command in commands if (found := _taking_strings(command))]
+    texts += [value for values in takers for value in values]
+    texts += [command.heredoc or "" for command in commands if _taking_strings(command)]
     texts += [word.value for part in script if isinstance(part, ForEach) for word in part.words or ()]
     if not any(_CODE.search(text) for text in texts):
         return False
-    return any(isinstance(part, Unsupported) and not part.unreadable for part in script) or any(
-        any(one.name == "PS4" for one in command.assignments)
-        or (
-            command.name in _TAKES_STRINGS
-            and any(_EVALUATES.match(f"{command.name} {word.value}") for word in command.words)
-        )
-        for command in commands
+    return (
+        any(isinstance(part, Unsupported) and not part.unreadable for part in script)
+        or any(one.name == "PS4" for one in assigned)
+        or any(text.startswith("PS4=") for text in texts)
+        or any(_EVALUATES.match(f"{values[0]} {value}") for values in takers for value in values)
     )
+
+
+def _taking_strings(command: SimpleCommand) -> list[str]:
+    """Return the words of a command from a built-in on that takes values or names of variables; none without one."""
+    values = [word.value for word in command.words]
+    place = next((at for at, value in enumerate(values) if value in _TAKES_STRINGS), len(values))
+    return values[place:]
 
 
 def _of_command(command: SimpleCommand, *, is_used: bool) -> Iterator[str]:
