@@ -324,7 +324,8 @@ class PromptArea(Vertical, ImmediateLayout):
     def _offer_clicked(self) -> None:
         """Do what the offer says: bring a dropped message back."""
         if self.composer.can_undo_drop:
-            self.composer.action_undo_drop()
+            # A message that this widget sends from within its child would not come back to it and its parents.
+            self.composer.call_next(self.composer.action_undo_drop)
 
     # --- interrupt menu -----------------------------------------------------------------------------------------------
 
