@@ -15,7 +15,7 @@ _VALUED = frozenset((
     "--allow", "--append-system", "--ask", "--base-url", "--deny", "--max-steps", "--model", "--permission-mode",
     "--session", "--strategy", "--system", "--theme", "--tool-timeout",
 ))  # fmt: skip
-"""Options with which a new session begins on the start page. With any other argument there is no prelude."""
+"""Options with which a new session begins on the start page. Any other argument means no prelude."""
 
 _TEXTUAL = frozenset(("COLUMNS", "LINES", "TEXTUAL_ALLOW_SIGNALS", "TEXTUAL_DRIVER"))
 """Variables with which Textual treats the terminal in another way, or shows the app elsewhere."""

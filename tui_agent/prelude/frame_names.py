@@ -78,7 +78,7 @@ def user_directories(environment: "Mapping[str, str]") -> tuple[str, str]:
 
 
 def _state_of(path: str) -> tuple[int, ...]:
-    """Return what changes with a file's content; empty if there is no file."""
+    """Return what changes with a file's content; empty for a missing file."""
     try:
         status = os.stat(path)
     except OSError:

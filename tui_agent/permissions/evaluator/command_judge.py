@@ -465,7 +465,7 @@ class _Case:
     def _named_by_variable(self, command: SimpleCommand, bindings: Bindings) -> tuple[SimpleCommand, ...] | None:
         """Return the commands that a name in a variable of the script may mean; none if it may mean any other.
 
-        None if the name is no such variable.
+        None if the name is not a variable whose values the script sets.
         """
         name, *rest = command.words or (Word(""),)
         held = name.variables[0].name if name.value == VARIABLE and name.variables else ""

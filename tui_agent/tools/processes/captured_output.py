@@ -139,7 +139,7 @@ class CapturedOutput:
         """Return the file, which gets all output from now on.
 
         Raises:
-            OSError: there is no such file.
+            OSError: the file does not exist.
         """
         with self._lock:
             if not self._spool.begun:

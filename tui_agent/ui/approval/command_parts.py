@@ -108,7 +108,7 @@ def _rows(entries: Sequence[_Entry], width: int, language: str = "") -> list[Lin
 
 
 def _with_note(rows: list[Line], entry: _Entry, width: int, column: int) -> list[Line]:
-    """Return the rows of a part with its note behind the column, or below it if there is no room."""
+    """Return the rows of a part with its note behind the column, or below it where the row is too narrow."""
     note = entry.note
     if not entry.text:
         return wrapped([(note, "muted")], width)
