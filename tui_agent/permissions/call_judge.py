@@ -1,11 +1,10 @@
 """Decisions on any tool call by the subject that its tool declares; no tool is known here by name."""
 
-from urllib.parse import urlsplit
-
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision, PermissionMode
 from tui_agent.protocol.tool import CommandSubject, PathSubject, Subject, Tool, UrlSubject
+from tui_agent.protocol.web_address import host_of
 
 from .evaluator.command_judge import CommandJudge
 from .paths.path_judge import PathJudge
@@ -110,20 +109,6 @@ class CallJudge:
 
     def _relaxes(self, tool: str) -> bool:
         return self._relaxed_reads and not tool.startswith(_REMOTE_PREFIX)
-
-
-def host_of(url: str) -> str | None:
-    """Return the host of a web address in lower case, or None where programs may disagree about the host."""
-    if not url.isascii() or any(letter <= " " or letter in "\\\x7f" for letter in url):
-        return None
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname
-    except ValueError:
-        return None
-    if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc or "%" in parts.netloc:
-        return None
-    return host.rstrip(".") or None
 
 
 def subject_of(tool: Tool, arguments: JsonObject) -> Subject | None:
