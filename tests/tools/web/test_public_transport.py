@@ -42,7 +42,7 @@ def test_an_ipv4_address_counts_the_same_in_ipv6(address: object) -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "0x7f.1", "2130706433"])
 async def test_this_machine_is_refused_under_every_name(host: str) -> None:
-    with pytest.raises(ToolError, match="is not a public address") as refused:
+    with pytest.raises(ToolError, match="is not public") as refused:
         await Downloader().download(f"http://{host}:9/", never)
 
     assert "curl" in str(refused.value)
@@ -55,7 +55,7 @@ async def test_one_private_address_among_public_ones_is_enough(site: Site) -> No
     transport = PublicTransport(
         httpx2.AsyncHTTPTransport(), resolver=two, is_allowed=lambda address: address == "127.0.0.1"
     )
-    with pytest.raises(ToolError, match=r"docs.example is 10\.0\.0\.1, which is not|10\.0\.0\.1"):
+    with pytest.raises(ToolError, match=r"docs\.example has the address 10\.0\.0\.1, which is not public"):
         await Downloader(lambda url, tls: transport).download(site.url("/"), never)
 
     assert not site.requests
@@ -108,6 +108,6 @@ async def test_a_proxy_of_the_environment_is_used_but_not_for_this_machine(
 
     assert isinstance(page, Page)
     assert page.data == b"by proxy"
-    with pytest.raises(ToolError, match="not a public address"):
+    with pytest.raises(ToolError, match="is not public"):
         await Downloader(transport_to_public_hosts).download("http://169.254.169.254/latest", never)
     assert len(site.requests) == 1

@@ -99,8 +99,7 @@ class Downloader:
                 url = answer.target
         except RefusedAddressError as error:
             raise ToolError(
-                f"not fetched: {error} is not a public address. "
-                "For a server on this machine or in this network, use a command such as curl."
+                f"not fetched: {error}. For a server on this machine or in this network, use a command such as curl."
             ) from error
         except httpx2.HTTPError as error:
             raise ToolError(f"cannot fetch {url}: {_words(error)}") from error

@@ -20,7 +20,8 @@ class RefusedAddressError(Exception):
     """A host has an address that is not public."""
 
     def __init__(self, host: str, address: str) -> None:
-        super().__init__(f"{host} is {address}" if host != address else host)
+        found = "" if host == address else f" has the address {address}, which"
+        super().__init__(f"{host}{found} is not public")
 
 
 def is_public_address(text: str) -> bool:
