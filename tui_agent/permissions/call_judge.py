@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision, PermissionMode
 from tui_agent.protocol.tool import Accesses, CommandSubject, PathSubject, Subject, Tool, UrlSubject
+from tui_agent.protocol.web_address import host_of
 
 from .evaluator.command_judge import CommandJudge
 from .paths.path_facts import PathLookup
@@ -114,20 +114,6 @@ class CallJudge:
 
     def _relaxes(self, tool: str) -> bool:
         return self._relaxed_reads and not tool.startswith(_REMOTE_PREFIX)
-
-
-def host_of(url: str) -> str | None:
-    """Return the host of a web address in lower case, or None where programs may disagree about the host."""
-    if not url.isascii() or any(letter <= " " or letter in "\\\x7f" for letter in url):
-        return None
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname
-    except ValueError:
-        return None
-    if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc or "%" in parts.netloc:
-        return None
-    return host.rstrip(".") or None
 
 
 def subject_of(tool: Tool, arguments: JsonObject) -> Subject | None:

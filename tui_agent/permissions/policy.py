@@ -16,8 +16,9 @@ from tui_agent.protocol.permissions import (
 )
 from tui_agent.protocol.tool import CommandSubject, PathSubject, Subject, Tool, UrlSubject
 from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_function, expect_items, expect_kind
+from tui_agent.protocol.web_address import host_of
 
-from .call_judge import CallJudge, host_of, subject_of
+from .call_judge import CallJudge, subject_of
 from .evaluator.command_judge import CommandJudge
 from .paths.path_facts import PathLookup
 from .paths.path_judge import PathJudge
