@@ -19,6 +19,10 @@ To add a read-only command, add a row with `reads` and `options`, and a line in 
     plain      patterns of the values that make an option with a program harmless, by option; "" is for operands
     like       a row whose options hold here, too
     also       other names of the command
+    only       pattern for the operands of a read-only use, each followed by `\\0`
+    words      the same for all words
+    needs      options of a read-only use: one of each text
+    selects    options one of which a read-only use with operands needs
 
 Values of `reads`:
 
@@ -46,7 +50,7 @@ Harmless options never follow links out of the workspace (`grep -R`, `ls -L`, `d
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -84,10 +88,32 @@ _MAX_GLOBAL_OPTIONS = 8
 _GIT_VALUES = names("-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix --attr-source")
 """git's own options with a value."""
 _OPTION = re.compile(r"(\+|..+?)([=<]\$|[:=<%>|*@$]|)([!?&^]*)", re.DOTALL)
-_KEYS = names("also like reads writes runs own_words assigns open scripts mentions options effects plain")
+_KEYS = names(
+    "also like reads writes runs own_words assigns open scripts mentions options effects plain only words needs selects"
+)
 
 
 @dataclass(frozen=True, slots=True)
+class ReadingConditions:
+    """Conditions of a read-only use that its options alone do not tell."""
+
+    only: re.Pattern[str] | None = None
+    words: re.Pattern[str] | None = None
+    needs: tuple[frozenset[str], ...] = ()
+    selects: frozenset[str] = frozenset()
+
+    def hold(self, words: Sequence[str], operands: Sequence[str], flags: Set[str]) -> bool:
+        """True if a use with these words, operands and options only reads."""
+        if self.only and not self.only.fullmatch("".join(f"{operand}\0" for operand in operands)):
+            return False
+        if self.words and not self.words.fullmatch("".join(f"{word}\0" for word in words)):
+            return False
+        if operands and self.selects and self.selects.isdisjoint(flags):
+            return False
+        return not any(needed.isdisjoint(flags) for needed in self.needs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class CommandFacts:
     """A parsed row."""
 
@@ -123,6 +149,7 @@ class CommandFacts:
     """True if its other words may be paths that it changes."""
     plain: Mapping[str, re.Pattern[str]] = field(default_factory=dict[str, re.Pattern[str]])
     """Patterns of the programs that do no more than the command itself, by option; "" is for operands."""
+    conditions: ReadingConditions = ReadingConditions()
     longer: tuple[str, ...] | None = ()
     """Options of one dash and several letters, which may be joined with others; None if no option ever is."""
 
@@ -146,6 +173,11 @@ def canonical_name(word: str) -> str:
     """Return a command's name without its directory, and its usual name if it has several."""
     name = word.rsplit("/", 1)[-1]
     return _catalogue().aliases.get(name, name)
+
+
+def is_trusted_name(name: str) -> bool:
+    """True if a command's name means the system's program or a shell built-in, not some file."""
+    return "/" not in name or name.rpartition("/")[0] in ("/bin", "/usr/bin")
 
 
 def read_only_command(*words: str) -> CommandFacts | None:
@@ -236,8 +268,16 @@ def parse_row(name: str, row: Mapping[str, Any], base: CommandFacts | None = Non
         _choice(name, row.get("scripts"), get_args(ScriptOperands)) or base.scripts,
         row.get("mentions", base.mentions),
         {**base.plain, **{option: re.compile(text, re.DOTALL) for option, text in row.get("plain", {}).items()}},
+        _conditions(row) or base.conditions,
         tuple(sorted(longer, key=len, reverse=True)) if joins else None,
     )
+
+
+def _conditions(row: Mapping[str, Any]) -> ReadingConditions | None:
+    only, words = (re.compile(row[key], re.DOTALL) if key in row else None for key in ("only", "words"))
+    needs = tuple(names(text) for text in row.get("needs", ()))
+    found = ReadingConditions(only, words, needs, names(row.get("selects", "")))
+    return found if found != ReadingConditions() else None
 
 
 def _options(tokens: list[str], marked: dict[str, set[str]], *, joins: bool) -> Iterator[tuple[str, ValueKind]]:

@@ -14,13 +14,9 @@ from tui_agent.permissions.rules.normalized_argv import strip_git_options
 from tui_agent.permissions.rules.rule import Rule
 from tui_agent.permissions.shell.syntax import names
 
+from .analysis import PROGRAM_INPUT, is_mostly_read_only
 from .catalogue import INTERPRETERS, canonical_name, writer
-from .read_only_check import is_mostly_read_only
 
-PROGRAM_INPUT = names(
-    "make gmake ed ex vi vim nvim patch psql mysql sqlite3 mongosh redis-cli bc gdb lldb ftp sftp telnet nc"
-)
-"""Known commands whose input decides what they do."""
 MAX_CANDIDATES = 2_000
 """Maximum number of words of one command compared with the rules; with more, the policy asks."""
 

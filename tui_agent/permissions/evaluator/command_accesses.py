@@ -18,10 +18,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from tui_agent.permissions.commands.argv import is_known
-from tui_agent.permissions.commands.catalogue import canonical_name
-from tui_agent.permissions.commands.reads import Reads
-from tui_agent.permissions.commands.sed_scripts import sed_reads
-from tui_agent.permissions.commands.wrappers import Wrapping, is_trusted_name
+from tui_agent.permissions.commands.catalogue import canonical_name, is_trusted_name
+from tui_agent.permissions.commands.invocation import Reads
+from tui_agent.permissions.commands.sed import sed_reads
+from tui_agent.permissions.commands.wrappers import Wrapping
 from tui_agent.permissions.paths.path_facts import PathLookup
 from tui_agent.permissions.paths.path_resolution import is_within, resolve
 from tui_agent.permissions.paths.tree_walk import TooMuchError, entries_below
@@ -118,7 +118,7 @@ class AccessCollector:
                 if not assignment.value.is_fixed:
                     self._computed.add(assignment.name)
             self._add_variables(command, bindings)
-            is_reading = all(context.reads is not None for context in contexts)
+            is_reading = all(context.invocation.reads is not None for context in contexts)
             for context in contexts:
                 self._add_in(command, context, runs_other=wrapping is not None, is_reading=is_reading)
         except (_UnknownError, TooMuchError, OSError, ValueError):
@@ -145,8 +145,8 @@ class AccessCollector:
             self._find_program(name)
             if runs_other:
                 pass
-            elif is_reading and context.reads is not None and name in _READERS:
-                self._add_reads(name, context.words, context.reads, context.directory)
+            elif is_reading and context.invocation.reads is not None and name in _READERS:
+                self._add_reads(name, context.words, context.invocation.reads, context.directory)
                 self._add_listing(command, context)
             else:
                 self._add_changes(name, command, context)
@@ -371,7 +371,7 @@ def _edited_by_sed(words: Sequence[str]) -> Sequence[str]:
             printing += [word[:-1]] if len(word) > 2 and word != "--in-place" else []
         else:
             printing.append(word)
-    reads = sed_reads(printing)
+    reads = sed_reads(printing, SimpleCommand("", ()))
     if not is_edit or reads is None or not reads.paths:
         raise _UnknownError
     return reads.paths

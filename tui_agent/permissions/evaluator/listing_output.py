@@ -10,18 +10,17 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tui_agent.permissions.commands.argv import Arguments
+from tui_agent.permissions.commands.analysis import read_only_use
+from tui_agent.permissions.commands.argv import Arguments, exact_arguments
 from tui_agent.permissions.commands.catalogue import canonical_name, read_only_command
-from tui_agent.permissions.commands.find_words import (
+from tui_agent.permissions.commands.find import (
     EXEC_ACTIONS,
     find_roots,
     finds_all_at_once,
     finds_only_files,
     without_exec,
 )
-from tui_agent.permissions.commands.git_words import git_words
-from tui_agent.permissions.commands.read_only_check import collect_reads
-from tui_agent.permissions.commands.reads import parse_options
+from tui_agent.permissions.commands.git import git_words
 from tui_agent.permissions.paths.tree_walk import TooMuchError, entries_below
 from tui_agent.permissions.shell.syntax import Pipeline, SimpleCommand, Statement, Subshell, names
 from tui_agent.permissions.shell.syntax import Sequence as Statements
@@ -92,7 +91,7 @@ def listing_output(
         if not isinstance(part, SimpleCommand) or not is_line_filter(expand(part)):
             return None
     words = expand(first)
-    if not words or collect_reads(words, SimpleCommand("", ())) is None:
+    if not words or read_only_use(words, SimpleCommand("", ())) is None:
         return None
     found = _printed(words, directory)
     if found is None or (found.is_nul_separated and filters):
@@ -104,7 +103,7 @@ def listing_output(
 def find_output_names(words: Sequence[str], directory: str) -> Listing | None:
     """Return the matches that a `find` passes to the commands it runs; these may be any name, passed unchanged."""
     words = without_exec(words)
-    if collect_reads(words, SimpleCommand("", ())) is None:
+    if read_only_use(words, SimpleCommand("", ())) is None:
         return None
     found = _by_find(words, directory)
     return found if found is not None and len(found.names) <= MAX_NAMES else None
@@ -259,7 +258,7 @@ def _by_ls(words: Sequence[str], directory: str) -> Listing | None:
 
 def _sorted(words: Sequence[str]) -> Arguments | None:
     command = read_only_command(canonical_name(words[0]))
-    return parse_options(command, words[1:]) if command else None
+    return exact_arguments(command, words[1:]) if command else None
 
 
 def _below(directory: str, root: str, *, only_files: bool, with_hidden: bool) -> list[str] | None:

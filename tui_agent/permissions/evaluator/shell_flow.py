@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from tui_agent.permissions.commands.builtins import sets_switches_only, unsets_script_variables
 from tui_agent.permissions.commands.catalogue import SHELLS, facts_of
-from tui_agent.permissions.commands.shell_builtins import sets_switches_only, unsets_script_variables
 from tui_agent.permissions.paths.path_resolution import resolve
 from tui_agent.permissions.shell.expansion import WORDS, Bindings, Expander, has_glob, single_bindings
 from tui_agent.permissions.shell.syntax import (

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from pathspec import GitIgnoreSpec
 
-from tui_agent.permissions.commands.reads import FileFilter
+from tui_agent.permissions.commands.invocation import FileFilter
 from tui_agent.permissions.paths.path_facts import PathFacts
 from tui_agent.permissions.paths.path_resolution import is_within
 from tui_agent.permissions.paths.tree_walk import TooMuchError, entries_below
