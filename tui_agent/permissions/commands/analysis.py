@@ -30,6 +30,7 @@ from .catalogue import (
     SHELLS,
     CommandFacts,
     canonical_name,
+    group,
     is_trusted_name,
     matching_row,
     read_only_command,
@@ -38,11 +39,6 @@ from .find import find_invocation, find_reads, find_runs
 from .git import git_invocation, git_reads
 from .invocation import Copy, Invocation, Reads, Write, attached_paths, pieces_of, writes_to
 from .sed import sed_effects, sed_reads
-
-PROGRAM_INPUT = names(
-    "make gmake ed ex vi vim nvim patch psql mysql sqlite3 mongosh redis-cli bc gdb lldb ftp sftp telnet nc"
-)
-"""Known commands whose input decides what they do."""
 
 _READERS: dict[str, Callable[[Sequence[str], SimpleCommand], Reads | None]] = {
     "git": git_reads, "find": find_reads, "sed": sed_reads, "awk": awk_reads, "cd": cd_reads, "pushd": cd_reads,
@@ -59,11 +55,6 @@ _INVOCATIONS: dict[str, Callable[[Sequence[str]], Invocation]] = {
 }  # fmt: skip
 """Commands whose first words decide how they treat the rest."""
 _VERSION_WORDS = (["--version"], ["-V"], ["-version"])
-_VERSION_ONLY = names(
-    "python python3 node npm pip pip3 git ruby perl gcc g++ cc clang make cmake java javac php lua sqlite3 psql rg fd "
-    "jq docker curl wget tar zip unzip rsync bash zsh vim"
-)
-"""Commands allowed only to print their version, without those that a project can replace."""
 _SHORT_VERSION = names("node npm ruby php")
 """Programs for which `-v` prints the version, too."""
 _TAR_LETTERS = re.compile(r"[tvzjJf]+\Z")
@@ -71,12 +62,6 @@ _DESCENDING = {"grep": ("-r", "-R", "-d", "--recursive", "--directories"), "ls":
 """Arguments with which a command reads everything below its operands."""
 _LISTING = names("ls tree du fd")
 """Commands that print the names and sizes of a tree."""
-_MORE_THAN_READERS = names(
-    "read set unset exec export declare typeset local readonly hash alias less more bat man top zcat "
-    "gzip gunzip xz unxz xzcat bzip2 bunzip2 bzcat zstdcat ag yq"
-)
-"""Commands that are read-only with the options of the table, and that set, write or run something with others."""
-_CODE_OPTIONS = names("-c -e -E -r -p --eval --execute --print eval -pe -ne -i -le -lne -lpe")
 _EXCLUDING = re.compile(r"--?[\w-]*(?:ignore|exclude|skip|omit|without)[\w-]*(?:=|\Z)", re.IGNORECASE)
 _MESSAGE_OPTIONS: dict[str, frozenset[str]] = {
     name: names("-t --title -b --body -m --message -n --notes -d --description -F --body-file --notes-file")
@@ -87,15 +72,8 @@ _FINDS_AND_RUNS = re.compile(r"-[a-zA-Z]*[xX]\Z|--(?:exec|pre|hostname-bin)")
 """Options with which `fd` and `rg` run a program."""
 _MAY_CONTAIN_PATH = re.compile(r"[\s'\"`(),;:=<>|&+\[\]{}@#%^$]|\A-\w")
 _PROGRAM = re.compile(r"[\s'\"`();<>{}]")
-_SOURCES = names("cp mv ln link install rsync scp ditto zip gzip gunzip bzip2 bunzip2 xz unxz zstd split csplit")
-"""Commands whose sources or operands are read."""
 _SCRIPTED = names("sed awk")
 """Commands whose first operand is a program."""
-_NO_READERS = names(
-    "rm rmdir unlink shred trash touch truncate mkdir mkfifo mknod mktemp tee fallocate chmod chown chgrp chattr chcon "
-    "setfacl setfattr kill killall pkill"
-)
-"""Commands that read none of the files their words name."""
 _READ_MESSAGES = names("-m --message --title --body --notes --description")
 """Options whose value is text for readers."""
 _WEB_CLIENTS = names("curl http https httpie xh hurl gh glab")
@@ -143,7 +121,7 @@ def read_only_use(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
     if not words or not is_known(words[0]) or not is_trusted_name(words[0]):
         return None
     name, rest = canonical_name(words[0]), list(words[1:])
-    if (name in _VERSION_ONLY and rest in _VERSION_WORDS) or (name in _SHORT_VERSION and rest == ["-v"]):
+    if (name in group("version_only") and rest in _VERSION_WORDS) or (name in _SHORT_VERSION and rest == ["-v"]):
         return Reads()
     if special := _READERS.get(name):
         return special(words, raw)
@@ -184,7 +162,7 @@ def _is_reading(name: str, options: Arguments) -> bool:
 def is_mostly_read_only(word: str) -> bool:
     """True if a command of this name is read-only with most options."""
     name = canonical_name(word)
-    return (read_only_command(name) is not None or name in _READERS) and name not in _MORE_THAN_READERS
+    return (read_only_command(name) is not None or name in _READERS) and name not in group("more_than_readers")
 
 
 def accepts_any_files(words: Sequence[str]) -> bool:
@@ -272,12 +250,12 @@ def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Invocation:
     heredoc = (raw.heredoc,) if raw.heredoc is not None else ()
     is_configured = name in ("curl", "wget") and any(re.match(r"-[A-Za-z]*K|--conf|--input", word) for word in words)
     is_scripted = name in _SCRIPTED and any(re.match(r"-[A-Za-z]*f|--file", word) for word in words)
-    if name in PROGRAM_INPUT or is_configured or is_scripted:
+    if name in group("program_input") or is_configured or is_scripted:
         found = replace(found, code=(*found.code, *heredoc))
     if name in _SCRIPTED:
         return _scripted(name, words, raw, found)
     if name in INTERPRETERS:
-        code = [after for before, after in pairwise(words) if before in _CODE_OPTIONS]
+        code = [after for before, after in pairwise(words) if before in group("code_options")]
         code += [word for word in words[1:] if _PROGRAM.search(word) and word not in code]
         return replace(found, mentions=(*found.mentions, *_mentioned(words[2:])), code=(*code, *heredoc))
     if name in SHELLS:
@@ -407,7 +385,7 @@ def _sources(words: Sequence[str]) -> Invocation:
     Sources are certainly read (by `cp`, `mv`, `ln`, `tar` and the like, and by options of known writers).
     """
     name = canonical_name(words[0])
-    if name in _NO_READERS:
+    if name in group("no_readers"):
         return Invocation()
     if name == "dd":
         return Invocation(sources=tuple(word[3:] for word in words[1:] if word.startswith("if=")))
@@ -423,7 +401,7 @@ def _sources(words: Sequence[str]) -> Invocation:
         read.append(".")
     if name == "sed":
         read.extend(sed_effects(words).read)
-    if row is None or name not in _SOURCES:
+    if row is None or name not in group("read_sources"):
         open_reads = (*_open_operands(name, words[1:]), *listed)
         return Invocation(sources=tuple(read), may_read=tuple(_may_read(name, words[1:])), open_reads=open_reads)
     # The first operand of zip is the archive it makes.

@@ -83,6 +83,9 @@ _MARKS: dict[str, ValueKind] = {
     ":": "text", "=": "optional", "<": "read", "%": "list", ">": "write", "|": "mount", "*": "into", "@": "directory",
     "$": "code", "=$": "program", "<$": "script",
 }  # fmt: skip
+_FACTS = files("tui_agent.permissions.commands").joinpath("facts")
+_TABLES = ("groups.toml", "consequences.toml")
+"""Files without rows."""
 _MAX_GLOBAL_OPTIONS = 8
 """Maximum number of words before a subcommand."""
 _GIT_VALUES = names("-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix --attr-source")
@@ -141,7 +144,6 @@ class CommandFacts:
     """Options that extend the change to everything below a directory."""
     removing: frozenset[str] = frozenset()
     """Options that remove the operands."""
-    takes_number: bool = False
     has_effects: bool = False
     """True if the row tells what the command changes."""
     scripts: ScriptOperands = "NONE"
@@ -152,6 +154,11 @@ class CommandFacts:
     conditions: ReadingConditions = ReadingConditions()
     longer: tuple[str, ...] | None = ()
     """Options of one dash and several letters, which may be joined with others; None if no option ever is."""
+
+    @property
+    def takes_number(self) -> bool:
+        """True if a number such as `-5` is an option."""
+        return "-#" in self.options
 
     @property
     def joins(self) -> bool:
@@ -226,6 +233,16 @@ def all_facts() -> Mapping[str, CommandFacts]:
     return _catalogue().rows
 
 
+def group(name: str) -> frozenset[str]:
+    """Return a group of names from `facts/groups.toml`."""
+    return _groups()[name]
+
+
+def table(name: str) -> dict[str, Any]:
+    """Return the contents of a file of facts without rows."""
+    return tomllib.loads(_FACTS.joinpath(f"{name}.toml").read_text("utf-8"))
+
+
 def parse_row(name: str, row: Mapping[str, Any], base: CommandFacts | None = None) -> CommandFacts:
     """Parse a row.
 
@@ -263,7 +280,6 @@ def parse_row(name: str, row: Mapping[str, Any], base: CommandFacts | None = Non
         base.preventing | preventing,
         base.whole | whole,
         base.removing | removing,
-        base.takes_number or "-#" in harmless,
         base.has_effects or not row.keys().isdisjoint(("writes", "effects", "scripts")),
         _choice(name, row.get("scripts"), get_args(ScriptOperands)) or base.scripts,
         row.get("mentions", base.mentions),
@@ -283,7 +299,7 @@ def _conditions(row: Mapping[str, Any]) -> ReadingConditions | None:
 def _options(tokens: list[str], marked: dict[str, set[str]], *, joins: bool) -> Iterator[tuple[str, ValueKind]]:
     """Yield the options of a row with their kinds of value, and collect those with other marks."""
     for token in tokens:
-        if token in ("~", "-#"):
+        if token == "~":
             continue
         parts = _OPTION.fullmatch(token)
         bare, mark, others = parts.groups() if parts else (token, "", "")
@@ -301,6 +317,11 @@ def _choice(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
     return value
 
 
+@cache
+def _groups() -> dict[str, frozenset[str]]:
+    return {name: names(text) for name, text in table("groups").items()}
+
+
 @dataclass(frozen=True, slots=True)
 class _Catalogue:
     rows: dict[str, CommandFacts]
@@ -312,8 +333,8 @@ class _Catalogue:
 def _catalogue() -> _Catalogue:
     """Read every row. Blocks for about ten milliseconds, once."""
     written: dict[str, dict[str, Any]] = {}
-    for file in files("tui_agent.permissions.commands").joinpath("facts").iterdir():
-        if file.name.endswith(".toml"):
+    for file in _FACTS.iterdir():
+        if file.name.endswith(".toml") and file.name not in _TABLES:
             written |= tomllib.loads(file.read_text("utf-8"))
     rows: dict[str, CommandFacts] = {}
     aliases: dict[str, str] = {}

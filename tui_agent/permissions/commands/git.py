@@ -14,17 +14,12 @@ from tui_agent.permissions.paths.tree_filter import TreeFilter, pathspec_filter
 from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand, names
 
 from .argv import Arguments, exact_arguments, is_known, parse_arguments, reads_by_row, scripts_of, writes_of
-from .catalogue import CommandFacts, git_subcommand_at, matching_row, read_only_command
+from .catalogue import CommandFacts, git_subcommand_at, group, matching_row, read_only_command
 from .invocation import Copy, Invocation, Reads, attached_paths, writes_to
 
 _GLOBAL_FLAGS = names("--no-pager -P --no-optional-locks --literal-pathspecs --no-replace-objects")
 _SHOWING = names("show diff grep whatchanged diff-tree diff-index diff-files stash cat-file range-diff")
 """Commands that show the contents of any files."""
-_PATCHES = names(
-    "-p -u -U -L --patch --unified --patch-with-stat --word-diff --word-diff-regex --color-words --binary --cc -c -m "
-    "--dd --diff-merges --remerge-diff -W --function-context --check"
-)
-"""Arguments with which these commands, and the log, always show contents."""
 _NAMES_ONLY = names("--stat --shortstat --numstat --name-only --name-status --summary --dirstat --quiet -s --no-patch")
 _SHOWN_BY_NAMES = names("show diff whatchanged diff-tree diff-index diff-files")
 _FILE_OF_REVISION = re.compile(r"[\w./~^@-]+:[\w./@+-]+\Z", re.ASCII)
@@ -41,12 +36,6 @@ _PROGRAM_SETTING = re.compile(
 _MESSAGE = re.compile(r"-[A-Za-z]*[mF]\Z|--(?:message|file|grep|author|date|trailer)\Z")
 _ATTACHED_MESSAGE = re.compile(r"-m.|--(?:message|grep|author|date|trailer|format|pretty)=")
 _TRANSPORT = re.compile(r"[\w+-]+::")
-_READING = names(
-    "add am apply bisect blame branch bundle cherry-pick commit describe diff fetch format-patch gc grep hash-"
-    "object log ls-files maintenance merge notes prune pull push rebase reflog remote repack reset revert show "
-    "stash status submodule switch tag update-index update-ref worktree write-tree"
-)
-"""Subcommands that only read the files they name, or whose arguments are not files of the working tree."""
 _ONLY_SHOWS = names("--check --stat --numstat --summary --cached")
 """Options of `git apply` that leave the files of the working tree as they are."""
 
@@ -97,7 +86,7 @@ def git_reads(words: Sequence[str], _: SimpleCommand) -> Reads | None:
     base = f"{found.directory}/" if found.directory else ""
     paths = (_path_in(path) for path in used.paths)
     below = tuple(path if path.startswith("/") else f"{base}{path}" for path in paths)
-    shows = options.has(*_PATCHES) or (name in _SHOWING and not _shows_names(name, options))
+    shows = options.has(*group("git_patches")) or (name in _SHOWING and not _shows_names(name, options))
     # Without `--`, an operand may be a revision and restrict nothing.
     includes = pathspec_filter(rest[rest.index("--") + 1 :]) if "--" in rest else None
     from_top = shows and includes is None
@@ -156,7 +145,7 @@ def git_invocation(words: Sequence[str]) -> Invocation:
     else:
         mentions += [name for name in rest[:1] if UNKNOWN in name]
         named = _without_messages(rest[1:])
-        operands = () if rest and rest[0] in _READING else named
+        operands = () if rest and rest[0] in group("git_reading") else named
         attached = attached_paths(word for word in named if word.startswith("-"))
         invocation = Invocation(mentions=writes_to([*mentions, *operands]), runs_in=directory, attached=attached)
     return replace(

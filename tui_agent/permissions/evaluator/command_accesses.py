@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tui_agent.permissions.commands.argv import is_known
-from tui_agent.permissions.commands.catalogue import canonical_name, is_trusted_name
+from tui_agent.permissions.commands.catalogue import canonical_name, group, is_trusted_name
 from tui_agent.permissions.commands.invocation import Reads
 from tui_agent.permissions.commands.sed import sed_reads
 from tui_agent.permissions.commands.wrappers import Wrapping
@@ -35,12 +35,6 @@ from .script_variables import NUMBER, REVISION
 MOST_ENTRIES = 1_000
 """Most entries in a directory that a command reads or changes as a whole."""
 
-_READERS = names(
-    ": [ [[ awk b2sum basename break cat cd cksum cmp comm continue cut date diff dirname du echo exit expand expr "
-    "false find fmt fold grep head hexdump join ls md5sum nl nproc od paste printf pwd readlink realpath rev sed seq "
-    "set sha1sum sha256sum sha512sum sleep sort stat strings sum tac tail test tr true uname unexpand uniq wc whoami"
-)
-"""Programs that, used as readers, read only files that the catalogue tells: no settings, no other processes."""
 _WRITERS = {
     "chmod": "cfvR", "cp": "afnprRuv", "mkdir": "pv", "rm": "fv", "tee": "ai", "touch": "acm",
 }  # fmt: skip
@@ -145,7 +139,7 @@ class AccessCollector:
             self._find_program(name)
             if runs_other:
                 pass
-            elif is_reading and context.invocation.reads is not None and name in _READERS:
+            elif is_reading and context.invocation.reads is not None and name in group("access_readers"):
                 self._add_reads(name, context.words, context.invocation.reads, context.directory)
                 self._add_listing(command, context)
             else:

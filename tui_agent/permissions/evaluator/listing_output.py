@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tui_agent.permissions.commands.analysis import read_only_use
 from tui_agent.permissions.commands.argv import Arguments, exact_arguments
-from tui_agent.permissions.commands.catalogue import canonical_name, read_only_command
+from tui_agent.permissions.commands.catalogue import canonical_name, group, read_only_command
 from tui_agent.permissions.commands.find import (
     EXEC_ACTIONS,
     find_roots,
@@ -49,13 +49,6 @@ _PRINTS_MORE = EXEC_ACTIONS | names("-printf -ls")
 _SIMPLE_NAME = re.compile(r"[\w.*-]+\Z", re.ASCII)
 _LISTS = names("-l --files-with-matches --files")
 """Arguments with which `grep` and `rg` print nothing but paths."""
-_LISTS_ALL_THE_SAME = names(
-    "-r -i -w -x -F -E -P -G -s -S -u -I -H -U -a -e -g -t -T -0 -Z --null --recursive --ignore-case --smart-case "
-    "--case-sensitive --word-regexp --line-regexp --fixed-strings --extended-regexp --perl-regexp --regexp --glob "
-    "--iglob --type --type-not --include --exclude --exclude-dir --hidden --no-ignore --max-depth --sort "
-    "--no-messages --no-config"
-)
-"""Arguments that leave this as it is."""
 _HIDDEN = names("-u --hidden --unrestricted")
 _DIFF_PLAIN = names("--name-only --relative")
 _DIFF_FILTER = re.compile(r"--diff-filter=[AMTd]+\Z")
@@ -186,7 +179,7 @@ def _by_search(name: str, words: Sequence[str], directory: str) -> Listing | Non
         return None
     if name == "rg" and options.has("-r"):
         return None  # For rg it is --replace, which prints another text for a match.
-    if not all(option in _LISTS or option in _LISTS_ALL_THE_SAME for option in options.given):
+    if not all(option in _LISTS or option in group("search_options") for option in options.given):
         return None
     has_pattern = options.has("-e", "--regexp", "--files")
     roots = options.operands if has_pattern else options.operands[1:]
