@@ -115,7 +115,9 @@ class SlashMenu(Widget):
         width = max(1, self.size.width - 4)
         label = one_line(entry.label, width)
         name = f" {'›' if chosen else ' '} {label}"
-        text = one_line(entry.help, max(1, self.size.width - max(self._column, cell_len(name)) - 2)) if entry.help else ""
+        text = (
+            one_line(entry.help, max(1, self.size.width - max(self._column, cell_len(name)) - 2)) if entry.help else ""
+        )
         padding = " " * (self._column - cell_len(name))
         row = Content.assemble((f"{name}{padding}", "$primary bold" if chosen else "$text"), (f" {text}", ""))
         gap = " " * max(0, self.size.width - row.cell_length)
