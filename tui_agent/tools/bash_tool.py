@@ -20,6 +20,7 @@ from tui_agent.protocol.permissions import DECIDED_BY_USER
 from tui_agent.protocol.tool import (
     Accesses,
     CommandSubject,
+    DataUpdate,
     Preview,
     StartedProcess,
     Subject,
@@ -31,7 +32,7 @@ from tui_agent.protocol.value_checks import wrong_kind
 from tui_agent.protocol.visible_text import without_sequences
 
 from .command_watch import NOT_WATCHED, CommandChanges, CommandWatch
-from .processes.background_jobs import BackgroundJobs, Job
+from .processes.background_jobs import BackgroundJobs, Job, shortened
 from .processes.captured_output import Captured, CapturedOutput, without_cut_character
 from .processes.child_environment import child_environment, read_only_environment
 from .processes.process import ProcessOutcome, ProcessSpec, Release, run_process
@@ -223,7 +224,11 @@ class BashTool(TypedTool[BashArguments]):
         finally:
             captured = job.before or output.close()
             self._workspace.warn_of_full_spool()
-            if job.was_sent or not job.task_id:
+            if not job.task_id and (found := watch.pending) and (report := context.report_effects) and jobs.is_open:
+                # Comparing the files takes longer than all else between the command's end and the next request.
+                changes = found
+                jobs.finish_later(_report_effects(watch, held.pop_all(), report, partial(_notify_agent, jobs, job)))
+            elif job.was_sent or not job.task_id:
                 changes = await watch.end(context)
             if job.was_sent:
                 await watch.begin()
@@ -363,11 +368,19 @@ def _result(
         "sandbox_refused": refused,
         TERMINAL_OUTPUT: True,
     }
-    if changes.is_watched:
-        details["files_changed"] = changes.count
-    if changes.protected:
-        details["protected_changes"] = changes.protected
-    return ToolResult.of_text(text or "[no output]", is_error=failed, details=details)
+    return ToolResult.of_text(text or "[no output]", is_error=failed, details=details | changes.details)
+
+
+async def _report_effects(
+    watch: CommandWatch, held: ExitStack, report: Callable[[DataUpdate], None], notify: Callable[[str], object]
+) -> None:
+    """Report the changes of a command that has ended, which counts among the calls that change files until then."""
+    with held:
+        await watch.end_later(report, notify)
+
+
+def _notify_agent(jobs: BackgroundJobs, job: Job, finding: str) -> None:
+    jobs.notify(job.agent, f"The command `{shortened(job.command)}` {finding}.")
 
 
 async def _end_in_background(watch: CommandWatch, kept: ExitStack, call_id: str, jobs: BackgroundJobs) -> str:
