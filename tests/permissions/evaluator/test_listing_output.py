@@ -38,7 +38,7 @@ def place(tmp_path: Path) -> Path:
      "git ls-files", "echo a.txt sub/c.py", "printf '%s\\n' a b", "seq 3", "seq 2 5", "seq 5 -2 1",
      "git ls-files | head -1",
      "git diff --name-only", "git diff --name-only --diff-filter=M", "find . | sort -u | grep -v py", "ls 2>/dev/null",
-     "git diff --name-only --cached"],
+     "git diff --name-only --cached --diff-filter=d"],
 )  # fmt: skip
 def test_everything_printed_was_listed(text: str, place: Path) -> None:
     listing = listed(text, place)
@@ -79,7 +79,8 @@ def test_names_that_end_with_zeros(text: str, place: Path) -> None:
         "git ls-files -s",
         "git -C sub ls-files",
         "git log",
-        "git diff --name-only main",
+        "git diff --name-only HEAD",
+        "git diff --name-only main --diff-filter=d",
         "cd sub; git diff --name-only",
         "ls 2>&1",
         "ls | cut -c2",

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tui_agent.permissions.shell.braces import expand_braces
-from tui_agent.permissions.shell.expansion import has_glob
+from tui_agent.permissions.shell.expansion import expand_braces, has_glob
 from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN, VARIABLE, Assignment, SimpleCommand, Word
 
 from .argv import OptionWord, split_options

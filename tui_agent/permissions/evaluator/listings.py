@@ -22,8 +22,7 @@ from tui_agent.permissions.commands.find import (
     without_exec,
 )
 from tui_agent.permissions.commands.git import git_words
-from tui_agent.permissions.paths.path_resolution import links_stay_inside
-from tui_agent.permissions.paths.tree_walk import TooMuchError, entries_below
+from tui_agent.permissions.paths.path_resolution import TooMuchError, entries_below
 from tui_agent.permissions.shell.expansion import OPEN, Bindings, base_name, is_computed_name
 from tui_agent.permissions.shell.syntax import (
     UNKNOWN,
@@ -231,21 +230,17 @@ def _by_git(words: Sequence[str], directory: str) -> Listing | None:
 
 
 def _by_diff(words: Sequence[str], directory: str) -> Listing | None:
-    """Return the files that may differ: those of the index and, compared with a commit, all that exist.
+    """Return the files that may differ from the index, or from a commit if a filter leaves out the deleted ones.
 
-    git names them relative to the top of the repository, so the names are right only there. A file that exists only in
-    another revision cannot be read, unless its path leads through a link.
+    git names them relative to the top of the repository, so the names are right only there. Files that exist only in
+    another revision are in no listing.
     """
-    others = [word for word in words if word not in _DIFF_PLAIN and not _DIFF_FILTER.match(word)]
-    if repository_roots(directory) != [directory] or not set(others) <= {"--cached", "--staged", "HEAD"}:
+    others = {word for word in words if word not in _DIFF_PLAIN and not _DIFF_FILTER.match(word)}
+    is_filtered = any(map(_DIFF_FILTER.match, words)) and others <= {"--cached", "--staged", "HEAD"}
+    if (others and not is_filtered) or repository_roots(directory) != [directory]:
         return None
     listed = index_names(directory)
-    if listed is None or not others:
-        return Listing(listed) if listed is not None else None
-    below = _below(directory, "", only_files=True, with_hidden=True, leaves_out=".git")
-    if below is None or not links_stay_inside(directory):
-        return None
-    return Listing(tuple(dict.fromkeys((*listed, *(name.removeprefix("/") for name in below)))))
+    return Listing(listed) if listed is not None else None
 
 
 def _by_ls(words: Sequence[str], directory: str) -> Listing | None:
@@ -276,7 +271,7 @@ def _sorted(words: Sequence[str]) -> Arguments | None:
     return exact_arguments(command, words[1:]) if command else None
 
 
-def _below(directory: str, root: str, *, only_files: bool, with_hidden: bool, leaves_out: str = "") -> list[str] | None:
+def _below(directory: str, root: str, *, only_files: bool, with_hidden: bool) -> list[str] | None:
     """Return every path below a root, spelled as a search would print it, or None if there are too many.
 
     Links are not followed.
@@ -286,9 +281,7 @@ def _below(directory: str, root: str, *, only_files: bool, with_hidden: bool, le
         return [root]
     found: list[str] = []
     try:
-        for entry in entries_below(
-            start, MAX_ENTRIES, enters=lambda entry: (with_hidden or entry.name[0] != ".") and entry.name != leaves_out
-        ):
+        for entry in entries_below(start, MAX_ENTRIES, enters=lambda entry: with_hidden or entry.name[0] != "."):
             is_shown = with_hidden or not entry.name.startswith(".")
             if is_shown and (not only_files or entry.is_file(follow_symlinks=False)):
                 found.append(f"{root}{entry.path[len(start) :]}")
