@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from tui_agent.permissions.commands.analysis import may_run_input
 from tui_agent.permissions.commands.argv import is_known
 from tui_agent.permissions.commands.catalogue import canonical_name, writer
 from tui_agent.permissions.commands.consequences import (
@@ -335,6 +336,8 @@ class _Case:
         """Judge the words, the hidden commands and the variables of a command that does not only read."""
         if paths.allow_scope and not paths.allow_scope.covers_words:
             paths.findings.extend(self._on_words_to_spell(command, contexts, paths.allow_scope))
+            if any(may_run_input(found.words, command.heredoc, is_fed=task.step.is_fed) for found in contexts):
+                paths.findings.append(finding_for_mode(self._mode, "effect", f"the input of `{_short(command.text)}`"))
         if wrapping and wrapping.hidden:
             paths.findings.extend(self._on_hidden(wrapping, paths.allow_scope))
         if not self._is_remote and (is_open or _runs_unknown(command, wrapping, task)):
