@@ -16,6 +16,7 @@ from pydantic import Field
 
 from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
 from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject
+from tui_agent.protocol.permissions import DECIDED_BY_USER
 from tui_agent.protocol.tool import (
     Accesses,
     CommandSubject,
@@ -392,8 +393,11 @@ def _left_result(job: Job, captured: Captured, context: ToolContext, changes: Co
     """Return the result of a call whose command runs on without it."""
     context.measure("output_bytes", captured.total)
     output = output_text(captured)
-    how = "the user sent this command to the background: it runs on" if job.was_sent else "this command runs on"
-    note = f"{how} as {job.task_id}. {_READ_ON}"
+    if context.agent == DECIDED_BY_USER:
+        note = f"this command runs on in the background as {job.task_id}; /jobs shows its output and stops it"
+    else:
+        how = "the user sent this command to the background: it runs on" if job.was_sent else "this command runs on"
+        note = f"{how} as {job.task_id}. {_READ_ON}"
     details: JsonObject = {
         "outcome": " · ".join(filter(None, (f"runs in the background as {job.task_id}", changes.mark))),
         "task_id": job.task_id,
