@@ -85,11 +85,8 @@ class PathLookup:
 
     def is_readable(self, facts: PathFacts) -> bool:
         """True if reading needs no answer: in the workspace and not private, or below a path opened for reading."""
-        if facts.is_device:
-            return True
-        return facts.private is None and (
-            facts.is_inside or any(is_within(facts.resolved, place) for place in self._readable)
-        )
+        is_open = facts.is_inside or any(is_within(facts.resolved, place) for place in self._readable)
+        return facts.is_device or (facts.private is None and is_open)
 
     def is_directory(self, facts: PathFacts) -> bool:
         """True if a directory of that name exists."""
