@@ -15,7 +15,6 @@ from tree_sitter import Node
 from .fallback import fallback_commands
 from .grammar import BLANKS, STRUCTURE, CommandText, parse
 from .simple_commands import CommandReader
-from .substitutions import arithmetic_in, find_substitutions
 from .syntax import (
     Branches,
     Conditional,
@@ -30,7 +29,7 @@ from .syntax import (
     Word,
     names,
 )
-from .words import UnreadableError
+from .words import UnreadableError, arithmetic_in, find_substitutions
 
 MAX_DEPTH = 40
 """Maximum nesting of statements."""
