@@ -175,7 +175,6 @@ def _deny_all(name: str, arguments: JsonObject) -> Verdict:
 TIME_LIMIT_DATA = "time_limit"
 """Kind of the `tool.data` by which the engine reports a new time limit of a running call: `{"timeout_s": seconds}`."""
 
-
 EFFECTS_DATA = "effects"
 """Kind of the `tool.data` with what was found out about a call's effects after its end: it replaces the details of the
 same names in the result, and `mark`, if there is one, precedes the details' `outcome`."""
