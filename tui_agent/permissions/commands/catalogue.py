@@ -318,8 +318,15 @@ def _choice(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
 
 
 @cache
+def words_by_program(name: str) -> Mapping[str, frozenset[str]]:
+    """Return a table of pairs from `facts/groups.toml`."""
+    pairs = table("groups")[name]
+    return {program: names(words) for programs, words in pairs for program in programs.split()}
+
+
+@cache
 def _groups() -> dict[str, frozenset[str]]:
-    return {name: names(text) for name, text in table("groups").items()}
+    return {name: names(text) for name, text in table("groups").items() if isinstance(text, str)}
 
 
 @dataclass(frozen=True, slots=True)
