@@ -98,7 +98,7 @@ def host_side(mount: str) -> list[str]:
 
 
 def parse_arguments(facts: CommandFacts, words: Sequence[str]) -> Arguments:
-    """Sort the words after a command's name, once for all who ask; nobody changes the result."""
+    """Sort the words after a command's name, once for all who ask; do not change the result."""
     return _parsed(facts, tuple(words))
 
 

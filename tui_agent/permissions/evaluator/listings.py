@@ -92,8 +92,7 @@ def listing_output(
     Args:
         expand: returns the words of a command, as the shell would pass them.
     """
-    while isinstance(statement, Subshell) or (isinstance(statement, Statements) and len(statement.parts) == 1):
-        statement = statement.body if isinstance(statement, Subshell) else statement.parts[0]
+    statement = contents_of(statement)
     first, *filters = statement.parts if isinstance(statement, Pipeline) else (statement,)
     if not isinstance(first, SimpleCommand) or not all(_is_quiet(part) for part in (first, *filters)):
         return None
@@ -132,11 +131,23 @@ def is_line_filter(words: Sequence[str] | None) -> bool:
     return len(options.operands) == patterns and not options.paths
 
 
+def contents_of(statement: Statement) -> Statement:
+    """Return the contents of a subshell if they are a single statement."""
+    while isinstance(statement, Subshell) or (isinstance(statement, Statements) and len(statement.parts) == 1):
+        statement = statement.body if isinstance(statement, Subshell) else statement.parts[0]
+    return statement
+
+
+def is_quiet(command: SimpleCommand) -> bool:
+    """True if a command redirects nothing but its errors."""
+    return all(redirect.text.replace(" ", "") == "2>/dev/null" for redirect in command.redirects)
+
+
 def _is_quiet(part: Statement) -> bool:
     """True if a command prints only its own lines, and all of them."""
     if not isinstance(part, SimpleCommand) or part.assignments or part.heredoc is not None:
         return False
-    return all(redirect.text.replace(" ", "") == "2>/dev/null" for redirect in part.redirects)
+    return is_quiet(part)
 
 
 def _printed(words: Sequence[str], directory: str) -> Listing | None:

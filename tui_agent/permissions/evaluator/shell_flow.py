@@ -30,7 +30,7 @@ from tui_agent.permissions.shell.syntax import (
     names,
 )
 
-from .script_variables import KINDS, ScriptVariables, walk_statements
+from .script_variables import KINDS, ScriptVariables, own_words, walk_statements
 
 PossibleDirectories = tuple[str | None, ...]
 """Directories that a statement may run in; None for an unknown one."""
@@ -44,7 +44,6 @@ MAX_CALLS = 20
 """Maximum number of calls of a script's own functions that are judged one by one."""
 
 _FUNCTION = re.compile(r"[a-z_][a-z0-9_]*\Z", re.ASCII)
-_TRANSPARENT_PREFIXES = names("time -p -- command builtin")
 _MOVERS = names("eval source . exec trap alias unalias shopt set enable hash bind unset")
 """Commands after which the shell's directory is unknown, or names may have another meaning."""
 _SHIFTERS = names("shift set getopts eval source .")
@@ -199,9 +198,7 @@ class _Flow:
             return after
         self._note(command, places, fed_by)
         self._variables.record_assignments(command, places, self._bindings)
-        values = [word.value for word in command.words]
-        while values and values[0] in _TRANSPARENT_PREFIXES:
-            values.pop(0)
+        values = own_words(command)
         if not values:
             return _After(places, places)
         if values[0] in _CHANGE_DIRECTORY:
