@@ -110,12 +110,7 @@ def invocation_of(
 
 
 def read_only_use(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
-    """Return the paths that a command reads, or None if it is not known to be read-only.
-
-    Args:
-        words: as the shell would pass them, as far as they are certain.
-        raw: the command before expansion.
-    """
+    """Return the paths that a command reads, or None if it is not known to be read-only."""
     if not words or not is_known(words[0]) or not is_trusted_name(words[0]):
         return None
     name, rest = canonical_name(words[0]), list(words[1:])

@@ -244,12 +244,7 @@ def table(name: str) -> dict[str, Any]:
 
 
 def parse_row(name: str, row: Mapping[str, Any], base: CommandFacts | None = None) -> CommandFacts:
-    """Parse a row.
-
-    Args:
-        name: the command.
-        row: its keys and values.
-        base: the parsed row named by `like`.
+    """Parse a row; `base` is the parsed row named by `like`.
 
     Raises:
         ValueError: an unknown key, or an unknown value of one.

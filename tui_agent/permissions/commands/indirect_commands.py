@@ -69,13 +69,7 @@ def forbidden(rules: Iterable[Rule]) -> tuple[Forbidden, ...]:
 def find_indirect_command(
     words: Sequence[str], texts: Iterable[str], known: Sequence[Forbidden]
 ) -> tuple[str, Rule] | None:
-    """Return a command named by another command's words and forbidden by a rule, with the rule, or None.
-
-    Args:
-        words: the other command, with its name.
-        texts: its further input: its standard input, values of variables.
-        known: the forbidden commands.
-    """
+    """Return a forbidden command that another command's words or further input name, with the rule, or None."""
     starts = tuple({one.pattern.pieces[0].partition(BORDER)[0] for one in known})
     for count, candidate in enumerate(_candidates(words, texts)):
         if count > MAX_CANDIDATES:

@@ -85,17 +85,11 @@ class ExecutionContexts:
     """Expands the commands of one script for each directory where they may run."""
 
     def __init__(self, paths: PathJudge, expander: Expander, trace: list[str], *, is_trusted: bool) -> None:
-        """
-        Args:
-            paths: looks up paths.
-            expander: expands words.
-            trace: gets a line for each reason why a command is not read-only.
-            is_trusted: True if git may look at the workspace's repository without a question.
-        """
         self._look = paths.path_lookup.look
         self._expander = expander
         self._trace = trace
         self._is_trusted = is_trusted
+        """True if git may look at the workspace's repository without a question."""
 
     def contexts_for(
         self, command: SimpleCommand, wrapping: Wrapping | None, place: str | None, task: Task

@@ -304,13 +304,7 @@ def _below(directory: str, root: str, *, only_files: bool, with_hidden: bool) ->
 
 
 def may_expand_to_anything(words: Sequence[Word], nested: Sequence[Statement], bindings: Bindings) -> bool:
-    """True if a word has an unquoted substitution or variable whose value may be a pattern for any directory.
-
-    Args:
-        words: the words of a command or of a loop.
-        nested: the commands inside them.
-        bindings: the known values of the script's variables.
-    """
+    """True if a word has an unquoted substitution or variable whose value may be a pattern for any directory."""
     open_names = [variable.name for word in words for variable in word.variables if not variable.quoted]
     opened = [word for word in words if any(word.value[at] == UNKNOWN for at in word.live)]
     if any(base_name(name) + OPEN in bindings for name in open_names):

@@ -68,14 +68,7 @@ class ScriptStep:
 def script_steps(
     statement: Statement, places: PossibleDirectories, expander: Expander, operator: str = ""
 ) -> tuple[ScriptStep, ...]:
-    """Return every part that may run, in the order of the text; substitutions precede the command they are in.
-
-    Args:
-        statement: the script.
-        places: directories in which it may start.
-        expander: expands words.
-        operator: operator of the first step.
-    """
+    """Return every part that may run, in the order of the text; substitutions precede the command they are in."""
     flow = _Flow(statement, expander, operator)
     flow.run(statement, places, None)
     return tuple(flow.steps)
