@@ -1,6 +1,6 @@
 """Frames that only the agent causes wait for one another; those after an input do not."""
 
-from tui_agent.ui.base.frame_pace import FRAME_SECONDS, IDLE_SHARE, INPUT_SECONDS, FramePace
+from tui_agent.ui.base.frame_pace import FRAME_SECONDS, IDLE_SHARE, INPUT_SECONDS, LONGEST_PAUSE, FramePace
 
 
 class Frames:
@@ -41,3 +41,11 @@ def test_a_slow_frame_is_followed_by_a_longer_pause() -> None:
     assert frames.is_painted(after=0.0)
     assert not frames.is_painted(after=FRAME_SECONDS)
     assert frames.is_painted(after=FRAME_SECONDS)
+
+
+def test_no_frame_waits_longer_than_the_longest_pause() -> None:
+    frames = Frames()
+    frames.duration = LONGEST_PAUSE
+
+    assert frames.is_painted(after=0.0)
+    assert frames.is_painted(after=LONGEST_PAUSE)

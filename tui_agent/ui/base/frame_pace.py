@@ -10,6 +10,8 @@ FRAME_SECONDS = 0.05
 """Least seconds between two frames."""
 IDLE_SHARE = 9
 """Pause after a frame, as a multiple of its duration."""
+LONGEST_PAUSE = 0.12
+"""Most seconds between two frames, however long they take."""
 INPUT_SECONDS = 0.15
 """Seconds after an input in which no frame waits."""
 
@@ -32,4 +34,4 @@ class FramePace:
             return
         frame()
         ended = self._clock()
-        self._next_frame = ended + max(FRAME_SECONDS, IDLE_SHARE * (ended - began))
+        self._next_frame = ended + min(max(FRAME_SECONDS, IDLE_SHARE * (ended - began)), LONGEST_PAUSE)
