@@ -339,9 +339,12 @@ async def _loop_config(
     pending = session.resumable_conversation if resume_pending_calls else None
     flush = start.journal.flush_or_warn if start.journal is not None else None
 
+    # The function below lives as long as the agent; `start`, which holds the whole past, must not.
+    settled = start.jobs.settled
+
     async def record_effects() -> None:
         # The look at the files after a command must not see what the next call does.
-        await start.jobs.settled()
+        await settled()
         if flush is not None:
             await flush()
 
@@ -380,7 +383,7 @@ async def _loop_config(
         session_id=session.id,
         before_effects=record_effects,
         before_requests=flush,
-        effects_published=start.jobs.settled,
+        effects_published=settled,
         usage=spent.total,
         cost=spent.cost,
     )
