@@ -34,6 +34,7 @@ from .catalogue import (
     is_trusted_name,
     matching_row,
     read_only_command,
+    words_by_program,
 )
 from .find import find_invocation, find_reads, find_runs
 from .git import git_invocation, git_reads
@@ -63,11 +64,6 @@ _DESCENDING = {"grep": ("-r", "-R", "-d", "--recursive", "--directories"), "ls":
 _LISTING = names("ls tree du fd")
 """Commands that print the names and sizes of a tree."""
 _EXCLUDING = re.compile(r"--?[\w-]*(?:ignore|exclude|skip|omit|without)[\w-]*(?:=|\Z)", re.IGNORECASE)
-_MESSAGE_OPTIONS: dict[str, frozenset[str]] = {
-    name: names("-t --title -b --body -m --message -n --notes -d --description -F --body-file --notes-file")
-    for name in ("gh", "glab", "hub", "tea")
-} | {name: names("-m --message --description") for name in ("hg", "svn", "jj", "fossil", "darcs")}
-"""Programs with options whose values are text for readers."""
 _FINDS_AND_RUNS = re.compile(r"-[a-zA-Z]*[xX]\Z|--(?:exec|pre|hostname-bin)")
 """Options with which `fd` and `rg` run a program."""
 _MAY_CONTAIN_PATH = re.compile(r"[\s'\"`(),;:=<>|&+\[\]{}@#%^$]|\A-\w")
@@ -80,6 +76,8 @@ _WEB_CLIENTS = names("curl http https httpie xh hurl gh glab")
 _SENT_FILE = re.compile(r"(?:\A(?:-[A-Za-z])?|=)[@<](?:@)?([^;]+)|\Afile:/{0,2}(?:localhost)?(/.+)", re.IGNORECASE)
 _FROM_LIST = re.compile(r"-?[A-Za-z]*T|--files-")
 _ATTACHED = re.compile(r"-[A-Za-z](?=[^-=])")
+_EDITORS = names("ed ex vi vim nvim")
+_SHELL_ESCAPE = re.compile(r"!|\b(?:shell|system)\b")
 _UNEQUAL = names("tar unzip zipinfo date ps pgrep ulimit man")
 """Commands whose first operand differs in meaning from the others."""
 
@@ -112,12 +110,7 @@ def invocation_of(
 
 
 def read_only_use(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
-    """Return the paths that a command reads, or None if it is not known to be read-only.
-
-    Args:
-        words: as the shell would pass them, as far as they are certain.
-        raw: the command before expansion.
-    """
+    """Return the paths that a command reads, or None if it is not known to be read-only."""
     if not words or not is_known(words[0]) or not is_trusted_name(words[0]):
         return None
     name, rest = canonical_name(words[0]), list(words[1:])
@@ -354,7 +347,7 @@ def _copied_to(name: str, found: Arguments, source: str) -> str:
 
 def _without_messages(name: str, words: Sequence[str]) -> list[str]:
     """Return the words without those that are text for readers."""
-    saying = _MESSAGE_OPTIONS.get(name, frozenset())
+    saying = words_by_program("text_options").get(name, frozenset())
     pairs = pairwise(("", *words))
     return [word for before, word in pairs if before not in saying and word.partition("=")[0] not in saying]
 
@@ -386,15 +379,14 @@ def _sources(words: Sequence[str]) -> Invocation:
     """
     name = canonical_name(words[0])
     if name in group("no_readers"):
-        return Invocation()
+        return Invocation(sources=tuple(_parsed(words).given.get("--random-source", ())))
     if name == "dd":
         return Invocation(sources=tuple(word[3:] for word in words[1:] if word.startswith("if=")))
     if name in ("tar", "unzip", "cpio"):
         is_listed = name == "cpio" or any(map(_FROM_LIST.match, words[1:]))
         read = tuple(word for word in _operands(words[1:]) if not is_remote(word))
         return Invocation(sources=read, open_reads=(UNKNOWN,) if is_listed else ())
-    row = matching_row(words)
-    found = parse_arguments(*row) if row else Arguments()
+    row, found = matching_row(words), _parsed(words)
     read = [*found.paths, *(_sent_files(words, found) if name in _WEB_CLIENTS else ())]
     listed = (UNKNOWN,) if found.reads_listed or (name == "zip" and found.has("-@", "--names-stdin")) else ()
     if row and row[0].name == "git grep":
@@ -407,6 +399,23 @@ def _sources(words: Sequence[str]) -> Invocation:
     # The first operand of zip is the archive it makes.
     taken = found.sources if row[0].writes in ("LAST", "MOVE") else found.operands[name == "zip" :]
     return Invocation(sources=tuple(word for word in (*taken, *read) if not is_remote(word)), open_reads=listed)
+
+
+def _parsed(words: Sequence[str]) -> Arguments:
+    row = matching_row(words)
+    return parse_arguments(*row) if row else Arguments()
+
+
+def may_run_input(words: Sequence[str], heredoc: str | None, *, is_fed: bool) -> bool:
+    """True if a command runs shell commands in its input, which a rule for its name does not mean.
+
+    `make -f -` reads a makefile, and editors, debuggers and clients of databases have an escape to the shell.
+    """
+    name = canonical_name(words[0]) if words else ""
+    if name == "make":
+        return not {"-", "/dev/stdin"}.isdisjoint(_parsed(words).read)
+    is_escape = heredoc is not None and _SHELL_ESCAPE.search(heredoc) is not None
+    return name in group("program_input") and (is_escape or (is_fed and name in _EDITORS))
 
 
 def _sent_files(words: Sequence[str], found: Arguments) -> Iterator[str]:
