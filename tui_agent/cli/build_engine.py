@@ -338,13 +338,6 @@ async def _loop_config(
     options, settings, session, bus = start.options, start.loaded.settings, start.session, start.bus
     pending = session.resumable_conversation if resume_pending_calls else None
     flush = start.journal.flush_or_warn if start.journal is not None else None
-
-    async def record_effects() -> None:
-        # The look at the files after a command must not see what the next call does.
-        await start.jobs.settled()
-        if flush is not None:
-            await flush()
-
     spent = usage_of(session)
     tools = built_in_tools(
         options.cwd,
@@ -378,12 +371,26 @@ async def _loop_config(
         budget=Budget(**dict(settings.budget)),
         max_tokens=settings.max_tokens,
         session_id=session.id,
-        before_effects=record_effects,
+        before_effects=_effect_recorder(start.jobs.settled, flush),
         before_requests=flush,
         effects_published=start.jobs.settled,
         usage=spent.total,
         cost=spent.cost,
     )
+
+
+def _effect_recorder(
+    settled: Callable[[], Awaitable[None]], flush: Callable[[], Awaitable[None]] | None
+) -> Callable[[], Awaitable[None]]:
+    """Return the function that runs before effects; it lives as long as the agent, so it must not hold the past."""
+
+    async def record_effects() -> None:
+        # The look at the files after a command must not see what the next call does.
+        await settled()
+        if flush is not None:
+            await flush()
+
+    return record_effects
 
 
 def _reporting(sandbox: Sandbox | None, policy: PermissionPolicy, bus: EventBus) -> Sandbox | None:
