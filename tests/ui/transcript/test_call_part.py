@@ -152,7 +152,7 @@ def test_an_unfolded_call_shows_its_input_and_both_ends_of_its_output() -> None:
     lines = [f"line {number}" for number in range(100)]
     command = "for n in $(seq 100); do\n  echo line $n\ndone"
     talk = Talk(*done("c1", "bash", command, "100 lines · line 99", text="\n".join(lines)))
-    assert talk.rows() == ["✔ bash for n in $(seq 100); do echo line $n done 100 lines · line 99 #1"]
+    assert talk.rows() == ["✔ bash for n in $(seq 100); do ⏎ echo line $n ⏎ done 100 lines · line 99 #1"]
 
     talk.toggle()
     rows = talk.rows()
