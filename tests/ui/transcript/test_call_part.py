@@ -107,6 +107,11 @@ def test_a_failure_shows_its_first_line() -> None:
     failed = done("c1", "bash", "pytest -q", "exit 1 · FAILED test_price.py::test_round", status="error")
     assert Talk(*failed).rows(60) == ["✖ bash pytest -q #1", "└ exit 1 · FAILED test_price.py::test_round"]
 
+    error = f"exit 1 · FAILED {'../shop/' * 15}test_price.py::test_round"
+    *_, row = Talk(*done("c1", "bash", "pytest -q", error, status="error")).rows(60)
+    assert row.endswith("…")
+    assert len(row) < 60
+
     unreported = done("c1", "edit", "a.py", text="old_string was not found\nin a.py", status="error")
     assert Talk(*unreported).rows() == ["✖ edit a.py old_string was not found #1"]
 

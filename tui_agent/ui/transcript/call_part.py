@@ -491,7 +491,9 @@ def _head_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: b
     rows = [Line(clipped(runs, width), indent=cell_len(f"{HEAD}{sign} "))]
     if outcome and not fits:
         below = wrapped([(outcome, style)], width - len(BODY) - 2)
-        rows.extend(prefixed_lines(below[: None if is_open else 2], ((f"{BODY}└ ", "muted"),), ((f"{BODY}  ", ""),)))
+        if not is_open and len(below) > 2:
+            below = [below[0], Line(clipped([*below[1].runs, (" …", style)], width - len(BODY) - 2))]
+        rows.extend(prefixed_lines(below, ((f"{BODY}└ ", "muted"),), ((f"{BODY}  ", ""),)))
     return rows
 
 
