@@ -77,7 +77,7 @@ async def serve(
 async def _freeze_loaded(bridge: "AgentBridge") -> None:
     """Exempt everything that is loaded from garbage collections: it stays, and looking through it delays frames."""
     gc.freeze()
-    await bridge.warm.wait()  # The model's SDK is most of it.
+    await bridge.warm.wait()  # Including the model's HTTP client.
     gc.freeze()
 
 
