@@ -19,6 +19,7 @@ CLEAR = {"xterm": "\x03", "tmux": "\x03", "kitty": "\x1b[99;5u"}
 ESCAPE = {"xterm": "\x1b", "tmux": "\x1b", "kitty": "\x1b[27u"}
 SUSPEND = {"xterm": "\x1a", "tmux": "\x1b[27;5;122~", "kitty": "\x1b[122;5u"}
 ALT_ENTER = {"xterm": "\x1b\r", "tmux": "\x1b[27;3;13~", "kitty": "\x1b[13;3u"}
+SHIFT_TAB = {"xterm": "\x1b[Z", "tmux": "\x1b[27;2;9~", "kitty": "\x1b[9;2u"}
 NEW_LINE = "\n   "
 """A line break as the composer shows it."""
 
@@ -92,6 +93,8 @@ def test_every_key_has_its_effect(machine: UserMachine, encoding: Encoding) -> N
             except AssertionError as error:
                 raise AssertionError(f"{key.name}: {draft_of(app)!r} instead of {key.after!r}") from error
             clear(app, encoding)
+        app.write(SHIFT_TAB[encoding])
+        app.wait_for(lambda screen: screen.lines[0].endswith(" accept edits"))
         app.write("sent")
         app.wait_for_draft("sent")
         app.write(ALT_ENTER[encoding])

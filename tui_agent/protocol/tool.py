@@ -173,6 +173,11 @@ TIME_LIMIT_DATA = "time_limit"
 """Kind of the `tool.data` by which the engine reports a new time limit of a running call: `{"timeout_s": seconds}`."""
 
 
+EFFECTS_DATA = "effects"
+"""Kind of the `tool.data` with what was found out about a call's effects after its end: it replaces the details of the
+same names in the result, and `mark`, if there is one, precedes the details' `outcome`."""
+
+
 def _no_seconds() -> float:
     return 0.0
 
@@ -209,6 +214,9 @@ class ToolContext:
     """Mark for every process that this call starts, recorded before the call started; if empty, the tool makes one."""
     report_process: Callable[[StartedProcess], None] = _drop
     """Records a program that this call started and that ends with it. Call it on the event loop only."""
+    report_effects: Callable[[DataUpdate], None] | None = None
+    """Receiver of effects that are found only after the call's end, such as `file.changed` and `EFFECTS_DATA`. None if
+    they must be reported before: a hook or a guardrail follows, or no request to the model does."""
     agent: str = ""
     """Name of the agent that made the call."""
     is_confined: bool = False

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from tui_agent.permissions.shell.braces import expand_braces
-from tui_agent.permissions.shell.expansion import has_glob
+from tui_agent.permissions.shell.expansion import expand_braces, has_glob
 from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN, VARIABLE, Assignment, SimpleCommand, Word
 
 from .argv import parse_arguments, split_options

@@ -23,8 +23,7 @@ from tui_agent.permissions.commands.reads import Reads
 from tui_agent.permissions.commands.sed_scripts import sed_reads
 from tui_agent.permissions.commands.wrappers import Wrapping, is_trusted_name
 from tui_agent.permissions.paths.path_facts import PathLookup
-from tui_agent.permissions.paths.path_resolution import is_within, resolve
-from tui_agent.permissions.paths.tree_walk import TooMuchError, entries_below
+from tui_agent.permissions.paths.path_resolution import TooMuchError, entries_below, is_within, resolve
 from tui_agent.permissions.shell.expansion import Bindings, Expander, base_name, has_glob
 from tui_agent.permissions.shell.syntax import PIPE, ForEach, Redirect, SimpleCommand, Word, names
 from tui_agent.protocol.tool import Accesses

@@ -22,7 +22,7 @@ from tui_agent.permissions.commands.find_words import (
 from tui_agent.permissions.commands.git_words import git_words
 from tui_agent.permissions.commands.read_only_check import collect_reads
 from tui_agent.permissions.commands.reads import parse_options
-from tui_agent.permissions.paths.tree_walk import TooMuchError, entries_below
+from tui_agent.permissions.paths.path_resolution import TooMuchError, entries_below
 from tui_agent.permissions.shell.syntax import Pipeline, SimpleCommand, Statement, Subshell, names
 from tui_agent.permissions.shell.syntax import Sequence as Statements
 

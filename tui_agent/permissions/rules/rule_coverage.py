@@ -131,7 +131,7 @@ def _variables(name: str, words: Sequence[str]) -> Iterator[str]:
     """Yield subscripts that may run a command, and variables that `printf -v` must not set."""
     yield from (word for word in words if _SUBSCRIPT.match(word.removeprefix("-v")) or _LIST_OF_COMMANDS.match(word))
     if name in ("printf", "test", "[", "[["):
-        for option, after in zip(words, (*words[1:], ""), strict=True):
+        for option, after in pairwise((*words, "")):
             if not option.startswith("-v"):
                 continue
             variable = option[2:] or after
