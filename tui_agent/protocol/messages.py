@@ -9,6 +9,7 @@ import math
 import os
 import random
 import time
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeAlias, TypeGuard
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -61,6 +62,15 @@ class FrozenModel(BaseModel):
     """Base of all serialised data: frozen; readers ignore unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+
+
+def unbuilt_models() -> Iterator[type[FrozenModel]]:
+    """Yield the kinds of data without a validator yet. `model_rebuild` builds one, which its first use would do."""
+    kinds = [FrozenModel]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        if not kind.__pydantic_complete__:
+            yield kind
 
 
 class TextBlock(FrozenModel):

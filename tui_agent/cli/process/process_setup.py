@@ -16,8 +16,18 @@ _NEW_OBJECTS = 20_000
 """New containers after which garbage is collected; Python's default of 700 is reached several times in each frame."""
 
 
+_FIRST_OBJECTS = 1_000_000
+"""New containers after which a start that has not ended yet collects garbage."""
+
+
+def put_off_garbage_collection() -> None:
+    """Collect no garbage while the program starts: imports leave none, and each search through them delays the app."""
+    gc.set_threshold(_FIRST_OBJECTS, 10, 10)
+
+
 def collect_garbage_rarely() -> None:
-    """Collect garbage after more new objects than by default: modules stay, and rows once drawn are in no cycle."""
+    """Collect garbage after more new objects than by default, and never in what is loaded: it stays."""
+    gc.freeze()
     gc.set_threshold(_NEW_OBJECTS, 10, 10)
 
 

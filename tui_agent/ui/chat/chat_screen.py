@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.events import Key, Resize
+from textual.events import Key, Resize, ScreenResume
 from textual.widgets import TextArea
 from textual.worker import Worker, WorkerState
 
@@ -84,6 +84,7 @@ class ChatScreen(AnyScreen):
         )
         """Destinations of what the user types."""
         self._past: ScreenState | None = None
+        self._was_shown = False
         self._workers: dict[str, Worker[None]] = {}
 
     @property
@@ -116,8 +117,11 @@ class ChatScreen(AnyScreen):
         self.call_after_refresh(self._work, "warm-up", self.bridge.warm_up)
         self.call_after_refresh(self._work, "prompts", self.input.load_prompts)
 
-    def on_screen_resume(self) -> None:
+    def on_screen_resume(self, event: ScreenResume) -> None:
         """Open the next approval dialog once another screen has closed."""
+        # Every part of a new screen has just got its style.
+        event.refresh_styles = self._was_shown
+        self._was_shown = True
         self.approvals.look()
 
     def on_resize(self, event: Resize) -> None:
