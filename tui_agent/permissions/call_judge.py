@@ -1,6 +1,6 @@
 """Decisions on any tool call by the subject that its tool declares; no tool is known here by name."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tui_agent.protocol.errors import TuiAgentError
@@ -109,8 +109,16 @@ class CallJudge:
             found = self._paths.writing(tool, facts, mode, trace)
         else:
             relaxed = self._relaxes(tool)
-            found = self._paths.reading(tool, facts, subject.intent, mode, trace, relaxed=relaxed)
+            filtered = subject.leaves_out_denied and subject.intent == "search"
+            found = self._paths.reading(tool, facts, subject.intent, mode, trace, relaxed=relaxed, filtered=filtered)
         return _decision(subject.path, found, trace, facts.resolved)
+
+    def denied_below(self, tool: Tool, arguments: JsonObject) -> Callable[[str], bool]:
+        """Return a predicate for paths below the directory of a search, relative to it: True if a rule denies them."""
+        subject = subject_of(tool, arguments)
+        if not isinstance(subject, PathSubject) or "\x00" in subject.path:
+            return lambda _: False
+        return self._paths.rules.denied_below(tool.name, self._paths.path_lookup.look(subject.path))
 
     def _relaxes(self, tool: str) -> bool:
         return self._relaxed_reads and not tool.startswith(_REMOTE_PREFIX)

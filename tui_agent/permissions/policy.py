@@ -141,6 +141,10 @@ class PermissionPolicy:
         """Decide one call; never raises."""
         return self.check_in_mode(tool, arguments, self._mode)
 
+    def denied_below(self, tool: Tool, arguments: JsonObject) -> Callable[[str], bool]:
+        """Return a predicate for paths below the directory of a search, relative to it: True if a rule denies them."""
+        return self._judge.denied_below(tool, arguments)
+
     def check_in_mode(self, tool: Tool, arguments: JsonObject, mode: PermissionMode) -> PermissionDecision:
         """Decide one call as in another mode."""
         return self._judge.judge(tool, arguments, mode)

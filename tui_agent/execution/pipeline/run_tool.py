@@ -15,7 +15,7 @@ from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.protocol.events import ProcessStarted, ToolData, ToolStarted
 from tui_agent.protocol.tool import TIME_LIMIT_DATA, DataUpdate, StartedProcess, ToolContext, ToolResult
 
-from .admission import judge_nested_call, prepared_call
+from .admission import denied_below, judge_nested_call, prepared_call
 from .call_state import CallState, PreparedCall
 from .early_executions import NO_LONGER_NEEDED
 from .target_identity import identity_of
@@ -169,6 +169,7 @@ def _context(services: ExecutionServices, state: CallState, execution: ToolExecu
         targets=state.targets(),
         answer=state.answer,
         can_use=partial(judge_nested_call, services),
+        is_denied=denied_below(services, execution.tool, execution.arguments),
         mark=state.run.mark,
         report_process=partial(_publish_process, services, state),
         report_effects=partial(_publish_effects, services, state) if services.publishes_effects_later else None,

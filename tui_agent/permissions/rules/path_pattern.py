@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from pathspec import GitIgnoreSpec
 
-from tui_agent.permissions.commands.reads import FileFilter
+from tui_agent.permissions.commands.invocation import FileFilter
 from tui_agent.permissions.paths.path_resolution import TooMuchError, entries_below, is_within
 
 MAX_ENTRIES = 1_000

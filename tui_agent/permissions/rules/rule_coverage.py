@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from tui_agent.permissions.commands.archives import tar_with_dashes
 from tui_agent.permissions.commands.argv import options_meant, split_options
-from tui_agent.permissions.commands.awk_programs import awk_outputs
+from tui_agent.permissions.commands.awk import awk_outputs
 from tui_agent.permissions.commands.catalogue import (
     CommandFacts,
     canonical_name,
@@ -17,8 +18,7 @@ from tui_agent.permissions.commands.catalogue import (
     matching_row,
     writer,
 )
-from tui_agent.permissions.commands.sed_scripts import sed_effects
-from tui_agent.permissions.commands.subcommand_effects import tar_with_dashes
+from tui_agent.permissions.commands.sed import sed_effects
 from tui_agent.permissions.shell.syntax import MARKS, names
 
 from .normalized_argv import is_script_variable

@@ -4,11 +4,12 @@ Within a list the first matching rule decides (or the strictest, if so configure
 grant by the user answers an `ask`, never a `deny` (S1-14).
 """
 
+import os
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from tui_agent.permissions.commands.reads import FileFilter
+from tui_agent.permissions.commands.invocation import FileFilter
 from tui_agent.permissions.paths.path_facts import PathFacts
 from tui_agent.protocol.permissions import Verdict
 
@@ -125,10 +126,12 @@ class RuleSet:
         *,
         whole: bool = False,
         includes: FileFilter | None = None,
+        filtered: bool = False,
     ) -> Ruling:
         """Return the verdict of the rules on a path.
 
-        `whole` includes everything below it; `includes` filters that.
+        `whole` includes everything below it; `includes` filters that; if `filtered`, what `denied_below` names does not
+        count.
         """
         whole = whole or intent == "search"
 
@@ -141,9 +144,27 @@ class RuleSet:
             names = dict.fromkeys((facts.resolved, facts.lexical))
             if any(pattern.matches(name) or pattern.matches_all_below(name) for name in names):
                 return "yes"
+            if filtered and rule.verdict == "deny":
+                trace.append(f"{rule.shown}: files that it matches are left out")
+                return "no"
             return "maybe" if whole and any(pattern.may_match_below(name, includes) for name in names) else "no"
 
         return self._judge(lambda rule: rule.applies_to_path(tool, intent), match, facts.resolved, trace)
+
+    def denied_below(self, tool: str, facts: PathFacts) -> Callable[[str], bool]:
+        """Return a predicate for paths below a directory, relative to it: True if a rule denies `tool` to read them."""
+        rules = (rule for rule in self.rules if rule.verdict == "deny" and rule.applies_to_path(tool, "read"))
+        patterns = [path_pattern(rule.pattern or "**", self._workspace, self._root) for rule in rules]
+
+        def is_denied(path: str) -> bool:
+            resolved, lexical = (os.path.join(top, path) for top in (facts.resolved, facts.lexical))
+            if not any(pattern.matches_all_below(name) for pattern in patterns for name in {resolved, lexical}):
+                return False
+            # A rule of the same list may allow it before.
+            entry = replace(facts, given=path, resolved=resolved, lexical=lexical)
+            return self.ruling_for_path(tool, entry, "read", []).verdict == "deny"
+
+        return is_denied if patterns else lambda _: False
 
     def ruling_for_host(self, tool: str, host: str | None, trace: list[str]) -> Ruling:
         """Return the verdict of the rules on fetching from a host; None for an ambiguous address."""

@@ -48,7 +48,7 @@ from .call_records import (
 
 CallPhase = Literal["queued", "waiting", "asking", "running", "ended"]
 """State of a call: received, blocked, waiting for the user, executing, finished."""
-CallKind = Literal["waiting", "running", "needs_you", "done", "failed", "denied", "skipped", "cancelled"]
+CallKind = Literal["waiting", "running", "needs_you", "done", "failed", "denied", "skipped", "cancelled", "unknown"]
 """Kinds of calls that the panel counts and filters."""
 
 LIVE_LIMIT = 64 * 1024
