@@ -3,10 +3,10 @@
 Run by hand: `python -m tests.benchmarks.screen [PART …]`. Parts: `start` (first output, a typed key painted, CPU until
 then), `first` (Enter until the first request's bytes, and the slowest key before, at several ages of the app), `echo`
 (keys while idle, idle CPU, memory), `stream` (20,000 tokens at once: CPU and time until the last text is painted),
-`typing` (a key every 250 ms while tokens arrive at 200 a second), `floods` (a key every 100 ms while five commands write
-text or bytes as fast as they can), `killers` (the same during answers that are expensive to parse). Wall-clock figures
-are medians, CPU figures the lowest of several runs; where possible, a minimal Textual app with a text area runs beside
-them. `floods` and `killers` also print the machine's load, on which their slowest keys depend.
+`typing` (a key every 250 ms while tokens arrive at 200 a second), `floods` (a key every 100 ms while five commands
+write text or bytes as fast as they can), `killers` (the same during answers that are expensive to parse). Wall-clock
+figures are medians, CPU figures the lowest of several runs; where possible, a minimal Textual app with a text area runs
+beside them. `floods` and `killers` also print the machine's load, on which their slowest keys depend.
 """
 
 import json

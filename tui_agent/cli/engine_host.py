@@ -17,7 +17,7 @@ from .configuration.permission_rules import RuleImpact
 from .launch_options import LaunchOptions
 from .process.controlling_terminal import say
 from .process.log_file import log_to_file
-from .process.process_setup import collect_garbage_rarely
+from .process.process_setup import end_start
 from .sessions.prompt_files import PromptFiles
 from .sessions.recordings import open_recording_writer, recording_header, warn_of_broken_recording
 from .sessions.session_commands import SessionCommands
@@ -77,7 +77,7 @@ async def serve(
 async def _freeze_loaded(bridge: "AgentBridge") -> None:
     """Begin to collect garbage, except in what is loaded: looking through it delays frames."""
     await bridge.warm.wait()  # Including the model's HTTP client.
-    collect_garbage_rarely()
+    end_start()
 
 
 async def _end_run(loop: AgentLoop, bus: EventBus) -> None:
@@ -142,7 +142,7 @@ def run_plain_mode(options: LaunchOptions) -> int:
 async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions", describe: "Describe | None" = None) -> int:
     from tui_agent.headless import describe_briefly, run_headless
 
-    collect_garbage_rarely()
+    end_start()
     watched = headless.interactive
     async with (
         open_recording_writer(options.record) as sink,

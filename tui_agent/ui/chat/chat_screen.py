@@ -84,7 +84,6 @@ class ChatScreen(AnyScreen):
         )
         """Destinations of what the user types."""
         self._past: ScreenState | None = None
-        self._was_shown = False
         self._workers: dict[str, Worker[None]] = {}
 
     @property
@@ -119,9 +118,7 @@ class ChatScreen(AnyScreen):
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         """Open the next approval dialog once another screen has closed."""
-        # Every part of a new screen has just got its style.
-        event.refresh_styles = self._was_shown
-        self._was_shown = True
+        event.refresh_styles = self.stack_updates > 0  # Every part of a new screen has just got its style.
         self.approvals.look()
 
     def on_resize(self, event: Resize) -> None:
