@@ -12,7 +12,7 @@ from tests.ui.story import working
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError, ProviderError
 from tui_agent.protocol.events import MessageDelta, Noticed
-from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.messages import FrozenModel, JsonObject, unbuilt_models
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.providers import ScriptedProvider
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
@@ -211,6 +211,18 @@ async def test_a_provider_that_is_not_ready_is_a_warning() -> None:
     await AgentBridge(agent, bus).warm_up()
 
     assert told(bus) == ["there is no key"]
+
+
+async def test_a_warm_bridge_leaves_no_validator_to_the_first_prompt() -> None:
+    class Late(FrozenModel):
+        text: str
+
+    assert Late in unbuilt_models()
+
+    await AgentBridge(FakeAgent(), EventBus()).warm_up()
+
+    assert list(unbuilt_models()) == []
+    assert Late(text="a").text == "a"
 
 
 def test_a_crash_is_reported() -> None:

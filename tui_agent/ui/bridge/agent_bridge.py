@@ -16,7 +16,7 @@ from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, TuiAgentError
 from tui_agent.protocol.events import Failed, SessionRenamed, Warned
-from tui_agent.protocol.messages import UserKind, UserMessage
+from tui_agent.protocol.messages import UserKind, UserMessage, unbuilt_models
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 
 from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished, drop_superseded
@@ -447,6 +447,10 @@ class AgentBridge:
     async def warm_up(self) -> None:
         """Load and connect what the model needs, so that the first prompt does not wait for it."""
         await self._opened.wait()
+        for model in unbuilt_models():
+            model.model_rebuild()
+            # Keys come first.
+            await asyncio.sleep(0)
         try:
             if self._agent is not None:
                 await self._agent.provider.prepare()
