@@ -1,7 +1,7 @@
 """Whatever goes wrong between tui-agent and a model, the user reads one sentence about it, the same on the screen and
 with `-p`.
 
-The program's own agent and provider run against a scripted server.
+The program's own agent, provider and SDK run against a scripted server.
 """
 
 import re

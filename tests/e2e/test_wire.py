@@ -1,4 +1,4 @@
-"""The program over HTTP: broken streams, retries, and several calls in one answer."""
+"""The program with the real SDK over HTTP: broken streams, retries, and several calls in one answer."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every failure between tui-agent and a model, over HTTP, is one clear `ProviderError`."""
+"""Every failure between tui-agent and a model, through the real SDK, is one clear `ProviderError`."""
 
 import asyncio
 import logging
@@ -385,8 +385,8 @@ async def test_headers_that_cannot_be_sent_are_reported() -> None:
     assert error.kind in ("network", "unavailable")
 
 
-async def test_a_client_that_cannot_be_loaded_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "tui_agent.providers.messages_client", None)
+async def test_an_sdk_that_cannot_be_loaded_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tui_agent.providers.anthropic_sdk", None)
     provider = AnthropicProvider("some-model", api_key="x")
 
     _, error = await heard(provider.stream(HELLO))

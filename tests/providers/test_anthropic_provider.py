@@ -1,4 +1,4 @@
-"""The provider over HTTP, against a server that behaves like the API."""
+"""The provider through the real SDK, against a server that behaves like the API."""
 
 import asyncio
 import subprocess
@@ -55,7 +55,7 @@ def test_importing_the_providers_does_not_load_the_sdk() -> None:
     assert done.stdout.strip() == "[]"
 
 
-async def test_prepare_loads_the_client_off_the_loop_and_sends_nothing() -> None:
+async def test_prepare_loads_the_sdk_off_the_loop_and_sends_nothing() -> None:
     async with ScriptedMessagesServer() as server, asking(server) as provider:
         ticks = 0
 

@@ -76,7 +76,7 @@ async def serve(
 
 async def _freeze_loaded(bridge: "AgentBridge") -> None:
     """Begin to collect garbage, except in what is loaded: looking through it delays frames."""
-    await bridge.warm.wait()  # Including the model's HTTP client.
+    await bridge.warm.wait()  # The model's SDK is most of it.
     end_start()
 
 

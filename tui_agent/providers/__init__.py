@@ -1,4 +1,4 @@
-"""Model providers: the Messages API over HTTP, a scripted model for tests, and the offline demo.
+"""Model providers: the Messages API through its SDK, a scripted model for tests, and the offline demo.
 
 The demo (`tui_agent.providers.demo`) and the recording of streams (`tui_agent.providers.recorded_streams`) are not
 imported here, so that they cost nothing unless they are used.

@@ -1,7 +1,7 @@
 """The provider for Anthropic's Messages API and for every compatible server.
 
 Credentials stay in this module (S4-7). One call of `stream` is one attempt: the agent loop retries, so that the user
-sees it. `prepare` loads the HTTP client in a thread; importing this module does not load it.
+sees it. `prepare` loads the SDK in a thread; importing this module does not load it.
 """
 
 import asyncio
@@ -31,12 +31,12 @@ from .request_builder import RequestBuilder, RequestSettings, ThinkingMode
 from .response_decoder import ResponseDecoder
 
 if TYPE_CHECKING:
-    from .messages_client import MessagesClient
+    from .anthropic_sdk import SdkClient
 
 _NO_KEY = "No key was found"
 _NO_KEY_ADVICE = "set ANTHROPIC_API_KEY, or try `tui-agent --demo`, which needs none"
 _PLACEHOLDER_TOKEN = "none"
-"""Auth token for a user's own server that needs none: no request is sent without a credential."""
+"""Auth token for a user's own server that needs none: the SDK sends no request without a credential."""
 
 _DRAIN_SECONDS = 0.5
 """Seconds to wait for the end of a complete answer, so that its connection can be reused."""
@@ -112,10 +112,10 @@ class AnthropicProvider:
         return f"AnthropicProvider({self.model.name!r})"
 
     async def prepare(self) -> None:
-        """Load the HTTP client and its certificates in a thread, without connecting. May be called any number of times.
+        """Load the SDK and its certificates in a thread, without connecting. May be called any number of times.
 
         Raises:
-            ProviderError: no key is set, or the client cannot be loaded.
+            ProviderError: no key is set, or the SDK cannot be loaded.
         """
         await self._ready()
 
@@ -154,7 +154,7 @@ class AnthropicProvider:
             if client is not None:
                 await client.aclose()
 
-    async def _ready(self) -> "MessagesClient":
+    async def _ready(self) -> "SdkClient":
         here = self._here()
         async with here.loading:
             if self._closed:
@@ -171,18 +171,18 @@ class AnthropicProvider:
             self._hosts[loop] = _LoopClient()
         return self._hosts[loop]
 
-    def _load(self) -> "MessagesClient":
-        """Import the client and create it. Blocks for a tenth of a second; most of a second where no key is set."""
+    def _load(self) -> "SdkClient":
+        """Import the SDK and create its client. Blocks: about a second, and a tenth for reading the certificates."""
         try:
-            from .messages_client import MessagesClient
+            from .anthropic_sdk import SdkClient
         except ImportError as error:
-            reason = f"the HTTP client cannot be loaded ({error})"
+            reason = f"the anthropic package cannot be loaded ({error})"
             raise ErrorFactory().write("unavailable", reason, advice="install tui-agent again") from error
         except (OSError, MemoryError) as error:
-            reason = f"the HTTP client cannot be loaded now ({reason_of(error)})"
+            reason = f"the anthropic package cannot be loaded now ({reason_of(error)})"
             raise ErrorFactory().write("unavailable", reason) from error
         try:
-            client = self._connect(MessagesClient)
+            client = self._connect(SdkClient)
         except (OSError, MemoryError) as error:
             reason = f"no connection can be prepared ({reason_of(error)})"
             raise ErrorFactory().write("unavailable", reason) from error
@@ -190,7 +190,7 @@ class AnthropicProvider:
             raise client.errors.write("authentication", what=_NO_KEY, advice=_NO_KEY_ADVICE)
         return client
 
-    def _connect(self, make: "type[MessagesClient]") -> "MessagesClient":
+    def _connect(self, make: "type[SdkClient]") -> "SdkClient":
         return make(
             api_key=self._api_key,
             auth_token=self._auth_token or self._placeholder(),
@@ -222,7 +222,7 @@ class AnthropicProvider:
 class _LoopClient:
     """The client of one event loop: connections and locks belong to their loop, and each `asyncio.run` has its own."""
 
-    client: "MessagesClient | None" = None
+    client: "SdkClient | None" = None
     loading: asyncio.Lock = field(default_factory=asyncio.Lock)
     building: asyncio.Lock = field(default_factory=asyncio.Lock)
 

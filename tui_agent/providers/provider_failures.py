@@ -56,12 +56,6 @@ _BY_TYPE: dict[str, ProviderErrorKind] = {
     "overloaded_error": "overloaded",
     "conflict_error": "server",
 }
-
-
-class CredentialError(Exception):
-    """The SDK's profiles have no usable credential."""
-
-
 BROKE_OFF = "The model's answer broke off"
 
 _WHAT: dict[ProviderErrorKind, str] = {

@@ -1,4 +1,4 @@
-"""The offline model over HTTP: deterministic, private, and removed without a trace."""
+"""The offline model through the real SDK: deterministic, private, and removed without a trace."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ def prompt(words: str) -> ModelRequest:
 
 
 def posted(demo: DemoServer, body: Any, path: str = "/v1/messages", **headers: str) -> tuple[int, bytes]:
-    """Return the server's answer to a request made without the provider."""
+    """Return the server's answer to a request made without the SDK."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     request = urllib.request.Request(f"{demo.base_url}{path}", data, headers)
     try:
