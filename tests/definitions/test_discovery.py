@@ -30,7 +30,7 @@ def project(tmp_path: Path) -> Path:
 
 def read(project: Path, home: Path | None = None, reserved: tuple[str, ...] = ()) -> Definitions:
     own = read_definitions(user_places(home / "config", home)) if home else ()
-    return Definitions.of((*own, *read_definitions(project_places(project), own)), reserved)
+    return Definitions.of((*own, *read_definitions(project_places(project))), reserved)
 
 
 def only_problem(project: Path) -> str:

@@ -64,14 +64,9 @@ def project_places(working_dir: Path) -> tuple[Place, ...]:
     )
 
 
-def read_definitions(places: Iterable[Place], known: Iterable[Found] = ()) -> tuple[Found, ...]:
-    """Read all files of some folders. Blocks; never raises.
-
-    Args:
-        places: the folders, in order of preference.
-        known: definitions that were read before; their files are not read again under another name.
-    """
-    seen = {os.path.realpath(one.source.path) for one in known if not isinstance(one, Problem)}
+def read_definitions(places: Iterable[Place]) -> tuple[Found, ...]:
+    """Read all files of some folders, in order of preference; each file once. Blocks; never raises."""
+    seen: set[str] = set()
     found: list[Found] = []
     for place in places:
         for kind, path, name in _files(place, found):
@@ -143,7 +138,7 @@ def _read(place: Place, kind: Kind, path: Path, name: str) -> Found:
         content = read_regular_file(str(path), MAX_FILE)
         # Checked after reading, so that a link created meanwhile is noticed.
         if outside := _target_outside(place, kind, path):
-            return Problem(kind, shown, outside)
+            return Problem(kind, shown, outside, is_link=True)
         source = Source(path, place.origin, shown, hashlib.sha256(content).hexdigest())
         return _definition(kind, name, content, source)
     except FrontMatterError as error:

@@ -90,6 +90,8 @@ class Problem:
     """Line of the file; 0: none in particular."""
     name: str = ""
     """Name of the definition, if another one of that name is used instead."""
+    is_link: bool = False
+    """True if the file is a link to a place where it must not lead."""
 
     @property
     def text(self) -> str:
