@@ -6,6 +6,7 @@ A path or a sentence that begins with a slash is a prompt.
 import difflib
 import re
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote
@@ -154,8 +155,14 @@ def parse_shell_call(text: str) -> ShellCall | None:
     return ShellCall(command.removeprefix("!").strip(), said, shared=not command.startswith("!"))
 
 
-def parse_slash_call(text: str) -> SlashCall | UnknownSlash | None:
-    """Return the `/` command in a text; None if it is a prompt."""
+def own_command(text: str, own: Iterable[Command]) -> Command | None:
+    """Return the command of the user's and the project's files that a text names; None if it names none."""
+    name = text.strip().partition("\n")[0].partition(" ")[0]
+    return next((entry for entry in own if f"/{entry.slash}" == name), None)
+
+
+def parse_slash_call(text: str, own: Iterable[Command] = ()) -> SlashCall | UnknownSlash | None:
+    """Return the built-in `/` command in a text; None if it is a prompt, or one of the user's `own` commands."""
     match = _COMMAND_LINE.match(text.strip())
     if match is None:
         return None
@@ -164,14 +171,21 @@ def parse_slash_call(text: str) -> SlashCall | UnknownSlash | None:
     found = by_name.get(name)
     if found is not None and (not argument or found.argument):
         return SlashCall(found, argument)
-    if argument:
+    if argument or own_command(text, own) is not None:
         return None
+    by_name |= {entry.slash: entry for entry in own if entry.slash}
     near = difflib.get_close_matches(name, by_name, n=1)
     return UnknownSlash(name, near[0] if near else None)
 
 
-def suggestions(draft: str) -> tuple[Command, ...]:
-    """Return the commands that a draft such as `/he` may become; none if it has more than one word."""
-    if not re.fullmatch(r"/[a-z-]*", draft):
+def suggestions(draft: str, own: Iterable[Command] = ()) -> tuple[Command, ...]:
+    """Return the commands that a draft such as `/he` may become; none if it has more than one word.
+
+    Any part of the name of one of the user's `own` commands may be typed: `/test` finds `/frontend:test`.
+    """
+    typed = draft[1:]
+    if not re.fullmatch(r"/[\w:.-]*", draft, re.ASCII):
         return ()
-    return tuple(command for command in slash_commands() if (command.slash or "").startswith(draft[1:]))
+    built_in = (command for command in slash_commands() if (command.slash or "").startswith(typed))
+    found = (entry for entry in own if f":{entry.slash}".casefold().find(f":{typed}".casefold()) >= 0)
+    return (*built_in, *sorted(found, key=lambda entry: not (entry.slash or "").startswith(typed)))

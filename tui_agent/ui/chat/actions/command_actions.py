@@ -50,11 +50,19 @@ class CommandActions:
     def choose(self, command: Command) -> None:
         """Run a command of the palette; one that takes a name begins in the empty composer."""
         composer = self._context.composer
-        if command.slash and command.argument.strip("[]") in ("NAME", "FILE") and not composer.text:
+        takes_name = command.slash and command.argument.strip("[]") in ("NAME", "FILE")
+        if (takes_name or command.is_own) and not composer.text:
             composer.put_back(f"/{command.slash} ")
             composer.focus()
+        elif command.is_own:
+            self.say(f"Send or clear your draft, then type {command.text}.")
         else:
             self.perform(command)
+
+    @property
+    def own(self) -> tuple[Command, ...]:
+        """The commands of the user's and the project's files."""
+        return self._context.bridge.status.commands
 
     def explain(self, unknown: UnknownSlash) -> None:
         """Say that a command does not exist, and suggest the closest one."""
