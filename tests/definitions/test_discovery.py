@@ -119,7 +119,8 @@ def test_one_file_under_two_names_is_read_once(project: Path) -> None:
         ("- name", "SKILL.md:2: the front matter must be a table"),
         ("name: &a [*a]", "SKILL.md:2: not valid YAML"),
         ("name: [[a]]", "`name` must be text"),
-        ("name: " + "[" * 3_000, "not valid YAML"),
+        ("name: " + "[" * 15_000, "nested too deeply"),
+        ("- " * 8_000, "not valid YAML"),
         (f"name: {'x' * 20_000}", "longer than"),
     ],
 )

@@ -35,7 +35,9 @@ def test_neither_arguments_nor_outputs_become_placeholders_or_commands() -> None
     assert template.prompt(arguments, ("$1 !`rm y`",)) == "Say !`rm x`: $1 !`rm y`"
 
 
-@pytest.mark.parametrize("template", ["printf %s $1", 'printf %s "$1"', "printf %s '$1'", 'printf %s "$ARGUMENTS"'])
+@pytest.mark.parametrize(
+    "template", ["printf %s $1", 'printf %s "$1"', "printf %s '$1'", 'printf %s "$ARGUMENTS"', 'printf %s ""$1""']
+)
 @pytest.mark.parametrize("value", ["plain", "$(echo no)", "a'b", 'a"b', "`echo no`", "a; echo no", "\\", "*"])
 def test_an_argument_is_one_word_of_a_command_wherever_it_stands(template: str, value: str) -> None:
     arguments = Arguments(value if "ARGUMENTS" in template else "'" + value.replace("'", "'\"'\"'") + "'")
@@ -44,6 +46,12 @@ def test_an_argument_is_one_word_of_a_command_wherever_it_stands(template: str, 
     said = subprocess.run(["bash", "--noprofile", "--norc", "-c", command], capture_output=True, text=True, check=True)
 
     assert said.stdout == value
+
+
+def test_quotes_around_an_argument_alone_are_replaced() -> None:
+    (command,) = PromptTemplate.of("!`grep \"$1\" 'in $2'`").commands_with(Arguments("'a b' c"))
+
+    assert command == "grep 'a b' 'in 'c''"
 
 
 def test_code_in_backticks_is_text() -> None:

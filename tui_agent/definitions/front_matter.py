@@ -8,6 +8,7 @@ from tui_agent.protocol.messages import is_array, is_object
 
 MAX_FRONT_MATTER = 16 * 1024
 """Most characters of the block."""
+MAX_BRACKETS = 500
 _BLOCK = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _PLAIN = re.compile(r"^(description|argument-hint):[ \t]+([^\s'\"|>].*)$", re.MULTILINE)
 """Values that people write without the quotes that YAML wants, such as `[issue] [label]`."""
@@ -101,6 +102,9 @@ def parse_document(text: str) -> Document:
 
 
 def _fields(source: str) -> dict[str, object]:
+    if source.count("[") + source.count("{") > MAX_BRACKETS:
+        # The time to parse them grows with the square of their number.
+        raise FrontMatterError("the front matter is nested too deeply", 1)
     # Imported with the first file that needs it.
     import yaml
 

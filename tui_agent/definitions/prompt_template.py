@@ -89,17 +89,23 @@ def _with_quoted(command: str, arguments: Arguments) -> str:
     end, quote = 0, ""
     for match in _ARGUMENT.finditer(command):
         between = command[end : match.start()]
-        quote = _open_quote(between, quote)
-        value = arguments.value(match[1])
-        if quote:
-            # Leave the quotes of the template for those of the value.
+        before, quote = quote, _open_quote(between, quote)
+        value, end = arguments.value(match[1]), match.end()
+        if (
+            quote
+            and between.endswith(quote)
+            and not _open_quote(between[:-1], before)
+            and command[end : end + 1] == quote
+        ):
+            # `"$1"`: the quotes of the value replace those of the template.
+            between, value, end, quote = between[:-1], shlex.quote(value), end + 1, ""
+        elif quote:
             value = f"{quote}{shlex.quote(value)}{quote}"
         elif match[1] == "ARGUMENTS":
             value = shlex.join(arguments.words)
         else:
             value = shlex.quote(value) if value else ""
         pieces += [between, value]
-        end = match.end()
     return "".join([*pieces, command[end:]])
 
 
