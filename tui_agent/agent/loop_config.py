@@ -163,6 +163,9 @@ class AgentLoopConfig:
     """Awaited before a call that may change something is executed: the moment to store that it starts."""
     before_requests: BeforeRequests | None = None
     """Awaited before each request is sent: the moment to store the messages that the model reads."""
+    effects_published: Callable[[], Awaitable[None]] | None = None
+    """Awaited before a message of the user joins the conversation and before a run ends: the moment to publish the
+    effects of earlier calls, which then precede it."""
     session_id: str = ""
     agent_id: str = "main"
     parent_call_id: str | None = None
@@ -226,7 +229,7 @@ class AgentLoopConfig:
         expect_flag("AgentLoopConfig.cache", self.cache)
 
     def _check_functions(self) -> None:
-        for name in ("before_effects", "before_requests", "on_spend", "parent_overrun"):
+        for name in ("before_effects", "before_requests", "effects_published", "on_spend", "parent_overrun"):
             expect_function(f"AgentLoopConfig.{name}", getattr(self, name), "a function or None", optional=True)
 
 
