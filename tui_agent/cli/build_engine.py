@@ -160,17 +160,15 @@ async def open_engine(
         start = await _open_session(options, locations, loaded, stack)
         # A journal must record that calls were resumed, or the next program would resume them once more.
         resume_pending_calls = resume_pending_calls and start.journal is not None
-        branch = await asyncio.to_thread(branch_of, options.cwd)
-        start.session.announce(start.bus, __version__, branch=branch, resume_pending_calls=resume_pending_calls)
+        await _announce(start, resume_pending_calls=resume_pending_calls)
         leftover = await _warn_of_leftovers(start)
         folder = await _publish_notices(start)
         policy = _policy(start, rules, folder)
         definitions = await asyncio.to_thread(_definitions, folder, locations)
         gate = ApprovalGate(interactive=watched)
+        layers = _layers(folder, definitions)
         loop = AgentLoop(
-            await _loop_config(
-                start, provider, policy, gate, _layers(folder, definitions), resume_pending_calls=resume_pending_calls
-            )
+            await _loop_config(start, provider, policy, gate, layers, resume_pending_calls=resume_pending_calls)
         )
         typed = _connect(start, loop, definitions, providers)
         choice = ModelChoice(loop, start.bus, loaded.settings, providers.build)
@@ -236,6 +234,12 @@ async def _open_session(
         protected,
         jobs,
     )
+
+
+async def _announce(start: _Start, *, resume_pending_calls: bool) -> None:
+    """Publish the first event of the session."""
+    branch = await asyncio.to_thread(branch_of, start.options.cwd)
+    start.session.announce(start.bus, __version__, branch=branch, resume_pending_calls=resume_pending_calls)
 
 
 def _notify_agent(loop: AgentLoop, name: str, text: str) -> None:

@@ -16,12 +16,12 @@ from tui_agent.definitions.skill_tool import SkillTool, skill_catalogue, skill_t
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import RunEnded, ToolEnded
 from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.providers.model_table import model_of_family
 from tui_agent.settings import Settings
 from tui_agent.ui.base.chat_commands import CHAT_COMMANDS
-from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.bridge.definition_facts import DefinitionFact
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class TypedDefinitions:
         self._by_name |= {command.name: command for command in definitions.commands}
 
     @property
-    def commands(self) -> tuple[Command, ...]:
+    def commands(self) -> tuple[PromptCommand, ...]:
         """The `/` commands for menus, sorted by name."""
         return tuple(_command(name, one) for name, one in sorted(self._by_name.items()))
 
@@ -206,7 +206,7 @@ def _label(kind: Kind) -> str:
     return "sub-agent" if kind == "agent" else kind
 
 
-def _command(name: str, one: Skill | CommandFile) -> Command:
+def _command(name: str, one: Skill | CommandFile) -> PromptCommand:
     help_text = shortened(one.description) or f"Run {Path(one.source.shown).name}"
     hint = one.hint if isinstance(one, CommandFile) else "[task]"
-    return Command(f"own.{name}", (), f"/{name}", help_text, "chat", slash=name, argument=hint)
+    return PromptCommand(name, hint, help_text)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_agent.ui.base.command_type import Command
+from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.composer.prompt_parser import (
     ShellCall,
     SlashCall,
@@ -54,16 +54,14 @@ def test_suggestions_narrow_while_the_name_is_typed() -> None:
     assert suggestions("/zzz") == ()
 
 
-OWN = tuple(
-    Command(f"own.{name}", (), f"/{name}", "", "chat", slash=name) for name in ("frontend:test", "deploy", "help")
-)
+OWN = tuple(map(PromptCommand, ("frontend:test", "deploy", "help")))
 
 
 def test_commands_of_files_are_found_by_any_part_of_their_name() -> None:
     assert [entry.slash for entry in suggestions("/dep", OWN)] == ["deploy"]
     assert [entry.slash for entry in suggestions("/test", OWN)] == ["frontend:test"]
     assert [entry.slash for entry in suggestions("/frontend:", OWN)] == ["frontend:test"]
-    assert suggestions("/theme", OWN)[0].id == "chat.theme", "built-in commands come first"
+    assert [entry.slash for entry in suggestions("/d", OWN)][-1] == "deploy", "built-in commands come first"
 
 
 def test_a_command_of_a_file_is_a_message_and_never_replaces_a_built_in_one() -> None:

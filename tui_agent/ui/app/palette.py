@@ -82,7 +82,7 @@ class CommandProvider(Provider):
         ]
         yield from entries[:-1]
         for own in commands.own:
-            yield PaletteEntry(own.text, own.help, lambda entry=own: commands.choose(entry))
+            yield PaletteEntry(f"/{own.slash}", own.help, lambda name=own.slash: commands.begin(name))
         for mode in PermissionMode:
             words = mode.value.replace("_", " ")
             yield PaletteEntry(f"mode: {words}", _MODE_HELP[mode], lambda chosen=mode: settings.choose_mode(chosen))

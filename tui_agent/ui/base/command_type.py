@@ -61,16 +61,6 @@ class Command:
         return self.action or self.id.rpartition(".")[2]
 
     @property
-    def is_own(self) -> bool:
-        """True if a file of the user or the project defines it."""
-        return self.id.startswith("own.")
-
-    @property
-    def usage(self) -> str:
-        """The `/` command with its argument and its help, as in `/test [file]  Run the tests`."""
-        return f"{f'/{self.slash} {self.argument}'.rstrip()}  {self.help}"
-
-    @property
     def key_text(self) -> str:
         """Label of its first key, such as `ctrl+y`; empty if it has none."""
         return key_label(self.keys[0]) if self.keys else ""

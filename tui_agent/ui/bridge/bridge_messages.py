@@ -17,7 +17,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import FrozenModel
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.ui.base.command_type import Command
+from tui_agent.protocol.prompt_command import PromptCommand
 
 LAST_COUNTS: frozenset[type[FrozenModel]] = frozenset((StatusChanged, ContextUsage, RequestBuilt))
 """Events of which only the newest one of the root agent counts."""
@@ -39,7 +39,7 @@ class AgentStatus:
     can_rewind: bool = False
     has_leftovers: bool = False
     """True if commands of an earlier tui-agent may still run."""
-    commands: tuple[Command, ...] = ()
+    commands: tuple[PromptCommand, ...] = ()
     """The `/` commands of the user's and the project's files, skills included."""
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tui_agent.protocol.messages import UserMessage
-from tui_agent.ui.base.command_type import Command
+from tui_agent.protocol.prompt_command import PromptCommand
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class DefinitionService(Protocol):
     """The skills and command files of an engine, as the user types them."""
 
     @property
-    def commands(self) -> tuple[Command, ...]:
+    def commands(self) -> tuple[PromptCommand, ...]:
         """The `/` commands for menus."""
         ...
 

@@ -11,7 +11,7 @@ from textual.events import Key, Paste
 from textual.message import Message
 from textual.widgets import TextArea
 
-from tui_agent.ui.base.command_type import Command
+from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.base.commands import bindings_for, command
 
 from .paste_folding_area import PasteFoldingArea, unescape_hidden
@@ -196,7 +196,7 @@ class Composer(PasteFoldingArea):
         """True while the agent is working, so that Tab sends a follow-up."""
         self.waiting = 0
         """Number of queued messages."""
-        self.own_commands: tuple[Command, ...] = ()
+        self.own_commands: tuple[PromptCommand, ...] = ()
         """The `/` commands of the user's and the project's files."""
         self.yielded_keys: frozenset[str] = frozenset()
         """Keys that belong to the interrupt menu while it is open."""

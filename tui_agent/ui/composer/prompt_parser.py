@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote
 
+from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.base.commands import slash_commands
 
@@ -78,7 +79,7 @@ class Suggestion:
     """Path of the file that it names; empty for anything else."""
 
     @classmethod
-    def of_command(cls, command: Command) -> "Suggestion":
+    def of_command(cls, command: Command | PromptCommand) -> "Suggestion":
         """Return the suggestion of a `/` command."""
         return cls(f"/{command.slash}", f"/{command.slash} {command.argument}".rstrip(), command.help, "command")
 
@@ -155,13 +156,13 @@ def parse_shell_call(text: str) -> ShellCall | None:
     return ShellCall(command.removeprefix("!").strip(), said, shared=not command.startswith("!"))
 
 
-def own_command(text: str, own: Iterable[Command]) -> Command | None:
+def own_command(text: str, own: Iterable[PromptCommand]) -> PromptCommand | None:
     """Return the command of the user's and the project's files that a text names; None if it names none."""
     name = text.strip().partition("\n")[0].partition(" ")[0]
     return next((entry for entry in own if f"/{entry.slash}" == name), None)
 
 
-def parse_slash_call(text: str, own: Iterable[Command] = ()) -> SlashCall | UnknownSlash | None:
+def parse_slash_call(text: str, own: Iterable[PromptCommand] = ()) -> SlashCall | UnknownSlash | None:
     """Return the built-in `/` command in a text; None if it is a prompt, or one of the user's `own` commands."""
     match = _COMMAND_LINE.match(text.strip())
     if match is None:
@@ -173,12 +174,11 @@ def parse_slash_call(text: str, own: Iterable[Command] = ()) -> SlashCall | Unkn
         return SlashCall(found, argument)
     if argument or own_command(text, own) is not None:
         return None
-    by_name |= {entry.slash: entry for entry in own if entry.slash}
-    near = difflib.get_close_matches(name, by_name, n=1)
+    near = difflib.get_close_matches(name, [*by_name, *(entry.slash for entry in own)], n=1)
     return UnknownSlash(name, near[0] if near else None)
 
 
-def suggestions(draft: str, own: Iterable[Command] = ()) -> tuple[Command, ...]:
+def suggestions(draft: str, own: Iterable[PromptCommand] = ()) -> tuple[Command | PromptCommand, ...]:
     """Return the commands that a draft such as `/he` may become; none if it has more than one word.
 
     Any part of the name of one of the user's `own` commands may be typed: `/test` finds `/frontend:test`.
@@ -187,5 +187,5 @@ def suggestions(draft: str, own: Iterable[Command] = ()) -> tuple[Command, ...]:
     if not re.fullmatch(r"/[\w:.-]*", draft, re.ASCII):
         return ()
     built_in = (command for command in slash_commands() if (command.slash or "").startswith(typed))
-    found = (entry for entry in own if f":{entry.slash}".casefold().find(f":{typed}".casefold()) >= 0)
+    found = (entry for entry in own if f":{typed}".casefold() in f":{entry.slash}".casefold())
     return (*built_in, *sorted(found, key=lambda entry: not (entry.slash or "").startswith(typed)))

@@ -5,6 +5,7 @@ from textwrap import wrap
 
 from textual.content import Content
 
+from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.base.command_type import Command, Where, key_label
 from tui_agent.ui.base.commands import all_commands, command, slash_commands
 from tui_agent.ui.text.sanitiser import visible
@@ -35,7 +36,7 @@ _COLUMN = 24
 """Cells in front of the help texts."""
 
 
-def help_text(width: int, own: Sequence[Command] = ()) -> Content:
+def help_text(width: int, own: Sequence[PromptCommand] = ()) -> Content:
     """Return the page, wrapped to a width; `own` are the commands of the user's and the project's files."""
     parts = [_heading("Commands")]
     parts += [_row(f"/{entry.slash} {entry.argument}", entry, width) for entry in slash_commands()]
@@ -54,7 +55,7 @@ def _heading(title: str) -> Content:
     return Content.styled(title, "$primary bold")
 
 
-def _row(name: str, entry: Command, width: int) -> Content:
+def _row(name: str, entry: Command | PromptCommand, width: int) -> Content:
     """Return name and help in two columns."""
     lines = wrap(visible(entry.help), max(20, width - _COLUMN)) or [""]
     if len(name) > _COLUMN - 3:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.composer.prompt_parser import UnknownSlash
@@ -50,17 +51,23 @@ class CommandActions:
     def choose(self, command: Command) -> None:
         """Run a command of the palette; one that takes a name begins in the empty composer."""
         composer = self._context.composer
-        takes_name = command.slash and command.argument.strip("[]") in ("NAME", "FILE")
-        if (takes_name or command.is_own) and not composer.text:
+        if command.slash and command.argument.strip("[]") in ("NAME", "FILE") and not composer.text:
             composer.put_back(f"/{command.slash} ")
             composer.focus()
-        elif command.is_own:
-            self.say(f"Send or clear your draft, then type {command.text}.")
         else:
             self.perform(command)
 
+    def begin(self, name: str) -> None:
+        """Begin a command of a file in the composer, unless there is a draft."""
+        composer = self._context.composer
+        if composer.text:
+            self.say(f"Send or clear your draft, then type /{name}.")
+        else:
+            composer.put_back(f"/{name} ")
+            composer.focus()
+
     @property
-    def own(self) -> tuple[Command, ...]:
+    def own(self) -> tuple[PromptCommand, ...]:
         """The commands of the user's and the project's files."""
         return self._context.bridge.status.commands
 
