@@ -450,3 +450,18 @@ def test_files_of_the_home_directory_are_the_users_own(tmp_path: Path, locations
 
     assert trust_request_for(home / "work", locations) is None
     assert [one.name for one in own_definitions(locations)] == ["mine"]
+
+
+def test_imported_files_are_listed_and_part_of_what_is_trusted(project: Path, locations: Locations) -> None:
+    (project / "AGENTS.md").write_text("See @style.md", "utf-8")
+    (project / "style.md").write_text("be brief", "utf-8")
+    offer = trust_request_for(project, locations)
+    assert offer is not None
+    assert offer.instructions == ("AGENTS.md, which imports style.md",)
+    store = TrustStore(locations)
+    store.remember(offer, "tightening")
+    assert "be brief" in folder_trust(project, locations).instructions[0].text
+
+    (project / "style.md").write_text("be evil", "utf-8")
+
+    assert folder_trust(project, locations).instructions == ()

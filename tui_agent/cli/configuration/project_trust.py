@@ -19,7 +19,7 @@ from tui_agent.context import (
     load_project_instructions,
 )
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 from tui_agent.protocol.repository_files import refusal, target_outside
 from tui_agent.settings import (
@@ -127,7 +127,7 @@ def trust_request_for(folder: Path, locations: Locations) -> TrustRequest | None
         tuple(f"{rule.verdict} {rule.text}" for rule in rules if rule.verdict != "allow"),
         tuple(f"{rule.verdict} {rule.text}" for rule in rules if rule.verdict == "allow"),
         () if found is None else tuple(loaded.ignored),
-        tuple(_relative_name(layer, folder) for layer in instructions),
+        tuple(_name_with_imports(layer, folder) for layer in instructions),
         definitions=trust_sections(definitions),
         links=(*_foreign(folder, own), *link_problems(definitions)),
     )
@@ -312,6 +312,14 @@ def _digest_of_both(offer: TrustRequest) -> str:
 def _relative_name(layer: ContextLayer, folder: Path) -> str:
     """Return the path of an instruction file, relative to the folder."""
     return os.path.relpath(str(layer.metadata["path"]), folder)
+
+
+def _name_with_imports(layer: ContextLayer, folder: Path) -> str:
+    """Return the path of an instruction file, with the files that it imports."""
+    imports: object = layer.metadata.get("imports")
+    names = [os.path.relpath(str(path), folder) for path in imports] if is_array(imports) else []
+    name = _relative_name(layer, folder)
+    return f"{name}, which imports {', '.join(names)}" if names else name
 
 
 NO_INSTRUCTIONS = _instructions_digest(())
