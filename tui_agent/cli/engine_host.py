@@ -66,6 +66,7 @@ async def serve(
             commands=SessionCommands(engine, options),
             rules=SessionRules(engine),
             jobs=SessionJobs(engine.jobs),
+            definitions=engine.definitions,
         )
         async with asyncio.TaskGroup() as tasks:
             freezing = tasks.create_task(_freeze_loaded(bridge))
@@ -140,7 +141,7 @@ def run_plain_mode(options: LaunchOptions) -> int:
 
 
 async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions", describe: "Describe | None" = None) -> int:
-    from tui_agent.headless import describe_briefly, run_headless
+    from tui_agent.headless import CommandAgent, describe_briefly, run_headless
 
     end_start()
     watched = headless.interactive
@@ -151,12 +152,13 @@ async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions", des
 
         async def work() -> int:
             return await run_headless(
-                engine.loop,
+                engine.loop if engine.definitions is None else CommandAgent(engine.loop, engine.definitions),
                 engine.bus,
                 headless,
                 keep=engine.flush_journal,
                 end_work=engine.jobs.end_all,
                 describe=describe or describe_briefly,
+                commands=[] if engine.definitions is None else [one.usage for one in engine.definitions.commands],
             )
 
         if sink is None:

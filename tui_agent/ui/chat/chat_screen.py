@@ -182,6 +182,7 @@ class ChatScreen(AnyScreen):
     def _show_agent_status(self) -> None:
         self.show_pending_agent()
         self.entry.set_busy(self.bridge.status.running)
+        self.entry.composer.own_commands = self.bridge.status.commands
 
     def _new_state(self, tail: HistoryTail | None = None) -> ScreenState:
         return ScreenState(
