@@ -14,7 +14,7 @@ from tests.benchmarks import structure
 
 PACKAGE = Path(tui_agent.__file__).parent
 
-SAME_FLOOR = {"context", "execution", "permissions", "providers", "tools", "settings", "recording"}
+SAME_FLOOR = {"context", "execution", "permissions", "providers", "tools", "settings", "recording", "definitions"}
 PARTS_OF_THE_SCREEN = ("base", "text", "transcript", "panel", "composer", "state")
 MAY_IMPORT: dict[str, set[str]] = {
     "protocol": set(),
@@ -47,7 +47,7 @@ NEVER: dict[str, set[str]] = {
     "ui.bridge": {"ui.transcript", "ui.panel", "ui.chat", "ui.app"},
     "ui.chat": {"ui.app"},
 }
-ONLY_IN = {"textual": "ui", "anthropic": "providers"}
+ONLY_IN = {"textual": "ui", "anthropic": "providers", "yaml": "definitions"}
 
 
 @cache

@@ -40,6 +40,7 @@ from tui_agent.ui.base.terminal_environment import branch_of
 
 from .build_provider import ProviderBuilder
 from .built_in_tools import build_sandbox, built_in_tools, own_directories, try_sandbox
+from .configuration.definition_files import own_definitions
 from .configuration.effective_settings import prepare_settings, wrong_key_settings, wrong_theme_setting
 from .configuration.permission_rules import build_policy, parse_rules
 from .configuration.project_trust import FolderTrust, folder_trust
@@ -53,8 +54,11 @@ from .sessions.resume import open_session, resolve_continue, restore_session_rul
 from .sessions.session_facts import session_facts
 
 if TYPE_CHECKING:
-    # Imported at run time only by a program that records.
+    # Imported at run time only by a program that records, or has skills, command files or sub-agents.
+    from tui_agent.definitions.records import Definitions
     from tui_agent.recording import RecordingSink
+
+    from .typed_definitions import TypedDefinitions
 
 HEADLESS_MAX_STEPS = 16
 """Default step limit of a run without a screen, where no user watches it."""
@@ -97,6 +101,8 @@ class Engine:
     """Commands that run in the background."""
     choice: ModelChoice
     """Model and effort that the user chose."""
+    definitions: "TypedDefinitions | None"
+    """Skills and command files that the user can type; None: no file defines anything."""
     make_provider: Callable[[Settings], ModelProvider]
     """Makes the provider for other settings; it is closed with the engine.
 
@@ -154,18 +160,17 @@ async def open_engine(
         start = await _open_session(options, locations, loaded, stack)
         # A journal must record that calls were resumed, or the next program would resume them once more.
         resume_pending_calls = resume_pending_calls and start.journal is not None
-        branch = await asyncio.to_thread(branch_of, options.cwd)
-        start.session.announce(start.bus, __version__, branch=branch, resume_pending_calls=resume_pending_calls)
+        await _announce(start, resume_pending_calls=resume_pending_calls)
         leftover = await _warn_of_leftovers(start)
         folder = await _publish_notices(start)
         policy = _policy(start, rules, folder)
+        definitions = await asyncio.to_thread(_definitions, folder, locations)
         gate = ApprovalGate(interactive=watched)
+        layers = _layers(folder, definitions)
         loop = AgentLoop(
-            await _loop_config(
-                start, provider, policy, gate, folder.instructions, resume_pending_calls=resume_pending_calls
-            )
+            await _loop_config(start, provider, policy, gate, layers, resume_pending_calls=resume_pending_calls)
         )
-        _connect(start, loop)
+        typed = _connect(start, loop, definitions, providers)
         choice = ModelChoice(loop, start.bus, loaded.settings, providers.build)
         if not options.demo:
             choice.begin(*_first_choice(start))
@@ -182,6 +187,7 @@ async def open_engine(
             locations=locations,
             jobs=start.jobs,
             choice=choice,
+            definitions=typed,
             make_provider=providers.build,
         )
         del start
@@ -230,6 +236,12 @@ async def _open_session(
     )
 
 
+async def _announce(start: _Start, *, resume_pending_calls: bool) -> None:
+    """Publish the first event of the session."""
+    branch = await asyncio.to_thread(branch_of, start.options.cwd)
+    start.session.announce(start.bus, __version__, branch=branch, resume_pending_calls=resume_pending_calls)
+
+
 def _notify_agent(loop: AgentLoop, name: str, text: str) -> None:
     """Leave a notice for the model of an agent; if this sub-agent has ended, for the main one's."""
     agents = [loop]
@@ -238,12 +250,47 @@ def _notify_agent(loop: AgentLoop, name: str, text: str) -> None:
     (agents[0] if agents else loop).notify(text)
 
 
-def _connect(start: _Start, loop: AgentLoop) -> None:
-    """Give the agent its tool for sub-agents, and the reports of background commands, also of lost ones."""
-    loop.add_tool(AgentTool(loop))
+def _definitions(folder: FolderTrust, locations: Locations) -> "Definitions | None":
+    """Return the skills, commands and sub-agents in force; None if no file defines any. Blocks."""
+    found = (*own_definitions(locations), *folder.definitions)
+    if not found:
+        return None
+    from .typed_definitions import definitions_in_force
+
+    return definitions_in_force(found)
+
+
+def _layers(folder: FolderTrust, definitions: "Definitions | None") -> tuple[ContextLayer, ...]:
+    """Return the instructions and the list of skills."""
+    if definitions is None:
+        return folder.instructions
+    from .typed_definitions import catalogue_layers
+
+    return (*folder.instructions, *catalogue_layers(definitions))
+
+
+def _connect(
+    start: _Start, loop: AgentLoop, definitions: "Definitions | None", providers: ProviderBuilder
+) -> "TypedDefinitions | None":
+    """Give the agent its tools for sub-agents and skills, and the reports of background commands, also of lost ones.
+
+    Returns:
+        The definitions as the user types them; None if there are none.
+    """
+    typed, profiles = None, ()
+    if definitions is not None:
+        from .typed_definitions import NamedModels, TypedDefinitions, give_definitions
+
+        models = NamedModels(loop, start.loaded.settings, None if start.options.demo else providers.build)
+        typed, profiles = (
+            TypedDefinitions(loop, definitions, models),
+            give_definitions(loop, definitions, models),
+        )
+    loop.add_tool(AgentTool(loop, profiles))
     start.jobs.notify = partial(_notify_agent, loop)
     if start.session.resumed and (lost := lost_jobs(start.session.envelopes)):
         loop.notify(f"These background commands ended with the program that ran them: {', '.join(lost)}.")
+    return typed
 
 
 def _report_unsaved_events(journal: JournalWriter) -> None:

@@ -9,6 +9,7 @@ import math
 import os
 import random
 import time
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeAlias, TypeGuard
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -72,6 +73,15 @@ class FrozenModel(BaseModel):
         """
         given = self.__pydantic_fields_set__
         object.__setattr__(self, "__pydantic_fields_set__", _field_sets.setdefault(frozenset(given), given))
+
+
+def unbuilt_models() -> Iterator[type[FrozenModel]]:
+    """Yield the kinds of data without a validator yet. `model_rebuild` builds one, which its first use would do."""
+    kinds = [FrozenModel]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        if not kind.__pydantic_complete__:
+            yield kind
 
 
 class TextBlock(FrozenModel):
