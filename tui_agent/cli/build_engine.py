@@ -42,7 +42,7 @@ from .build_provider import ProviderBuilder
 from .built_in_tools import build_sandbox, built_in_tools, own_directories, try_sandbox
 from .configuration.effective_settings import prepare_settings, wrong_key_settings, wrong_theme_setting
 from .configuration.permission_rules import build_policy, parse_rules
-from .configuration.project_trust import FolderTrust, folder_trust
+from .configuration.project_trust import SERVERS_FILE, FolderTrust, folder_trust
 from .hook_commands import command_hooks
 from .launch_options import LaunchOptions
 from .leftover_commands import LeftoverCommands, adopt_orphans
@@ -53,7 +53,8 @@ from .sessions.resume import open_session, resolve_continue, restore_session_rul
 from .sessions.session_facts import session_facts
 
 if TYPE_CHECKING:
-    # Imported at run time only by a program that records.
+    # Imported at run time only by a program that has servers, or records.
+    from tui_agent.mcp.server_pool import ServerPool
     from tui_agent.recording import RecordingSink
 
 HEADLESS_MAX_STEPS = 16
@@ -61,6 +62,7 @@ HEADLESS_MAX_STEPS = 16
 ONLY_AT_START = (
     "base_url",
     "hooks",
+    "mcp",
     "output_disk_limit",
     "sandbox",
     "sandbox_network",
@@ -97,6 +99,8 @@ class Engine:
     """Commands that run in the background."""
     choice: ModelChoice
     """Model and effort that the user chose."""
+    servers: "ServerPool | None"
+    """The tool servers; None: none is configured."""
     make_provider: Callable[[Settings], ModelProvider]
     """Makes the provider for other settings; it is closed with the engine.
 
@@ -160,12 +164,10 @@ async def open_engine(
         folder = await _publish_notices(start)
         policy = _policy(start, rules, folder)
         gate = ApprovalGate(interactive=watched)
-        loop = AgentLoop(
-            await _loop_config(
-                start, provider, policy, gate, folder.instructions, resume_pending_calls=resume_pending_calls
-            )
+        config = await _loop_config(
+            start, provider, policy, gate, folder.instructions, resume_pending_calls=resume_pending_calls
         )
-        _connect(start, loop)
+        loop, servers = await _make_loop(start, policy, config, stack)
         choice = ModelChoice(loop, start.bus, loaded.settings, providers.build)
         if not options.demo:
             choice.begin(*_first_choice(start))
@@ -182,6 +184,7 @@ async def open_engine(
             locations=locations,
             jobs=start.jobs,
             choice=choice,
+            servers=servers,
             make_provider=providers.build,
         )
         del start
@@ -244,6 +247,36 @@ def _connect(start: _Start, loop: AgentLoop) -> None:
     start.jobs.notify = partial(_notify_agent, loop)
     if start.session.resumed and (lost := lost_jobs(start.session.envelopes)):
         loop.notify(f"These background commands ended with the program that ran them: {', '.join(lost)}.")
+
+
+async def _make_loop(
+    start: _Start, policy: PermissionPolicy, config: AgentLoopConfig, stack: AsyncExitStack
+) -> "tuple[AgentLoop, ServerPool | None]":
+    """Return the agent, and the tool servers that its steps take tools from."""
+    servers = await _open_servers(start, policy, config, stack)
+    loop = AgentLoop(config)
+    _connect(start, loop)
+    return loop, servers
+
+
+async def _open_servers(
+    start: _Start, policy: PermissionPolicy, config: AgentLoopConfig, stack: AsyncExitStack
+) -> "ServerPool | None":
+    """Start the tool servers in the background, and let the agent use their tools; None if there are none."""
+    options = start.options
+    if options.mcp_config is None and not start.loaded.settings.mcp and not (options.cwd / SERVERS_FILE).exists():
+        return None
+    # Imported here so that a start without servers does not wait for it.
+    from .tool_servers import configured_servers, open_servers, server_parts
+
+    servers, notes = await asyncio.to_thread(configured_servers, options, start.locations, start.loaded)
+    for note in notes:
+        start.bus.publish(Warned(code="left_out", text=note))
+    parts = server_parts(options.cwd, start.bus, start.locations)
+    opened = open_servers(servers, parts, policy, lambda: config.provider.model.context_window)
+    pool = await stack.enter_async_context(opened)
+    config.update_tools = None if pool is None else pool.update
+    return pool
 
 
 def _report_unsaved_events(journal: JournalWriter) -> None:
