@@ -18,8 +18,7 @@ from textual.strip import Strip
 from tui_agent import __version__
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.execution import ApprovalGate
-from tui_agent.permissions import PermissionPolicy, Rule
-from tui_agent.permissions.read_only_predicate import is_read_only_command
+from tui_agent.permissions import PermissionPolicy, Rule, is_read_only_command
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.permissions import Verdict
 from tui_agent.protocol.provider import ModelProvider

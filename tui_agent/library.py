@@ -95,6 +95,7 @@ class MoreOptions(TypedDict, total=False):
     cancellation: CancellationToken | None
     before_effects: BeforeEffects | None
     before_requests: BeforeRequests | None
+    effects_published: Callable[[], Awaitable[None]] | None
     waiting: Sequence[UserMessage]
     session_id: str
     agent_id: str

@@ -7,7 +7,7 @@ import pytest
 
 from tests.agent.harness import BenchMaker
 from tests.support.validating_bus import judged as judged
-from tui_agent.permissions.read_only_predicate import is_read_only_command
+from tui_agent.permissions import is_read_only_command
 from tui_agent.protocol.tool import Tool
 from tui_agent.tools import Workspace, default_tools
 

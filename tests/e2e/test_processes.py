@@ -40,18 +40,6 @@ def interrupt(app: App) -> None:
     app.wait_for_status("interrupted · ready")
 
 
-def cancel_call(app: App) -> None:
-    app.say("@#1 not now")
-    app.wait_for_words("It went on.")
-
-
-def send_now(app: App) -> None:
-    app.say("something else")
-    app.wait_for_row("1 steer")
-    app.press("ctrl+s")
-    app.wait_for_words("It went on.")
-
-
 def quit_app(app: App) -> None:
     app.press("ctrl+q")
     app.wait_for_end()
@@ -66,9 +54,6 @@ def told(number: signal.Signals) -> Callable[[App], None]:
 
 
 ENDINGS = {
-    "cancelled": cancel_call,
-    "interrupted": interrupt,
-    "sent now": send_now,
     "quit": quit_app,
     "TERM": told(signal.SIGTERM),
     "HUP": told(signal.SIGHUP),
@@ -87,6 +72,39 @@ def test_a_daemon_ends_with_its_call(machine: UserMachine, ending: str) -> None:
         ENDINGS[ending](app)
         left = [pid for pid in living_in(machine.work) if pid != app.process.pid]
         assert left == []
+
+
+def test_a_daemon_ends_with_its_call_when_the_program_stays(machine: UserMachine) -> None:
+    commands = [
+        with_daemon(machine, f"echo all are there {name}; sleep {machine.tag}", name)
+        for name in ("one", "two", "three")
+    ]
+    starts = [calls(call("bash", command=command)) for command in commands]
+    script = [starts[0], says("It was cancelled."), starts[1], says("It was sent at once."), starts[2]]
+    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
+
+        def start(name: str) -> None:
+            app.say("start it")
+            app.wait_for_row(rf"│ +all are there {name}")
+            assert len(living_in(machine.work)) > 2
+
+        app.ready()
+        start("one")
+        app.say("@#1 not now")
+        app.wait_for_words("It was cancelled.")
+        app.wait_for_status("ready")
+        assert living_in(machine.work) == [app.process.pid]
+        start("two")
+        app.say("something else")
+        app.wait_for_row("1 steer")
+        app.press("ctrl+s")
+        app.wait_for_words("It was sent at once.")
+        app.wait_for_status("ready")
+        assert living_in(machine.work) == [app.process.pid]
+        start("three")
+        interrupt(app)
+        assert living_in(machine.work) == [app.process.pid]
+        app.quit()
 
 
 def test_a_daemon_of_a_successful_command_ends_and_is_named(machine: UserMachine) -> None:

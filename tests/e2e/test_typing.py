@@ -1,7 +1,5 @@
 """Typed input arrives, however fast, however early, in any form the terminal sends it."""
 
-import pytest
-
 from tests.support.server_thread import ServerThread
 
 from .script import bodies_of, call, calls, says, words_in
@@ -56,28 +54,29 @@ def test_input_typed_during_the_start_is_kept(machine: UserMachine) -> None:
     assert words_in(request) == ["typed too early"]
 
 
-@pytest.mark.parametrize(
-    "keys", ["\x1b\r", "\x1b[13;3u", "\x1b[27;3;13~", "\t"], ids=["esc cr", "kitty", "xterm", "tab"]
-)
-def test_a_follow_up_waits_for_its_own_turn(machine: UserMachine, keys: str) -> None:
-    script = [calls(call("bash", command=WAITS)), says("The first is done."), says("The second is done.")]
+def test_a_follow_up_waits_for_its_own_turn_in_every_encoding(machine: UserMachine) -> None:
+    encoded = {"second": "\x1b\r", "third": "\x1b[13;3u", "fourth": "\x1b[27;3;13~", "fifth": "\t"}
+    turns = [says(f"The {name} is done.") for name in ("first", *encoded)]
+    script = [calls(call("bash", command=WAITS)), *turns]
     with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("the first")
         app.wait_for_row(r"│ +begun")
-        app.type("the second")
-        app.wait_for_draft("the second")
-        app.write(keys)
-        app.wait_for_row(r"1 follow-up  “the second” +a turn of its own")
-        app.wait_for_draft("")
+        for number, (name, keys) in enumerate(encoded.items(), 1):
+            app.type(f"the {name}")
+            app.wait_for_draft(f"the {name}")
+            app.write(keys)
+            app.wait_for_row(rf"{number} follow-up  “the {name}” +a turn of its own")
+            app.wait_for_draft("")
         (machine.work / "gate").touch()
-        app.wait_for_words("The second is done.")
-        app.wait_for_words("↳ the second follow-up")
-        _, second, third = bodies_of(server)
+        for name in encoded:
+            app.wait_for_words(f"↳ the {name} follow-up")
+            app.wait_for_words(f"The {name} is done.")
+        _, *bodies = bodies_of(server)
         app.quit()
 
-    assert words_in(second) == ["the first"]
-    assert words_in(third) == ["the first", "the second"]
+    said = ["the first", *(f"the {name}" for name in encoded)]
+    assert [words_in(body) for body in bodies] == [said[: end + 1] for end in range(len(said))]
 
 
 def test_a_queued_message_can_be_recalled_changed_and_sent_again(machine: UserMachine) -> None:

@@ -1,13 +1,14 @@
 """A call that waits for approval yields to a message, and survives the end of its process: the resumed session asks
 again and runs it."""
 
+import re
 import signal
 
 import pytest
 
 from tests.support.server_thread import ServerThread
 
-from .script import bodies_of, calls, results_in, says, until, words_in
+from .script import bodies_of, call, calls, results_in, says, until, words_in
 from .test_headless import WRITE, piped
 from .user_machine import UserMachine
 
@@ -34,28 +35,39 @@ def test_the_request_is_repeated_and_its_approval_writes_the_file(machine: UserM
     assert len(results_in(asked)) == 1
 
 
-@pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGTERM, "ctrl+q"])
-def test_the_dialog_is_shown_again(machine: UserMachine, way: signal.Signals | str) -> None:
-    with ServerThread([calls(WRITE), says("Written.")]) as server:
-        with machine.app_on(server, "--session", "talk", "write it") as app:
-            app.wait_for_question("write")
-            if isinstance(way, str):
-                app.press("escape")
-                app.wait_until_gone("f no, because")
-                app.press(way)
-            else:
-                app.process.send_signal(way)
-            app.wait_for_end()
-            assert way is signal.SIGKILL or app.left_behind == []
-        assert not (machine.work / "new.txt").exists()
+def test_the_dialog_is_shown_again_and_every_call_keeps_its_number(machine: UserMachine) -> None:
+    machine.file("a.txt", "alpha\n")
+    read = call("read", path="a.txt")
+    with ServerThread([calls(read), calls(read, WRITE), says("Written.")]) as server:
+        start = ("--session", "talk", "write it")
+        for way in (signal.SIGKILL, signal.SIGTERM, "ctrl+q"):
+            with machine.app_on(server, *start) as app:
+                app.wait_for_question("write")
+                if isinstance(way, str):
+                    app.press("escape")
+                    app.wait_until_gone("f no, because")
+                    app.press(way)
+                else:
+                    app.process.send_signal(way)
+                app.wait_for_end()
+                assert way is signal.SIGKILL or app.left_behind == []
+            assert not (machine.work / "new.txt").exists()
+            machine.end_processes()
+            start = ("--resume", "talk")
 
-        with machine.app_on(server, "--resume", "talk") as app:
+        with machine.app_on(server, "--continue") as app:
             app.wait_for_question("write")
             app.press("y")
             app.wait_for_words("Written.")
+            app.wait_for_status("ready")
+            panel = re.findall(r"│ +\S #(\d+) (read|write)", app.screen.text)
+            timeline = re.findall(r"│ #(\d+) ", app.screen.text)
             app.quit()
 
     assert (machine.work / "new.txt").read_text() == "x\n"
+    assert panel == [("1", "read"), ("2", "read"), ("3", "write")]
+    assert timeline
+    assert set(timeline) <= {"2", "3"}
 
 
 def test_rules_allowed_for_the_session_apply_after_a_resume(machine: UserMachine) -> None:

@@ -14,6 +14,7 @@ import psutil
 
 from tests.support.server_thread import ServerThread
 from tests.support.terminal import PATIENCE, ScreenBuffer, Terminal
+from tui_agent.session import SessionStore
 
 PROGRAM = Path(sys.executable).parent / "tui-agent"
 """The program installed beside the running interpreter."""
@@ -169,17 +170,16 @@ class UserMachine:
         return sorted((self.home / ".local/state/tui-agent/sessions").glob("*.jsonl"))
 
     def events(self) -> list[dict[str, Any]]:
-        """Return every event of the only session, as the installed program reads it.
+        """Return every event of the only session.
 
         Raises:
-            AssertionError: the program reports a problem with the journal.
+            AssertionError: there is a problem with the journal.
         """
-        listed = json.loads(self.run("sessions", "list", "--json").stdout)
-        assert len(listed) == 1
-        plain = self.run("sessions", "show", listed[0]["id"])
-        assert (plain.returncode, plain.stderr) == (0, "")
-        shown = self.run("sessions", "show", listed[0]["id"], "--json")
-        return [json.loads(line) for line in shown.stdout.splitlines()]
+        (journal,) = self.journals
+        # Here and not by the installed program, whose start would take longer than many a test.
+        session = SessionStore(journal.parent).load(journal.stem)
+        assert session.problems == ()
+        return [json.loads(envelope.to_json()) for envelope in session.envelopes]
 
     def processes(self) -> list[str]:
         """Return the command lines of running processes with this test's tag."""

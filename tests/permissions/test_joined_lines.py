@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.permissions.read_only_predicate import is_read_only_command
+from tui_agent.permissions import is_read_only_command
 
 JOIN = "\\\n"
 

@@ -1,6 +1,6 @@
 """Read-only commands, as the bash tool recognises them."""
 
-from tui_agent.permissions.read_only_predicate import is_read_only_command
+from tui_agent.permissions import is_read_only_command
 
 from .conftest import Desk
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from tui_agent.permissions.read_only_predicate import is_read_only_command
+from tui_agent.permissions import is_read_only_command
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import (
     CommandSubject,

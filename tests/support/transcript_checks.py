@@ -40,6 +40,7 @@ from tui_agent.protocol.events import (
     TurnStarted,
 )
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
+from tui_agent.protocol.tool import EFFECTS_DATA
 
 NEEDS_START = {"ok", "timeout"}
 """Statuses that only a call that ran can have."""
@@ -363,6 +364,9 @@ class _EventValidator:
                 may_wait = self._balanced and not isinstance(event, ToolStarted)
                 if call is None or call.ended or (call.started and not may_wait):
                     self._fault(f"call {call_id!r} is not waiting to start")
+            case ToolData(kind=kind) if kind == EFFECTS_DATA:
+                if call is None or not call.started:
+                    self._fault(f"call {call_id!r} never started")
             case ToolUpdated() | ToolProgress() | ToolOutput() | ToolData():
                 if call is None or not call.started or call.ended:
                     self._fault(f"call {call_id!r} is not running")

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.tools.calls import Recorded, call, details_of, eventually
 from tests.tools.processes.test_process import lives, pid_from
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import AgentEvent, BackgroundEnded, BackgroundOutput, BackgroundStarted, FileChanged
+from tui_agent.protocol.permissions import DECIDED_BY_USER
 from tui_agent.protocol.tool import CommandSubject, ToolUpdate
 from tui_agent.tools import BackgroundJobs, BashOutputTool, KillBashTool, default_tools
 from tui_agent.tools.bash_tool import BashTool
@@ -123,9 +125,15 @@ async def test_a_running_call_can_be_sent_to_the_background(session: Session, ro
 
 
 async def test_to_stop_what_the_user_sent_is_a_change(session: Session) -> None:
-    await call(session.bash, Recorded(on_update=session.send), command="echo; sleep 300")
+    recorded = Recorded(on_update=session.send)
+    # The user reads the result of a command of their own.
+    recorded.context = replace(recorded.context, agent=DECIDED_BY_USER)
+    result = await call(session.bash, recorded, command="echo; sleep 300")
     await session.start("sleep 300")
 
+    assert result.text.endswith(
+        "[this command runs on in the background as bash_1; /jobs shows its output and stops it]"
+    )
     assert not session.kill.is_read_only({"task_id": "bash_1"})
     assert session.kill.is_read_only({"task_id": "bash_2"})
 

@@ -127,6 +127,6 @@ def test_a_call_describes_itself(grep: GrepTool, root: Path) -> None:
     assert grep.is_read_only(arguments)
     assert grep.is_concurrency_safe(arguments)
     assert grep.accesses(arguments) == Accesses(searches=frozenset({root / "src"}))
-    assert grep.subject(arguments) == PathSubject("src", "search")
+    assert grep.subject(arguments) == PathSubject("src", "search", leaves_out_denied=True)
     assert grep.summarise(arguments) == "foo in src (*.py)"
     assert grep.summarise({"pattern": "foo"}) == "foo"

@@ -13,6 +13,7 @@ from tui_agent.protocol.events import RunEnded, RunStarted, SessionLoaded, ToolE
 from tui_agent.session.journal_reader import JournalTail, read_tail
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.chat.screen_state import ScreenState
+from tui_agent.ui.panel.time_window import TimeWindow
 from tui_agent.ui.panel.timeline import timeline_rows
 
 NAMES = ("a", "b", "c")
@@ -56,7 +57,7 @@ def numbers(envelopes: Iterable[Envelope], tail: JournalTail | None = None) -> t
         state.apply(envelope)
     panel = {call.view.call_id: call.number for call in state.ledger.calls}
     assert len(panel) == len(state.ledger.calls), "a call has two rows"
-    rows = timeline_rows(state.times, state.ledger, state.times.started or 0.0, 60, 20)
+    rows = timeline_rows(state.times, state.ledger, state.times.started or 0.0, 60, 20, TimeWindow())
     return panel, [label for row in rows for label in [row[0][0].strip()] if label.startswith("#")]
 
 

@@ -119,6 +119,11 @@ class AgentState:
         if self.config.before_requests is not None:
             await self.config.before_requests()
 
+    async def effects_published(self) -> None:
+        """Wait until all effects of the calls that have ended are published."""
+        if self.config.effects_published is not None:
+            await self.config.effects_published()
+
     def spend(self, usage: Usage) -> float | None:
         """Count an answer's tokens, kept or not. Return its cost in dollars."""
         cost = self.provider.model.cost_of(usage)
@@ -216,6 +221,7 @@ def make_agent(config: AgentLoopConfig) -> AgentState:
         guardrails=tool_lanes(config.guardrails, history, publisher),
         agent=config.agent_id,
         before_effects=config.before_effects,
+        waits_for_effects=config.effects_published is not None,
     )
     _write_own_layers(config, history.registry)
     return AgentState(

@@ -168,6 +168,9 @@ class AgentLoopConfig:
     """Awaited before each request is sent: the moment to store the messages that the model reads."""
     update_tools: UpdateTools | None = None
     """Awaited before each step with the agent's tools: the moment to add and remove some. Not for sub-agents."""
+    effects_published: Callable[[], Awaitable[None]] | None = None
+    """Awaited before a message of the user joins the conversation and before a run ends: the moment to publish the
+    effects of earlier calls, which then precede it."""
     session_id: str = ""
     agent_id: str = "main"
     parent_call_id: str | None = None
@@ -231,7 +234,8 @@ class AgentLoopConfig:
         expect_flag("AgentLoopConfig.cache", self.cache)
 
     def _check_functions(self) -> None:
-        for name in ("before_effects", "before_requests", "update_tools", "on_spend", "parent_overrun"):
+        functions = ("before_effects", "before_requests", "update_tools", "effects_published", "on_spend")
+        for name in (*functions, "parent_overrun"):
             expect_function(f"AgentLoopConfig.{name}", getattr(self, name), "a function or None", optional=True)
 
 

@@ -35,6 +35,9 @@ class MessageDelivery:
     async def deliver(self, boundary: str) -> bool:
         """Append the queued messages that were taken; False if there were none or all were rejected."""
         queue, delivered = self._agent.queue, False
+        if queue.taken:
+            # A rewind to before the message must not undo what was done before it.
+            await self._agent.effects_published()
         while queue.taken:
             message = queue.taken[0]
             allowed = await self.apply_input_filters(

@@ -79,7 +79,10 @@ class AgentRun:
         except OperationCancelledError:
             self._ending = self._stop_ending()
         finally:
-            self._end()
+            try:
+                await self._agent.effects_published()
+            finally:
+                self._end()
         return self._agent.reports[-1]
 
     # --- interrupting -------------------------------------------------------------------------------------------------
@@ -214,6 +217,9 @@ class AgentRun:
         if ending is not None:
             return ending
         continues = bool(calls.tool_results) or (answer is not None and answer.stop_reason == "pause_turn")
+        if not continues:
+            # They may leave a notice for the model.
+            await self._agent.effects_published()
         if not continues and not self._agent.queue.waiting:
             return self._finish(turn)
         ending = self._limits.reached(turn, self._next.index + 1)

@@ -347,7 +347,13 @@ def _rewinder(start: _Start, loop: AgentLoop) -> Rewinder | None:
     if start.journal is None or start.contents is None or start.session.path is None:
         return None
     root = start.options.cwd.resolve()
-    return Rewinder(loop, start.bus, start.session.path, start.journal.flush, start.contents, root)
+    journal, jobs = start.journal, start.jobs
+
+    async def keep() -> None:
+        await jobs.settled()
+        await journal.flush()
+
+    return Rewinder(loop, start.bus, start.session.path, keep, start.contents, root)
 
 
 # --- loop, and its settings -------------------------------------------------------------------------------------------
@@ -365,6 +371,13 @@ async def _loop_config(
     options, settings, session, bus = start.options, start.loaded.settings, start.session, start.bus
     pending = session.resumable_conversation if resume_pending_calls else None
     flush = start.journal.flush_or_warn if start.journal is not None else None
+
+    async def record_effects() -> None:
+        # The look at the files after a command must not see what the next call does.
+        await start.jobs.settled()
+        if flush is not None:
+            await flush()
+
     spent = usage_of(session)
     tools = built_in_tools(
         options.cwd,
@@ -398,8 +411,9 @@ async def _loop_config(
         budget=Budget(**dict(settings.budget)),
         max_tokens=settings.max_tokens,
         session_id=session.id,
-        before_effects=flush,
+        before_effects=record_effects,
         before_requests=flush,
+        effects_published=start.jobs.settled,
         usage=spent.total,
         cost=spent.cost,
     )

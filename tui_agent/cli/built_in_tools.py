@@ -5,13 +5,13 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tui_agent.permissions import accesses_of_command, is_read_only_command
 from tui_agent.permissions.paths.protected_paths import PROTECTED_NAMES
 from tui_agent.permissions.paths.protected_tree import ProtectedTree
-from tui_agent.permissions.read_only_predicate import accesses_of_command, is_read_only_command
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment
 from tui_agent.protocol.tool import Tool
 from tui_agent.settings import Locations, Settings
-from tui_agent.tools import BackgroundJobs, Sandbox, Workspace, default_tools, sandbox_problem
+from tui_agent.tools import BackgroundJobs, Sandbox, Workspace, default_tools, sandbox_problem, web_tools
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.processes.sandbox import linked_name
 from tui_agent.tools.processes.spool_file import SESSION_SPOOL_LIMIT
@@ -44,7 +44,7 @@ def built_in_tools(
         jobs: keeps the background commands; None: the tools describe them, and start none.
     """
     spool = spool_dir or Path(tempfile.gettempdir()) / "tui-agent-spool"
-    return default_tools(
+    tools = default_tools(
         Workspace(
             root,
             spool_dir=spool,
@@ -60,6 +60,7 @@ def built_in_tools(
         sandbox=sandbox,
         jobs=jobs or BackgroundJobs(),
     )
+    return [*tools, *web_tools()]
 
 
 def tool_finder(root: Path) -> Callable[[str], Tool | None]:

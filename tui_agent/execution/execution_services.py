@@ -64,6 +64,8 @@ class ExecutionServices:
     agent: str
     """Name of the agent in approval requests."""
     before_effects: BeforeEffects | None = None
+    waits_for_effects: bool = False
+    """True if the agent waits for effects that are published after a call's end where it needs them."""
     own_files: dict[str, Identity] = field(default_factory=dict[str, Identity])
     """Identities of the files that this executor's calls wrote last, by path."""
 
@@ -72,6 +74,11 @@ class ExecutionServices:
         """True if a hook or guardrail may replace or withhold results."""
         events = self.hooks.events
         return self.guardrails is not None or "after_tool" in events or "on_tool_error" in events
+
+    @property
+    def publishes_effects_later(self) -> bool:
+        """True if a call's effects may be published after its end, because no hook or guardrail waits for them."""
+        return self.waits_for_effects and self.guardrails is None and not self.hooks.events
 
     @property
     def reporting(self) -> Reporting:

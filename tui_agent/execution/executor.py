@@ -70,6 +70,7 @@ class ToolExecutor:
         guardrails: ToolGuardrails | None = None,
         agent: str = "main",
         before_effects: BeforeEffects | None = None,
+        waits_for_effects: bool = False,
     ) -> None:
         """
         Raises:
@@ -92,6 +93,7 @@ class ToolExecutor:
             guardrails=guardrails,
             agent=agent,
             before_effects=before_effects,
+            waits_for_effects=waits_for_effects,
         )
 
     def set_options(self, options: ExecutionOptions) -> None:
@@ -99,9 +101,10 @@ class ToolExecutor:
         self.services = replace(self.services, options=options)
 
     def publishing_to(self, bus: Publisher, *, agent: str) -> "ToolExecutor":
-        """Return a copy that publishes to another bus, with another agent name in its approval requests."""
+        """Return a copy for calls that the model did not make: with another bus, another agent name in its approval
+        requests, and all effects of a call published before its end."""
         other = copy(self)
-        other.services = replace(self.services, publisher=bus, agent=agent)
+        other.services = replace(self.services, publisher=bus, agent=agent, waits_for_effects=False)
         return other
 
     async def execute(self, state: CallState) -> None:

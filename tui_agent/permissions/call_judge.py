@@ -1,14 +1,18 @@
 """Decisions on any tool call by the subject that its tool declares; no tool is known here by name."""
 
-from urllib.parse import urlsplit
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision, PermissionMode
-from tui_agent.protocol.tool import CommandSubject, PathSubject, Subject, Tool, UrlSubject
+from tui_agent.protocol.tool import Accesses, CommandSubject, PathSubject, Subject, Tool, UrlSubject
+from tui_agent.protocol.web_address import host_of
 
 from .evaluator.command_judge import CommandJudge
+from .paths.path_facts import PathLookup
 from .paths.path_judge import PathJudge
+from .rules.rule_set import RuleSet
 from .verdicts import AccessKind, Finding, PartFindings, decision_of, finding_for_mode, finding_for_rule, invalid
 
 _PREDICATE_ERRORS = (
@@ -105,25 +109,19 @@ class CallJudge:
             found = self._paths.writing(tool, facts, mode, trace)
         else:
             relaxed = self._relaxes(tool)
-            found = self._paths.reading(tool, facts, subject.intent, mode, trace, relaxed=relaxed)
+            filtered = subject.leaves_out_denied and subject.intent == "search"
+            found = self._paths.reading(tool, facts, subject.intent, mode, trace, relaxed=relaxed, filtered=filtered)
         return _decision(subject.path, found, trace, facts.resolved)
+
+    def denied_below(self, tool: Tool, arguments: JsonObject) -> Callable[[str], bool]:
+        """Return a predicate for paths below the directory of a search, relative to it: True if a rule denies them."""
+        subject = subject_of(tool, arguments)
+        if not isinstance(subject, PathSubject) or "\x00" in subject.path:
+            return lambda _: False
+        return self._paths.rules.denied_below(tool.name, self._paths.path_lookup.look(subject.path))
 
     def _relaxes(self, tool: str) -> bool:
         return self._relaxed_reads and not tool.startswith(_REMOTE_PREFIX)
-
-
-def host_of(url: str) -> str | None:
-    """Return the host of a web address in lower case, or None where programs may disagree about the host."""
-    if not url.isascii() or any(letter <= " " or letter in "\\\x7f" for letter in url):
-        return None
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname
-    except ValueError:
-        return None
-    if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc or "%" in parts.netloc:
-        return None
-    return host.rstrip(".") or None
 
 
 def subject_of(tool: Tool, arguments: JsonObject) -> Subject | None:
@@ -153,3 +151,30 @@ def _is_read_only(tool: Tool, arguments: JsonObject) -> bool:
 
 def _decision(text: str, finding: Finding, trace: list[str], *targets: str) -> PermissionDecision:
     return decision_of([PartFindings(text, (finding,))], trace, targets).model_copy(update={"parts": ()})
+
+
+def is_read_only_command(command: str, workspace: Path, readable_paths: Sequence[Path] = ()) -> bool:
+    """True if a command is known to only read; never raises, and is False in doubt.
+
+    Args:
+        command: byte for byte as it would run.
+        workspace: the directory that it may read.
+        readable_paths: paths outside that may be read like it.
+    """
+    judge = _judge_without_rules(workspace, readable_paths)
+    return judge.judge("bash", command, PermissionMode.ASK, []).decision == "allow"
+
+
+def accesses_of_command(command: str, workspace: Path) -> Accesses | None:
+    """Return every path that a command reads or changes; None unless the list is certainly complete. Never raises.
+
+    Args:
+        command: byte for byte as it would run.
+        workspace: the directory in which it runs.
+    """
+    return _judge_without_rules(workspace, ()).accesses(command)
+
+
+def _judge_without_rules(workspace: Path, readable_paths: Sequence[Path]) -> CommandJudge:
+    path_lookup = PathLookup(workspace, readable_paths=readable_paths)
+    return CommandJudge(PathJudge(path_lookup, RuleSet((), path_lookup.workspace, path_lookup.root)))

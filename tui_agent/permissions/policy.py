@@ -16,15 +16,15 @@ from tui_agent.protocol.permissions import (
 )
 from tui_agent.protocol.tool import CommandSubject, PathSubject, Subject, Tool, UrlSubject
 from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_function, expect_items, expect_kind
+from tui_agent.protocol.web_address import host_of
 
-from .call_judge import CallJudge, host_of, subject_of
+from .call_judge import CallJudge, subject_of
 from .evaluator.command_judge import CommandJudge
 from .paths.path_facts import PathLookup
 from .paths.path_judge import PathJudge
 from .rules.rule import Rule, RuleLike
 from .rules.rule_set import RuleResolution, RuleSet
-from .rules.suggestions import rule_for_command, rule_for_path, rules_for_command, rules_for_path
-from .rules.typed_rules import refusal_of_line
+from .rules.suggestions import Offer, offer_for_command, offer_for_path, refusal_of_line
 
 MAX_GRANTS_AT_ONCE = 8
 """Maximum number of rules that one approval may store."""
@@ -141,6 +141,10 @@ class PermissionPolicy:
         """Decide one call; never raises."""
         return self.check_in_mode(tool, arguments, self._mode)
 
+    def denied_below(self, tool: Tool, arguments: JsonObject) -> Callable[[str], bool]:
+        """Return a predicate for paths below the directory of a search, relative to it: True if a rule denies them."""
+        return self._judge.denied_below(tool, arguments)
+
     def check_in_mode(self, tool: Tool, arguments: JsonObject, mode: PermissionMode) -> PermissionDecision:
         """Decide one call as in another mode."""
         return self._judge.judge(tool, arguments, mode)
@@ -150,8 +154,13 @@ class PermissionPolicy:
         decision = self.check(tool, arguments)
         if decision.decision != "ask":
             return None
-        needed, more = self._proposed(tool, subject_of(tool, arguments), decision)
-        if not needed or len(needed) + len(more) > MAX_GRANTS_AT_ONCE:
+        subject = subject_of(tool, arguments)
+        offers = self._offers(tool, subject, decision)
+        needed = list(dict.fromkeys(offer.proposed for offer in offers if offer))
+        paths = decision.targets if isinstance(subject, CommandSubject) else ()
+        extra = [offer_for_path(name, path, self._workspace) for path in paths for name in ("edit", "read")]
+        more = [offer.proposed for offer in extra if offer]
+        if not needed or None in offers or len(needed) + len(more) > MAX_GRANTS_AT_ONCE:
             return None
         # The rules for commands often suffice; rules for paths are added only as far as they are needed.
         if self.passes_with(needed, tool, arguments):
@@ -169,7 +178,10 @@ class PermissionPolicy:
         proposed = self.grant_rule(tool, arguments)
         if proposed is None:
             return ()
-        ladders = self._ladders(tool, subject_of(tool, arguments), self.check(tool, arguments), proposed.split("\n"))
+        offers = self._offers(tool, subject_of(tool, arguments), self.check(tool, arguments))
+        ladders = [offer.choices for offer in offers if offer]
+        offered = {text for ladder in ladders for text in ladder}
+        ladders += [(text,) for text in proposed.split("\n") if text not in offered]
         # Widens all parts of a call step by step; a part that has no wider rule keeps its widest.
         steps = range(max(len(ladder) for ladder in ladders))
         found = [list(dict.fromkeys(ladder[min(step, len(ladder) - 1)] for ladder in ladders)) for step in steps]
@@ -260,51 +272,19 @@ class PermissionPolicy:
         finally:
             self._rules.tried = ()
 
-    def _proposed(
-        self, tool: Tool, subject: Subject | None, decision: PermissionDecision
-    ) -> tuple[list[str], list[str]]:
-        """Return rules for all asking parts of a call, and rules that may be needed besides.
-
-        Both are empty if a rule for one of the parts should not be stored.
-        """
+    def _offers(self, tool: Tool, subject: Subject | None, decision: PermissionDecision) -> list[Offer | None]:
+        """Return an offer for each asking part of a call; None where no rule should be stored."""
         match subject:
             case CommandSubject():
-                return self._proposed_for_parts(tool.name, decision)
+                return [offer_for_command(tool.name, part.text) for part in decision.parts if part.decision == "ask"]
             case PathSubject():
-                texts = [rule_for_path(tool.name, target, self._workspace) for target in decision.targets]
-                return [text for text in texts if text], []
+                return [offer_for_path(tool.name, target, self._workspace) for target in decision.targets]
             case UrlSubject():
                 host = host_of(subject.url)
-                return ([f"{tool.name}(domain:{host})"] if host else []), []
+                rule = f"{tool.name}(domain:{host})"
+                return [Offer(rule, (rule,)) if host else None]
             case None:
-                return [tool.name], []
-
-    def _ladders(
-        self, tool: Tool, subject: Subject | None, decision: PermissionDecision, proposed: Sequence[str]
-    ) -> list[tuple[str, ...]]:
-        """Return, for each asking part of a call, the rules that would answer it, narrowest first."""
-        match subject:
-            case CommandSubject():
-                asking = [part.text for part in decision.parts if part.decision == "ask"]
-                ladders = [rules_for_command(tool.name, text) for text in asking]
-                offered = {text for ladder in ladders for text in ladder}
-                return [*filter(None, ladders), *((text,) for text in proposed if text not in offered)]
-            case PathSubject():
-                found = (rules_for_path(tool.name, target, self._workspace) for target in decision.targets)
-                return list(filter(None, found))
-            case _:
-                return [(text,) for text in proposed]
-
-    def _proposed_for_parts(self, tool: str, decision: PermissionDecision) -> tuple[list[str], list[str]]:
-        texts = [rule_for_command(tool, part.text) for part in decision.parts if part.decision == "ask"]
-        if not texts or None in texts:
-            return [], []
-        paths = [
-            rule_for_path(path_tool, target, self._workspace)
-            for target in decision.targets
-            for path_tool in ("edit", "read")
-        ]
-        return list(dict.fromkeys(text for text in texts if text)), [path for path in paths if path]
+                return [Offer(tool.name, (tool.name,))]
 
 
 def _rules(name: str, rules: object) -> tuple[Rule, ...]:

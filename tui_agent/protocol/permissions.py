@@ -3,6 +3,7 @@
 A policy decides; an approval gate waits for the user. All types here are plain data.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Literal, Protocol, Self, runtime_checkable
 
@@ -227,4 +228,13 @@ class TypedRuleChecker(Protocol):
 
     def grant_refusal(self, rule: str, tool: Tool, arguments: JsonObject) -> str:
         """Return why a rule may not be stored for this call, in words for the user; empty if it may."""
+        ...
+
+
+@runtime_checkable
+class SearchFilter(Protocol):
+    """A permission policy that lets a search leave out denied paths (`PathSubject.leaves_out_denied`)."""
+
+    def denied_below(self, tool: Tool, arguments: JsonObject) -> Callable[[str], bool]:
+        """Return a predicate for paths below the directory of a search, relative to it: True if reading is denied."""
         ...

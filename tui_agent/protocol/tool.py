@@ -97,6 +97,9 @@ class PathSubject:
 
     path: str
     intent: Literal["read", "write", "search"]
+    leaves_out_denied: bool = False
+    """True for a search that leaves out the paths for which `ToolContext.is_denied` is True; a rule that denies reading
+    only some of them then neither asks nor denies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +175,14 @@ def _deny_all(name: str, arguments: JsonObject) -> Verdict:
 TIME_LIMIT_DATA = "time_limit"
 """Kind of the `tool.data` by which the engine reports a new time limit of a running call: `{"timeout_s": seconds}`."""
 
+EFFECTS_DATA = "effects"
+"""Kind of the `tool.data` with what was found out about a call's effects after its end: it replaces the details of the
+same names in the result, and `mark`, if there is one, precedes the details' `outcome`."""
+
+
+def _allow_any(path: str) -> bool:
+    return False
+
 
 def _no_seconds() -> float:
     return 0.0
@@ -205,10 +216,15 @@ class ToolContext:
     """Assistant message of the call; None if the call started before the message was complete (S3-15)."""
     can_use: Callable[[str, JsonObject], Verdict] = _deny_all
     """Returns the policy's verdict on another call, by tool name and arguments, without running it (S3-15)."""
+    is_denied: Callable[[str], bool] = _allow_any
+    """True if a rule denies reading a path below the directory that this call searches, relative to it."""
     mark: str = ""
     """Mark for every process that this call starts, recorded before the call started; if empty, the tool makes one."""
     report_process: Callable[[StartedProcess], None] = _drop
     """Records a program that this call started and that ends with it. Call it on the event loop only."""
+    report_effects: Callable[[DataUpdate], None] | None = None
+    """Receiver of effects that are found only after the call's end, such as `file.changed` and `EFFECTS_DATA`. None if
+    they must be reported before: a hook or a guardrail follows, or no request to the model does."""
     agent: str = ""
     """Name of the agent that made the call."""
     is_confined: bool = False

@@ -69,6 +69,8 @@ class RecordingHeader(FrozenModel):
     ideas: tuple[str, ...] = ()
     """Suggested prompts, shown before the first message."""
     reduced_motion: bool = False
+    keys: dict[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
+    """The user's own keys by id of their command."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,12 @@ from tui_agent.protocol.events import (
     MessageEnded,
     MessageStarted,
     SessionRewound,
+    ToolData,
     ToolEnded,
     ToolStarted,
 )
 from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.tool import EFFECTS_DATA
 from tui_agent.session.active_branch import active_events
 from tui_agent.session.history_fold import ROOT_AGENT
 
@@ -47,9 +49,16 @@ def changes_in(envelopes: Iterable[Envelope]) -> list[RecordedChange]:
 
 def unobserved_commands(envelopes: Iterable[Envelope], after: int) -> int:
     """Return the number of commands after an event whose changes are unknown, because the tree was not compared."""
-    ends = (envelope.event for envelope in envelopes if envelope.seq > after)
-    details = (event.details for event in ends if isinstance(event, ToolEnded))
-    return sum(one is not None and "files_changed" in one and one["files_changed"] is None for one in details)
+    unknown: set[str] = set()
+    for envelope in envelopes:
+        match envelope.event:
+            case ToolEnded(call_id=call_id, details={"files_changed": None}) if envelope.seq > after:
+                unknown.add(call_id)
+            case ToolData(call_id=call_id, kind=kind, data={"files_changed": int()}) if kind == EFFECTS_DATA:
+                unknown.discard(call_id)
+            case _:
+                pass
+    return len(unknown)
 
 
 def interrupted_calls(envelopes: Iterable[Envelope], after: int) -> tuple[str, ...]:

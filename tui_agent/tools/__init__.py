@@ -8,6 +8,7 @@ from tui_agent.protocol.tool import Tool
 from .bash_output_tool import BashOutputTool
 from .bash_tool import AccessesOfCommand, BashTool, ReadOnlyCheck
 from .edit_tool import EditTool
+from .fetch_tool import FetchTool, can_fetch_pages
 from .glob_tool import GlobTool
 from .grep_tool import GrepTool
 from .kill_bash_tool import KillBashTool
@@ -22,12 +23,14 @@ from .write_tool import WriteTool
 __all__ = [
     "BUILT_IN_TOOLS",
     "JOB_TOOLS",
+    "WEB_TOOLS",
     "AccessesOfCommand",
     "Arguments",
     "BackgroundJobs",
     "BashOutputTool",
     "BashTool",
     "EditTool",
+    "FetchTool",
     "GlobTool",
     "GrepTool",
     "KillBashTool",
@@ -41,6 +44,7 @@ __all__ = [
     "WriteTool",
     "default_tools",
     "sandbox_problem",
+    "web_tools",
 ]
 
 
@@ -75,6 +79,9 @@ BUILT_IN_TOOLS: Mapping[str, Callable[[ToolSetup], Tool]] = {
 JOB_TOOLS: Mapping[str, Callable[[BackgroundJobs], Tool]] = {"bash_output": BashOutputTool, "kill_bash": KillBashTool}
 """The tools for background commands, in a session that has them."""
 
+WEB_TOOLS: Mapping[str, Callable[[], Tool]] = {"fetch": FetchTool}
+"""The tools for the web, in a program with the extra `web`."""
+
 
 def default_tools(
     workspace: Workspace,
@@ -102,3 +109,8 @@ def default_tools(
     setup = ToolSetup(workspace, is_read_only_command, sandbox, accesses_of_command, jobs)
     tools = [build(setup) for build in BUILT_IN_TOOLS.values()]
     return tools if jobs is None else [*tools, *(build(jobs) for build in JOB_TOOLS.values())]
+
+
+def web_tools() -> list[Tool]:
+    """Return the tools for the web; none if the packages of the extra `web` are missing."""
+    return [build() for build in WEB_TOOLS.values()] if can_fetch_pages() else []

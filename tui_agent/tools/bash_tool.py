@@ -16,9 +16,11 @@ from pydantic import Field
 
 from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
 from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject
+from tui_agent.protocol.permissions import DECIDED_BY_USER
 from tui_agent.protocol.tool import (
     Accesses,
     CommandSubject,
+    DataUpdate,
     Preview,
     StartedProcess,
     Subject,
@@ -30,7 +32,7 @@ from tui_agent.protocol.value_checks import wrong_kind
 from tui_agent.protocol.visible_text import without_sequences
 
 from .command_watch import NOT_WATCHED, CommandChanges, CommandWatch
-from .processes.background_jobs import BackgroundJobs, Job
+from .processes.background_jobs import BackgroundJobs, Job, shortened
 from .processes.captured_output import Captured, CapturedOutput, without_cut_character
 from .processes.child_environment import child_environment, read_only_environment
 from .processes.process import ProcessOutcome, ProcessSpec, Release, run_process
@@ -222,7 +224,11 @@ class BashTool(TypedTool[BashArguments]):
         finally:
             captured = job.before or output.close()
             self._workspace.warn_of_full_spool()
-            if job.was_sent or not job.task_id:
+            if not job.task_id and (found := watch.pending) and (report := context.report_effects) and jobs.is_open:
+                # Comparing the files takes longer than all else between the command's end and the next request.
+                changes = found
+                jobs.finish_later(_report_effects(watch, held.pop_all(), report, partial(_notify_agent, jobs, job)))
+            elif job.was_sent or not job.task_id:
                 changes = await watch.end(context)
             if job.was_sent:
                 await watch.begin()
@@ -362,11 +368,19 @@ def _result(
         "sandbox_refused": refused,
         TERMINAL_OUTPUT: True,
     }
-    if changes.is_watched:
-        details["files_changed"] = changes.count
-    if changes.protected:
-        details["protected_changes"] = changes.protected
-    return ToolResult.of_text(text or "[no output]", is_error=failed, details=details)
+    return ToolResult.of_text(text or "[no output]", is_error=failed, details=details | changes.details)
+
+
+async def _report_effects(
+    watch: CommandWatch, held: ExitStack, report: Callable[[DataUpdate], None], notify: Callable[[str], object]
+) -> None:
+    """Report the changes of a command that has ended, which counts among the calls that change files until then."""
+    with held:
+        await watch.end_later(report, notify)
+
+
+def _notify_agent(jobs: BackgroundJobs, job: Job, finding: str) -> None:
+    jobs.notify(job.agent, f"The command `{shortened(job.command)}` {finding}.")
 
 
 async def _end_in_background(watch: CommandWatch, kept: ExitStack, call_id: str, jobs: BackgroundJobs) -> str:
@@ -379,8 +393,11 @@ def _left_result(job: Job, captured: Captured, context: ToolContext, changes: Co
     """Return the result of a call whose command runs on without it."""
     context.measure("output_bytes", captured.total)
     output = output_text(captured)
-    how = "the user sent this command to the background: it runs on" if job.was_sent else "this command runs on"
-    note = f"{how} as {job.task_id}. {_READ_ON}"
+    if context.agent == DECIDED_BY_USER:
+        note = f"this command runs on in the background as {job.task_id}; /jobs shows its output and stops it"
+    else:
+        how = "the user sent this command to the background: it runs on" if job.was_sent else "this command runs on"
+        note = f"{how} as {job.task_id}. {_READ_ON}"
     details: JsonObject = {
         "outcome": " · ".join(filter(None, (f"runs in the background as {job.task_id}", changes.mark))),
         "task_id": job.task_id,

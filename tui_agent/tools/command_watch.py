@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.events import AgentEvent, FileChanged
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.tool import ToolContext
+from tui_agent.protocol.tool import EFFECTS_DATA, DataUpdate, ToolContext
 
 from .changing_calls import ChangingCall
 from .file_change import DIFF_LIMIT
@@ -43,10 +44,19 @@ class CommandChanges:
     @property
     def note(self) -> str:
         """Note on protected files for the model; empty if none changed."""
-        if not self.protected:
-            return ""
+        return f"this command {self.finding}" if self.protected else ""
+
+    @property
+    def finding(self) -> str:
+        """Note on protected files without its subject, the command."""
         undo = ", who can undo it" if self.can_undo else ""
-        return f"this command changed protected files: {self.protected}. A warning shows this to the user{undo}"
+        return f"changed protected files: {self.protected}. A warning shows this to the user{undo}"
+
+    @property
+    def details(self) -> JsonObject:
+        """Part of the details of the call's result."""
+        counted_files: JsonObject = {"files_changed": self.count} if self.is_watched else {}
+        return counted_files | ({"protected_changes": self.protected} if self.protected else {})
 
     @property
     def mark(self) -> str:
@@ -90,6 +100,29 @@ class CommandWatch:
         if self._tree is not None or self._protected is not None:
             await run_service("listing files", asyncio.to_thread(self._look))
 
+    @property
+    def pending(self) -> CommandChanges | None:
+        """Changes as far as they are known before `end_later`; None if nothing is compared."""
+        if self._files is None and self._guarded is None:
+            return None
+        return CommandChanges(is_watched=self._tree is not None)
+
+    async def end_later(self, report: Callable[[DataUpdate], None], notify: Callable[[str], object]) -> None:
+        """Do the same as `end` while the model is asked already, and publish what the call's result would say.
+
+        Args:
+            report: `report_effects` of the call.
+            notify: called with what the model has to know about protected files.
+        """
+        found = await run_service(
+            "finding changed files", self._emit(lambda data: report(DataUpdate(kind="file.changed", data=data)))
+        )
+        changes = found or CommandChanges(is_watched=self._tree is not None)
+        data = changes.details | ({"mark": changes.mark} if changes.mark else {})
+        report(DataUpdate(kind=EFFECTS_DATA, data=data))
+        if changes.protected:
+            notify(changes.finding)
+
     async def end(self, context: ToolContext) -> CommandChanges:
         """Emit a `file.changed` for each file that the command changed, and warn the user of protected ones.
 
@@ -98,7 +131,7 @@ class CommandWatch:
         """
         if self._files is None and self._guarded is None:
             return CommandChanges(is_watched=self._tree is not None)
-        found = await run_service("finding changed files", self._emit(context))
+        found = await run_service("finding changed files", self._emit(partial(context.emit, "file.changed")))
         return CommandChanges(is_watched=self._tree is not None) if found is None else found
 
     def _look(self) -> None:
@@ -108,7 +141,7 @@ class CommandWatch:
             self._guarded = self._protected.look()
         self._files = None if self._tree is None else self._tree.look()
 
-    async def _emit(self, context: ToolContext) -> CommandChanges:
+    async def _emit(self, changed: Callable[[JsonObject], object]) -> CommandChanges:
         changes, is_complete, protected = await run_shielded_in_thread(self._compare)
         # Only changes that the command's text names are certainly its own.
         knows_own = self._changing is not None and self._changing.writes is not None
@@ -116,7 +149,7 @@ class CommandWatch:
         by: JsonObject = {} if self._is_alone else {"call_id": None}
         guarded = {change.path for change in protected.files}
         for number, (change, diff) in enumerate(changes, start=1):
-            context.emit("file.changed", change.event_data(diff) | ({} if change.path in guarded else by))
+            changed(change.event_data(diff) | ({} if change.path in guarded else by))
             if number % _EVENTS_AT_ONCE == 0:
                 await asyncio.sleep(0)  # Thousands of changed files must not hold up the event loop.
         words = protected.words(self._workspace.root)

@@ -12,7 +12,7 @@ from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext,
 
 from .file_errors import missing_file_error, os_errors_as
 from .pinned_directory import regular_files
-from .search.file_listing import list_files
+from .search.file_listing import list_files, without_denied
 from .search.glob_pattern import GlobPattern
 from .search.search_engine import find_ripgrep
 from .text_format import counted, printable
@@ -45,7 +45,7 @@ class GlobTool(TypedTool[GlobArguments]):
         return Accesses(searches=frozenset({self._workspace.resolve(_place(args)[0])}))
 
     def call_subject(self, args: GlobArguments) -> Subject:
-        return PathSubject(self._workspace.given(_place(args)[0]), "search")
+        return PathSubject(self._workspace.given(_place(args)[0]), "search", leaves_out_denied=True)
 
     def call_summary(self, args: GlobArguments) -> str:
         return args.pattern if args.path == "." else f"{args.pattern} in {args.path}"
@@ -58,10 +58,11 @@ class GlobTool(TypedTool[GlobArguments]):
             ripgrep = find_ripgrep(self._workspace.root)
             listing = await list_files(place, self._workspace.root, ripgrep, context.cancellation)
         matching = await asyncio.to_thread(lambda: [name for name in listing.names if pattern.matches(name)])
+        matching, denied = await asyncio.to_thread(without_denied, matching, context.is_denied)
         # The listing names paths; one of them may have become a symbolic link meanwhile.
         regular = await asyncio.to_thread(regular_files, place, matching[:MOST_SHOWN])
         shown = [self._workspace.display(place.path / name) for name in regular]
-        return _result(shown, len(matching), listing.complete, args.pattern)
+        return _result(shown, len(matching), listing.complete, args.pattern, denied)
 
 
 def refuse_no_directory(workspace: Workspace, root: Path) -> None:
@@ -87,8 +88,8 @@ def _place(args: GlobArguments) -> tuple[str, str]:
     return "/".join(names[:plain]) or "/", "/".join(names[plain:]) or "**"
 
 
-def _result(shown: list[str], found: int, complete: bool, pattern: str) -> ToolResult:
-    notes: list[str] = []
+def _result(shown: list[str], found: int, complete: bool, pattern: str, denied: list[str]) -> ToolResult:
+    notes = list(denied)
     if not found:
         notes.append(f"[no files match {printable(pattern)}]")
     if found > len(shown):

@@ -16,7 +16,7 @@ from .file_errors import missing_file_error, os_errors_as
 from .line_pages import Line, LineRequest, read_lines_blocking
 from .pinned_directory import ResolvedPath, open_file, open_regular_file
 from .search.content_search import FileHits, SearchResult, search_contents
-from .search.file_listing import FileListing, list_files
+from .search.file_listing import FileListing, list_files, without_denied
 from .search.glob_pattern import GlobPattern
 from .search.search_engine import SearchMode, SearchRequest, find_ripgrep
 from .text_format import counted, printable
@@ -61,6 +61,8 @@ class _Found:
     place: ResolvedPath
     """The directory searched."""
     listing: FileListing
+    denied: list[str]
+    """A note on the files that a rule denies."""
     result: SearchResult
 
     @property
@@ -80,7 +82,7 @@ class GrepTool(TypedTool[GrepArguments]):
         return Accesses(searches=frozenset({self._workspace.resolve(args.path)}))
 
     def call_subject(self, args: GrepArguments) -> Subject:
-        return PathSubject(self._workspace.given(args.path), "search")
+        return PathSubject(self._workspace.given(args.path), "search", leaves_out_denied=True)
 
     def call_summary(self, args: GrepArguments) -> str:
         where = "" if args.path == "." else f" in {args.path}"
@@ -107,15 +109,18 @@ class GrepTool(TypedTool[GrepArguments]):
         if not os.path.lexists(start):
             raise missing_file_error(start, self._workspace.display(start))
         ripgrep = find_ripgrep(self._workspace.root)
+        is_denied = context.is_denied
         if os.path.isdir(start):
             listing = await list_files(place, self._workspace.root, ripgrep, cancellation)
         else:
             async with open_file(start, self._workspace.display(start), place=place):
                 pass
             place, listing = ResolvedPath(start.parent, place.known), FileListing((start.name,), True)
-        names = await asyncio.to_thread(name_filter, listing.names)
+            is_denied = _never  # The policy allowed this very file.
+        wanted = await asyncio.to_thread(name_filter, listing.names)
+        names, denied = await asyncio.to_thread(without_denied, wanted, is_denied)
         request = SearchRequest(args.pattern, args.output_mode, args.ignore_case, args.limit)
-        return _Found(place, listing, await search_contents(place, names, request, ripgrep, cancellation))
+        return _Found(place, listing, denied, await search_contents(place, names, request, ripgrep, cancellation))
 
     def _lines(self, args: GrepArguments, found: _Found, cancellation: CancellationToken) -> list[str]:
         """Return the lines of the result."""
@@ -138,6 +143,10 @@ def _filter(pattern: str) -> Callable[[Sequence[str]], Sequence[str]]:
     return lambda names: [name for name in names if wanted.matches(name) != without]
 
 
+def _never(name: str) -> bool:
+    return False
+
+
 def _outcome(args: GrepArguments, files: int, matches: int) -> str:
     if not files:
         return "no matches"
@@ -147,7 +156,7 @@ def _outcome(args: GrepArguments, files: int, matches: int) -> str:
 
 def _notes(args: GrepArguments, found: _Found) -> list[str]:
     """Return notes on what the result leaves out."""
-    notes: list[str] = []
+    notes = list(found.denied)
     if not found.result.hits:
         one_line = "; a match cannot span lines" if "\n" in args.pattern or "\\n" in args.pattern else ""
         notes.append(f"[nothing matches {printable(args.pattern)}{one_line}]")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tui_agent.permissions.commands.argv import Arguments, is_known
+from tui_agent.permissions.commands.argv import Arguments, exact_arguments, is_known, reads_by_row
 from tui_agent.permissions.commands.catalogue import CommandFacts, parse_row
-from tui_agent.permissions.commands.reads import Reads, parse_options, reads_of
+from tui_agent.permissions.commands.invocation import Reads
 from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, VARIABLE
 
 
@@ -17,7 +17,7 @@ ENTRY = parse_entry("PATHS: -# -ab -n: -f< -c= --all --num: --file< --colour=")
 
 
 def sorted_words(*words: str) -> Arguments | None:
-    return parse_options(ENTRY, words)
+    return exact_arguments(ENTRY, words)
 
 
 @pytest.mark.parametrize(
@@ -97,20 +97,20 @@ def test_values_that_are_paths_are_read() -> None:
 )
 def test_reads_follow_from_the_entry(entry: str, words: list[str], expected: Reads | None) -> None:
     command = parse_entry(entry)
-    options = parse_options(command, words)
+    options = exact_arguments(command, words)
 
     assert options is not None
-    assert reads_of(command, options) == expected
+    assert reads_by_row(command, options) == expected
 
 
 def test_options_that_are_not_joined_stand_alone() -> None:
     entry = parse_entry("ONE: ~ -ps -c: -s:")
 
-    assert parse_options(entry, ["-ps", "x"]) is not None
-    assert parse_options(entry, ["-c", "4", "x"]) is not None
-    assert parse_options(entry, ["-p", "x"]) is None
-    assert parse_options(entry, ["-c4", "x"]) is None
-    assert parse_options(entry, ["-c"]) is None
+    assert exact_arguments(entry, ["-ps", "x"]) is not None
+    assert exact_arguments(entry, ["-c", "4", "x"]) is not None
+    assert exact_arguments(entry, ["-p", "x"]) is None
+    assert exact_arguments(entry, ["-c4", "x"]) is None
+    assert exact_arguments(entry, ["-c"]) is None
 
 
 def test_only_certain_words_are_known() -> None:

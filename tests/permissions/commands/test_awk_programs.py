@@ -2,8 +2,8 @@
 
 import pytest
 
-from tui_agent.permissions.commands.awk_programs import awk_reads
-from tui_agent.permissions.shell.syntax import UNKNOWN
+from tui_agent.permissions.commands.awk import awk_reads
+from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from tui_agent.permissions.shell.syntax import UNKNOWN
     ],
 )
 def test_awk_programs_that_print(program: str) -> None:
-    use = awk_reads(["awk", "-F", ",", "-v", "x=1", program, "a", "x=2", "-", "b"])
+    use = awk_reads(["awk", "-F", ",", "-v", "x=1", program, "a", "x=2", "-", "b"], SimpleCommand("", ()))
 
     assert use is not None
     assert use.paths == ("a", "b")
@@ -64,10 +64,10 @@ def test_awk_programs_that_print(program: str) -> None:
     ],
 )
 def test_awk_programs_that_may_do_more(program: str) -> None:
-    assert awk_reads(["awk", program, "f"]) is None
+    assert awk_reads(["awk", program, "f"], SimpleCommand("", ())) is None
 
 
 def test_awk_needs_a_program_in_its_words() -> None:
-    assert awk_reads(["awk"]) is None
-    assert awk_reads(["awk", "-f", "x"]) is None
-    assert awk_reads(["awk", UNKNOWN]) is None
+    assert awk_reads(["awk"], SimpleCommand("", ())) is None
+    assert awk_reads(["awk", "-f", "x"], SimpleCommand("", ())) is None
+    assert awk_reads(["awk", UNKNOWN], SimpleCommand("", ())) is None

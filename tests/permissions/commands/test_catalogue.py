@@ -42,7 +42,7 @@ def test_the_notation() -> None:
 
     assert row.reads == "PATTERN"
     assert row.options == {
-        "-a": "", "-b": "", "-c": "text", "-d": "read", "-e": "optional", "--long": "", "--text": "text",
+        "-#": "", "-a": "", "-b": "", "-c": "text", "-d": "read", "-e": "optional", "--long": "", "--text": "text",
         "--file": "read", "--maybe": "optional", "--pattern": "text",
     }  # fmt: skip
     assert row.harmless == row.options.keys()
@@ -78,8 +78,8 @@ def test_a_row_may_extend_another() -> None:
     base = parse_row("x", {"reads": "PATTERN", "options": "-# -a -e:!", "effects": "-o>"})
     row = parse_row("y", {"reads": "PATHS", "options": "-b"}, base)
 
-    assert row.options == {"-a": "", "-e": "text", "-o": "write", "-b": ""}
-    assert row.harmless == {"-a", "-e", "-b"}
+    assert row.options == {"-#": "", "-a": "", "-e": "text", "-o": "write", "-b": ""}
+    assert row.harmless == {"-#", "-a", "-e", "-b"}
     assert row.takes_number
     assert row.gives_pattern == {"-e"}
 

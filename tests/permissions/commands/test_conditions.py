@@ -2,9 +2,9 @@
 
 import pytest
 
-from tui_agent.permissions.commands.conditions import conditional_reads
-from tui_agent.permissions.commands.conditions import test_command_reads as use_of_test
-from tui_agent.permissions.commands.reads import Reads
+from tui_agent.permissions.commands.builtins import bracket_reads
+from tui_agent.permissions.commands.builtins import test_reads as use_of_test
+from tui_agent.permissions.commands.invocation import Reads
 from tui_agent.permissions.shell.parser import read_script
 from tui_agent.permissions.shell.syntax import UNKNOWN, VARIABLE, Sequence, SimpleCommand
 
@@ -15,7 +15,7 @@ def reads_of(text: str) -> Reads | None:
     [command] = statement.parts
     assert isinstance(command, SimpleCommand)
     words = [word.value.replace(VARIABLE, UNKNOWN) for word in command.words]
-    return conditional_reads(words, command) if command.name == "[[" else use_of_test(words, command)
+    return bracket_reads(words, command) if command.name == "[[" else use_of_test(words, command)
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,15 @@
 
 import pytest
 
-from tui_agent.permissions.commands.effects import Effects, effects_of
+from tui_agent.permissions.commands.analysis import invocation_of
+from tui_agent.permissions.commands.invocation import Invocation
 from tui_agent.permissions.shell.syntax import SimpleCommand, Word
 
 
-def effects(text: str, heredoc: str | None = None) -> Effects:
+def effects(text: str, heredoc: str | None = None) -> Invocation:
     words = text.split(" ")
-    return effects_of(words, SimpleCommand(text, tuple(Word(word) for word in words), heredoc=heredoc))
+    command = SimpleCommand(text, tuple(Word(word) for word in words), heredoc=heredoc)
+    return invocation_of(words, command, words)
 
 
 @pytest.mark.parametrize(
@@ -93,4 +95,4 @@ def test_directories_that_a_command_changes_to() -> None:
     assert effects("git -C d --git-dir x rm a").runs_in == "d"
     assert effects("git -C d").runs_in == "d"
     assert effects("patch -d d f").runs_in == "d"
-    assert effects_of([], SimpleCommand("", ())) == Effects()
+    assert invocation_of([], SimpleCommand("", ()), []) == Invocation()

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tui_agent.permissions.commands.find_words import find_reads, find_roots, finds_only_files, without_exec
-from tui_agent.permissions.commands.reads import Reads
-from tui_agent.permissions.shell.syntax import UNKNOWN
+from tui_agent.permissions.commands.find import find_reads, find_roots, finds_only_files, without_exec
+from tui_agent.permissions.commands.invocation import Reads
+from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from tui_agent.permissions.shell.syntax import UNKNOWN
     ],
 )
 def test_read_only_searches(text: str, use: Reads) -> None:
-    assert find_reads(text.split(" ")) == use
+    assert find_reads(text.split(" "), SimpleCommand("", ())) == use
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_read_only_searches(text: str, use: Reads) -> None:
      "find . -unknown", "find . -files0-from x", f"find {UNKNOWN}", f"find . -name {UNKNOWN}", "find . -newerxy a"],
 )  # fmt: skip
 def test_searches_that_may_do_more(text: str) -> None:
-    assert find_reads(text.split(" ")) is None
+    assert find_reads(text.split(" "), SimpleCommand("", ())) is None
 
 
 def test_roots_precede_the_first_test() -> None:

@@ -2,11 +2,12 @@
 
 import pytest
 
-from tui_agent.permissions.commands.git_words import git_reads, git_words
+from tui_agent.permissions.commands.git import git_reads, git_words
+from tui_agent.permissions.shell.syntax import SimpleCommand
 
 
 def reads(text: str) -> tuple[str, ...] | None:
-    use = git_reads(text.split(" "))
+    use = git_reads(text.split(" "), SimpleCommand("", ()))
     return None if use is None else use.paths
 
 
@@ -52,7 +53,7 @@ def test_other_commands_are_not_read_only(text: str) -> None:
 
 def test_commands_that_show_contents_read_the_whole_tree() -> None:
     def trees(text: str) -> tuple[str, ...]:
-        use = git_reads(text.split(" "))
+        use = git_reads(text.split(" "), SimpleCommand("", ()))
         assert use is not None
         return use.trees
 

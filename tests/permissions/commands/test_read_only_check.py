@@ -2,16 +2,16 @@
 
 import pytest
 
+from tui_agent.permissions.commands.analysis import is_mostly_read_only, read_only_use
 from tui_agent.permissions.commands.catalogue import canonical_name
-from tui_agent.permissions.commands.read_only_check import collect_reads, is_mostly_read_only
-from tui_agent.permissions.commands.reads import Reads
+from tui_agent.permissions.commands.invocation import Reads
 from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand
 
 RAW = SimpleCommand("", ())
 
 
 def reads_of(text: str) -> Reads | None:
-    return collect_reads(text.split(" "), RAW)
+    return read_only_use(text.split(" "), RAW)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from tests.permissions.conftest import Desk
-from tui_agent.permissions.commands.read_operands import sources_of
 
 READERS = (
     "cp .env x",
@@ -156,11 +155,3 @@ def test_a_private_source_needs_an_answer_in_every_mode(desk: Desk, tmp_path: Pa
         policy = desk.policy(mode="allow", private=[private])
         decision = policy.check(desk.tools["bash"], {"command": command})
         assert (decision.decision, decision.source) == ("ask", "floor"), command
-
-
-def test_words_are_sorted_into_sources_and_mentions() -> None:
-    assert sources_of(["cp", "a", "h:b", "c"]).read == ("a",)
-    assert sources_of(["mv", "-t", "d", "a"]).read == ("a",)
-    assert sources_of(["curl", "-Ta", "u"]).read == ("a",)
-    assert sources_of(["rm", "a"]).mentioned == ()
-    assert sources_of([]).read == ()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tui_agent.permissions.commands.sed_scripts import sed_reads
-from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN
+from tui_agent.permissions.commands.sed import sed_reads
+from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, SimpleCommand
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN
     ],
 )
 def test_sed_scripts_that_print(script: str) -> None:
-    assert sed_reads(["sed", "-n", script, "f"]) is not None
+    assert sed_reads(["sed", "-n", script, "f"], SimpleCommand("", ())) is not None
 
 
 @pytest.mark.parametrize(
@@ -93,11 +93,11 @@ def test_sed_scripts_that_print(script: str) -> None:
     ],
 )
 def test_sed_scripts_that_may_do_more(script: str) -> None:
-    assert sed_reads(["sed", script, "f"]) is None
+    assert sed_reads(["sed", script, "f"], SimpleCommand("", ())) is None
 
 
 def test_sed_options() -> None:
-    use = sed_reads(["sed", "-n", "-e", "p", "--expression=d", "a", "-", "b", PIPE])
+    use = sed_reads(["sed", "-n", "-e", "p", "--expression=d", "a", "-", "b", PIPE], SimpleCommand("", ()))
     assert use is not None
     assert use.paths == ("a", "b")
     for words in (
@@ -107,4 +107,4 @@ def test_sed_options() -> None:
         ["sed", "-n", UNKNOWN],
         ["sed", "-e", "w x", "f"],
     ):
-        assert sed_reads(words) is None
+        assert sed_reads(words, SimpleCommand("", ())) is None

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tui_agent.permissions.commands.wrappers import Wrapping, expand_command_braces, is_trusted_name, unwrap
+from tui_agent.permissions.commands.catalogue import is_trusted_name
+from tui_agent.permissions.commands.wrappers import Wrapping, expand_command_braces, unwrap
 from tui_agent.permissions.shell.parser import read_script
 from tui_agent.permissions.shell.syntax import UNKNOWN, Sequence, SimpleCommand
 

@@ -6,7 +6,8 @@ import subprocess
 import pytest
 
 from tests.permissions.conftest import Desk
-from tui_agent.permissions.commands.xargs_input import accepts_any_files, find_exec_words, splits_at_nul
+from tui_agent.permissions.commands.analysis import accepts_any_files
+from tui_agent.permissions.commands.wrappers import splits_at_nul
 from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand, Word
 
 
@@ -37,16 +38,6 @@ def test_separators_of_xargs(text: str, is_nul_separated: bool | None) -> None:
     words = tuple(Word(word) for word in text.split(" "))
 
     assert splits_at_nul(SimpleCommand(text, words)) is is_nul_separated
-
-
-def test_a_found_file_is_replaced_by_its_directory() -> None:
-    assert find_exec_words(["grep", "x", f"src/{UNKNOWN}", UNKNOWN, f"a{UNKNOWN}"]) == [
-        "grep",
-        "x",
-        "src/",
-        UNKNOWN,
-        f"a{UNKNOWN}",
-    ]
 
 
 @pytest.mark.parametrize(

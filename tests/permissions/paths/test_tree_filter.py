@@ -8,7 +8,7 @@ import pytest
 
 from tests.permissions.conftest import Desk
 from tests.support.programs import development_program
-from tui_agent.permissions.commands.read_only_check import collect_reads
+from tui_agent.permissions.commands.analysis import read_only_use
 from tui_agent.permissions.shell.syntax import SimpleCommand
 
 NAMES = (
@@ -115,7 +115,7 @@ def test_every_file_that_is_read_passes_the_filter(tmp_path: Path) -> None:
         done = subprocess.run([programs[words[0]], *words[1:]], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode in (0, 1), done.stderr
         found = done.stdout.split()
-        use = collect_reads(words, SimpleCommand("", ()))
+        use = read_only_use(words, SimpleCommand("", ()))
         assert use is not None, text
         seen = {name for name in NAMES if use.includes is None or use.includes.includes(name)}
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.permissions.paths.tree_walk import TooMuchError, entries_below
+from tui_agent.permissions.paths.path_resolution import TooMuchError, entries_below
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.permissions.conftest import SANDBOX, Desk
+from tui_agent.permissions.commands.catalogue import all_facts
 
 
 @pytest.mark.parametrize(
@@ -68,3 +69,8 @@ def test_only_the_exact_rule_lets_a_command_change_the_whole_workspace(tmp_path:
             assert found.decision == "ask", (rules, found.reason)
     if command in ("rm -rf .", "find . -delete"):
         assert desk.bash(command, f"allow bash({command})").decision == "allow"
+
+
+def test_every_known_command_is_judged_without_arguments_under_its_own_rule(desk: Desk) -> None:
+    for name in (*all_facts(), "printf", "test", "[", "find", "sed", "awk", "tar"):
+        assert desk.bash(name, f"allow bash({name}:*)").decision in ("allow", "ask")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_agent.permissions.rules.suggestions import rule_for_command, rule_for_path, rules_for_command
+from tui_agent.permissions.rules.suggestions import offer_for_command, offer_for_path
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,9 @@ from tui_agent.permissions.rules.suggestions import rule_for_command, rule_for_p
     ],
 )
 def test_the_narrowest_rule_for_a_command(command: str, rule: str | None) -> None:
-    assert rule_for_command("bash", command) == rule
+    offer = offer_for_command("bash", command)
+
+    assert (offer.proposed if offer else None) == rule
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,9 @@ def test_the_narrowest_rule_for_a_command(command: str, rule: str | None) -> Non
     ],
 )
 def test_the_rule_for_exactly_one_path(path: str, rule: str | None) -> None:
-    assert rule_for_path("edit", path, "/w") == rule
+    offer = offer_for_path("edit", path, "/w")
+
+    assert (offer.proposed if offer else None) == rule
 
 
 @pytest.mark.parametrize(
@@ -82,7 +86,10 @@ def test_the_rule_for_exactly_one_path(path: str, rule: str | None) -> None:
     ],
 )
 def test_wider_rules_for_a_command(command: str, rules: tuple[str, ...]) -> None:
-    assert rules_for_command("bash", command) == rules
+    offer = offer_for_command("bash", command)
+
+    assert offer is not None
+    assert offer.choices == rules
 
 
 @pytest.mark.parametrize(
@@ -90,4 +97,4 @@ def test_wider_rules_for_a_command(command: str, rules: tuple[str, ...]) -> None
 )
 def test_no_rule_for_commands_that_could_do_anything(name: str) -> None:
     for command in (f"{name} build x", f"/usr/bin/{name} build x", f"X=1 {name} build x"):
-        assert rules_for_command("bash", command) == ()
+        assert offer_for_command("bash", command) is None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.permissions.shell.braces import MAX_WORDS, expand_braces, joined_words, part_of
+from tui_agent.permissions.shell.expansion import MAX_WORDS, expand_braces, joined_words, part_of
 from tui_agent.permissions.shell.syntax import UNKNOWN, VARIABLE, Variable, Word
 from tui_agent.permissions.shell.words import lex_word
 

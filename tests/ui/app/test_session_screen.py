@@ -155,6 +155,11 @@ async def test_letters_search_titles_and_branches_and_esc_clears_the_search_firs
         await shown.type("docs")
         await shown.until(lambda: len(shown.rows) == 1)
         assert "write the docs" in shown.rows[0]
+        view = shown.app.list.query_one(SessionRows)
+        # A key that leaves the list as it is draws no row again.
+        built = view.line_at(0)
+        shown.app.list._show()
+        assert view.line_at(0) is built
         await shown.type("zz")
         await shown.until(lambda: not shown.rows)
         assert "No session matches. tab searches all folders." in shown.empty

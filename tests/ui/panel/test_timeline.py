@@ -4,18 +4,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ui.story import Story, working
+from tui_agent.ui.panel.time_window import TimeWindow
 from tui_agent.ui.panel.timeline import timeline_rows
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.text.styled_lines import text_of_runs
 
+WHOLE = TimeWindow()
 
-def drawn(story: Story, width: int = 60, height: int = 12) -> list[str]:
+
+def drawn(story: Story, width: int = 60, height: int = 12, window: TimeWindow = WHOLE) -> list[str]:
     times, ledger = RunTimes(), CallLedger()
     for envelope in story.envelopes:
         times.apply(envelope)
         ledger.apply(envelope)
-    return [text_of_runs(row) for row in timeline_rows(times, ledger, story.now, width, height)]
+    return [text_of_runs(row) for row in timeline_rows(times, ledger, story.now, width, height, window)]
 
 
 def test_before_the_first_run_there_is_only_a_heading() -> None:

@@ -6,13 +6,15 @@ from contextlib import asynccontextmanager
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.events import MouseScrollDown
 from textual.pilot import Pilot
 
 from tests.ui.still import drawn, notes, shown, still_app
 from tests.ui.story import Story, working
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.panel.time_window import SHORTEST, TimeWindow
 from tui_agent.ui.panel.timeline import Timeline
-from tui_agent.ui.panel.timeline_screen import SHORTEST, TimelineScreen, TimeWindow, head_rows, lane_rows, summary_rows
+from tui_agent.ui.panel.timeline_screen import TimelineScreen, head_rows, lane_rows, summary_rows
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.text.rows_view import RowsView
@@ -97,10 +99,20 @@ async def test_after_a_run_the_totals_are_shown() -> None:
         assert "follows" not in summary
 
 
-async def test_a_click_on_the_small_timeline_opens_the_page_and_esc_closes_it() -> None:
+async def test_the_small_timeline_zooms_by_keys_and_wheel_and_a_click_opens_the_page() -> None:
     app = still_app(working(), running=True)
     async with app.run_test(size=(120, 40)) as pilot:
         await shown(pilot)
+        small = app.screen.query_one(Timeline)
+        await pilot.press("ctrl+t", "alt+equals_sign")
+        assert small.window.follows
+        assert "7.5 s – 15.0 s of 15 s" in small.render_line(0).text
+        await pilot.press("alt+left")
+        assert "5.6 s – 13.2 s of 15 s" in small.render_line(0).text
+        await pilot._post_mouse_events([MouseScrollDown], Timeline, button=0)
+        await pilot.pause()
+        assert small.window.span == 0.0
+        assert app.chat.entry.composer.text == ""
         await pilot.click(Timeline)
         while not isinstance(app.screen, TimelineScreen):
             await pilot.pause()

@@ -72,7 +72,7 @@ def test_a_call_that_changes_its_state_changes_the_calls_that_wait_for_it() -> N
         ("withheld", "denied"),
         ("skipped_steering", "skipped"),
         ("cancelled", "cancelled"),
-        ("interrupted", "failed"),
+        ("interrupted", "unknown"),
     ],
 )
 def test_the_result_of_a_call_decides_its_kind(status: ToolStatus, heap: str) -> None:
@@ -106,7 +106,7 @@ def test_the_end_of_a_sub_agent_ends_its_own_calls_only() -> None:
     story.started(child, "grep")
     story.tell(RunEnded(reason="done"))
 
-    assert [call.kind for call in fold(story).calls] == ["running", "failed"]
+    assert [call.kind for call in fold(story).calls] == ["running", "unknown"]
 
 
 def test_events_of_unknown_calls_are_ignored() -> None:

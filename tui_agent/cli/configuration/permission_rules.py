@@ -19,7 +19,7 @@ from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, GrantSco
 from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 from tui_agent.protocol.tool import Tool
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations, RuleSetting
-from tui_agent.tools import BUILT_IN_TOOLS, JOB_TOOLS
+from tui_agent.tools import BUILT_IN_TOOLS, JOB_TOOLS, WEB_TOOLS
 from tui_agent.tools.atomic_write import write_atomically
 
 from .project_trust import TrustStore
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 MAX_CALLS_CHECKED = 200
 """Most calls, the newest ones, that `RuleImpact` checks while the user waits."""
 
-RULE_TOOL_NAMES = (*BUILT_IN_TOOLS, *JOB_TOOLS, "agent", "fetch")
-"""Tools that rules may name: built-in ones, sub-agents, and `fetch`, whose rules may exist before the tool does."""
+RULE_TOOL_NAMES = (*BUILT_IN_TOOLS, *JOB_TOOLS, *WEB_TOOLS, "agent")
+"""Tools that rules may name: built-in ones, whether their packages are installed or not, and sub-agents."""
 
 
 def parse_rules(rules: Sequence[RuleSetting]) -> list[list[Rule]]:

@@ -59,6 +59,7 @@ def recording_header(options: LaunchOptions, settings: Settings) -> "RecordingHe
         model="" if options.demo else settings.model,
         label=DEMO_LABEL if options.demo else "",
         reduced_motion=terminal.reduced_motion,
+        keys=settings.keys,
     )
 
 

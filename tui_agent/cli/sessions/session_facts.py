@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
-from tui_agent.permissions import PermissionPolicy
-from tui_agent.permissions.read_only_predicate import is_read_only_command
+from tui_agent.permissions import PermissionPolicy, is_read_only_command
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.visible_text import escape_of, is_invisible

@@ -19,6 +19,7 @@ from tui_agent.cli.process.shortage import memory_problem
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import LoadedSettings, Locations, Settings, load_settings
 from tui_agent.tools import Sandbox, sandbox_problem
+from tui_agent.tools.fetch_tool import can_fetch_pages
 from tui_agent.tools.processes.command_launcher import launcher_problem
 
 _SIGNS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
@@ -72,6 +73,7 @@ def examine(directory: Path) -> Iterator[Finding]:
     yield _program("bash", "bad", "not found: commands cannot run")
     yield _program("git", "note", "not found: the agent runs, but does not know branches")
     yield _program("rg", "note", "not found: the slower built-in search is used")
+    yield _web()
     yield _processes(directory)
     yield _sandbox(directory, loaded.settings)
     yield _writable("workspace", directory, "note", "not writable: files cannot be edited here")
@@ -106,6 +108,17 @@ def _program(name: str, state: Literal["note", "bad"], missing: str) -> Finding:
     answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=False, timeout=10)
     first = (answer.stdout or answer.stderr).splitlines()
     return Finding(name, "ok", f"{path} ({first[0] if first else 'no version'})")
+
+
+def _web() -> Finding:
+    if can_fetch_pages():
+        return Finding("web", "ok", "the agent can fetch pages; it asks, unless a rule allows the host")
+    return Finding(
+        "web",
+        "note",
+        "the packages that read pages are missing, so there is no tool `fetch`; "
+        "`pip install 'tui-agent[web]'` brings them",
+    )
 
 
 def _processes(directory: Path) -> Finding:

@@ -3,6 +3,7 @@
 Each stage returns the outcome that ends the call, or None if the call continues.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -23,7 +24,7 @@ from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.events import GuardrailTripped, PermissionDecided, ToolBlockedOn, Warned
 from tui_agent.protocol.hooks import ApproveCall, Continue, DenyCall, OverrideResult, SkipCall
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.permissions import PermissionChecker, PermissionDecision, PermissionMode, Verdict
+from tui_agent.protocol.permissions import PermissionChecker, PermissionDecision, PermissionMode, SearchFilter, Verdict
 from tui_agent.protocol.tool import Tool
 
 from .call_state import CallState, PreparedCall, RefusedCall
@@ -159,6 +160,14 @@ def judge_nested_call(services: ExecutionServices, name: str, arguments: JsonObj
     except InvalidArgumentsError:
         return "deny"
     return "allow" if services.policy is None else judgement(services.policy, tool, checked).decision
+
+
+def denied_below(services: ExecutionServices, tool: Tool, arguments: JsonObject) -> Callable[[str], bool]:
+    """Return `ToolContext.is_denied` for a call; if the policy fails, everything is denied."""
+    if not isinstance(services.policy, SearchFilter):
+        return lambda _: False
+    found = try_call(partial(services.policy.denied_below, tool), arguments)
+    return (lambda _: True) if isinstance(found, Crash) else found
 
 
 def prepared_call(state: CallState) -> PreparedCall:

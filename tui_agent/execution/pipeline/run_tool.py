@@ -13,14 +13,14 @@ from tui_agent.execution.untrusted_calls import Crash, asked, call_or_default, c
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.protocol.events import ProcessStarted, ToolData, ToolStarted
-from tui_agent.protocol.tool import TIME_LIMIT_DATA, StartedProcess, ToolContext, ToolResult
+from tui_agent.protocol.tool import TIME_LIMIT_DATA, DataUpdate, StartedProcess, ToolContext, ToolResult
 
-from .admission import judge_nested_call, prepared_call
+from .admission import denied_below, judge_nested_call, prepared_call
 from .call_state import CallState, PreparedCall
 from .early_executions import NO_LONGER_NEEDED
 from .target_identity import identity_of
 from .tool_execution import ToolExecution
-from .update_channel import UpdateChannel
+from .update_channel import UpdateChannel, data_event
 
 
 async def run_tool(services: ExecutionServices, state: CallState) -> Outcome:
@@ -169,8 +169,10 @@ def _context(services: ExecutionServices, state: CallState, execution: ToolExecu
         targets=state.targets(),
         answer=state.answer,
         can_use=partial(judge_nested_call, services),
+        is_denied=denied_below(services, execution.tool, execution.arguments),
         mark=state.run.mark,
         report_process=partial(_publish_process, services, state),
+        report_effects=partial(_publish_effects, services, state) if services.publishes_effects_later else None,
         agent=services.agent,
         is_confined=decision is not None and bool(decision.confinement),
         extra_seconds=lambda: execution.extra_seconds,
@@ -179,6 +181,10 @@ def _context(services: ExecutionServices, state: CallState, execution: ToolExecu
 
 def _publish_process(services: ExecutionServices, state: CallState, process: StartedProcess) -> None:
     services.publisher.publish(ProcessStarted(call_id=state.received.call.id, **process.model_dump()))
+
+
+def _publish_effects(services: ExecutionServices, state: CallState, update: DataUpdate) -> None:
+    services.publisher.publish(data_event(state.received.call, update))
 
 
 def _stop_for_timeout(state: CallState, seconds: float) -> None:

@@ -182,18 +182,20 @@ class UpdateChannel:
                 so_far = self._bytes[stream] = total or self._bytes[stream] + len(chunk.encode("utf-8", "replace"))
                 self._publisher.publish(ToolOutput(call_id=call_id, stream=stream, chunk=chunk, bytes_total=so_far))
             case DataUpdate():
-                self._publisher.publish(self._data_event(update))
+                self._publisher.publish(data_event(self._call, update))
 
-    def _data_event(self, update: DataUpdate) -> AgentEvent:
-        if update.kind not in DOMAIN_EVENTS:
-            return ToolData(call_id=self._call.id, kind=update.kind, data=update.data)
-        kind = event_classes()[update.kind]
-        own_id = {"call_id": self._call.id} if "call_id" in kind.model_fields else {}
-        try:
-            return kind.model_validate({**own_id, **update.data})
-        except ValidationError as error:
-            text = f"Tool {self._call.name} reported an invalid {update.kind}: {error.errors()[0]['msg']}"
-            return Warned(code="bad_tool_data", text=text, context={"call_id": self._call.id, "kind": update.kind})
+
+def data_event(call: ToolCall, update: DataUpdate) -> AgentEvent:
+    """Return the event of a call's data, or a warning if the data does not fit the event."""
+    if update.kind not in DOMAIN_EVENTS:
+        return ToolData(call_id=call.id, kind=update.kind, data=update.data)
+    kind = event_classes()[update.kind]
+    own_id = {"call_id": call.id} if "call_id" in kind.model_fields else {}
+    try:
+        return kind.model_validate({**own_id, **update.data})
+    except ValidationError as error:
+        text = f"Tool {call.name} reported an invalid {update.kind}: {error.errors()[0]['msg']}"
+        return Warned(code="bad_tool_data", text=text, context={"call_id": call.id, "kind": update.kind})
 
 
 def _owned(update: ToolUpdate) -> ToolUpdate:

@@ -1,4 +1,4 @@
-"""The one option parser: a command's words sorted by the facts about it.
+"""The one option parser: a command's words sorted by the facts about it, and the meaning of its operands.
 
 Words that the facts explain completely make the result exact. Otherwise the parser takes too many words for operands
 rather than too few, so that no change is overlooked.
@@ -7,11 +7,13 @@ rather than too few, so that no change is overlooked.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import get_args
 
 from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, VARIABLE, names
 
 from .catalogue import CommandFacts, ValueKind
+from .invocation import Reads, Write
 
 _KINDS: tuple[ValueKind, ...] = get_args(ValueKind)
 _NO_VALUE: ValueKind = ""
@@ -108,8 +110,83 @@ def host_side(mount: str) -> list[str]:
 
 
 def parse_arguments(facts: CommandFacts, words: Sequence[str]) -> Arguments:
-    """Sort the words after a command's name."""
+    """Sort the words after a command's name, once for all who ask; do not change the result."""
+    return _parsed(facts, tuple(words))
+
+
+@lru_cache(maxsize=256)
+def _parsed(facts: CommandFacts, words: tuple[str, ...]) -> Arguments:
     return _Parser(facts, words).run()
+
+
+def exact_arguments(facts: CommandFacts, words: Sequence[str]) -> Arguments | None:
+    """Sort the words of a read-only use; None if a word is uncertain, or an option or operand may do more."""
+    found = parse_arguments(facts, words)
+    is_reading = found.is_exact and facts.conditions.hold(words, found.operands, found.flags)
+    return found if is_reading else None
+
+
+def reads_by_row(facts: CommandFacts, found: Arguments) -> Reads | None:
+    """Return the reads of sorted words, or None if the command does not allow as many operands."""
+    operands, paths = tuple(one for one in found.operands if one not in ("-", "", PIPE)), tuple(found.paths)
+    match facts.reads:
+        case "ANY" | "TEXT":
+            return Reads(paths)
+        case "NONE" | "ONE" | "TWO":
+            allowed = ("NONE", "ONE", "TWO").index(facts.reads)
+            return Reads(paths + operands) if len(found.operands) <= allowed else None
+        case "PATHS":
+            return Reads(paths + operands)
+        case "LIST":
+            return Reads(paths + (operands or (".",)))
+        case "TREES":
+            return Reads(paths, operands or (".",))
+        case "PATTERN" | "SEARCH":
+            if found.operands and not found.has(*facts.gives_pattern):
+                operands = tuple(one for one in found.operands[1:] if one not in ("-", PIPE))
+            return Reads(paths + operands) if facts.reads == "PATTERN" else Reads(paths, operands or (".",))
+        case None:
+            return None
+
+
+def scripts_of(facts: CommandFacts, found: Arguments) -> list[str]:
+    """Return the operands of a command that are programs."""
+    operands = found.operands if facts.scripts == "ALL" else found.operands[1:] if facts.scripts == "REST" else []
+    return [operand for operand in operands if not facts.is_plain("", operand)]
+
+
+def writes_of(name: str, facts: CommandFacts, found: Arguments) -> tuple[Write, ...]:
+    """Return the changes of a command, by its role."""
+    whole, operands = found.has(*facts.whole), found.operands
+    writes = [Write(path, whole) for path in (*found.written, *((found.into,) if found.into is not None else ()))]
+    if name == "sed" and not found.has("-e", "-f", "--expression", "--file"):
+        operands = operands[1:]  # The first operand is the script.
+    if found.has(*facts.removing):
+        removed = found.sources if facts.writes == "LAST" else operands[facts.writes == "FIRST" :]
+        writes.extend(Write(operand, whole=True) for operand in removed if not is_remote(operand))
+    is_active = (not facts.needed or found.has(*facts.needed)) and not found.has(*facts.preventing)
+    if not is_active or not operands:
+        return tuple(writes)
+    makes_directories = name == "install" and found.has("-d", "--directory")
+    match "ALL" if makes_directories else facts.writes:
+        case "ALL":
+            writes.extend(Write(operand, whole) for operand in operands)
+        case "FIRST" | "SECOND":
+            at = ("FIRST", "SECOND").index(facts.writes)
+            writes.extend(Write(operand, whole) for operand in operands[at : at + 1])
+        case "LAST" | "MOVE":
+            writes.extend(() if is_remote(found.target) else _into(found, whole))
+            writes.extend(Write(one, whole=True) for one in (found.sources if facts.writes == "MOVE" else ()))
+        case _:
+            pass
+    return tuple(dict.fromkeys(writes))
+
+
+def _into(found: Arguments, whole: bool) -> list[Write]:
+    """Return the target and, in case it is a directory, the paths of the sources in it."""
+    keeps_path = found.has("--parents", "-R", "--relative")
+    held = (one.lstrip("/") if keeps_path else one.rstrip("/").rsplit("/", 1)[-1] for one in found.sources)
+    return [Write(found.target, whole), *(Write(f"{found.target}/{one}") for one in held if one not in ("", ".", ".."))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,10 @@ To add a read-only command, add a row with `reads` and `options`, and a line in 
     plain      patterns of the values that make an option with a program harmless, by option; "" is for operands
     like       a row whose options hold here, too
     also       other names of the command
+    only       pattern for the operands of a read-only use, each followed by `\\0`
+    words      the same for all words
+    needs      options of a read-only use: one of each text
+    selects    options one of which a read-only use with operands needs
 
 Values of `reads`:
 
@@ -46,7 +50,7 @@ Harmless options never follow links out of the workspace (`grep -R`, `ls -L`, `d
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -79,15 +83,40 @@ _MARKS: dict[str, ValueKind] = {
     ":": "text", "=": "optional", "<": "read", "%": "list", ">": "write", "|": "mount", "*": "into", "@": "directory",
     "$": "code", "=$": "program", "<$": "script",
 }  # fmt: skip
+_FACTS = files("tui_agent.permissions.commands").joinpath("facts")
+_TABLES = ("groups.toml", "consequences.toml")
+"""Files without rows."""
 _MAX_GLOBAL_OPTIONS = 8
 """Maximum number of words before a subcommand."""
 _GIT_VALUES = names("-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix --attr-source")
 """git's own options with a value."""
 _OPTION = re.compile(r"(\+|..+?)([=<]\$|[:=<%>|*@$]|)([!?&^]*)", re.DOTALL)
-_KEYS = names("also like reads writes runs own_words assigns open scripts mentions options effects plain")
+_KEYS = names(
+    "also like reads writes runs own_words assigns open scripts mentions options effects plain only words needs selects"
+)
 
 
 @dataclass(frozen=True, slots=True)
+class ReadingConditions:
+    """Conditions of a read-only use that its options alone do not tell."""
+
+    only: re.Pattern[str] | None = None
+    words: re.Pattern[str] | None = None
+    needs: tuple[frozenset[str], ...] = ()
+    selects: frozenset[str] = frozenset()
+
+    def hold(self, words: Sequence[str], operands: Sequence[str], flags: Set[str]) -> bool:
+        """True if a use with these words, operands and options only reads."""
+        if self.only and not self.only.fullmatch("".join(f"{operand}\0" for operand in operands)):
+            return False
+        if self.words and not self.words.fullmatch("".join(f"{word}\0" for word in words)):
+            return False
+        if operands and self.selects and self.selects.isdisjoint(flags):
+            return False
+        return not any(needed.isdisjoint(flags) for needed in self.needs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class CommandFacts:
     """A parsed row."""
 
@@ -115,7 +144,6 @@ class CommandFacts:
     """Options that extend the change to everything below a directory."""
     removing: frozenset[str] = frozenset()
     """Options that remove the operands."""
-    takes_number: bool = False
     has_effects: bool = False
     """True if the row tells what the command changes."""
     scripts: ScriptOperands = "NONE"
@@ -123,8 +151,14 @@ class CommandFacts:
     """True if its other words may be paths that it changes."""
     plain: Mapping[str, re.Pattern[str]] = field(default_factory=dict[str, re.Pattern[str]])
     """Patterns of the programs that do no more than the command itself, by option; "" is for operands."""
+    conditions: ReadingConditions = ReadingConditions()
     longer: tuple[str, ...] | None = ()
     """Options of one dash and several letters, which may be joined with others; None if no option ever is."""
+
+    @property
+    def takes_number(self) -> bool:
+        """True if a number such as `-5` is an option."""
+        return "-#" in self.options
 
     @property
     def joins(self) -> bool:
@@ -146,6 +180,11 @@ def canonical_name(word: str) -> str:
     """Return a command's name without its directory, and its usual name if it has several."""
     name = word.rsplit("/", 1)[-1]
     return _catalogue().aliases.get(name, name)
+
+
+def is_trusted_name(name: str) -> bool:
+    """True if a command's name means the system's program or a shell built-in, not some file."""
+    return "/" not in name or name.rpartition("/")[0] in ("/bin", "/usr/bin")
 
 
 def read_only_command(*words: str) -> CommandFacts | None:
@@ -194,6 +233,16 @@ def all_facts() -> Mapping[str, CommandFacts]:
     return _catalogue().rows
 
 
+def group(name: str) -> frozenset[str]:
+    """Return a group of names from `facts/groups.toml`."""
+    return _groups()[name]
+
+
+def table(name: str) -> dict[str, Any]:
+    """Return the contents of a file of facts without rows."""
+    return tomllib.loads(_FACTS.joinpath(f"{name}.toml").read_text("utf-8"))
+
+
 def parse_row(name: str, row: Mapping[str, Any], base: CommandFacts | None = None) -> CommandFacts:
     """Parse a row.
 
@@ -231,19 +280,26 @@ def parse_row(name: str, row: Mapping[str, Any], base: CommandFacts | None = Non
         base.preventing | preventing,
         base.whole | whole,
         base.removing | removing,
-        base.takes_number or "-#" in harmless,
         base.has_effects or not row.keys().isdisjoint(("writes", "effects", "scripts")),
         _choice(name, row.get("scripts"), get_args(ScriptOperands)) or base.scripts,
         row.get("mentions", base.mentions),
         {**base.plain, **{option: re.compile(text, re.DOTALL) for option, text in row.get("plain", {}).items()}},
+        _conditions(row) or base.conditions,
         tuple(sorted(longer, key=len, reverse=True)) if joins else None,
     )
+
+
+def _conditions(row: Mapping[str, Any]) -> ReadingConditions | None:
+    only, words = (re.compile(row[key], re.DOTALL) if key in row else None for key in ("only", "words"))
+    needs = tuple(names(text) for text in row.get("needs", ()))
+    found = ReadingConditions(only, words, needs, names(row.get("selects", "")))
+    return found if found != ReadingConditions() else None
 
 
 def _options(tokens: list[str], marked: dict[str, set[str]], *, joins: bool) -> Iterator[tuple[str, ValueKind]]:
     """Yield the options of a row with their kinds of value, and collect those with other marks."""
     for token in tokens:
-        if token in ("~", "-#"):
+        if token == "~":
             continue
         parts = _OPTION.fullmatch(token)
         bare, mark, others = parts.groups() if parts else (token, "", "")
@@ -261,6 +317,11 @@ def _choice(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
     return value
 
 
+@cache
+def _groups() -> dict[str, frozenset[str]]:
+    return {name: names(text) for name, text in table("groups").items()}
+
+
 @dataclass(frozen=True, slots=True)
 class _Catalogue:
     rows: dict[str, CommandFacts]
@@ -272,8 +333,8 @@ class _Catalogue:
 def _catalogue() -> _Catalogue:
     """Read every row. Blocks for about ten milliseconds, once."""
     written: dict[str, dict[str, Any]] = {}
-    for file in files("tui_agent.permissions.commands").joinpath("facts").iterdir():
-        if file.name.endswith(".toml"):
+    for file in _FACTS.iterdir():
+        if file.name.endswith(".toml") and file.name not in _TABLES:
             written |= tomllib.loads(file.read_text("utf-8"))
     rows: dict[str, CommandFacts] = {}
     aliases: dict[str, str] = {}

@@ -14,35 +14,15 @@ from tui_agent.permissions.rules.normalized_argv import strip_git_options
 from tui_agent.permissions.rules.rule import Rule
 from tui_agent.permissions.shell.syntax import names
 
-from .catalogue import INTERPRETERS, canonical_name, writer
-from .read_only_check import is_mostly_read_only
+from .analysis import is_mostly_read_only
+from .catalogue import INTERPRETERS, canonical_name, group, writer
 
-PROGRAM_INPUT = names(
-    "make gmake ed ex vi vim nvim patch psql mysql sqlite3 mongosh redis-cli bc gdb lldb ftp sftp telnet nc"
-)
-"""Known commands whose input decides what they do."""
 MAX_CANDIDATES = 2_000
 """Maximum number of words of one command compared with the rules; with more, the policy asks."""
 
 MAX_FOLLOWING = 16
 """Maximum number of words of one candidate."""
 
-_NAMED_BY_OPERANDS = names(
-    "npm pnpm yarn bun cargo go pip pip3 pipx uv poetry pdm hatch rye conda mamba gem bundle composer brew apt apt-"
-    "get aptitude apt-cache apt-mark dnf yum zypper pacman apk emerge port choco winget scoop snap flatpak dpkg rpm "
-    "nix docker podman nerdctl docker-compose kubectl oc helm minikube kind k3s aws gcloud az gsutil terraform tofu "
-    "pulumi ansible vagrant packer git hg svn jj fossil darcs gh glab hub tea systemctl service journalctl "
-    "launchctl rc-service update-rc.d chkconfig rustup rbenv pyenv nvm nodenv asdf mise volta sdk make gmake ninja "
-    "cmake ctest meson bazel buck gradle gradlew mvn mvnw ant sbt rake just task tox nox pytest jest vitest mocha "
-    "ava rspec phpunit tsc eslint prettier biome ruff mypy pyright black isort flake8 pylint rubocop shellcheck "
-    "stylelint golangci-lint rustc gcc g++ cc c++ clang clang++ ld javac kotlinc ghc swiftc man info tldr apropos "
-    "whatis kill pkill killall pgrep ps id groups useradd usermod chsh mount umount mkfs lsblk ip ifconfig ping dig "
-    "nslookup host psql mysql sqlite3 redis-cli mongosh createdb dropdb gofmt rustfmt dotnet mix rebar3 lein stack "
-    "cabal opam dune deno zig swift flutter dart bash-completion unalias unset tput clear reset read "
-    "export declare typeset local readonly set shopt getopts let 7z 7za zip unzip tar bsdtar cpio ar git-lfs pre-"
-    "commit"
-)
-"""Programs whose operands are names of packages, targets, files or services."""
 _RUNS_BEHIND: dict[str, frozenset[str]] = {
     name: names(words)
     for programs, words in (
@@ -142,9 +122,9 @@ def reads_program_from_input(words: Sequence[str]) -> bool:
     name = canonical_name(words[0])
     if name in INTERPRETERS:
         return len(words) == 1 or words[1] in ("-", "-i")  # Otherwise the program is in its arguments.
-    if name in PROGRAM_INPUT:
+    if name in group("program_input"):
         return True
-    return name not in _NAMED_BY_OPERANDS and writer(name) is None and not is_mostly_read_only(name)
+    return name not in group("named_by_operands") and writer(name) is None and not is_mostly_read_only(name)
 
 
 def _candidates(words: Sequence[str], texts: Iterable[str]) -> Iterator[list[str]]:
@@ -195,7 +175,7 @@ def _eligible(words: Sequence[str]) -> Iterator[tuple[int, bool]]:
     if name.startswith("python") and len(words) > 2 and words[1] == "-m":
         yield from ((at + 2, is_bare) for at, is_bare in _eligible(words[2:]))
         return
-    takes_names = name in _NAMED_BY_OPERANDS or writer(name) is not None or is_mostly_read_only(name)
+    takes_names = name in group("named_by_operands") or writer(name) is not None or is_mostly_read_only(name)
     runs = False
     letters = _RUN_BY_LETTER.get(name, "")
     choosing, behind = _choosing_tests(name, words)

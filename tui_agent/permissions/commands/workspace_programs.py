@@ -4,15 +4,8 @@ import os
 from functools import lru_cache
 
 from tui_agent.permissions.paths.path_resolution import is_within
-from tui_agent.permissions.shell.syntax import names
 
-_BUILT_IN = names(
-    ": [ [[ alias bg bind break builtin caller cd command compgen complete continue declare dirs disown echo enable "
-    "eval exec exit export false fg getopts hash help history jobs kill let local logout mapfile popd printf pushd pwd "
-    "read readarray readonly return set shift shopt source test time times trap true type typeset ulimit umask unalias "
-    "unset wait"
-)
-"""Shell built-ins, which are never looked up in PATH."""
+from .catalogue import group
 
 
 def workspace_program(name: str, workspace: str, directory: str | None) -> str | None:
@@ -24,7 +17,7 @@ def workspace_program(name: str, workspace: str, directory: str | None) -> str |
         directory: the command's working directory, for relative entries of PATH; None if unknown, and then a relative
             entry counts as a hit.
     """
-    if "/" in name or name in _BUILT_IN:
+    if "/" in name or name in group("built_in"):
         return None
     for entry, is_workspace_program in _entries(os.environ.get("PATH", os.defpath), workspace):
         if not entry.startswith("/") and directory is None:

@@ -5,20 +5,19 @@ if any rule forbids commands, the policy asks.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Literal
 
-from tui_agent.permissions.shell.braces import expand_braces
-from tui_agent.permissions.shell.expansion import has_glob
+from tui_agent.permissions.shell.expansion import expand_braces, has_glob
 from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN, VARIABLE, Assignment, SimpleCommand, Word
 
-from .argv import parse_arguments, split_options
-from .awk_programs import awk_outputs
-from .catalogue import SHELLS, CommandFacts, canonical_name, git_subcommand_at, matching_row
+from .argv import OptionWord, split_options
+from .awk import awk_outputs
+from .catalogue import SHELLS, CommandFacts, canonical_name, is_trusted_name
 from .catalogue import wrapper as wrapper_of
-from .find_words import find_roots, finds_only_files
+from .find import ELSEWHERE, find_roots, find_runs, finds_only_files
+from .git import git_programs, git_runs_at
 
 MAX_ROOTS = 8
 """Maximum number of search roots passed to the commands that a `find` runs."""
@@ -35,9 +34,6 @@ _NUMBER = re.compile(r"-\d+\Z")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=", re.DOTALL)
 _CLEARING = re.compile(r"-\Z|-[0v]*[iu]|--(?:ignore-environment|unset)")
 """Options of `env` that remove variables."""
-_EXEC_ACTIONS = ("-exec", "-execdir", "-ok", "-okdir")
-_EXEC_ELSEWHERE = ("-execdir", "-okdir")
-"""Actions that run a command in the directory of the match."""
 _MARKER = re.compile(r"-[0rtpxo]*I(.*)\Z", re.DOTALL)
 """Option of `xargs` that replaces a marker with its input."""
 _REVOKES_MARKER = re.compile(r"-[0rtpxo]*[nL]|--max")
@@ -47,13 +43,8 @@ _ONLY_BASH = re.compile(
     r"[{}~^]|\$['\"]|&>|>&\s*[^\s\d-]|\|&|[<>]\(|<<<|\[\[|\(\(|;;?&|\b(?:function|select|coproc|time)\b"
 )
 """Syntax that another shell may read differently."""
-_GIT_PROGRAM_SETTING = re.compile(
-    r"(?i:core\.(?:pager|editor|sshcommand|fsmonitor|gitproxy|askpass|alternaterefscommand)|sequence\.editor|"
-    r"diff\.external|pager\.[\w-]+|gpg\.(?:\w+\.)?program|"
-    r"\S+\.(?:textconv|command|cmd|driver|helper|process|clean|smudge|path|uploadpack|receivepack|packobjectshook))=(.+)",
-    re.DOTALL,
-)
-"""Settings of git that name a program."""
+_BY_ZEROS = re.compile(r"-[rtpxo]*0[rtpxo]*\Z|--null\Z")
+"""Option of `xargs` for input that is split at NUL characters."""
 _SCRIPT_OPTIONS = {"su": "c", "script": "c", "runuser": "c", "flock": "c", "nix-shell": "run", "npm": "c", "npx": "c"}
 
 
@@ -102,8 +93,7 @@ def expand_command_braces(command: SimpleCommand) -> SimpleCommand:
     """Return the command with its braces expanded, which may change its name."""
     if not any(word.live for word in command.words):
         return command
-    words = tuple(expanded for word in command.words for expanded in expand_braces(word))
-    return _with_words(command, words)
+    return replace(command, words=tuple(expanded for word in command.words for expanded in expand_braces(word)))
 
 
 def unwrap(command: SimpleCommand) -> Wrapping | None:
@@ -111,68 +101,61 @@ def unwrap(command: SimpleCommand) -> Wrapping | None:
     if not command.words:
         return None
     name = command.name.rsplit("/", 1)[-1]
-    if name in SHELLS:
-        return _shell(command)
-    if name == "eval":
-        return _eval(command)
-    if name == "trap":
-        return _first_text(command, 1)
-    if name == "find":
-        return _find(command)
-    if name in (".", "source"):
-        return _file_of_commands(command.words[1:], "it runs a file's commands in this shell")
-    if name == "alias":
-        return _aliases(command)
-    if name == "git":
-        return _git(command)
-    if canonical_name(name) == "awk":
-        return _awk(command)
-    found = _wrapper_of(command, name)
-    return _unwrapped(command, name, *found) if found else None
-
-
-def _wrapper_of(command: SimpleCommand, name: str) -> tuple[CommandFacts, int] | None:
-    """Return the wrapper with the most words that the command begins with, and their number."""
+    if special := _shell if name in SHELLS else _SPECIAL.get(name) or _SPECIAL.get(canonical_name(name)):
+        return special(command)
+    # The row with the most words that the command begins with.
     values = [name, *(word.value for word in command.words[1:3])]
-    for count in (3, 2, 1):
-        wrapper = wrapper_of(*values[:count])
-        if wrapper is not None and len(values) >= count:
-            return wrapper, count
+    for count in range(len(values), 0, -1):
+        if (row := wrapper_of(*values[:count])) is not None:
+            return _unwrapped(command, name, row, count)
     return None
 
 
-def _unwrapped(command: SimpleCommand, name: str, wrapper: CommandFacts, at: int) -> Wrapping | None:
+def splits_at_nul(outer: SimpleCommand) -> bool | None:
+    """True if `xargs` splits its input at NUL characters, False if at blanks, None if it reads other input."""
+    values = [word.value for word in outer.words[1:]]
+    if any(re.match(r"-a|--arg-file", value) for value in values):
+        return None
+    for at, value in enumerate(values):
+        if re.match(r"-d|--delimiter", value):
+            text = value.removeprefix("--delimiter=").removeprefix("-d") or "".join(values[at + 1 : at + 2])
+            if text not in ("\\n", "\n"):
+                return None
+    return any(_BY_ZEROS.match(value) for value in values)
+
+
+def _unwrapped(command: SimpleCommand, name: str, row: CommandFacts, at: int) -> Wrapping | None:
     words = command.words
     if name == "command" and any(word.value in ("-v", "-V") for word in words[1:2]):
         return None
     script = _script_option(command, name)
     if script is not None and not MARKS.isdisjoint(script):
         return _unknown()
+    hidden = replace(_hidden(script), is_remote=row.runs == "remote")
     directory: Word | None = None
-    clears = reads = False
+    is_plain = row.runs == "transparent" and is_trusted_name(command.name)
     while at < len(words):
-        taken = _option_words(words[at], wrapper)
+        taken, split = _option(words[at], row)
         if taken == 0:
             break
         if taken < 0 or at + taken > len(words) or not all(_is_one_word(word) for word in words[at + 1 : at + taken]):
-            return replace(_hidden(script), is_remote=wrapper.runs == "remote")
-        directory = _directory(wrapper, words[at : at + taken]) or directory
-        reads = reads or _reads_file(wrapper, words[at].value)
-        # The settings that make git harmless for read-only commands are environment variables.
-        clears = clears or (name == "env" and bool(_CLEARING.match(words[at].value)))
+            return hidden
+        kind = row.options[split.last] if split else ""
+        if split and kind == "directory":
+            directory = words[at + 1] if split.takes_next else Word(split.value or "")
+        # `xargs -a` reads a file, and variables that `env` removes make git harmless for read-only commands.
+        is_plain = is_plain and kind != "read" and not (name == "env" and _CLEARING.match(words[at].value))
         at += taken
         if words[at - 1].value == "--":
             break
-    own_end = at + wrapper.own_words
+    own_end = at + row.own_words
     if not all(_is_settled(word) for word in words[at:own_end]):
-        return replace(_hidden(script), is_remote=wrapper.runs == "remote")
-    at = own_end
-    if wrapper.own_words and at < len(words) and words[at].value == "--":
-        at += 1
-    if wrapper.runs in _JOINED:
-        return _joined(name, wrapper, words, at, script)
+        return hidden
+    at = own_end + (row.own_words > 0 and own_end < len(words) and words[own_end].value == "--")
+    if row.runs in _JOINED:
+        return _joined(name, row, words, at, script)
     assignments: list[Assignment] = []
-    while (wrapper.assigns or name == "time") and at < len(words):
+    while (row.assigns or name == "time") and at < len(words):
         if not _is_settled(words[at]) and "=" in words[at].value:
             return _hidden(script)
         match = _ASSIGNMENT.match(words[at].value)
@@ -180,58 +163,45 @@ def _unwrapped(command: SimpleCommand, name: str, wrapper: CommandFacts, at: int
             break
         assignments.append(Assignment(match.group(1), Word(words[at].value[match.end() :]), words[at].text))
         at += 1
-    is_transparent = wrapper.runs == "transparent" and is_trusted_name(command.name) and not (clears or reads)
-    inner_commands: tuple[InnerCommand, ...] = ()
+    inner: tuple[InnerCommand, ...] = ()
     if inner_words := words[at:]:
-        if wrapper.is_open:
-            inner_words = _opened(command, inner_words)
-        inner = SimpleCommand(_text_of(inner_words), inner_words, tuple(assignments), heredoc=command.heredoc)
-        inner_commands = (InnerCommand(inner, at, directory, "lines" if wrapper.is_open else "nothing"),)
+        inner_words = _opened(command, inner_words) if row.is_open else inner_words
+        run = SimpleCommand(_text_of(inner_words), inner_words, tuple(assignments), heredoc=command.heredoc)
+        inner = (InnerCommand(run, at, directory, "lines" if row.is_open else "nothing"),)
     scripts = (script,) if script else ()
-    own = words[:at]
-    return (
-        Wrapping(is_transparent, wrapper.runs in _COVERED, inner_commands, scripts, own=own)
-        if inner_commands or scripts or wrapper.is_open
-        else None
-    )
+    if not (inner or scripts or row.is_open):
+        return None
+    return Wrapping(is_plain, row.runs in _COVERED, inner, scripts, own=words[:at])
 
 
-def _joined(name: str, wrapper: CommandFacts, words: tuple[Word, ...], at: int, script: str | None) -> Wrapping | None:
+def _joined(name: str, row: CommandFacts, words: tuple[Word, ...], at: int, script: str | None) -> Wrapping | None:
     """Return the command that a wrapper passes to a shell as one text, beginning at `at`."""
     own, words = words[:at], words[at:]
     values = [word.value for word in words]
-    stop = (
-        next((at for at, value in enumerate(values) if _GIVEN.match(value)), len(values)) if wrapper.is_open else None
-    )
-    texts = [" ".join(values[:stop])]
-    if name == "sg" and values[:1] == ["-c"]:
-        texts = [" ".join(values[1:])]
-    if wrapper.is_open and texts == [""]:
-        texts = values[(stop or 0) + 1 :]
+    is_remote = row.runs == "remote"
+    stop = len(values)
+    if row.is_open:
+        stop = next((at for at, value in enumerate(values) if _GIVEN.match(value)), stop)
+    texts = [" ".join(values[name == "sg" and values[:1] == ["-c"] : stop])]
+    if row.is_open and texts == [""]:
+        texts = values[stop + 1 :]
         if not texts:
             return _unknown(RUNS_INPUT)
-    elif wrapper.is_open:
+    elif row.is_open:
         texts = [texts[0].replace("{}", '"$@"') if "{}" in texts[0] else f'{texts[0]} "$@"']
     if not values and not script:
         return None
     if not all(word.is_fixed and not word.live for word in words):
-        found = _hidden(script)
-        is_remote = wrapper.runs == "remote"
         is_unknown = not is_remote and not all(word.is_fixed for word in words)
-        return replace(found, hidden=_UNKNOWN_SCRIPT, is_unknown=is_unknown, is_remote=is_remote)
+        return replace(_hidden(script), hidden=_UNKNOWN_SCRIPT, is_unknown=is_unknown, is_remote=is_remote)
     return Wrapping(
         is_transparent=False,
-        allows_inner=wrapper.runs in _COVERED,
+        allows_inner=row.runs in _COVERED,
         scripts=(*texts, *((script,) if script else ())),
-        is_remote=wrapper.runs == "remote",
-        own=(*own, *(words[stop:] if stop is not None else ())),
-        allows_scripts=wrapper.runs in _COVERED,
+        is_remote=is_remote,
+        own=(*own, *words[stop:]),
+        allows_scripts=row.runs in _COVERED,
     )
-
-
-def is_trusted_name(name: str) -> bool:
-    """True if a command's name means the system's program or a shell built-in, not some file."""
-    return "/" not in name or name.rpartition("/")[0] in ("/bin", "/usr/bin")
 
 
 def _is_settled(word: Word) -> bool:
@@ -245,37 +215,22 @@ def _is_one_word(word: Word) -> bool:
     return fixed and not has_glob(word)
 
 
-def _directory(wrapper: CommandFacts, words: tuple[Word, ...]) -> Word | None:
-    """Return the directory that an option such as `env -C` changes to."""
-    split = split_options(wrapper, words[0].value)
-    if split is None or wrapper.options[split.last] != "directory":
-        return None
-    return words[-1] if split.takes_next else Word(split.value or "")
-
-
-def _reads_file(wrapper: CommandFacts, word: str) -> bool:
-    """True if an option such as `xargs -a` reads a file."""
-    split = split_options(wrapper, word)
-    return split is not None and wrapper.options[split.last] == "read"
-
-
-def _option_words(word: Word, wrapper: CommandFacts) -> int:
+def _option(word: Word, row: CommandFacts) -> tuple[int, OptionWord | None]:
     """Return the number of words of an option: 0 if the word is not an option, -1 if it is unknown."""
     value = word.value
-    if value == "-":
-        return 1 if wrapper.assigns else 0
-    if not value.startswith("-"):
-        return 0
+    if not value.startswith("-") or value == "-":
+        return int(value == "-" and row.assigns), None
     if not _is_settled(word):
-        return -1
-    if value == "--" or (_NUMBER.match(value) and "-n" in wrapper.options):
-        return 1  # `nice -5` is `nice -n 5`.
-    if value.partition("=")[0] in wrapper.harmless and value.startswith("--") and "=" in value:
-        return 1  # Such as `--rm=true`, where the value of a flag is optional.
-    split = split_options(wrapper, value)
-    if split is None or not {*split.flags, split.last} <= wrapper.harmless:
-        return -1
-    return 2 if split.takes_next else 1
+        return -1, None
+    split = split_options(row, value)
+    name, equals, _ = value.partition("=")
+    # Such as `--rm=true`, where the value of a flag is optional. `nice -5` is `nice -n 5`.
+    has_value = value.startswith("--") and equals and name in row.harmless
+    if value == "--" or has_value or (_NUMBER.match(value) and "-n" in row.options):
+        return 1, split
+    if split is None or not {*split.flags, split.last} <= row.harmless:
+        return -1, None
+    return 2 if split.takes_next else 1, split
 
 
 def _opened(command: SimpleCommand, inner_words: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -291,13 +246,10 @@ def _opened(command: SimpleCommand, inner_words: tuple[Word, ...]) -> tuple[Word
     if len(markers) > 1 or not markers[0] or any(_REVOKES_MARKER.match(word.value) for word in options):
         # With several markers, or an option that overrides them, the words are uncertain.
         return tuple(Word(VARIABLE) for _ in (*inner_words, markers))
-    return tuple(_marked(word, markers[0]) for word in inner_words)
-
-
-def _marked(word: Word, marker: str) -> Word:
-    if marker not in word.value:
-        return word
-    return Word(VARIABLE) if has_glob(word) else Word(word.value.replace(marker, UNKNOWN))
+    filled = (
+        Word(VARIABLE) if has_glob(word) else Word(word.value.replace(markers[0], UNKNOWN)) for word in inner_words
+    )
+    return tuple(new if markers[0] in word.value else word for new, word in zip(filled, inner_words, strict=True))
 
 
 def _shell(command: SimpleCommand) -> Wrapping:
@@ -354,58 +306,24 @@ def _script_at(words: tuple[Word, ...], at: int) -> Wrapping:
     return _unknown()
 
 
-def _eval(command: SimpleCommand) -> Wrapping | None:
-    words = command.words[1:]
-    if all(word.is_fixed and not word.live for word in words):
-        return Wrapping(is_transparent=False, scripts=(" ".join(word.value for word in words),)) if words else None
-    return replace(_unknown(), is_unknown=not all(word.is_fixed for word in words))
-
-
-def _first_text(command: SimpleCommand, at: int) -> Wrapping | None:
-    if len(command.words) <= at:
-        return None
-    word = command.words[at]
-    if not word.is_fixed:
-        return _unknown()
-    return None if word.value.startswith("-") else Wrapping(is_transparent=False, scripts=(word.value,))
-
-
-def _awk(command: SimpleCommand) -> Wrapping | None:
-    found = awk_outputs([word.value for word in command.words])
-    if found.is_open:
-        return _unknown(_UNKNOWN_SCRIPT, *found.scripts)
-    return Wrapping(is_transparent=False, scripts=found.scripts) if found.scripts else None
-
-
-def _aliases(command: SimpleCommand) -> Wrapping:
-    scripts = tuple(word.value.partition("=")[2] for word in command.words[1:] if "=" in word.value and word.is_fixed)
-    return Wrapping(is_transparent=False, scripts=scripts, hidden="it redefines the name of a command")
-
-
 def _find(command: SimpleCommand) -> Wrapping | None:
     """Return the commands of `-exec` and similar actions; `{}` is a path below the roots of the search."""
     inner_commands: list[InnerCommand] = []
-    words = command.words
-    values = [word.value for word in words]
+    values = [word.value for word in command.words]
     roots = find_roots(values)[:MAX_ROOTS]
     found = tuple(Word(f"{root}/{UNKNOWN}", text="{}") for root in roots)
     # The match may be in a root itself, which may be protected, or anywhere below it.
     elsewhere = (*(Word(root) for root in roots), Word(UNKNOWN))
     takes = "files" if finds_only_files(values) else "paths"
-    at = 1
-    while at < len(words):
-        if values[at] not in _EXEC_ACTIONS:
-            at += 1
-            continue
-        directories = elsewhere if values[at] in _EXEC_ELSEWHERE else (None,)
-        start = at = at + 1
-        while at < len(words) and values[at] != ";" and not (values[at] == "+" and values[at - 1] == "{}"):
-            at += 1
-        if inner_words := words[start:at]:
+    for run in find_runs(values):
+        is_elsewhere = run.action in ELSEWHERE
+        if inner_words := command.words[run.at : run.end]:
             filled = tuple(part for word in inner_words for part in _filled(word, found))
             inner = SimpleCommand(_text_of(inner_words), filled)
-            taken = takes if takes == "files" or values[start - 1] not in _EXEC_ELSEWHERE else "nothing"
-            inner_commands.extend(InnerCommand(inner, start, directory, taken) for directory in directories)
+            taken = takes if takes == "files" or not is_elsewhere else "nothing"
+            inner_commands += [
+                InnerCommand(inner, run.at, one, taken) for one in (elsewhere if is_elsewhere else (None,))
+            ]
     return Wrapping(is_transparent=False, inner_commands=tuple(inner_commands)) if inner_commands else None
 
 
@@ -417,31 +335,51 @@ def _filled(word: Word, found: tuple[Word, ...]) -> tuple[Word, ...]:
 
 def _git(command: SimpleCommand) -> Wrapping | None:
     """Return the programs that git runs: `bisect run`, `submodule foreach`, `rebase --exec`, an alias set with `-c`."""
-    words = command.words
-    values = [word.value for word in words]
-    at = git_subcommand_at(values)
-    action = next((place for place in range(at + 1, len(values)) if not values[place].startswith("-")), at)
-    if (values[at : at + 1], values[action : action + 1]) in ((["bisect"], ["run"]), (["submodule"], ["foreach"])):
-        first = next(
-            (place for place in range(action + 1, len(values)) if not values[place].startswith("--")), len(values)
+    words, values = command.words, [word.value for word in command.words]
+    first = git_runs_at(values)
+    if first is not None and (rest := words[first:]):
+        if "foreach" in values[:first] and len(rest) == 1 and rest[0].is_fixed:
+            return Wrapping(is_transparent=False, scripts=(rest[0].value,))
+        return Wrapping(
+            is_transparent=False, inner_commands=(InnerCommand(SimpleCommand(_text_of(rest), rest), first),)
         )
-        if rest := words[first:]:
-            if values[at] == "submodule" and len(rest) == 1 and rest[0].is_fixed:
-                return Wrapping(is_transparent=False, scripts=(rest[0].value,))
-            inner = SimpleCommand(_text_of(rest), rest)
-            return Wrapping(is_transparent=False, inner_commands=(InnerCommand(inner, first),))
-    programs = [
-        setting.group(1)
-        for before, value in pairwise(values[: at + 1])
-        if before == "-c" and (setting := _GIT_PROGRAM_SETTING.match(value))
-    ]
-    programs += [value.partition("!")[2] for value in values[1:at] if "=!" in value.replace(" ", "")]
-    if found := matching_row(values):
-        programs += parse_arguments(*found).code
-    known = tuple(program for program in programs if program and MARKS.isdisjoint(program))
-    if any(not MARKS.isdisjoint(program) for program in programs):
+    return _running([program for program in git_programs(values) if program])
+
+
+def _awk(command: SimpleCommand) -> Wrapping | None:
+    found = awk_outputs([word.value for word in command.words])
+    return _running([*found.scripts, *((UNKNOWN,) if found.is_open else ())])
+
+
+def _running(programs: Sequence[str]) -> Wrapping | None:
+    """Return the result for programs that a shell runs, some of them perhaps unknown."""
+    known = tuple(program for program in programs if MARKS.isdisjoint(program))
+    if len(known) < len(programs):
         return _unknown(_UNKNOWN_SCRIPT, *known)
     return Wrapping(is_transparent=False, scripts=known) if known else None
+
+
+def _trap(command: SimpleCommand) -> Wrapping | None:
+    word = command.words[1] if len(command.words) > 1 else Word("-")
+    if not word.is_fixed:
+        return _unknown()
+    return None if word.value.startswith("-") else Wrapping(is_transparent=False, scripts=(word.value,))
+
+
+def _eval(command: SimpleCommand) -> Wrapping | None:
+    words = command.words[1:]
+    if all(word.is_fixed and not word.live for word in words):
+        return Wrapping(is_transparent=False, scripts=(" ".join(word.value for word in words),)) if words else None
+    return replace(_unknown(), is_unknown=not all(word.is_fixed for word in words))
+
+
+def _alias(command: SimpleCommand) -> Wrapping:
+    scripts = tuple(word.value.partition("=")[2] for word in command.words[1:] if "=" in word.value and word.is_fixed)
+    return Wrapping(is_transparent=False, scripts=scripts, hidden="it redefines the name of a command")
+
+
+def _source(command: SimpleCommand) -> Wrapping:
+    return _file_of_commands(command.words[1:], "it runs a file's commands in this shell")
 
 
 def _script_option(command: SimpleCommand, name: str) -> str | None:
@@ -476,9 +414,12 @@ def _hidden(script: str | None = None) -> Wrapping:
     )
 
 
-def _with_words(command: SimpleCommand, words: tuple[Word, ...]) -> SimpleCommand:
-    return SimpleCommand(command.text, words, command.assignments, command.redirects, command.heredoc, command.nested)
-
-
 def _text_of(words: tuple[Word, ...]) -> str:
     return " ".join(word.text or word.value.replace(UNKNOWN, "…") for word in words)
+
+
+_SPECIAL: dict[str, Callable[[SimpleCommand], Wrapping | None]] = {
+    "eval": _eval, "trap": _trap, "find": _find, ".": _source, "source": _source, "alias": _alias, "git": _git,
+    "awk": _awk,
+}  # fmt: skip
+"""Commands whose other commands no row can tell."""

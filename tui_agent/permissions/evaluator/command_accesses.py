@@ -18,13 +18,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from tui_agent.permissions.commands.argv import is_known
-from tui_agent.permissions.commands.catalogue import canonical_name
-from tui_agent.permissions.commands.reads import Reads
-from tui_agent.permissions.commands.sed_scripts import sed_reads
-from tui_agent.permissions.commands.wrappers import Wrapping, is_trusted_name
+from tui_agent.permissions.commands.catalogue import canonical_name, group, is_trusted_name
+from tui_agent.permissions.commands.invocation import Reads
+from tui_agent.permissions.commands.sed import sed_reads
+from tui_agent.permissions.commands.wrappers import Wrapping
 from tui_agent.permissions.paths.path_facts import PathLookup
-from tui_agent.permissions.paths.path_resolution import is_within, resolve
-from tui_agent.permissions.paths.tree_walk import TooMuchError, entries_below
+from tui_agent.permissions.paths.path_resolution import TooMuchError, entries_below, is_within, resolve
 from tui_agent.permissions.shell.expansion import Bindings, Expander, base_name, has_glob
 from tui_agent.permissions.shell.syntax import PIPE, ForEach, Redirect, SimpleCommand, Word, names
 from tui_agent.protocol.tool import Accesses
@@ -35,12 +34,6 @@ from .script_variables import NUMBER, REVISION
 MOST_ENTRIES = 1_000
 """Most entries in a directory that a command reads or changes as a whole."""
 
-_READERS = names(
-    ": [ [[ awk b2sum basename break cat cd cksum cmp comm continue cut date diff dirname du echo exit expand expr "
-    "false find fmt fold grep head hexdump join ls md5sum nl nproc od paste printf pwd readlink realpath rev sed seq "
-    "set sha1sum sha256sum sha512sum sleep sort stat strings sum tac tail test tr true uname unexpand uniq wc whoami"
-)
-"""Programs that, used as readers, read only files that the catalogue tells: no settings, no other processes."""
 _WRITERS = {
     "chmod": "cfvR", "cp": "afnprRuv", "mkdir": "pv", "rm": "fv", "tee": "ai", "touch": "acm",
 }  # fmt: skip
@@ -118,7 +111,7 @@ class AccessCollector:
                 if not assignment.value.is_fixed:
                     self._computed.add(assignment.name)
             self._add_variables(command, bindings)
-            is_reading = all(context.reads is not None for context in contexts)
+            is_reading = all(context.invocation.reads is not None for context in contexts)
             for context in contexts:
                 self._add_in(command, context, runs_other=wrapping is not None, is_reading=is_reading)
         except (_UnknownError, TooMuchError, OSError, ValueError):
@@ -145,8 +138,8 @@ class AccessCollector:
             self._find_program(name)
             if runs_other:
                 pass
-            elif is_reading and context.reads is not None and name in _READERS:
-                self._add_reads(name, context.words, context.reads, context.directory)
+            elif is_reading and context.invocation.reads is not None and name in group("access_readers"):
+                self._add_reads(name, context.words, context.invocation.reads, context.directory)
                 self._add_listing(command, context)
             else:
                 self._add_changes(name, command, context)
@@ -371,7 +364,7 @@ def _edited_by_sed(words: Sequence[str]) -> Sequence[str]:
             printing += [word[:-1]] if len(word) > 2 and word != "--in-place" else []
         else:
             printing.append(word)
-    reads = sed_reads(printing)
+    reads = sed_reads(printing, SimpleCommand("", ()))
     if not is_edit or reads is None or not reads.paths:
         raise _UnknownError
     return reads.paths

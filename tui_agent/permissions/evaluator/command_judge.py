@@ -18,7 +18,6 @@ from tui_agent.permissions.commands.consequences import (
     runs_input,
     sorted_consequences,
 )
-from tui_agent.permissions.commands.read_operands import sources_of
 from tui_agent.permissions.commands.workspace_programs import workspace_program
 from tui_agent.permissions.commands.wrappers import RUNS_INPUT, InnerCommand, Wrapping, expand_command_braces, unwrap
 from tui_agent.permissions.paths.path_judge import PathJudge
@@ -246,7 +245,7 @@ class _Case:
             paths.findings.clear()
             paths.check_links()
             for found in contexts if self._repeats else ():
-                paths.check_copies(found.effects, found.directory)
+                paths.check_copies(found.invocation, found.directory)
             self._keep(text, paths)
 
     def look_at_repositories(self) -> None:
@@ -323,7 +322,7 @@ class _Case:
         contexts = [found for place in task.step.places for found in get(command, wrapping, place, task)]
         is_harmless = is_harmless_setting(command)
         is_workspace_program = any(self._is_workspace_program(command, place) for place in task.step.places)
-        is_reading = is_harmless and not is_workspace_program and all(found.reads is not None for found in contexts)
+        is_reading = is_harmless and not is_workspace_program and all(found.is_reading for found in contexts)
         if self.accesses is not None:
             is_plain = is_harmless and not is_workspace_program
             self.accesses.add_command(command, wrapping, contexts, task.step.bindings, is_plain=is_plain)
@@ -353,7 +352,7 @@ class _Case:
             paths.check_unknown_commands("files of commands that only the running shell knows")
         if not is_reading and command.words:
             paths.check_assigned_programs(command.assignments)
-            given = [LocatedCommand(found.words, found.directory, found.effects) for found in contexts]
+            given = [LocatedCommand(found.words, found.directory, found.invocation) for found in contexts]
             paths.add_reasons_to_ask(self._opaque_checks.about(command, given, wrapping, task.step))
         if not is_reading:
             self._on_assignments(command, contexts, paths)
@@ -484,7 +483,7 @@ class _Case:
         """Yield a finding for each word that a rule for the command covers only if it spells the word out."""
         written = [word.value for word in command.words]
         found = dict.fromkeys(word for one in contexts for word in words_to_spell(one.words or written))
-        for word in found.keys() - allow_scope.spelled:
+        for word in (word for word in found if word not in allow_scope.spelled):
             shown = "a word known only when the command runs" if not is_known(word) else f"`{_short(word)}`"
             yield finding_for_mode(self._mode, "effect", f"{shown} in `{_short(command.text)}`")
 
@@ -505,20 +504,20 @@ class _Case:
         is_reading: bool,
     ) -> None:
         for found in contexts:
-            if is_reading and found.reads is not None:
-                paths.check_reads(found.reads, found.directory)
+            if is_reading and found.invocation.reads is not None:
+                paths.check_reads(found.invocation.reads, found.directory)
             else:
-                paths.check_effects(found.effects, found.directory)
+                paths.check_effects(found.invocation, found.directory)
                 paths.check_secrets(found.words, found.directory)
-                paths.check_sources(sources_of(found.own), found.effects.code, found.directory)
+                paths.check_sources(found.invocation, found.directory)
             expanded = [
                 (redirect, self.expander.expand(redirect.target, found.directory, found.bindings))
                 for redirect in command.redirects
             ]
             paths.check_redirects(expanded, found.directory)
             paths.check_listing(found.listed)
-            paths.check_matches(found.effects)
-        if not is_reading and any(found.effects.writes for found in contexts):
+            paths.check_matches(found.invocation)
+        if not is_reading and any(found.invocation.writes for found in contexts):
             paths.check_patterns(command.words, fit_hidden=self._widens_patterns)
             facts = writer(canonical_name(command.name))
             if facts is not None and facts.writes in ("LAST", "MOVE"):
@@ -597,8 +596,12 @@ def _moved(inner: InnerCommand, places: PossibleDirectories) -> PossibleDirector
 def _repositories_read(paths: PathJudge, contexts: Iterable[ExecutionContext]) -> Iterator[str]:
     """Yield the directories in which a read-only git command looks for its repository."""
     for found in contexts:
-        if found.reads is not None and found.reads.repository is not None and found.directory is not None:
-            yield paths.path_lookup.look(found.reads.repository, found.directory).resolved
+        if (
+            found.invocation.reads is not None
+            and found.invocation.reads.repository is not None
+            and found.directory is not None
+        ):
+            yield paths.path_lookup.look(found.invocation.reads.repository, found.directory).resolved
 
 
 def _runs_unknown(command: SimpleCommand, wrapping: Wrapping | None, task: Task) -> bool:

@@ -3,18 +3,15 @@
 Each possible value of the script's variables is a case of its own; names passed by another command are looked up.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from tui_agent.permissions.commands.analysis import accepts_any_files, invocation_of, read_only_use
 from tui_agent.permissions.commands.catalogue import canonical_name, writer
-from tui_agent.permissions.commands.effects import effects_of, wrapper_effects
-from tui_agent.permissions.commands.read_only_check import collect_reads
-from tui_agent.permissions.commands.reads import Reads
-from tui_agent.permissions.commands.subcommand_effects import Effects
-from tui_agent.permissions.commands.wrappers import Wrapping
-from tui_agent.permissions.commands.writes import Write
-from tui_agent.permissions.commands.xargs_input import accepts_any_files, find_exec_words, splits_at_nul
+from tui_agent.permissions.commands.invocation import Invocation, Reads, Write
+from tui_agent.permissions.commands.wrappers import Wrapping, splits_at_nul
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.path_resolution import links_stay_inside
 from tui_agent.permissions.paths.tree_filter import find_filter
@@ -49,6 +46,7 @@ MAX_WORDS = 5_000
 """Maximum number of words of one command after expansion."""
 _TAKING_NUMBERS = names("[ [[ test head tail sed seq sleep printf")
 """Commands for which a number is never a file, or at worst a harmless read of one."""
+_FILE = re.compile(rf".*/{UNKNOWN}\Z", re.DOTALL)
 _BRACKETS = ("[", "[[")
 """Command names that look like the start of a pattern."""
 _OPTION_SIGNS = ("-", "(", ")", "!", ",")
@@ -113,8 +111,8 @@ class ExecutionContexts:
         expanded = self._expanded(command, place, bindings)
         seen = self.listed(command.words, command.nested, bindings)
         if expanded is None:
-            effects = Effects(writes=(Write(UNKNOWN),)) if writer(canonical_name(command.name)) else Effects()
-            return ExecutionContext(place, (), None, effects, listed=seen, bindings=bindings)
+            writes = (Write(UNKNOWN),) if writer(canonical_name(command.name)) else ()
+            return ExecutionContext(place, (), Invocation(writes=writes), seen, bindings)
         words = tuple(word for group in expanded for word in group)
         known: Sequence[str] | None = words
         listed = [
@@ -125,11 +123,15 @@ class ExecutionContexts:
         ]
         found: tuple[str, ...] = ()
         if task.takes == "files":
-            known = find_exec_words(words) if _is_given_as_found(command) else None
+            known = (
+                [word[: -len(UNKNOWN)] if _FILE.match(word) else word for word in words]
+                if _is_given_as_found(command)
+                else None
+            )
             found = tuple(one for one, word in zip(known or (), words, strict=False) if one != word)
         elif task.takes in ("paths", "lines"):
             known, listed = self._fed(command, expanded, listed, place, task)
-        reads = Reads() if not command.words else collect_reads(known, command) if known else None
+        reads = Reads() if not command.words else read_only_use(known, command) if known else None
         # A filter may pass none of the names, and the command then runs without them.
         if reads is not None and listed:
             reads = _with_bare(reads, [word for group in expanded[: listed[0]] for word in group])
@@ -141,8 +143,9 @@ class ExecutionContexts:
         if reads is not None and not self._only_reads(reads, command, place, task, bindings):
             reads = None
         own = self._own_words(words, command, wrapping, place, bindings)
-        effects = effects_of(_settled(words, expanded, listed), command) if own is words else wrapper_effects(own)
-        return ExecutionContext(place, words, reads, effects, own, seen, bindings)
+        settled = _settled(words, expanded, listed)
+        found_use = invocation_of(settled, command, own, reads, is_wrapper=own is not words)
+        return ExecutionContext(place, words, found_use, seen, bindings)
 
     def _only_reads(
         self, reads: Reads, command: SimpleCommand, place: str | None, task: Task, bindings: Bindings
@@ -330,5 +333,5 @@ def _with_bare(reads: Reads, words: list[str]) -> Reads | None:
     """Return the reads of a command that may get all names or none, or None if one of the names could mean more."""
     if not accepts_any_files(words):
         return None
-    bare = collect_reads(words, SimpleCommand("", ()))
+    bare = read_only_use(words, SimpleCommand("", ()))
     return replace(reads, paths=(*reads.paths, *bare.paths), trees=(*reads.trees, *bare.trees)) if bare else None

@@ -10,19 +10,18 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tui_agent.permissions.commands.argv import Arguments
-from tui_agent.permissions.commands.catalogue import canonical_name, read_only_command
-from tui_agent.permissions.commands.find_words import (
+from tui_agent.permissions.commands.analysis import read_only_use
+from tui_agent.permissions.commands.argv import Arguments, exact_arguments
+from tui_agent.permissions.commands.catalogue import canonical_name, group, read_only_command
+from tui_agent.permissions.commands.find import (
     EXEC_ACTIONS,
     find_roots,
     finds_all_at_once,
     finds_only_files,
     without_exec,
 )
-from tui_agent.permissions.commands.git_words import git_words
-from tui_agent.permissions.commands.read_only_check import collect_reads
-from tui_agent.permissions.commands.reads import parse_options
-from tui_agent.permissions.paths.tree_walk import TooMuchError, entries_below
+from tui_agent.permissions.commands.git import git_words
+from tui_agent.permissions.paths.path_resolution import TooMuchError, entries_below
 from tui_agent.permissions.shell.syntax import Pipeline, SimpleCommand, Statement, Subshell, names
 from tui_agent.permissions.shell.syntax import Sequence as Statements
 
@@ -50,13 +49,6 @@ _PRINTS_MORE = EXEC_ACTIONS | names("-printf -ls")
 _SIMPLE_NAME = re.compile(r"[\w.*-]+\Z", re.ASCII)
 _LISTS = names("-l --files-with-matches --files")
 """Arguments with which `grep` and `rg` print nothing but paths."""
-_LISTS_ALL_THE_SAME = names(
-    "-r -i -w -x -F -E -P -G -s -S -u -I -H -U -a -e -g -t -T -0 -Z --null --recursive --ignore-case --smart-case "
-    "--case-sensitive --word-regexp --line-regexp --fixed-strings --extended-regexp --perl-regexp --regexp --glob "
-    "--iglob --type --type-not --include --exclude --exclude-dir --hidden --no-ignore --max-depth --sort "
-    "--no-messages --no-config"
-)
-"""Arguments that leave this as it is."""
 _HIDDEN = names("-u --hidden --unrestricted")
 _DIFF_PLAIN = names("--name-only --relative")
 _DIFF_FILTER = re.compile(r"--diff-filter=[AMTd]+\Z")
@@ -92,7 +84,7 @@ def listing_output(
         if not isinstance(part, SimpleCommand) or not is_line_filter(expand(part)):
             return None
     words = expand(first)
-    if not words or collect_reads(words, SimpleCommand("", ())) is None:
+    if not words or read_only_use(words, SimpleCommand("", ())) is None:
         return None
     found = _printed(words, directory)
     if found is None or (found.is_nul_separated and filters):
@@ -104,7 +96,7 @@ def listing_output(
 def find_output_names(words: Sequence[str], directory: str) -> Listing | None:
     """Return the matches that a `find` passes to the commands it runs; these may be any name, passed unchanged."""
     words = without_exec(words)
-    if collect_reads(words, SimpleCommand("", ())) is None:
+    if read_only_use(words, SimpleCommand("", ())) is None:
         return None
     found = _by_find(words, directory)
     return found if found is not None and len(found.names) <= MAX_NAMES else None
@@ -187,7 +179,7 @@ def _by_search(name: str, words: Sequence[str], directory: str) -> Listing | Non
         return None
     if name == "rg" and options.has("-r"):
         return None  # For rg it is --replace, which prints another text for a match.
-    if not all(option in _LISTS or option in _LISTS_ALL_THE_SAME for option in options.given):
+    if not all(option in _LISTS or option in group("search_options") for option in options.given):
         return None
     has_pattern = options.has("-e", "--regexp", "--files")
     roots = options.operands if has_pattern else options.operands[1:]
@@ -259,7 +251,7 @@ def _by_ls(words: Sequence[str], directory: str) -> Listing | None:
 
 def _sorted(words: Sequence[str]) -> Arguments | None:
     command = read_only_command(canonical_name(words[0]))
-    return parse_options(command, words[1:]) if command else None
+    return exact_arguments(command, words[1:]) if command else None
 
 
 def _below(directory: str, root: str, *, only_files: bool, with_hidden: bool) -> list[str] | None:

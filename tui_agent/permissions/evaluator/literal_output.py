@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from tui_agent.permissions.commands.catalogue import group
 from tui_agent.permissions.shell.expansion import OPEN, Bindings, base_name, is_computed_name
 from tui_agent.permissions.shell.syntax import (
     UNKNOWN,
@@ -16,11 +17,6 @@ from tui_agent.permissions.shell.syntax import (
 )
 from tui_agent.permissions.shell.syntax import Sequence as Statements
 
-_PLAIN = names(
-    "pwd date nproc whoami uname hostname id wc groups arch uptime tty seq ls find fd md5sum sha1sum sha256sum command "
-    "which type test [ [[ true false cd :"
-)
-"""Commands that print numbers, names of the system, or names of files they found."""
 _PLAIN_GIT = names("rev-parse describe ls-files rev-list symbolic-ref merge-base branch diff")
 _NAMES_ONLY = names("--name-only --show-current")
 _GIVES_PATTERN = re.compile(r"\$\{[#!]?\w+(?::?[-+=]|/)[^}]*[*?\[\\$`'\"{]|\$\{!|\$\{\w+@")
@@ -66,7 +62,7 @@ def _is_plain(statement: Statement) -> bool:
 
 def _prints_plain(command: SimpleCommand) -> bool:
     values = [word.value for word in command.words]
-    if not values or command.name in _PLAIN:
+    if not values or command.name in group("prints_no_pattern"):
         return "-printf" not in values
     if command.name == "git":
         rest = [value for value in values[1:] if value not in ("--no-pager", "-P")]

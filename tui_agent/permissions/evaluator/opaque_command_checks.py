@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from tui_agent.permissions.commands.argv import is_known
 from tui_agent.permissions.commands.indirect_commands import find_indirect_command, forbidden, reads_program_from_input
-from tui_agent.permissions.commands.subcommand_effects import Effects
+from tui_agent.permissions.commands.invocation import Invocation, pieces_of
 from tui_agent.permissions.commands.wrappers import Wrapping
-from tui_agent.permissions.commands.writes import pieces_of
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.protected_paths import may_mean_protected, protected_name
 from tui_agent.permissions.shell.expansion import Expander
@@ -31,8 +30,7 @@ class LocatedCommand:
     words: Sequence[str]
     """Words as the shell would pass them; empty if they are not certain."""
     directory: str | None
-    effects: Effects
-    """Effects, as far as the words tell."""
+    effects: Invocation
 
     @property
     def is_open(self) -> bool:

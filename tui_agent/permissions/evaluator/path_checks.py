@@ -7,12 +7,9 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Literal
 
+from tui_agent.permissions.commands.analysis import shows_environments
 from tui_agent.permissions.commands.argv import is_known
-from tui_agent.permissions.commands.read_only_check import shows_environments
-from tui_agent.permissions.commands.read_operands import Sources
-from tui_agent.permissions.commands.reads import FileFilter, Reads
-from tui_agent.permissions.commands.subcommand_effects import Copy, Effects
-from tui_agent.permissions.commands.writes import Write, pieces_of
+from tui_agent.permissions.commands.invocation import Copy, FileFilter, Invocation, Reads, Write, pieces_of
 from tui_agent.permissions.paths.path_facts import PathFacts
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.path_resolution import MAX_LENGTH, is_within
@@ -75,15 +72,16 @@ class ExecutionContext:
 
     directory: str | None
     words: tuple[str, ...]
-    reads: Reads | None
-    """Paths it reads; None if it is not known to be read-only."""
-    effects: Effects
-    own: tuple[str, ...] = ()
-    """Words of the command itself, its name included, without those of a command it runs."""
+    invocation: Invocation
     listed: ListedDirectories = field(default_factory=ListedDirectories)
     """Directories that the expansion of its words lists."""
     bindings: Bindings = field(default_factory=dict[str, tuple[str, ...]])
     """Values of the script's variables at this point."""
+
+    @property
+    def is_reading(self) -> bool:
+        """True if it is known to only read."""
+        return self.invocation.reads is not None
 
 
 @dataclass(slots=True)
@@ -152,7 +150,7 @@ class PathChecks:
             for target in targets:
                 self._redirect(redirect, target, directory)
 
-    def check_effects(self, effects: Effects, directory: str | None) -> None:
+    def check_effects(self, effects: Invocation, directory: str | None) -> None:
         """Judge the paths that a command changes or may change."""
         place = directory
         if effects.runs_in is not None:
@@ -171,12 +169,12 @@ class PathChecks:
         self.links += [(link, place) for link in effects.links]
         self.check_copies(effects, place)
 
-    def check_matches(self, effects: Effects) -> None:
+    def check_matches(self, effects: Invocation) -> None:
         """Judge the files that a search changes, or passes to a command that may."""
         if effects.changes_matches:
             self._unknown_targets("the files that it finds", self.by_words)
 
-    def check_copies(self, effects: Effects, directory: str | None) -> None:
+    def check_copies(self, effects: Invocation, directory: str | None) -> None:
         """Judge copies of everything in a directory or archive to a place where something may be."""
         for copy in effects.copies:
             self._copy(copy, directory)
@@ -284,20 +282,20 @@ class PathChecks:
                 else:
                     self._perhaps_private(path, directory)
 
-    def check_sources(self, sources: Sources, code: Sequence[str], directory: str | None) -> None:
+    def check_sources(self, found: Invocation, directory: str | None) -> None:
         """Judge the reads of a command that is not known to be read-only.
 
         Definite reads are judged like a read-only command's; of possible reads only those that a rule forbids are
         reported.
         """
-        for path in sources.read:
+        for path in found.sources:
             self._source(path, directory)
-        for path in sources.open:
+        for path in found.open_reads:
             self._unknown_read(path, directory, is_allowed=True)
         if not self.judge.rules.forbids_reading:
             return
-        inside = (piece for text in (*code, *sources.mentioned) for piece in pieces_of(text))
-        for text in dict.fromkeys((*sources.mentioned, *inside)):
+        inside = (piece for text in (*found.code, *found.may_read) for piece in pieces_of(text))
+        for text in dict.fromkeys((*found.may_read, *inside)):
             self._may_read(text, directory)
 
     def check_listing(self, listed: ListedDirectories) -> None:

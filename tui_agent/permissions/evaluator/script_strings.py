@@ -7,7 +7,7 @@ them.
 import re
 from collections.abc import Iterable, Iterator
 
-from tui_agent.permissions.commands.catalogue import writer
+from tui_agent.permissions.commands.catalogue import group, writer
 from tui_agent.permissions.rules.normalized_argv import DECLARATION_COMMANDS, declared_assignments
 from tui_agent.permissions.shell.syntax import (
     Branches,
@@ -35,10 +35,6 @@ _FIND_RUNS = names("-exec -execdir -ok -okdir")
 _TAKES_OUT = re.compile(r"-[A-Za-z]*v|--invert-match\Z")
 _TAKES_OUT_NEXT = names("-not !")
 _GIT_PLACE = re.compile(r"--(?:git-|absolute-git-dir)")
-_TAKES_STRINGS = names(
-    "declare typeset local export readonly let test [ [[ printf read mapfile readarray unset wait getopts set"
-)
-"""Built-ins that take values or names of variables."""
 _SETS_VARIABLES = names("read mapfile readarray printf getopts")
 _NO_WORD = Word("", frozenset((0,)))
 _CODE = re.compile(r"\$\(|`")
@@ -126,7 +122,7 @@ def may_evaluate_strings(script: Iterable[Statement]) -> bool:
 def _taking_strings(command: SimpleCommand) -> list[str]:
     """Return the words of a command from a built-in on that takes values or names of variables; none without one."""
     values = [word.value for word in command.words]
-    place = next((at for at, value in enumerate(values) if value in _TAKES_STRINGS), len(values))
+    place = next((at for at, value in enumerate(values) if value in group("takes_strings")), len(values))
     return values[place:]
 
 

@@ -8,8 +8,8 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 
-from tui_agent.permissions.commands.git_words import git_words
-from tui_agent.permissions.commands.shell_builtins import read_names
+from tui_agent.permissions.commands.builtins import read_names
+from tui_agent.permissions.commands.git import git_words
 from tui_agent.permissions.rules.normalized_argv import declared_assignments, is_script_variable
 from tui_agent.permissions.shell.expansion import OPEN, WORDS, Bindings, Expander, base_name, single_bindings
 from tui_agent.permissions.shell.syntax import (

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from tui_agent.permissions.commands.catalogue import SHELLS, facts_of
-from tui_agent.permissions.commands.shell_builtins import sets_switches_only, unsets_script_variables
+from tui_agent.permissions.commands.builtins import sets_switches_only, unsets_script_variables
+from tui_agent.permissions.commands.catalogue import SHELLS, facts_of, group
 from tui_agent.permissions.paths.path_resolution import resolve
 from tui_agent.permissions.shell.expansion import WORDS, Bindings, Expander, has_glob, single_bindings
 from tui_agent.permissions.shell.syntax import (
@@ -44,13 +44,6 @@ MAX_CALLS = 20
 """Maximum number of calls of a script's own functions that are judged one by one."""
 
 _FUNCTION = re.compile(r"[a-z_][a-z0-9_]*\Z", re.ASCII)
-_BUILTINS = names(
-    "alias bg bind break builtin caller case cd command command_not_found_handle compgen complete compopt continue "
-    "coproc declare dirs disown do done echo elif else enable esac eval exec exit export false fc fg fi for function "
-    "getopts hash help history if in jobs kill let local logout mapfile popd printf pushd pwd read readarray readonly "
-    "return select set shift shopt source suspend test then time times trap true type typeset ulimit umask unalias "
-    "unset until wait while"
-)
 _TRANSPARENT_PREFIXES = names("time -p -- command builtin")
 _MOVERS = names("eval source . exec trap alias unalias shopt set enable hash bind unset")
 """Commands after which the shell's directory is unknown, or names may have another meaning."""
@@ -361,7 +354,7 @@ def _may_shift(part: Statement) -> bool:
 
 
 def _means_nothing_else(name: str) -> bool:
-    if not _FUNCTION.match(name) or name in _BUILTINS:
+    if not _FUNCTION.match(name) or name in group("keywords"):
         return False
     return facts_of(name) is None and shutil.which(name) is None
 

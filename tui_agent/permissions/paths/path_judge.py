@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Literal
 
 from tui_agent.permissions.commands.consequences import OUTSIDE
-from tui_agent.permissions.commands.reads import FileFilter
+from tui_agent.permissions.commands.invocation import FileFilter
 from tui_agent.permissions.rules.rule import Intent
 from tui_agent.permissions.rules.rule_set import RuleSet
 from tui_agent.permissions.verdicts import AccessKind, Finding, finding_for_mode, finding_for_rule
@@ -30,6 +30,7 @@ class PathJudge:
         *,
         relaxed: bool,
         includes: FileFilter | None = None,
+        filtered: bool = False,
     ) -> Finding:
         """Decide a read of a path.
 
@@ -41,9 +42,10 @@ class PathJudge:
             trace: gets a line for every rule and check.
             relaxed: reading in the workspace needs no answer.
             includes: the files of a directory that are read; None for all.
+            filtered: files that a rule denies are left out, so that such a rule does not decide for the directory.
         """
         ruling = self.rules.ruling_for_path(
-            tool, facts, "read" if intent == "list" else intent, trace, includes=includes
+            tool, facts, "read" if intent == "list" else intent, trace, includes=includes, filtered=filtered
         )
         found = finding_for_rule(ruling)
         is_named = ruling.is_grant or (ruling.rule is not None and ruling.rule.pattern is not None)

@@ -5,9 +5,8 @@ longest existing parent.
 """
 
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-
-from .tree_walk import TooMuchError, entries_below
 
 MAX_LINKS = 40
 """Maximum number of links before a path counts as a loop, as in the kernel."""
@@ -15,6 +14,10 @@ MAX_ENTRIES = 5_000
 """Maximum number of directory entries to check for links."""
 MAX_LENGTH = 4_096
 """Maximum length of a path in characters, as in the kernel; a longer one is not followed."""
+
+
+class TooMuchError(Exception):
+    """A directory holds more entries than the limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +41,18 @@ def resolve(path: str, directory: str) -> Resolved:
     current: list[str] = []
     passed: set[str] = set()
     links = 0
-    exists = True
+    exists = is_certain = True
     while waiting:
         name = waiting.pop()
         if name in ("", "."):
             continue
-        if name == "..":
-            if current:
-                current.pop()
+        if name == ".." and is_certain:
+            current = current[:-1]
             continue
         current.append(name)
         if len(current) == 1:
             passed.add(f"/{name}")
-        if not exists:
+        if not exists or not is_certain:
             continue
         try:
             target = os.readlink("/" + "/".join(current))
@@ -59,17 +61,17 @@ def resolve(path: str, directory: str) -> Resolved:
             exists = ".." in waiting
             continue
         except (PermissionError, ValueError):
-            return Resolved("/" + "/".join([*current, *_rest(waiting)]), frozenset(passed), is_certain=False)
+            is_certain = False
+            continue
         except OSError:
             continue  # Not a link.
         links += 1
         if links > MAX_LINKS:
-            return Resolved("/" + "/".join([*current, *_rest(waiting)]), frozenset(passed), is_certain=False)
-        current.pop()
-        if target.startswith("/"):
-            current = []
+            is_certain = False
+            continue
+        current = [] if target.startswith("/") else current[:-1]
         waiting.extend(target.split("/")[::-1])
-    return Resolved("/" + "/".join(current), frozenset(passed), is_certain=True)
+    return Resolved("/" + "/".join(current), frozenset(passed), is_certain)
 
 
 def is_within(path: str, directory: str) -> bool:
@@ -89,5 +91,39 @@ def links_stay_inside(root: str) -> bool:
         return False
 
 
-def _rest(waiting: list[str]) -> list[str]:
-    return [name for name in reversed(waiting) if name not in ("", ".")]
+def entries_below(
+    root: str,
+    limit: int,
+    *,
+    enters: Callable[[os.DirEntry[str]], bool] | None = None,
+    must_read: bool = False,
+) -> Iterator[os.DirEntry[str]]:
+    """Yield the entries below an absolute directory, in no order; none if it is a file. Links are not followed. Blocks.
+
+    Args:
+        root: absolute.
+        limit: maximum number of entries.
+        enters: True for a yielded directory that is to be entered; None to enter all.
+        must_read: an unreadable directory is an error; else it is skipped.
+
+    Raises:
+        TooMuchError: there are more entries.
+        OSError: `must_read`, and a directory cannot be read.
+    """
+    waiting = [root]
+    left = limit
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    left -= 1
+                    if left < 0:
+                        raise TooMuchError(root)
+                    yield entry
+                    if entry.is_dir(follow_symlinks=False) and (enters is None or enters(entry)):
+                        waiting.append(entry.path)
+        except NotADirectoryError:
+            continue
+        except OSError:
+            if must_read:
+                raise

@@ -6,6 +6,7 @@ under another path is as protected as the `.git` file that points to it.
 
 import os
 import unicodedata
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
@@ -68,17 +69,14 @@ def protected_repository(path: str, workspace: str) -> str | None:
     the workspace itself.
     """
     top = workspace if is_within(path, workspace) else "/"
-    directory: str = path
-    for _ in range(_MAX_DEPTH):
+    for directory in _upwards(path, top):
         if is_git_directory(directory):
             return f"{directory} is a repository's data"
+    for directory in (*_upwards(path, top), *_upwards(workspace, "/")):
         for target in _pointed_at(directory):
             if is_within(path, target):
                 return f"{target} is where {directory}/.git points"
-        if directory in (top, "/"):
-            break
-        directory = os.path.dirname(directory)
-    return _pointed_from_above(path, workspace)
+    return None
 
 
 def holds_protected(top: str) -> str | None:
@@ -103,10 +101,7 @@ def holds_protected(top: str) -> str | None:
 def git_directories(directory: str) -> list[str]:
     """Return the data directory of a directory's repository, and the directory it shares with other work trees."""
     own = os.path.join(directory, ".git")
-    if not os.path.isdir(own):
-        return _pointed_at(directory)
-    common = _first_line(os.path.join(own, "commondir"))
-    return [own, resolve(common, own).path] if common else [own]
+    return _with_common(own) if os.path.isdir(own) else _pointed_at(directory)
 
 
 def is_git_directory(directory: str) -> bool:
@@ -116,16 +111,13 @@ def is_git_directory(directory: str) -> bool:
     return any(all(os.path.lexists(os.path.join(directory, name)) for name in signs) for signs in _GIT_DIRECTORY_SIGNS)
 
 
-def _pointed_from_above(path: str, workspace: str) -> str | None:
-    directory: str = workspace
+def _upwards(path: str, top: str) -> Iterator[str]:
+    """Yield a path and the directories above it up to `top`, at most `_MAX_DEPTH`."""
     for _ in range(_MAX_DEPTH):
-        for target in _pointed_at(directory):
-            if is_within(path, target):
-                return f"{target} is where {directory}/.git points"
-        if directory == "/":
-            break
-        directory = os.path.dirname(directory)
-    return None
+        yield path
+        if path in (top, "/"):
+            return
+        path = os.path.dirname(path)
 
 
 def _pointed_at(directory: str) -> list[str]:
@@ -134,9 +126,10 @@ def _pointed_at(directory: str) -> list[str]:
     if not os.path.isfile(pointer):
         return []
     target = _first_line(pointer).removeprefix("gitdir:").strip()
-    if not target:
-        return []
-    git_directory = resolve(target, directory).path
+    return _with_common(resolve(target, directory).path) if target else []
+
+
+def _with_common(git_directory: str) -> list[str]:
     common = _first_line(os.path.join(git_directory, "commondir"))
     return [git_directory, resolve(common, git_directory).path] if common else [git_directory]
 

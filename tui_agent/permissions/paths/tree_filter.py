@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 
 from tui_agent.permissions.commands.argv import Arguments
-from tui_agent.permissions.commands.find_words import finds_all_at_once
+from tui_agent.permissions.commands.find import finds_all_at_once
 
 _GLOB = re.compile(r"[\w.*?@+ -]+\Z", re.ASCII)
 _PATHSPEC = re.compile(r"[\w.*?@+ -][\w./*?@+ -]*\Z", re.ASCII)

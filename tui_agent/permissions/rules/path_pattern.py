@@ -7,10 +7,8 @@ from functools import lru_cache
 
 from pathspec import GitIgnoreSpec
 
-from tui_agent.permissions.commands.reads import FileFilter
-from tui_agent.permissions.paths.path_facts import PathFacts
-from tui_agent.permissions.paths.path_resolution import is_within
-from tui_agent.permissions.paths.tree_walk import TooMuchError, entries_below
+from tui_agent.permissions.commands.invocation import FileFilter
+from tui_agent.permissions.paths.path_resolution import TooMuchError, entries_below, is_within
 
 MAX_ENTRIES = 1_000
 """Maximum number of directory entries to test for a match below a directory."""
@@ -86,14 +84,14 @@ class PathPattern:
             return includes is None or includes.enters(below(entry))
 
         def counts(entry: os.DirEntry[str]) -> bool:
-            is_directory = entry.is_dir(follow_symlinks=False)
-            return includes is None or (enters(entry) if is_directory else includes.includes(below(entry)))
+            if includes is None or entry.is_dir(follow_symlinks=False):
+                return enters(entry)
+            return includes.includes(below(entry))
 
-        limit = MAX_ENTRIES if by_name is None else MAX_NAMES
         try:
             return any(
                 (by_name.fullmatch(entry.name) if by_name else self.matches(entry.path)) and counts(entry)
-                for entry in entries_below(start, limit, enters=enters)
+                for entry in entries_below(start, MAX_NAMES if by_name else MAX_ENTRIES, enters=enters)
             )
         except TooMuchError:
             return True
@@ -113,11 +111,6 @@ def path_pattern(text: str, workspace: str, root: str) -> PathPattern:
         home = os.path.expanduser("~")
         return PathPattern(text[1:] or "/**", tuple(dict.fromkeys((home, os.path.realpath(home)))))
     return PathPattern(text.removeprefix("./"), tuple(dict.fromkeys((workspace, root))))
-
-
-def match_names(facts: PathFacts) -> tuple[str, ...]:
-    """Return the absolute names of a path that forbidding rules are compared with."""
-    return tuple(dict.fromkeys((facts.resolved, facts.lexical)))
 
 
 @lru_cache(maxsize=1_024)

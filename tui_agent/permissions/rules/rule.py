@@ -55,16 +55,11 @@ class Rule:
             raise ConfigurationError(f"{_at(origin)}the pattern of {text!r} is empty; write `{tool}` for every call")
         if tool == "fetch" and pattern is not None and not re.match(r"domain:[^\s/:]+\Z", pattern.strip()):
             raise ConfigurationError(f"{_at(origin)}a pattern for fetch must be `domain:HOST`, not {pattern!r}")
-        known: dict[str, Verdict] = {"allow": "allow", "ask": "ask", "deny": "deny"}
-        return cls(known[verdict], tool, pattern, text.strip(), origin)
+        return cls(cast(Verdict, verdict), tool, pattern, text.strip(), origin)
 
     @classmethod
     def of(cls, rule: "RuleLike", origin: str = "") -> "Rule":
-        """Return a `Rule` from a `Rule`, a text or a pair.
-
-        Args:
-            rule: a `Rule`, `"allow bash(git status:*)"` or `("allow", "bash(git status:*)")`.
-            origin: the source of the rule.
+        """Return a `Rule` from one, from `"allow bash(git status:*)"` or from `("allow", "bash(git status:*)")`.
 
         Raises:
             ConfigurationError: it has another form; the text names the right one.
@@ -99,15 +94,13 @@ class Rule:
         return f"{self.verdict} {self.cited}"
 
     def require_tool(self, names: Collection[str]) -> None:
-        """Check that the rule can apply to a call.
-
-        A misspelled tool is an error, because a deny rule that never applies is worse than none.
+        """Check that the rule can apply to a call: a deny rule that never applies is worse than none.
 
         Args:
             names: tools that rules may name, beside `mcp__SERVER__TOOL` and names with a `*`.
 
         Raises:
-            ConfigurationError: no tool has the rule's name; the text has the rule, its origin and the closest name.
+            ConfigurationError: no tool has the rule's name; the text has the closest one.
         """
         if self.tool in names or "*" in self.tool or self.tool.startswith("mcp__"):
             return
@@ -124,11 +117,8 @@ class Rule:
     def applies_to_path(self, tool: str | None, intent: Intent) -> bool:
         """True if the rule covers this use of a path by `tool`.
 
-        A rule that forbids covers every tool with that intent, an `allow` only the tools of its name.
-
-        Args:
-            tool: None for a shell command's effect, which only rules for the file tools cover.
-            intent: the use of the path.
+        A rule that forbids covers every tool with that intent, an `allow` only the tools of its name. None stands for
+        a shell command's effect, which only rules for the file tools cover.
         """
         by_intent = intent in _INTENTS.get(self.tool, ())
         if tool is None:

@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from tui_agent.permissions.commands.archives import tar_with_dashes
 from tui_agent.permissions.commands.argv import options_meant, split_options
-from tui_agent.permissions.commands.awk_programs import awk_outputs
+from tui_agent.permissions.commands.awk import awk_outputs
 from tui_agent.permissions.commands.catalogue import (
     CommandFacts,
     canonical_name,
@@ -17,8 +18,7 @@ from tui_agent.permissions.commands.catalogue import (
     matching_row,
     writer,
 )
-from tui_agent.permissions.commands.sed_scripts import sed_effects
-from tui_agent.permissions.commands.subcommand_effects import tar_with_dashes
+from tui_agent.permissions.commands.sed import sed_effects
 from tui_agent.permissions.shell.syntax import MARKS, names
 
 from .normalized_argv import is_script_variable
@@ -131,7 +131,7 @@ def _variables(name: str, words: Sequence[str]) -> Iterator[str]:
     """Yield subscripts that may run a command, and variables that `printf -v` must not set."""
     yield from (word for word in words if _SUBSCRIPT.match(word.removeprefix("-v")) or _LIST_OF_COMMANDS.match(word))
     if name in ("printf", "test", "[", "[["):
-        for option, after in zip(words, (*words[1:], ""), strict=True):
+        for option, after in pairwise((*words, "")):
             if not option.startswith("-v"):
                 continue
             variable = option[2:] or after

@@ -4,16 +4,17 @@ Within a list the first matching rule decides (or the strictest, if so configure
 grant by the user answers an `ask`, never a `deny` (S1-14).
 """
 
+import os
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from tui_agent.permissions.commands.reads import FileFilter
+from tui_agent.permissions.commands.invocation import FileFilter
 from tui_agent.permissions.paths.path_facts import PathFacts
 from tui_agent.protocol.permissions import Verdict
 
-from .command_pattern import BORDER, CommandPattern, Match, command_patterns, is_open
-from .path_pattern import PathPattern, match_names, path_pattern
+from .command_pattern import BORDER, Match, command_patterns, is_open
+from .path_pattern import path_pattern
 from .rule import Intent, Rule
 
 RuleResolution = Literal["first_match", "severity"]
@@ -100,23 +101,21 @@ class RuleSet:
 
     def ruling_for_command(self, tool: str, view: NormalizedCommand, trace: list[str]) -> Ruling:
         """Return the verdict of the rules for `tool` on one simple command."""
-
         texts = view.all_texts
         open_texts = tuple(text for text in texts if is_open(text))
 
-        def match(rule: Rule) -> Match:
-            if not rule.applies_to(tool):
-                return "no"
-            if rule.pattern is None:
-                return "yes"
-            patterns = command_patterns(rule.pattern)
+        def match(rule: Rule, pattern: str) -> Match:
+            patterns = command_patterns(pattern)
             if rule.verdict == "allow":
-                return "yes" if _allows(patterns, view) else "no"
-            if any(pattern.match(text) for pattern in patterns for text in texts):
+                fits = any(
+                    one.match(view.words) or (one.is_exact and one.match(view.with_assignments)) for one in patterns
+                )
+                return "yes" if fits else "no"
+            if any(one.match(text) for one in patterns for text in texts):
                 return "yes"
-            return "maybe" if any(pattern.may_match(text) for pattern in patterns for text in open_texts) else "no"
+            return "maybe" if any(one.may_match(text) for one in patterns for text in open_texts) else "no"
 
-        return self._judge(match, view.words.replace(BORDER, " "), trace)
+        return self._judge(lambda rule: rule.applies_to(tool), match, view.words.replace(BORDER, " "), trace)
 
     def ruling_for_path(
         self,
@@ -127,110 +126,99 @@ class RuleSet:
         *,
         whole: bool = False,
         includes: FileFilter | None = None,
+        filtered: bool = False,
     ) -> Ruling:
         """Return the verdict of the rules on a path.
 
-        `whole` includes everything below it; `includes` filters that.
+        `whole` includes everything below it; `includes` filters that; if `filtered`, what `denied_below` names does not
+        count.
         """
+        whole = whole or intent == "search"
 
-        def match(rule: Rule) -> Match:
-            if not rule.applies_to_path(tool, intent):
-                return "no"
-            if rule.pattern is None:
+        def match(rule: Rule, text: str) -> Match:
+            pattern = path_pattern(text, self._workspace, self._root)
+            # An allow must match the target itself; a link's own name would let the link's owner choose the target.
+            if rule.verdict == "allow":
+                fits = pattern.matches_all_below(facts.resolved) if whole else pattern.matches(facts.resolved)
+                return "yes" if fits else "no"
+            names = dict.fromkeys((facts.resolved, facts.lexical))
+            if any(pattern.matches(name) or pattern.matches_all_below(name) for name in names):
                 return "yes"
-            pattern = path_pattern(rule.pattern, self._workspace, self._root)
-            return _match_path(rule, pattern, facts, whole or intent == "search", includes)
+            if filtered and rule.verdict == "deny":
+                trace.append(f"{rule.shown}: files that it matches are left out")
+                return "no"
+            return "maybe" if whole and any(pattern.may_match_below(name, includes) for name in names) else "no"
 
-        return self._judge(match, facts.resolved, trace)
+        return self._judge(lambda rule: rule.applies_to_path(tool, intent), match, facts.resolved, trace)
+
+    def denied_below(self, tool: str, facts: PathFacts) -> Callable[[str], bool]:
+        """Return a predicate for paths below a directory, relative to it: True if a rule denies `tool` to read them."""
+        rules = (rule for rule in self.rules if rule.verdict == "deny" and rule.applies_to_path(tool, "read"))
+        patterns = [path_pattern(rule.pattern or "**", self._workspace, self._root) for rule in rules]
+
+        def is_denied(path: str) -> bool:
+            resolved, lexical = (os.path.join(top, path) for top in (facts.resolved, facts.lexical))
+            if not any(pattern.matches_all_below(name) for pattern in patterns for name in {resolved, lexical}):
+                return False
+            # A rule of the same list may allow it before.
+            entry = replace(facts, given=path, resolved=resolved, lexical=lexical)
+            return self.ruling_for_path(tool, entry, "read", []).verdict == "deny"
+
+        return is_denied if patterns else lambda _: False
 
     def ruling_for_host(self, tool: str, host: str | None, trace: list[str]) -> Ruling:
         """Return the verdict of the rules on fetching from a host; None for an ambiguous address."""
 
-        def match(rule: Rule) -> Match:
-            if not rule.applies_to(tool):
-                return "no"
-            if rule.pattern is None:
-                return "yes"
-            return _match_host(rule, host)
+        def match(rule: Rule, pattern: str) -> Match:
+            """Compare by whole labels; a rule that forbids a domain also forbids its subdomains."""
+            if host is None:
+                return "no" if rule.verdict == "allow" else "maybe"
+            wanted = pattern.strip().removeprefix("domain:").lower().rstrip(".")
+            covers_subdomains = wanted.startswith("*.") or rule.verdict != "allow"
+            is_below = covers_subdomains and host.endswith(f".{wanted.removeprefix('*.')}")
+            return "yes" if host == wanted or is_below else "no"
 
-        return self._judge(match, host or "an unclear address", trace)
+        return self._judge(lambda rule: rule.applies_to(tool), match, host or "an unclear address", trace)
 
     def ruling_for_tool(self, tool: str, trace: list[str]) -> Ruling:
         """Return the verdict of the rules on a tool without a subject; no pattern can match it for certain."""
 
-        def match(rule: Rule) -> Match:
-            if not rule.applies_to(tool):
+        def match(rule: Rule, _: str) -> Match:
+            return "no" if rule.verdict == "allow" else "maybe"
+
+        return self._judge(lambda rule: rule.applies_to(tool), match, tool, trace)
+
+    def _judge(
+        self, applies: Callable[[Rule], bool], match: Callable[[Rule, str], Match], subject: str, trace: list[str]
+    ) -> Ruling:
+        def found(rule: Rule) -> Match:
+            if not applies(rule):
                 return "no"
-            return "yes" if rule.pattern is None else "no" if rule.verdict == "allow" else "maybe"
+            return "yes" if rule.pattern is None else match(rule, rule.pattern)
 
-        return self._judge(match, tool, trace)
-
-    def _judge(self, match: Callable[[Rule], Match], subject: str, trace: list[str]) -> Ruling:
         ruling = Ruling()
         for layer in (*self._layers, self.restrictions):
-            ruling = _stricter(ruling, self._in_layer(layer, match, subject, trace))
-        # A grant answers only a certain `ask`: the text of an open one is not known.
-        if ruling.verdict == "deny" or ruling.is_open or ruling.verdict == "allow":
-            return ruling
-        for grant in (*self.grants, *self.tried):
-            if match(grant) == "yes":
-                trace.append(f"granted {grant.text}: answers {subject!r}")
-                return Ruling("allow", grant, is_grant=True)
-        return ruling
-
-    def _in_layer(
-        self, layer: Sequence[Rule], match: Callable[[Rule], Match], subject: str, trace: list[str]
-    ) -> Ruling:
-        ruling = Ruling()
-        for rule in layer:
-            found = match(rule)
-            trace.append(f"{rule.shown}: {_FOUND[found]} {subject!r}")
-            if found == "maybe":
-                ruling = _stricter(ruling, Ruling("ask", rule, is_open=True))
-            elif found == "yes":
-                ruling = _stricter(ruling, Ruling(rule.verdict, rule))
-                if self._resolution == "first_match":
+            for rule in layer:
+                result = found(rule)
+                trace.append(f"{rule.shown}: {_RESULTS[result]} {subject!r}")
+                if result != "no":
+                    ruling = _stricter(
+                        ruling, Ruling("ask", rule, is_open=True) if result == "maybe" else Ruling(rule.verdict, rule)
+                    )
+                if result == "yes" and self._resolution == "first_match":
                     break
+        # A grant answers only a certain `ask`: the text of an open one is not known.
+        if ruling.verdict in (None, "ask") and not ruling.is_open:
+            for grant in (*self.grants, *self.tried):
+                if found(grant) == "yes":
+                    trace.append(f"granted {grant.text}: answers {subject!r}")
+                    return Ruling("allow", grant, is_grant=True)
         return ruling
 
 
-_FOUND = {"yes": "matches", "maybe": "may match", "no": "does not match"}
+_RESULTS = {"yes": "matches", "maybe": "may match", "no": "does not match"}
 
 
 def _stricter(first: Ruling, second: Ruling) -> Ruling:
-    if second.verdict is None:
-        return first
-    if first.verdict is None or STRICTNESS[second.verdict] > STRICTNESS[first.verdict]:
-        return second
-    return first
-
-
-def _allows(patterns: tuple[CommandPattern, ...], view: NormalizedCommand) -> bool:
-    return any(pattern.match(view.words) for pattern in patterns) or any(
-        pattern.is_exact and pattern.match(view.with_assignments) for pattern in patterns
-    )
-
-
-def _match_path(rule: Rule, pattern: PathPattern, facts: PathFacts, whole: bool, includes: FileFilter | None) -> Match:
-    # An allow must match the target itself; a link's own name would let the link's owner choose the target.
-    if rule.verdict == "allow":
-        fits = pattern.matches_all_below(facts.resolved) if whole else pattern.matches(facts.resolved)
-        return "yes" if fits else "no"
-    names = match_names(facts)
-    if any(pattern.matches(name) for name in names):
-        return "yes"
-    if any(pattern.matches_all_below(name) for name in names):
-        return "yes"
-    return "maybe" if whole and any(pattern.may_match_below(name, includes) for name in names) else "no"
-
-
-def _match_host(rule: Rule, host: str | None) -> Match:
-    """Compare a host by whole labels; a rule that forbids a domain also forbids its subdomains."""
-    wanted = (rule.pattern or "").strip().removeprefix("domain:").lower().rstrip(".")
-    if host is None:
-        return "no" if rule.verdict == "allow" else "maybe"
-    if wanted.startswith("*."):
-        return "yes" if host.endswith(wanted[1:]) else "no"
-    if rule.verdict == "allow":
-        return "yes" if host == wanted else "no"
-    return "yes" if host == wanted or host.endswith(f".{wanted}") else "no"
+    """Return the stricter ruling; of equals the first."""
+    return max(first, second, key=lambda ruling: -1 if ruling.verdict is None else STRICTNESS[ruling.verdict])

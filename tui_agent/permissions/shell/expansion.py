@@ -6,13 +6,17 @@ character. An uncertain result contains the mark `UNKNOWN`, which no safety chec
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import pairwise, product
+from typing import TypeAlias
 
-from .braces import expand_braces, part_of, plain_part
 from .syntax import MARKS, SUM, UNKNOWN, VARIABLE, Variable, Word
 
+MAX_WORDS = 256
+"""Maximum number of words from one word's braces; a word with more is unknown."""
+MAX_BRACES = 64
+"""Maximum number of opening braces expanded in one word."""
 MAX_VALUES = 2_000
 """Maximum number of words from one word."""
 MAX_TURNS = 300
@@ -41,6 +45,8 @@ _GLOB = frozenset("*?[")
 _SET = re.compile(r"\[(?:[\w.]|[a-z]-[a-z]|[A-Z]-[A-Z]|\d-\d)+\]\Z", re.ASCII)
 _QUOTING = frozenset("'\"\\")
 _USER = re.compile(r"~[A-Za-z_][\w.-]*\Z")
+_RANGE = re.compile(r"(?:(-?\d+)\.\.(-?\d+)|([A-Za-z])\.\.([A-Za-z]))(?:\.\.(-?\d+))?\Z")
+_PADDED = re.compile(r"-?0\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +74,12 @@ class Expander:
         return listed
 
     def expand(self, word: Word, directory: str | None, bindings: Bindings) -> tuple[str, ...]:
-        """Return the words that one word becomes.
-
-        Args:
-            word: after quote removal.
-            directory: the working directory; None if unknown.
-            bindings: values of variables.
-        """
+        """Return the words that one word becomes in a working directory, None if unknown."""
         if not word.live and not word.variables:
             return (word.value,)
         values: list[str] = []
-        for expand_command_braces in expand_braces(word):
-            for fixed in self._with_variables(_with_home(expand_command_braces, directory), directory, bindings):
+        for one in expand_braces(word):
+            for fixed in self._with_variables(_with_home(one, directory), directory, bindings):
                 values.extend(self._paths(fixed, directory))
                 if len(values) > MAX_VALUES:
                     return (plain_part(word),)
@@ -98,14 +98,12 @@ class Expander:
         """Expand pathnames; a pattern without a match stays as it is."""
         if not has_glob(word):
             return [word.value]
-        if UNKNOWN in word.value or (directory is None and not word.value.startswith("/")):
-            self._is_certain = False
-            return [plain_part(word)]
         search = _Search(directory or "/", self._entries)
-        found = search.run(word)
+        is_known = UNKNOWN not in word.value and (directory is not None or word.value.startswith("/"))
+        found = search.run(word) if is_known else None
         self._entries = search.entries_left
         self._listed |= dict.fromkeys(search.listed)
-        if search.gave_up:
+        if found is None:
             self._is_certain = False
             return [plain_part(word)]
         # A wide search may match where bash finds nothing and keeps the pattern.
@@ -123,36 +121,33 @@ class Expander:
             if words is not None:
                 return [Word(value if _UNSPLIT.match(value) else UNKNOWN) for value in words]
         choices: list[tuple[str, ...]] = []
+        combinations = 1
         for variable in word.variables:
             values = _values_of(variable.name, directory, bindings)
-            is_safe = variable.quoted or all(value and _UNSPLIT.match(value) for value in values)
-            choices.append(values if is_safe else (UNKNOWN,))
-            if not is_safe and any(not _GLOB.isdisjoint(value) for value in values):
-                self._is_certain = False
-        combinations = 1
-        for values in choices:
+            if not variable.quoted and not all(value and _UNSPLIT.match(value) for value in values):
+                if any(not _GLOB.isdisjoint(value) for value in values):
+                    self._is_certain = False
+                values = (UNKNOWN,)
+            choices.append(values)
             combinations *= len(values)
         if combinations > MAX_VALUES:
             return [Word(plain_part(word))]
-        pieces = word.value.split(VARIABLE)
-        return [_filled(word, pieces, chosen) for chosen in product(*choices)]
+        return [_filled(word, chosen) for chosen in product(*choices)]
 
 
 def single_bindings(bindings: Bindings, words: Sequence[Word]) -> list[Bindings] | None:
     """Return the bindings once for each combination of the words' variables, or None if there are too many."""
-    used = {base_name(variable.name) for word in words for variable in word.variables}
-    if not used:
-        return [bindings]
-    several = [name for name in sorted(used) if len(bindings.get(name, ())) > 1]
+    used = sorted({base_name(variable.name) for word in words for variable in word.variables})
+    several = {name: bindings[name] for name in used if len(bindings.get(name, ())) > 1}
     count = 1
-    for name in several:
-        count *= len(bindings[name])
+    for values in several.values():
+        count *= len(values)
     if count > MAX_TURNS:
         return None
-    return [
-        {**bindings, **{name: (value,) for name, value in zip(several, chosen, strict=True)}}
-        for chosen in product(*(bindings[name] for name in several))
-    ]
+    if not several:
+        return [bindings]
+    chosen = (zip(several, values, strict=True) for values in product(*several.values()))
+    return [{**bindings, **{name: (value,) for name, value in turn}} for turn in chosen]
 
 
 def base_name(name: str) -> str:
@@ -171,6 +166,109 @@ def has_glob(word: Word) -> bool:
     return any(word.value[at] in _GLOB for at in word.live)
 
 
+def expand_braces(word: Word) -> tuple[Word, ...]:
+    """Return the words that a word's unquoted braces produce, in bash's order.
+
+    No other expansion turns one word of text into several, including the command's name.
+    """
+    braces = sum(1 for at in word.live if word.value[at] == "{")
+    if not braces:
+        return (word,)
+    expanded: list[Word] = []
+    if braces <= MAX_BRACES and _least_count(word) <= MAX_WORDS:
+        for found in _expanded(word, 0):
+            # The shell drops an empty word unless it was quoted, which the value no longer tells.
+            expanded.append(found if found.value else Word(UNKNOWN))
+            if len(expanded) > MAX_WORDS:
+                break
+        else:
+            return tuple(expanded)
+    return (Word(plain_part(word)),)
+
+
+def plain_part(word: Word) -> str:
+    """Return the prefix and suffix that every expansion of a word keeps, with `UNKNOWN` between them."""
+    open_places = [*word.live, *(at for at, letter in enumerate(word.value) if letter in (UNKNOWN, VARIABLE))]
+    if not open_places:
+        return word.value
+    return word.value[: min(open_places)] + UNKNOWN + word.value[max(open_places) + 1 :]
+
+
+def part_of(word: Word, start: int, end: int) -> Word:
+    """Return the part of a word between two offsets of its value."""
+    before = word.value[:start].count(VARIABLE)
+    inside = word.value[start:end].count(VARIABLE)
+    live = frozenset(at - start for at in word.live if start <= at < end)
+    return Word(word.value[start:end], live, word.variables[before : before + inside])
+
+
+def joined_words(*parts: Word) -> Word:
+    """Join parts to one word."""
+    live: set[int] = set()
+    value = ""
+    for part in parts:
+        live.update(at + len(value) for at in part.live)
+        value += part.value
+    return Word(value, frozenset(live), tuple(variable for part in parts for variable in part.variables))
+
+
+def _least_count(word: Word) -> int:
+    """Return a lower bound of the number of words: the product of the alternatives of consecutive braces."""
+    count, end = 1, -1
+    for start in sorted(at for at in word.live if word.value[at] == "{"):
+        if start > end and count <= MAX_WORDS and (choices := _choices(word, start)):
+            alternatives, end = choices
+            count *= len(alternatives)
+    return count
+
+
+def _expanded(word: Word, at: int) -> Iterator[Word]:
+    """Expand the first pair of braces at or after `at`, then everything after it."""
+    for start in sorted(place for place in word.live if place >= at and word.value[place] == "{"):
+        if choices := _choices(word, start):
+            alternatives, end = choices
+            before, after = part_of(word, 0, start), part_of(word, end + 1, len(word.value))
+            for alternative in alternatives:
+                for middle in _expanded(alternative, 0):
+                    for rest in _expanded(after, 0):
+                        yield joined_words(before, middle, rest)
+            return
+    yield word
+
+
+def _choices(word: Word, start: int) -> tuple[list[Word], int] | None:
+    """Return the alternatives of the braces that open at `start` and their end, or None for literal text."""
+    depth = 0
+    cuts = [start]
+    for at in sorted(place for place in word.live if place >= start):
+        letter = word.value[at]
+        depth += {"{": 1, "}": -1}.get(letter, 0)
+        if (letter == "," and depth == 1) or depth == 0:
+            cuts.append(at)
+        if depth == 0:
+            break
+    else:
+        return None
+    if len(cuts) > 2:
+        return [part_of(word, cut + 1, following) for cut, following in pairwise(cuts)], cuts[-1]
+    counted = _counted(word.value[start + 1 : cuts[-1]])
+    return (counted, cuts[-1]) if counted else None
+
+
+def _counted(text: str) -> list[Word]:
+    """Return the words of `1..5` or `a..e`, at most one more than the limit."""
+    match = _RANGE.match(text)
+    if match is None:
+        return []
+    first, last, first_letter, last_letter, step_text = match.groups()
+    low, high = (int(first), int(last)) if first else (ord(first_letter), ord(last_letter))
+    step = max(abs(int(step_text or 1)), 1)
+    is_padded = first and (_PADDED.match(first) or _PADDED.match(last))
+    width = max(len(first), len(last)) if is_padded else 0
+    numbers = range(low, high + 1, step) if low <= high else range(low, high - 1, -step)
+    return [Word(f"{number:0{width}d}" if first else chr(number)) for number in numbers[: MAX_WORDS + 1]]
+
+
 def _with_home(word: Word, directory: str | None) -> Word:
     """Return the word with its tilde expanded.
 
@@ -178,32 +276,28 @@ def _with_home(word: Word, directory: str | None) -> Word:
     """
     if 0 not in word.live or word.value[0] != "~":
         return word
-    end = word.value.find("/")
-    end = len(word.value) if end < 0 else end
-    prefix = word.value[:end]
-    rest = part_of(word, end, len(word.value))
+    prefix = word.value.partition("/")[0]
+    end = len(prefix)
     home = UNKNOWN
     if word.text[: end + 1] in (prefix, f"{prefix}/"):
         if prefix == "~+":
             home = directory or UNKNOWN
         elif prefix == "~" or _USER.match(prefix):
             home = os.path.expanduser(prefix)
-    shift = len(home)
-    return Word(home + rest.value, frozenset(at + shift for at in rest.live), rest.variables)
+    return joined_words(Word(home), part_of(word, end, len(word.value)))
 
 
-def _filled(word: Word, pieces: list[str], chosen: tuple[str, ...]) -> Word:
-    value = pieces[0]
-    at = len(pieces[0])
-    moved = {place for place in word.live if place < at}
-    for text, piece in zip(chosen, pieces[1:], strict=True):
-        value += text
-        shift = len(value) - (at + 1)
-        end = at + 1 + len(piece)
-        moved |= {place + shift for place in word.live if at < place < end}
-        value += piece
-        at = end
-    return Word(value, frozenset(moved))
+def _filled(word: Word, chosen: Sequence[str]) -> Word:
+    """Return the word with these texts in place of its variables."""
+    pieces: list[Word] = []
+    at = 0
+    for text, piece in zip(("", *chosen), word.value.split(VARIABLE), strict=True):
+        pieces += (
+            Word(text),
+            Word(piece, frozenset(place - at for place in word.live if 0 <= place - at < len(piece))),
+        )
+        at += len(piece) + 1
+    return joined_words(*pieces)
 
 
 def _values_of(name: str, directory: str | None, bindings: Bindings) -> tuple[str, ...]:
@@ -225,26 +319,16 @@ def _part(value: str, operator: str, pattern: str) -> str:
         return UNKNOWN
     fits = re.compile(re.escape(pattern).replace("\\*", ".*").replace("\\?", "."), re.DOTALL).fullmatch
     is_ending = operator.startswith("%")
-    places = range(len(value) + 1)
-    shortest_first = reversed(places) if is_ending else places
-    cut = (at for at in shortest_first if fits(value[at:] if is_ending else value[:at]))
-    found = list(cut) if len(operator) == 2 else [next(cut, None)]
-    at = found[-1] if found else None
-    if at is None:
+    found = [at for at in range(len(value) + 1) if fits(value[at:] if is_ending else value[:at])]
+    if not found:
         return value
+    # A longer suffix begins earlier, a longer prefix ends later.
+    is_longest = len(operator) == 2
+    at = found[0] if is_ending == is_longest else found[-1]
     return value[:at] if is_ending else value[at:]
 
 
-def _widely(_: str) -> str:
-    """Return an expression for a `?` or `[…]` that matches all that it may match."""
-    return "."
-
-
-def _certainly(pattern: str) -> str:
-    """Return an expression for a `?` or `[…]` that matches only what it matches in any locale."""
-    if pattern == "?":
-        return r"[\x00-\x7f]"
-    return pattern if _SET.match(pattern) else "(?!)"
+_Patterns: TypeAlias = tuple[re.Pattern[str], re.Pattern[str]]
 
 
 @dataclass(slots=True)
@@ -253,48 +337,44 @@ class _Search:
 
     directory: str
     entries_left: int
-    gave_up: bool = False
     is_wide: bool = False
     """True if it matches more than bash would."""
-    patterns: list[re.Pattern[str] | str] = field(default_factory=list[re.Pattern[str] | str])
-    certain_patterns: list[re.Pattern[str] | str] = field(default_factory=list[re.Pattern[str] | str])
-    """Patterns that match no more than bash would."""
+    patterns: list[_Patterns | None] = field(default_factory=list[_Patterns | None])
+    """For each component; None for a literal one."""
     listed: list[str] = field(default_factory=list[str])
     """Absolute paths of the directories read."""
 
-    def run(self, word: Word) -> list[str]:
-        if word.value.count("/") > MAX_COMPONENTS:
-            self.gave_up = True
-            return []
+    def run(self, word: Word) -> list[str] | None:
+        """Return the paths that match; None if there is too much to search."""
+        components = word.value.split("/")
+        if len(components) > MAX_COMPONENTS + 1:
+            return None
         start = 0
-        for component in word.value.split("/"):
+        for component in components:
             part = part_of(word, start, start + len(component))
-            self.patterns.append(self._pattern(part, _widely))
-            self.certain_patterns.append(self._pattern(part, _certainly))
             start += len(component) + 1
-        found = [""]
-        for number, pattern in enumerate(self.patterns):
-            separator = "/" if number else ""
-            found = [f"{prefix}{separator}{name}" for prefix in found for name in self._names(prefix, number, pattern)]
-            if len(found) > MAX_VALUES:
-                self.gave_up = True
-            if self.gave_up:
-                return []
+            self.patterns.append(_patterns(part) if has_glob(part) else None)
+        self.is_wide = any(found and found[0] != found[1] for found in self.patterns)
+        paths = [""]
+        for number, (component, patterns) in enumerate(zip(components, self.patterns, strict=True)):
+            starts = [f"{path}/" for path in paths] if number else paths
+            paths = [start + name for start in starts for name in self._names(start, component, patterns)]
+            if len(paths) > MAX_VALUES or self.entries_left < 0:
+                return None
         # The result also shows whether a literal name exists.
-        self.listed.extend(os.path.join(self.directory, os.path.dirname(path)) for path in found)
-        return [path for path in found if os.path.lexists(os.path.join(self.directory, path))]
+        self.listed.extend(os.path.join(self.directory, os.path.dirname(path)) for path in paths)
+        return [path for path in paths if os.path.lexists(os.path.join(self.directory, path))]
 
     def is_certain(self, path: str) -> bool:
         """True if bash matches a path that was found, too."""
-        return all(
-            isinstance(pattern, str) or pattern.match(name)
-            for pattern, name in zip(self.certain_patterns, path.split("/"), strict=True)
-        )
+        names = zip(self.patterns, path.split("/"), strict=True)
+        return all(patterns is None or patterns[1].match(name) for patterns, name in names)
 
-    def _names(self, prefix: str, number: int, pattern: re.Pattern[str] | str) -> list[str]:
-        if isinstance(pattern, str):
-            return [pattern]
-        place = os.path.join(self.directory, prefix + "/" if number else ".")
+    def _names(self, start: str, component: str, patterns: _Patterns | None) -> list[str]:
+        """Return the names of one component below `start`."""
+        if patterns is None:
+            return [component]
+        pattern, place = patterns[0], os.path.join(self.directory, start or ".")
         try:
             with os.scandir(place) as entries:
                 self.listed.append(place)
@@ -303,7 +383,6 @@ class _Search:
                 for entry in entries:
                     self.entries_left -= 1
                     if self.entries_left < 0:
-                        self.gave_up = True
                         break
                     # In a byte locale, `?` matches one byte of a longer character.
                     if pattern.match(entry.name) or (self.is_wide and not entry.name.isascii()):
@@ -312,27 +391,36 @@ class _Search:
         except OSError:
             return []
 
-    def _pattern(self, component: Word, one: Callable[[str], str]) -> re.Pattern[str] | str:
-        """Return one component as a regular expression, or as plain text if it has no pattern."""
-        value = component.value
-        if not has_glob(component):
-            return value
-        pieces = [""]
-        at = 0
-        while at < len(value):
-            letter = value[at]
-            is_live = at in component.live and letter in _GLOB
-            close = value.find("]", at + 2) if is_live and letter == "[" else at
-            if not is_live or close < 0:
-                pieces[-1] += re.escape(letter)
-            elif letter == "*":
-                pieces.append("")
-            else:
-                pieces[-1] += one(value[at : close + 1])
-                self.is_wide = True
-            at = max(at, close) + 1
-        # Atomic groups take the first match of each piece for good, so no pattern can make matching slow.
-        middle = "".join(f"(?>.*?{piece})" for piece in pieces[1:-1])
-        last = f".*{pieces[-1]}" if len(pieces) > 1 else ""
-        hidden = "" if value.startswith(".") else r"(?!\.)"
-        return re.compile(rf"(?s:{hidden}{pieces[0]}{middle}{last})\Z")
+
+def _patterns(component: Word) -> _Patterns:
+    """Return expressions for one component: one that matches all that it may match in bash, one only what is certain.
+
+    They differ in `?`, which matches one byte in some locales, and in `[…]`.
+    """
+    value = component.value
+    wide, certain = [""], [""]
+    at = 0
+    while at < len(value):
+        letter = value[at]
+        is_live = at in component.live and letter in _GLOB
+        close = value.find("]", at + 2) if is_live and letter == "[" else at
+        if not is_live or close < 0:
+            wide[-1] += re.escape(letter)
+            certain[-1] += re.escape(letter)
+        elif letter == "*":
+            wide.append("")
+            certain.append("")
+        else:
+            one = value[at : close + 1]
+            wide[-1] += "."
+            certain[-1] += r"[\x00-\x7f]" if one == "?" else one if _SET.match(one) else "(?!)"
+        at = max(at, close) + 1
+    hidden = "" if value.startswith(".") else r"(?!\.)"
+    return _compiled(hidden, wide), _compiled(hidden, certain)
+
+
+def _compiled(hidden: str, pieces: list[str]) -> re.Pattern[str]:
+    # Atomic groups take the first match of each piece for good, so no pattern can make matching slow.
+    middle = "".join(f"(?>.*?{piece})" for piece in pieces[1:-1])
+    last = f".*{pieces[-1]}" if len(pieces) > 1 else ""
+    return re.compile(rf"(?s:{hidden}{pieces[0]}{middle}{last})\Z")

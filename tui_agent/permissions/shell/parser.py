@@ -12,12 +12,10 @@ from typing import TypeAlias
 
 from tree_sitter import Node
 
-from .arithmetic import arithmetic_in
 from .fallback import fallback_commands
-from .grammar import parse
+from .grammar import BLANKS, STRUCTURE, CommandText, parse
 from .simple_commands import CommandReader
-from .source_text import BLANKS, STRUCTURE, CommandText
-from .substitutions import find_substitutions
+from .substitutions import arithmetic_in, find_substitutions
 from .syntax import (
     Branches,
     Conditional,
@@ -202,26 +200,33 @@ class _ScriptReader:
             raise UnreadableError("words after a compound command")
         return Sequence((statement, redirections))
 
+    def _parts(self, node: Node) -> Iterator[tuple[Node, bool]]:
+        """Yield the children of a `for`, a `case` or one of its branches, and True for its words and patterns."""
+        start = node.start_byte
+        for index, child in enumerate(node.children):
+            self._text.expect(STRUCTURE, start, child.start_byte)
+            start = child.end_byte
+            if not child.is_named and child.type != "|":
+                self._text.check_token(child)
+            yield child, node.field_name_for_child(index) == "value"
+
     def _for(self, node: Node) -> Statement:
-        body = node.child_by_field_name("body")
+        body, variable = node.child_by_field_name("body"), node.child_by_field_name("variable")
         if node.children[0].type != "for" or body is None:
             raise UnreadableError("a loop of an unknown form")
         words: list[Word] | None = None
         nested: list[Statement] = []
-        start = node.start_byte
-        for index, child in enumerate(node.children):
-            is_value = words is not None and node.field_name_for_child(index) == "value"
-            self._text.expect(BLANKS if is_value else STRUCTURE, start, child.start_byte)
-            start = child.end_byte
+        end = node.start_byte
+        for child, is_value in self._parts(node):
             if words is not None and is_value:
+                self._text.expect(BLANKS, end, child.start_byte)
                 words.append(self._commands.word(child, nested))
-            elif not child.is_named:
-                self._text.check_token(child)
-                words = [] if child.type == "in" else words
-        variable = node.child_by_field_name("variable")
-        name = self._text.raw(variable) if variable else ""
+            elif child.type == "in":
+                words = []
+            end = child.end_byte
         text = self._text.written(node.start_byte, body.start_byte).rstrip("; \t\n")
-        return ForEach(name, None if words is None else tuple(words), self._statement(body), text, tuple(nested))
+        values = None if words is None else tuple(words)
+        return ForEach(self._text.raw(variable) if variable else "", values, self._statement(body), text, tuple(nested))
 
     def _counting_for(self, node: Node) -> Statement:
         body = node.child_by_field_name("body")
@@ -231,30 +236,23 @@ class _ScriptReader:
 
     def _case(self, node: Node) -> Statement:
         parts: list[Statement] = []
-        start = node.start_byte
-        for index, child in enumerate(node.children):
-            self._text.expect(STRUCTURE, start, child.start_byte)
-            start = child.end_byte
+        for child, is_value in self._parts(node):
             if child.type == "case_item":
                 parts.append(self._case_item(child, parts))
-            elif node.field_name_for_child(index) == "value":
+            elif is_value:
                 self._commands.word(child, parts)
-            elif not child.is_named:
-                self._text.check_token(child)
         return Branches(tuple(parts))
 
     def _case_item(self, node: Node, nested: list[Statement]) -> Statement:
         """`pattern | pattern) statements ;;`"""
-        start, after = node.start_byte, 0
-        for index, child in enumerate(node.children):
-            is_pattern = node.field_name_for_child(index) == "value"
-            if not is_pattern and (child.is_named or child.type not in ("(", "|", ")")):
-                break
-            self._text.expect(STRUCTURE, start, child.start_byte)
-            start, after = child.end_byte, index + 1
-            if is_pattern:
+        start, count = node.start_byte, 0
+        for child, is_value in self._parts(node):
+            if is_value:
                 self._commands.word(child, nested)
-        return self._sequence(node.children[after:], start, node.end_byte)
+            elif child.is_named or child.type not in ("(", "|", ")"):
+                break
+            start, count = child.end_byte, count + 1
+        return self._sequence(node.children[count:], start, node.end_byte)
 
     def _function(self, node: Node) -> Statement:
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")

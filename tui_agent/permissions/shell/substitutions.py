@@ -10,8 +10,7 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
-from .arithmetic import arithmetic_in
-from .syntax import PIPE, SUM, UNKNOWN, VARIABLE, Statement, Subshell, Unsupported
+from .syntax import PIPE, SUM, UNKNOWN, VARIABLE, Arithmetic, Statement, Subshell, Unsupported
 from .words import Substitution, UnreadableError
 
 Substitutions = dict[int, Substitution]
@@ -32,6 +31,14 @@ _HARMLESS = re.compile(
 _NUMBERS_ONLY = re.compile(r"\$\(\([\d\s+*/%()<>=!&|^~?:,-]*\)\)\Z")
 _SUBSTITUTIONS = frozenset(
     ("simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion")
+)
+
+_INSIDE = re.compile(r"(?:\$|for\s*)?\(\((.*)\)\)[;\s]*\Z", re.DOTALL)
+_EXPANDED = re.compile(r"(?<![\w$}])(?:\$([A-Za-z_]\w*)|\$\{([A-Za-z_]\w*)\}|\$\{?#\}?)(?![\w${])", re.ASCII)
+_PLAIN_SUM = re.compile(r"[\w\s+*/%()<>=!&|^~?:;,-]*\Z", re.ASCII)
+_NAMES = re.compile(r"(?<![\w])[A-Za-z_]\w*", re.ASCII)
+_SET = re.compile(
+    r"(?<!\w)([A-Za-z_]\w*)\s*(?:\+\+|--|(?:[-+*/%&^|]|<<|>>)?=(?!=))|(?:\+\+|--)\s*([A-Za-z_]\w*)", re.ASCII
 )
 
 
@@ -115,3 +122,15 @@ def _check_command_substitution(text: str) -> None:
             raise UnreadableError("backquotes with quoting inside")
     elif text.startswith("$((") or not (text.startswith("$(") and text.endswith(")")):
         raise UnreadableError("a command substitution of an unknown form")
+
+
+def arithmetic_in(text: str) -> Arithmetic | None:
+    """Return the variables of `$((…))`, `((…))` or `for ((…))`, or None if it is more than plain arithmetic."""
+    found = _INSIDE.match(text)
+    if found is None:
+        return None
+    inside = _EXPANDED.sub(lambda found: found[1] or found[2] or "0", found.group(1))
+    if not _PLAIN_SUM.match(inside):
+        return None
+    names = frozenset(_NAMES.findall(inside))
+    return Arithmetic(names, frozenset(first or second for first, second in _SET.findall(inside)))

@@ -7,8 +7,6 @@ command can contain (lone surrogates), so that every comparison with a literal t
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .arithmetic import Arithmetic
-
 UNKNOWN = "\ud800"
 """Mark in a word's value for text that only the running shell knows, which may also be several words or none."""
 VARIABLE = "\ud801"
@@ -100,6 +98,15 @@ class SimpleCommand:
     def name(self) -> str:
         """The first word's value; empty without words."""
         return self.words[0].value if self.words else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """Variables of an arithmetic expression of numbers, operators and plain names: as harmless as their values."""
+
+    reads: frozenset[str] = frozenset()
+    """Every name in the expression."""
+    sets: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

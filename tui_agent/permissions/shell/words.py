@@ -28,18 +28,23 @@ class Substitution:
     """The variable's name, for `VARIABLE`."""
 
 
-_PLAIN = re.compile(r"[^\\'\"$`|&;()<> \t\n*?\[\]{}~,]+")
-_PLAIN_IN_QUOTES = re.compile(r'[^\\"$`]+')
-_LIVE = frozenset("*?[]{}~,")
-_EXPANDS = re.compile(r"[A-Za-z0-9_{(\[@*#?!$-]|\\\n")
+_EXPANDS = r"[A-Za-z0-9_{(\[@*#?!$-]|\\\n"
 """Text that makes the `$` before it an expansion. A line continuation counts, because the shell joins lines first."""
-_ANSI_ESCAPE = re.compile(
-    r"\\(?:([abeEfnrtv\\'\"?])|x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|(u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}))"
+_UNQUOTED = re.compile(
+    r"(?P<plain>[^\\'\"$`|&;()<> \t\n*?\[\]{}~,]+)|(?P<live>[*?\[\]{}~,])"
+    r"|(?P<joined>\\\n|\\(?=[^\x00-\x7f]))|\\(?P<escaped>.)"
+    rf"|'(?P<single>[^']*)'|(?P<quote>\")|\$'(?P<ansi>(?:[^'\\]|\\.)*)'|(?P<dollar>\$)(?!['\"]|{_EXPANDS})",
+    re.DOTALL,
 )
-_ANSI_LETTERS = {
-    "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
-    "\\": "\\", "'": "'", '"': '"', "?": "?",
-}  # fmt: skip
+_QUOTED = re.compile(
+    r"(?P<plain>[^\\\"$`]+)|(?P<joined>\\\n)|\\(?P<escaped>[$`\"\\])|(?P<backslash>\\)|(?P<quote>\")"
+    rf"|(?P<dollar>\$)(?!{_EXPANDS})"
+)
+_EXPANSION = re.compile(rf"`|\$(?:{_EXPANDS})")
+_ANSI_ESCAPE = re.compile(
+    r"\\(?:([abeEfnrtv\\'\"?])|x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|(?:u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8}))|)"
+)
+_ANSI_LETTERS = dict(zip("abeEfnrtv", "\a\b\x1b\x1b\f\n\r\t\v", strict=True))
 
 
 def lex_word(source: str, start: int, end: int, substitutions: Mapping[int, Substitution]) -> Word:
@@ -54,9 +59,9 @@ def lex_word(source: str, start: int, end: int, substitutions: Mapping[int, Subs
         UnreadableError: the text is not exactly one word with exactly these substitutions.
     """
     lexer = _Lexer(source, end, substitutions)
-    lexer.read_word(start)
-    lexer.expect_all_filled(start, end)
-    return lexer.word(_decoded(source[start:end]))
+    if lexer.read(start) < end:
+        raise UnreadableError("an operator or a blank where a word was expected")
+    return Word("".join(lexer.pieces), frozenset(lexer.live), tuple(lexer.variables), decoded(source[start:end]))
 
 
 def end_of_word(source: str, start: int, limit: int, substitutions: Mapping[int, Substitution]) -> int:
@@ -65,31 +70,30 @@ def end_of_word(source: str, start: int, limit: int, substitutions: Mapping[int,
     Raises:
         UnreadableError: it cannot be read.
     """
-    lexer = _Lexer(source, limit, substitutions)
-    end = lexer.read_word(start, stop_at_boundary=True)
-    lexer.expect_all_filled(start, end)
-    return end
+    return _Lexer(source, limit, substitutions).read(start)
 
 
 def check_expanding_text(source: str, start: int, end: int, substitutions: Mapping[int, Substitution]) -> None:
-    """Check that a here-document's text contains exactly these substitutions.
-
-    Raises:
-        UnreadableError: the shell would expand something else as well.
-    """
+    """Raise `UnreadableError` if the shell would expand more in a here-document's text than these substitutions."""
     at = start
     seen = 0
     while at < end:
         if at in substitutions:
             at, seen = substitutions[at].end, seen + 1
-        elif source[at] == "\\":
-            at += 2
-        elif source[at] == "`" or (source[at] == "$" and _EXPANDS.match(source, at + 1, end)):
+        elif _EXPANSION.match(source, at, end):
             raise UnreadableError("an expansion that the grammar did not see")
         else:
-            at += 1
+            at += 2 if source[at] == "\\" else 1
     if seen != len(substitutions):
         raise UnreadableError("a substitution where there is only text")
+
+
+def decoded(raw: str) -> str:
+    """Return the text of bytes read as latin-1."""
+    try:
+        return raw.encode("latin-1").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UnreadableError("an incomplete character") from error
 
 
 class _Lexer:
@@ -99,154 +103,61 @@ class _Lexer:
         self._source = source
         self._end = end
         self._substitutions = substitutions
-        self._pieces: list[str] = []
+        self.pieces: list[str] = []
         self._length = 0
-        self._live: list[int] = []
-        self._variables: list[Variable] = []
-        self._filled = 0
+        self.live: list[int] = []
+        self.variables: list[Variable] = []
 
-    def expect_all_filled(self, start: int, end: int) -> None:
-        """Raise `UnreadableError` if the grammar found a substitution in quoted text."""
-        if self._filled != sum(1 for at in self._substitutions if start <= at < end):
-            raise UnreadableError("a substitution where there is only text")
-
-    def word(self, text: str) -> Word:
-        """Return the word read so far; `text` is its written form."""
-        return Word("".join(self._pieces), frozenset(self._live), tuple(self._variables), text)
-
-    def read_word(self, at: int, *, stop_at_boundary: bool = False) -> int:
+    def read(self, start: int) -> int:
         """Read to the end, or to the first end of a word; return the offset."""
-        source, end = self._source, self._end
-        while at < end:
-            letter = source[at]
+        at, is_quoted, filled = start, False, 0
+        while at < self._end:
             if at in self._substitutions:
-                at = self._fill(at, quoted=False)
-            elif run := _PLAIN.match(source, at, end):
-                self._add(run.group())
-                at = run.end()
-            elif letter in _LIVE:
-                self._live.append(self._length)
-                self._add(letter)
-                at += 1
-            elif letter == "\\":
-                at = self._escape(at)
-            elif letter == "'":
-                at = self._single_quotes(at)
-            elif letter == '"':
-                at = self._double_quotes(at + 1)
-            elif letter == "$":
-                at = self._dollar(at)
-            elif stop_at_boundary and letter != "`":
-                return at
-            else:
-                raise UnreadableError(f"{letter!r} where a word was expected")
-        if at > end:
+                at, filled = self._fill(self._substitutions[at], quoted=is_quoted), filled + 1
+                continue
+            found = (_QUOTED if is_quoted else _UNQUOTED).match(self._source, at, self._end)
+            if found is None:
+                if not is_quoted and self._source[at] in " \t\n|&;()<>":
+                    break
+                raise UnreadableError("a quote that is not closed, or an expansion that the grammar did not see")
+            at = found.end()
+            is_quoted = is_quoted != (found.lastgroup == "quote")
+            self._add(found.lastgroup or "", found[found.lastgroup or 0])
+        if at > self._end or is_quoted:
             raise UnreadableError("a quote or substitution that extends beyond its word")
+        if filled != sum(1 for place in self._substitutions if start <= place < at):
+            raise UnreadableError("a substitution where there is only text")
         return at
 
-    def _add(self, raw: str) -> None:
-        piece = raw if raw.isascii() else _decoded(raw)
-        self._pieces.append(piece)
+    def _add(self, kind: str, raw: str) -> None:
+        if kind == "live":
+            self.live.append(self._length)
+        elif kind == "ansi":
+            raw = _ANSI_ESCAPE.sub(_ansi_character, raw)
+        elif kind in ("quote", "joined"):
+            return
+        piece = raw if raw.isascii() else decoded(raw)
+        self.pieces.append(piece)
         self._length += len(piece)
 
-    def _fill(self, at: int, *, quoted: bool) -> int:
-        hole = self._substitutions[at]
-        self._filled += 1
-        self._pieces.append(hole.mark)
-        if hole.mark == UNKNOWN and not quoted:
-            self._live.append(self._length)
-        self._length += 1
+    def _fill(self, hole: Substitution, *, quoted: bool) -> int:
         if hole.mark == VARIABLE:
-            self._variables.append(Variable(hole.name, quoted and hole.name[-1] not in "@]"))
+            self.variables.append(Variable(hole.name, quoted and hole.name[-1] not in "@]"))
+        elif hole.mark == UNKNOWN and not quoted:
+            self.live.append(self._length)
         elif quoted and hole.mark != UNKNOWN:
             raise UnreadableError("a process substitution inside quotes")
+        self.pieces.append(hole.mark)
+        self._length += 1
         return hole.end
 
-    def _escape(self, at: int) -> int:
-        if at + 1 >= self._end:
-            raise UnreadableError("a backslash at the end")
-        following = self._source[at + 1]
-        if following != "\n" and following.isascii():
-            self._add(following)
-        elif following != "\n":
-            return at + 1
-        return at + 2
 
-    def _single_quotes(self, at: int) -> int:
-        close = self._source.find("'", at + 1, self._end)
-        if close < 0:
-            raise UnreadableError("a quote that is not closed")
-        self._add(self._source[at + 1 : close])
-        return close + 1
-
-    def _double_quotes(self, at: int) -> int:
-        source, end = self._source, self._end
-        while at < end:
-            if at in self._substitutions:
-                at = self._fill(at, quoted=True)
-            elif run := _PLAIN_IN_QUOTES.match(source, at, end):
-                self._add(run.group())
-                at = run.end()
-            elif source[at] == '"':
-                return at + 1
-            elif source[at] == "\\" and at + 1 < end:
-                following = source[at + 1]
-                if following in '$`"\\':
-                    self._add(following)
-                    at += 2
-                elif following == "\n":
-                    at += 2
-                else:
-                    self._add("\\")
-                    at += 1
-            elif source[at] == "$" and at + 1 < end and not _EXPANDS.match(source, at + 1, end):
-                self._add("$")
-                at += 1
-            else:
-                raise UnreadableError("an expansion that the grammar did not see")
-        raise UnreadableError("a quote that is not closed")
-
-    def _dollar(self, at: int) -> int:
-        following = self._source[at + 1 : min(at + 2, self._end)]
-        if following == "'":
-            return self._ansi_quotes(at + 2)
-        if following == '"' or _EXPANDS.match(self._source, at + 1, self._end):
-            raise UnreadableError("an expansion that the grammar did not see")
-        self._add("$")
-        return at + 1
-
-    def _ansi_quotes(self, at: int) -> int:
-        source, end = self._source, self._end
-        while at < end:
-            if source[at] == "'":
-                return at + 1
-            if source[at] != "\\":
-                run_end = at + 1
-                while run_end < end and source[run_end] not in "\\'":
-                    run_end += 1
-                self._add(source[at:run_end])
-                at = run_end
-            elif escape := _ANSI_ESCAPE.match(source, at, end):
-                self._add_escaped(escape)
-                at = escape.end()
-            else:
-                raise UnreadableError("an unknown escape in $'…'")
-        raise UnreadableError("a quote that is not closed")
-
-    def _add_escaped(self, escape: re.Match[str]) -> None:
-        letter, hexadecimal, octal, unicode = escape.groups()
-        if letter:
-            self._add(_ANSI_LETTERS[letter])
-            return
-        code = int(hexadecimal, 16) if hexadecimal else int(octal, 8) if octal else int(unicode[1:], 16)
-        if code == 0 or code > 0x7F:
-            raise UnreadableError("a character in $'…' that a word cannot contain")
-        self._pieces.append(chr(code))
-        self._length += 1
-
-
-def _decoded(raw: str) -> str:
-    try:
-        return raw.encode("latin-1").decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UnreadableError("an incomplete character") from error
+def _ansi_character(escape: re.Match[str]) -> str:
+    letter, hexadecimal, octal, *unicode = escape.groups()
+    if letter:
+        return _ANSI_LETTERS.get(letter, letter)
+    number = hexadecimal or unicode[0] or unicode[1]
+    code = int(number, 16) if number else int(octal or "0", 8)
+    if code == 0 or code > 0x7F:
+        raise UnreadableError("an unknown escape in $'…', or a character that a word cannot contain")
+    return chr(code)

@@ -6,12 +6,13 @@ notice. When the session ends, so do its commands.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from tui_agent.protocol.activity_events import ENDED_WITH_SESSION
 from tui_agent.protocol.background import run_service
@@ -177,6 +178,7 @@ class BackgroundJobs:
         self._group = asyncio.TaskGroup()
         self._is_open = False
         self._tasks: dict[Job, asyncio.Task[None]] = {}
+        self._late_work: set[asyncio.Task[None]] = set()
         self._at_call: dict[str, Job] = {}
         """Commands that their calls wait for, by call."""
         self._jobs: dict[str, Job] = {}
@@ -193,6 +195,11 @@ class BackgroundJobs:
         self._is_open = False
         self._end_all()
         await self._group.__aexit__(None, None, None)
+
+    @property
+    def is_open(self) -> bool:
+        """True until the session ends."""
+        return self._is_open
 
     @property
     def all(self) -> tuple[Job, ...]:
@@ -245,6 +252,17 @@ class BackgroundJobs:
         task = self._tasks[job] = self._group.create_task(self._run(job, work))
         task.add_done_callback(lambda _: self._tasks.pop(job))
         return job
+
+    def finish_later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Finish the work of a call that ends now; `settled` and the end of the session wait for it."""
+        task = self._group.create_task(work)
+        self._late_work.add(task)
+        task.add_done_callback(self._late_work.discard)
+
+    async def settled(self) -> None:
+        """Wait until the effects of all calls that have ended are published."""
+        while self._late_work:
+            await asyncio.wait(tuple(self._late_work))
 
     async def wait_for(self, job: Job, cancellation: CancellationToken, until: asyncio.Event) -> None:
         """Wait until an event of a job; the token, and cancelling this task, end the command.

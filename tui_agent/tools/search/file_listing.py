@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +13,7 @@ from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.tools.pinned_directory import ResolvedPath, pinned_below, pinned_cwd, pinned_directory, scan_directory
 from tui_agent.tools.processes.child_environment import child_environment
 from tui_agent.tools.processes.process import ProcessOutcome, ProcessSpec, run_process
+from tui_agent.tools.text_format import counted
 
 from .ignore_rules import GIT_NAME, RULES_NAME, IgnoreRules, SearchScope
 from .search_engine import Ripgrep
@@ -47,6 +48,14 @@ class BoundedBytes:
         """Take the next bytes; return False once the limit is reached."""
         self.data += data[: self.limit - len(self.data)]
         return len(self.data) < self.limit
+
+
+def without_denied(names: Sequence[str], is_denied: Callable[[str], bool]) -> tuple[list[str], list[str]]:
+    """Return the names that no rule denies, and a note on how many are missing. Blocks."""
+    kept = [name for name in names if not is_denied(name)]
+    count = len(names) - len(kept)
+    note = f"[{counted(count, 'file')} left out: a permission rule denies reading {'it' if count == 1 else 'them'}]"
+    return kept, [note] if count else []
 
 
 async def list_files(

@@ -1,7 +1,7 @@
 """Rows of the list of sessions and of the preview beside it. Pure: text in, lines out."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -16,6 +16,8 @@ from .session_shelf import Preview, SessionEntry
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 AGE_WIDTH = 9
+_WIDE = 100
+"""Cells of a row from which branch and folder have twice the room."""
 LEAST_TITLE = 26
 """Cells that the columns right of the title leave to it."""
 MAX_FILES = 12
@@ -95,7 +97,10 @@ def _columns(width: int, *, folders: bool) -> list[_Column]:
     """Return the columns for which there is room, the most important ones first."""
     room = width - 2 - AGE_WIDTH - LEAST_TITLE
     found: list[_Column] = []
-    for column in (_FOLDER if folders else _BRANCH, *_NUMBERS):
+    place = _FOLDER if folders else _BRANCH
+    if width >= _WIDE:
+        place = replace(place, width=2 * place.width)
+    for column in (place, *_NUMBERS):
         room -= column.width
         if room < 0:
             break

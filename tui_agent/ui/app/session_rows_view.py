@@ -24,16 +24,17 @@ class SessionRows(LineView):
             self._built[row] = line
         return self._built[row]
 
-    def show(self, count: int, chosen: int) -> None:
-        """Draw `count` rows again, and scroll to the chosen one."""
-        self._built.clear()
-        self.set_rows(count)
+    def show(self, count: int, chosen: int, *, anew: bool) -> None:
+        """Scroll to the chosen one of `count` rows; with `anew`, draw them again."""
+        if anew:
+            self._built.clear()
+            self.set_rows(count)
+            self.refresh()
         top, height = self.scroll_offset.y, max(1, self.row_count)
         if chosen < top:
             self.scroll_to(y=chosen, animate=False, immediate=True)
         elif chosen >= top + height:
             self.scroll_to(y=chosen - height + 1, animate=False, immediate=True)
-        self.refresh()
 
     def on_resize(self) -> None:
         """Build the rows for the new width."""

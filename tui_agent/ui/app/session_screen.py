@@ -120,6 +120,7 @@ class SessionScreen(ModalScreen[str | None]):
         self._preview: Preview | None = None
         self._is_previewing = False
         self._words = words
+        self._drawn: tuple[object, ...] = ()
         self._sessions.search(words)
         self._sign = Static(" / ", markup=False)
         self._input = LineInput(placeholder="search titles, branches, folders", compact=True)
@@ -224,10 +225,11 @@ class SessionScreen(ModalScreen[str | None]):
         if not self._sessions.shown:
             self._empty.update(Content(self._sessions.empty_text()))
         headings = heading_row(max(NARROWEST, self._rows.row_width), folders=self._sessions.all_folders)
-        self._columns.update(Content(headings.plain), layout=False)
-        self._rows.show(len(self._sessions.shown), self._sessions.place)
+        _replace(self._columns, Content(headings.plain))
+        drawn, self._drawn = self._drawn, (self._sessions.shown, self._sessions.place, self._sessions.all_folders)
+        self._rows.show(len(self._sessions.shown), self._sessions.place, anew=drawn != self._drawn)
         toggle = command("sessions.toggle_all").key_text
-        self._state.update(Content(self._sessions.state_text(toggle, is_reading=self.is_reading)), layout=False)
+        _replace(self._state, Content(self._sessions.state_text(toggle, is_reading=self.is_reading)))
         self._show_keys()
         self._chosen_changed()
 
@@ -418,3 +420,9 @@ class SessionScreen(ModalScreen[str | None]):
         self.run_worker(
             run_service("changing a session", work, self._notify_failure), group="change", exit_on_error=False
         )
+
+
+def _replace(view: Static, text: Content) -> None:
+    """Show a text, which keeps its height; the same text again is not drawn."""
+    if text != view.content:
+        view.update(text, layout=False)

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -29,17 +29,18 @@ class SessionEntry:
     """True if it is of the present folder."""
     is_open: bool
     """True if a program has it open."""
+    search_text: str = field(init=False, repr=False, compare=False)
+    """Text that a search looks through."""
+
+    def __post_init__(self) -> None:
+        one = self.summary
+        # Computed once: each key typed into the search looks through all sessions.
+        object.__setattr__(self, "search_text", f"{one.title}\n{one.id}\n{one.branch}\n{one.cwd}".casefold())
 
     @property
     def is_listed(self) -> bool:
         """True if there is something to resume, or damage to see."""
         return self.summary.said or self.summary.damaged
-
-    @property
-    def search_text(self) -> str:
-        """Text that a search looks through."""
-        one = self.summary
-        return f"{one.title}\n{one.id}\n{one.branch}\n{one.cwd}".casefold()
 
 
 class SessionShelf:

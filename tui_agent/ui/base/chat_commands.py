@@ -506,6 +506,17 @@ CHAT_COMMANDS: tuple[Command, ...] = (
     Command("panel.fold", ("right", "left"), "unfold", "Show or hide the calls of this sub-agent", "panel"),
     Command("panel.widen", ("ctrl+left",), "wider", "Make the right column wider", "panel", "widen(1)"),
     Command("panel.narrow", ("ctrl+right",), "narrower", "Make it narrower", "panel", "widen(-1)"),
+    Command(
+        "panel.zoom_in",
+        ("alt+plus", "alt+equals_sign"),
+        "zoom in",
+        "Show half of the time in the timeline; so does the wheel above it",
+        "panel",
+        "timeline(0.5, 0)",
+    ),
+    Command("panel.zoom_out", ("alt+minus",), "zoom out", "Show twice the time", "panel", "timeline(2.0, 0)"),
+    Command("panel.pan_left", ("alt+left",), "earlier", "Show an earlier part of it", "panel", "timeline(1.0, -1)"),
+    Command("panel.pan_right", ("alt+right",), "later", "Show a later part of it", "panel", "timeline(1.0, 1)"),
     Command("panel.open", ("enter",), "open", "Show the details of this call", "panel"),
     Command(
         "panel.cancel_call",

@@ -5,6 +5,7 @@ are shown are the keys that work.
 """
 
 from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
 from dataclasses import replace
 
 from textual.binding import Binding
@@ -16,28 +17,34 @@ from .page_commands import PAGE_COMMANDS
 COMMANDS: tuple[Command, ...] = (*CHAT_COMMANDS, *PAGE_COMMANDS)
 """Every command with its default keys, in the order of the help page."""
 
-_in_force: dict[str, Command] = {entry.id: entry for entry in COMMANDS}
-"""Every command with the keys in force, by id. One table for the process, which one user drives."""
+_table: ContextVar[dict[str, Command]] = ContextVar("keys", default={entry.id: entry for entry in COMMANDS})  # noqa: B039
+"""Every command with the keys in force, by id. One table for the process, and one for each recording that plays."""
 
 
 def use_keys(keys: Mapping[str, tuple[str, ...]]) -> None:
     """Replace the keys of some commands, by id, and restore the default keys of all others."""
-    _in_force.update((entry.id, replace(entry, keys=keys.get(entry.id, entry.keys))) for entry in COMMANDS)
+    _table.get().update((entry.id, replace(entry, keys=keys.get(entry.id, entry.keys))) for entry in COMMANDS)
+
+
+def use_separate_keys(keys: Mapping[str, tuple[str, ...]]) -> None:
+    """Use other keys for some commands in the current context and the tasks it creates; other contexts keep theirs."""
+    _table.set({})
+    use_keys(keys)
 
 
 def has_own_keys() -> bool:
     """True if a command has other keys than its default ones."""
-    return any(_in_force[entry.id].keys != entry.keys for entry in COMMANDS)
+    return any(command(entry.id).keys != entry.keys for entry in COMMANDS)
 
 
 def all_commands() -> tuple[Command, ...]:
     """Return every command with the keys in force, in table order."""
-    return tuple(_in_force.values())
+    return tuple(_table.get().values())
 
 
 def commands_for(where: Where) -> tuple[Command, ...]:
     """Return the commands of one part of the screen with the keys in force, in table order."""
-    return tuple(command for command in _in_force.values() if command.where == where)
+    return tuple(command for command in _table.get().values() if command.where == where)
 
 
 def bindings_for(where: Where, commands: Iterable[Command] = COMMANDS) -> list[Binding]:
@@ -62,7 +69,7 @@ def command(command_id: str) -> Command:
     Raises:
         KeyError: no command has this id.
     """
-    return _in_force[command_id]
+    return _table.get()[command_id]
 
 
 def hint(command_id: str, text: str | None = None) -> str:
@@ -73,4 +80,4 @@ def hint(command_id: str, text: str | None = None) -> str:
 
 def slash_commands() -> tuple[Command, ...]:
     """Return the `/` commands, sorted by name."""
-    return tuple(sorted((entry for entry in _in_force.values() if entry.slash), key=lambda entry: entry.slash or ""))
+    return tuple(sorted((entry for entry in _table.get().values() if entry.slash), key=lambda entry: entry.slash or ""))

@@ -175,6 +175,11 @@ class ChatBody(Vertical):
         if not self._is_narrow:
             self.side.widen(event.steps * STEP)
 
+    @on(CallList.TimelineMoved)
+    def _timeline_moved(self, event: CallList.TimelineMoved) -> None:
+        self.timeline.zoom(event.factor)
+        self.timeline.pan(event.steps)
+
     def close_drawer(self) -> None:
         """Uncover the conversation."""
         if self.drawer_open:

@@ -85,6 +85,7 @@ class SlashMenu(Widget):
         super().__init__(id=id)
         self._entries: tuple[Suggestion, ...] = ()
         self._chosen = 0
+        self._column = _LABEL
 
     def offer(self, entries: tuple[Suggestion, ...], chosen: int) -> None:
         """Show suggestions with the one at index `chosen` marked; none hide the menu."""
@@ -99,6 +100,8 @@ class SlashMenu(Widget):
     def render(self) -> Content:
         """Return one row for each suggestion, as many as fit, and the number of those above and below."""
         count, height = len(self._entries), max(1, self.size.height)
+        widths = [cell_len(entry.label) + 3 for entry in self._entries if entry.help]
+        self._column = max((width for width in widths if _LABEL < width <= self.size.width // 4), default=_LABEL)
         shown = count if count <= height else max(1, height - 1)
         first = max(0, min(self._chosen - shown // 2, count - shown))
         rows = [self._row(self._entries[place], chosen=place == self._chosen) for place in range(first, first + shown)]
@@ -112,8 +115,10 @@ class SlashMenu(Widget):
         width = max(1, self.size.width - 4)
         label = one_line(entry.label, width)
         name = f" {'›' if chosen else ' '} {label}"
-        text = one_line(entry.help, max(1, self.size.width - max(_LABEL, cell_len(name)) - 2)) if entry.help else ""
-        padding = " " * (_LABEL - cell_len(name))
+        text = (
+            one_line(entry.help, max(1, self.size.width - max(self._column, cell_len(name)) - 2)) if entry.help else ""
+        )
+        padding = " " * (self._column - cell_len(name))
         row = Content.assemble((f"{name}{padding}", "$primary bold" if chosen else "$text"), (f" {text}", ""))
         gap = " " * max(0, self.size.width - row.cell_length)
         full = row + Content(gap)

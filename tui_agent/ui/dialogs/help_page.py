@@ -52,6 +52,8 @@ def _heading(title: str) -> Content:
 def _row(name: str, entry: Command, width: int) -> Content:
     """Return name and help in two columns."""
     lines = wrap(entry.help, max(20, width - _COLUMN)) or [""]
+    if len(name) > _COLUMN - 3:
+        lines.insert(0, "")
     text = f"\n{' ' * _COLUMN}".join(lines)
     return Content.assemble((f"  {name:<{_COLUMN - 3}} ", "$text bold"), (text, "$text-muted"))
 

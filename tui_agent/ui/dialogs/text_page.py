@@ -46,9 +46,11 @@ class TextPage(ModalScreen[None]):
     TextPage {
         align: center middle;
         & > VerticalScroll {
-            width: 86;
+            width: 60%;
+            min-width: 86;
             max-width: 100%;
-            height: 90%;
+            height: auto;
+            max-height: 90%;
             background: $surface;
             border: round $border;
             border-title-color: $text;
@@ -59,6 +61,7 @@ class TextPage(ModalScreen[None]):
         /* The frame would leave no row for the text. */
         &.-tiny > VerticalScroll {
             height: 100%;
+            max-height: 100%;
             border: none;
             padding: 0;
         }

@@ -60,6 +60,15 @@ class CallList(CallRowsView, can_focus=True):
         steps: int
 
     @dataclass
+    class TimelineMoved(Message):
+        """The user shows another part of the timeline."""
+
+        factor: float
+        """Times as much is shown."""
+        steps: int
+        """Quarters by which the part is later."""
+
+    @dataclass
     class Filtered(Message):
         """The filter has changed."""
 
@@ -129,6 +138,10 @@ class CallList(CallRowsView, can_focus=True):
     def action_widen(self, steps: int) -> None:
         """Request a wider or narrower column."""
         self.post_message(self.Widened(steps))
+
+    def action_timeline(self, factor: float, steps: int) -> None:
+        """Request another part of the timeline."""
+        self.post_message(self.TimelineMoved(factor, steps))
 
     def action_cancel_call(self) -> None:
         """Ask whether to cancel the selected call; the second time, request it."""

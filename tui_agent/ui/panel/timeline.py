@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.events import Click, Resize
+from textual.events import Click, MouseScrollDown, MouseScrollLeft, MouseScrollRight, MouseScrollUp, Resize
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
@@ -18,6 +18,8 @@ from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import Lane, RunTimes, SpanKind, Totals
 from tui_agent.ui.text.amounts import seconds_text
 from tui_agent.ui.text.line import Run
+
+from .time_window import TimeWindow, length_of
 
 TICK = 0.5
 """Seconds between two updates during a run."""
@@ -82,6 +84,9 @@ class Timeline(CoalescedRefresh, RowStrips):
         self._lines: list[Strip] | None = None
         self._styles: dict[str, Style] = {}
         self._height = 0
+        self._shown_run: float | None = None
+        self.window = TimeWindow()
+        """The part of the run that is shown; the whole of each new run at first."""
 
     def on_mount(self) -> None:
         """Create the timer, paused."""
@@ -94,6 +99,8 @@ class Timeline(CoalescedRefresh, RowStrips):
 
     def settle(self) -> None:
         """Draw the lanes, be as tall as they are, and start or pause the timer."""
+        if self._shown_run != self._times.started:
+            self._shown_run, self.window = self._times.started, TimeWindow()
         if self._timer is not None:
             (self._timer.resume if self._times.in_progress else self._timer.pause)()
         height, shown = timeline_height(self._times, self.size.width), self.size.height
@@ -106,7 +113,8 @@ class Timeline(CoalescedRefresh, RowStrips):
         """Return the lines of the widget."""
         if self._lines is None:
             (width, height), base = self.size, self.rich_style
-            rows = timeline_rows(self._times, self._ledger, self._surroundings.clock(), width, height)
+            now = self._surroundings.clock()
+            rows = timeline_rows(self._times, self._ledger, now, width, height, self.window)
             rows += [()] * (height - len(rows))
             self._lines = [self._strip(runs, width, base) for runs in rows]
         return super().render_lines(crop)
@@ -132,6 +140,41 @@ class Timeline(CoalescedRefresh, RowStrips):
         event.stop()
         self.post_message(self.Opened())
 
+    def zoom(self, factor: float) -> None:
+        """Show less or more time."""
+        self.window = self.window.zoomed(factor, self._length)
+        self._redraw()
+
+    def pan(self, steps: int) -> None:
+        """Show an earlier or a later part."""
+        if steps and self.window.span:
+            self.window = self.window.panned(steps, self._length)
+            self._redraw()
+
+    @property
+    def _length(self) -> float:
+        return length_of(self._times, self._surroundings.clock())
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        """Zoom in."""
+        event.stop()
+        self.zoom(0.5)
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        """Zoom out."""
+        event.stop()
+        self.zoom(2.0)
+
+    def on_mouse_scroll_left(self, event: MouseScrollLeft) -> None:
+        """Show an earlier part."""
+        event.stop()
+        self.pan(-1)
+
+    def on_mouse_scroll_right(self, event: MouseScrollRight) -> None:
+        """Show a later part."""
+        event.stop()
+        self.pan(1)
+
     def on_resize(self, event: Resize) -> None:
         """Lay out the lanes for the new size, which may have room for more, or need fewer rows for the totals."""
         self.settle()
@@ -152,32 +195,33 @@ def timeline_height(times: RunTimes, width: int) -> int:
     return 0 if times.started is None else 2 + len(times.calls) + len(_totals(times, width))
 
 
-def timeline_rows(times: RunTimes, ledger: CallLedger, now: float, width: int, height: int) -> list[tuple[Run, ...]]:
+def timeline_rows(
+    times: RunTimes, ledger: CallLedger, now: float, width: int, height: int, window: TimeWindow
+) -> list[tuple[Run, ...]]:
     """Return all rows: heading, model, as many calls as fit, and after the run its totals."""
     if height < 1:
         return []
-    rows = [_heading(times, now, width)]
+    length = length_of(times, now)
+    start, span = window.seen(length) if window.span else (0.0, _span(length, exact=times.ended is not None))
+    shown = f"{seconds_text(start)} – {seconds_text(start + span)} of " if window.span else ""
+    rows = [_heading(times, f"{shown}{seconds_text(length, tenths=False)}", width)]
     if times.started is None:
         return rows
-    end = times.ended if times.ended is not None else now
-    span = _span(end - times.started, exact=times.ended is not None)
     totals = _totals(times, width)
     room = height - 2 - len(totals)
     chosen = _chosen(list(times.calls.items()), room)
     lanes = [("model", times.model), *((_number_of(call_id, ledger), lane) for call_id, lane in chosen)]
     columns = max(1, width - LABEL_ROOM - 1)
     rows += [
-        ((f" {label:<{LABEL_ROOM - 1}}", "label"), *lane_bars(lane, times, now, times.started, span, columns))
+        ((f" {label:<{LABEL_ROOM - 1}}", "label"), *lane_bars(lane, times, now, times.started + start, span, columns))
         for label, lane in lanes
     ]
     return [*rows, *totals][:height]
 
 
-def _heading(times: RunTimes, now: float, width: int) -> tuple[Run, ...]:
+def _heading(times: RunTimes, seconds: str, width: int) -> tuple[Run, ...]:
     title = " TIMELINE"
-    clock = ""
-    if times.started is not None:
-        clock = seconds_text((times.ended if times.ended is not None else now) - times.started, tenths=False)
+    clock = seconds if times.started is not None else ""
     return ((title, "title"), (" " * max(1, width - len(title) - len(clock) - 1), ""), (clock, "amount"))
 
 

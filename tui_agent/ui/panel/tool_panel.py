@@ -169,6 +169,7 @@ def counts(ledger: CallLedger, room: int = 1_000) -> Content:
         (f"{numbers['waiting']} waiting", "$text-muted", numbers["waiting"], 3),
         (f"{asking} needs you" if asking == 1 else f"{asking} need you", "$warning bold", asking, 0),
         (f"{numbers['failed']} failed", "$error", numbers["failed"], 2),
+        (f"{numbers['unknown']} unknown", "$warning", numbers["unknown"], 3),
         (f"{numbers['denied']} denied", "$text-muted", numbers["denied"], 4),
         (f"{numbers['skipped']} skipped", "$text-muted", quiet and numbers["skipped"], 5),
         (f"{numbers['cancelled']} cancelled", "$text-muted", quiet and numbers["cancelled"], 5),

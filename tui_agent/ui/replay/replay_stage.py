@@ -23,6 +23,8 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.recording import Recording, RecordingEntry
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.base.commands import use_separate_keys
+from tui_agent.ui.base.key_settings import check_keys
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.bridge_messages import AgentEvents, HistoryEvents
@@ -111,6 +113,8 @@ class Stage:
         self._context = contextvars.Context()
         self._exchange = ReplayExchange(recording.data_of("answer"))
         self._bridge = AgentBridge(exchange=self._exchange)
+        # Hints then name the recorded user's keys, and recorded keys do what they did.
+        self._inside(lambda: use_separate_keys(check_keys(head.keys).keys))
         self._app = self._inside(
             lambda: StageApp(
                 self._bridge,

@@ -48,7 +48,7 @@ _KINDS: dict[ToolStatus, CallKind] = {
     "invalid": "failed",
     "not_found": "failed",
     "output_limit": "failed",
-    "interrupted": "failed",
+    "interrupted": "unknown",
     "denied_policy": "denied",
     "denied_user": "denied",
     "denied_hook": "denied",

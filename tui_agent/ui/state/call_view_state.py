@@ -30,9 +30,9 @@ from tui_agent.protocol.events import (
     ToolStatus,
     ToolUpdated,
 )
-from tui_agent.protocol.messages import ImageBlock, UserBlock
+from tui_agent.protocol.messages import ImageBlock, JsonObject, UserBlock
 from tui_agent.protocol.permissions import ApprovalRequest
-from tui_agent.protocol.tool import TIME_LIMIT_DATA
+from tui_agent.protocol.tool import EFFECTS_DATA, TIME_LIMIT_DATA
 
 from .call_records import (
     CallApproval,
@@ -48,7 +48,7 @@ from .call_records import (
 
 CallPhase = Literal["queued", "waiting", "asking", "running", "ended"]
 """State of a call: received, blocked, waiting for the user, executing, finished."""
-CallKind = Literal["waiting", "running", "needs_you", "done", "failed", "denied", "skipped", "cancelled"]
+CallKind = Literal["waiting", "running", "needs_you", "done", "failed", "denied", "skipped", "cancelled", "unknown"]
 """Kinds of calls that the panel counts and filters."""
 
 LIVE_LIMIT = 64 * 1024
@@ -177,7 +177,9 @@ class CallViewState:
         timing.started_at, timing.timeout_s, timing.attempt = envelope.mono, event.timeout_s, event.attempt
 
     def _apply_progress(self, event: _TailEvent) -> bool:
-        """Apply partial output of a running call; ignore it after the call has ended."""
+        """Apply partial output of a running call; after its end, only what was found out about its effects."""
+        if isinstance(event, ToolData) and event.kind == EFFECTS_DATA:
+            return self._apply_effects(event.data)
         if self.ended:
             return False
         live = self.live
@@ -220,6 +222,14 @@ class CallViewState:
         )
         self.changes.is_compared = "files_changed" in (event.details or {})
         self.subagent.run_id = event.child_run_id or self.subagent.run_id
+
+    def _apply_effects(self, found: JsonObject) -> bool:
+        """Add the effects to the details of the result."""
+        details = (self.outcome.details or {}) | found
+        if mark := details.pop("mark", None):
+            details["outcome"] = " · ".join(filter(None, (str(mark), str(details.get("outcome", "")))))
+        self.outcome.details = details
+        return True
 
     def _abandoned(self, envelope: Envelope) -> bool:
         """End the call with its run, even if no event reported its end."""

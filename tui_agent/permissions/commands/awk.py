@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN
+from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN, SimpleCommand
 
-from .argv import parse_arguments
+from .argv import exact_arguments, parse_arguments
 from .catalogue import facts_of
-from .reads import Reads, parse_options
+from .invocation import Reads
 
 _WORDS = re.compile(
     r"\b(?:system|getline|close|fflush|ARGV|ARGC|ENVIRON|PROCINFO|SYMTAB|FUNCTAB|include|load|namespace|exec)\b"
@@ -91,10 +91,10 @@ def _text(found: re.Match[str] | None, texts: list[str]) -> str:
     return UNKNOWN if "\\" in text else text
 
 
-def awk_reads(words: Sequence[str]) -> Reads | None:
+def awk_reads(words: Sequence[str], _: SimpleCommand) -> Reads | None:
     """Return the files that `awk` (with its name) reads, or None if its program may do more than print."""
     facts = facts_of("awk")
-    options = parse_options(facts, words[1:]) if facts else None
+    options = exact_arguments(facts, words[1:]) if facts else None
     if options is None or not options.operands:
         return None
     program, *operands = options.operands

@@ -8,11 +8,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tui_agent.permissions.shell.syntax import PIPE
+from tui_agent.permissions.shell.syntax import PIPE, SimpleCommand
 
 from .argv import Arguments, parse_arguments
 from .catalogue import facts_of
-from .reads import Reads
+from .invocation import Reads
 
 _BLANKS = re.compile(r"[ \t]*")
 _BETWEEN = re.compile(r"(?:[ \t\n;]|#[^\n]*)*")
@@ -43,13 +43,12 @@ class SedScript:
     """True if it runs a command, or may do anything."""
 
 
-def sed_reads(words: Sequence[str]) -> Reads | None:
+def sed_reads(words: Sequence[str], _: SimpleCommand) -> Reads | None:
     """Return the files that `sed` (with its name) reads, or None if its script may do more than print."""
     options, scripts, operands = _arguments(words)
     if not options.is_exact or not scripts:
         return None
-    parser = _Parser("\n".join(scripts), is_strict=True)
-    if not parser.run():
+    if not _Parser("\n".join(scripts), is_strict=True).run():
         return None
     return Reads(tuple(operand for operand in operands if operand not in ("-", PIPE)))
 

@@ -1,0 +1,113 @@
+"""Connections go to public addresses only, and to the address that was checked."""
+
+import ssl
+from collections.abc import Sequence
+
+import httpx2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.protocol.errors import ToolError
+from tui_agent.tools.web.download import Downloader, Page, transport_to_public_hosts
+from tui_agent.tools.web.public_transport import PublicTransport, is_public_address
+
+from .conftest import Site
+
+
+def never(url: str) -> bool:
+    return False
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "2001:4860:4860::8888", "::ffff:8.8.8.8", "64:ff9b::808:808"])
+def test_public_addresses(address: str) -> None:
+    assert is_public_address(address)
+
+
+OTHERS = """
+127.0.0.1 127.9.9.9 10.1.1.1 172.16.0.1 192.168.1.1 169.254.169.254 0.0.0.0 100.64.0.1 224.0.0.1 255.255.255.255
+::1 :: fe80::1%eth0 fc00::1 ff02::1 ::ffff:127.0.0.1 ::7f00:1 64:ff9b::7f00:1 2002:7f00:1:: 2001:0:7f00:1:: x
+"""
+
+
+@pytest.mark.parametrize("address", OTHERS.split())
+def test_all_other_addresses(address: str) -> None:
+    assert not is_public_address(address)
+
+
+@given(st.ip_addresses(v=4))
+def test_an_ipv4_address_counts_the_same_in_ipv6(address: object) -> None:
+    assert is_public_address(f"::ffff:{address}") == is_public_address(str(address))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "0x7f.1", "2130706433"])
+async def test_this_machine_is_refused_under_every_name(host: str) -> None:
+    with pytest.raises(ToolError, match="is not public") as refused:
+        await Downloader().download(f"http://{host}:9/", never)
+
+    assert "curl" in str(refused.value)
+
+
+async def test_one_private_address_among_public_ones_is_enough(site: Site) -> None:
+    async def two(host: str, port: int) -> Sequence[str]:
+        return ["127.0.0.1", "10.0.0.1"]
+
+    transport = PublicTransport(
+        httpx2.AsyncHTTPTransport(), resolver=two, is_allowed=lambda address: address == "127.0.0.1"
+    )
+    with pytest.raises(ToolError, match=r"docs\.example has the address 10\.0\.0\.1, which is not public"):
+        await Downloader(lambda url, tls: transport).download(site.url("/"), never)
+
+    assert not site.requests
+
+
+async def test_a_name_server_that_changes_its_answer_is_asked_once(site: Site) -> None:
+    site.serve("/", b"hello", "text/plain")
+    answers = iter([["127.0.0.1"], ["10.0.0.1"]])
+
+    async def rebinding(host: str, port: int) -> Sequence[str]:
+        return next(answers)
+
+    def transport(url: str, tls: ssl.SSLContext) -> httpx2.AsyncBaseTransport:
+        return PublicTransport(
+            httpx2.AsyncHTTPTransport(), resolver=rebinding, is_allowed=lambda address: address == "127.0.0.1"
+        )
+
+    page = await Downloader(transport).download(site.url("/"), never)
+
+    assert isinstance(page, Page)
+    assert page.data == b"hello"
+    assert f"Host: docs.example:{site.port}".encode() in site.requests[0]
+    assert next(answers) == ["10.0.0.1"]
+
+
+async def test_an_address_without_an_answer_is_followed_by_the_next(site: Site) -> None:
+    site.serve("/", b"hello", "text/plain")
+
+    async def two(host: str, port: int) -> Sequence[str]:
+        return ["127.0.0.2", "127.0.0.1"]
+
+    transport = PublicTransport(httpx2.AsyncHTTPTransport(), resolver=two, is_allowed=lambda address: True)
+
+    assert isinstance(await Downloader(lambda url, tls: transport).download(site.url("/"), never), Page)
+
+
+async def test_a_host_that_is_not_found_says_so(site: Site) -> None:
+    with pytest.raises(ToolError, match=r"unknown\.example was not found"):
+        await site.downloader().download(site.url("/", "unknown.example"), never)
+
+
+async def test_a_proxy_of_the_environment_is_used_but_not_for_this_machine(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{site.port}")
+    monkeypatch.delenv("no_proxy", raising=False)
+    site.serve("http://host.invalid/page", b"by proxy", "text/plain")
+
+    page = await Downloader(transport_to_public_hosts).download("http://host.invalid/page", never)
+
+    assert isinstance(page, Page)
+    assert page.data == b"by proxy"
+    with pytest.raises(ToolError, match="is not public"):
+        await Downloader(transport_to_public_hosts).download("http://169.254.169.254/latest", never)
+    assert len(site.requests) == 1

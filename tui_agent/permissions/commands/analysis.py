@@ -1,0 +1,450 @@
+"""The invocation of one command: its words and its row, seen once for all who judge, show or schedule it.
+
+`reads` proves that a command only reads. Everything else proves nothing: it is how `cp x .git/hooks/y` and `tee
+../outside` are judged like calls of the file tools, and the source of the targets in the dialog.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from tui_agent.permissions.paths.tree_filter import search_filter
+from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand, names
+
+from .archives import tar_invocation, unpacks_into, unzip_invocation
+from .argv import (
+    Arguments,
+    exact_arguments,
+    is_known,
+    is_remote,
+    parse_arguments,
+    reads_by_row,
+    scripts_of,
+    writes_of,
+)
+from .awk import awk_outputs, awk_reads
+from .builtins import bracket_reads, builtin_reads, cd_reads, test_reads
+from .catalogue import (
+    INTERPRETERS,
+    SHELLS,
+    CommandFacts,
+    canonical_name,
+    group,
+    is_trusted_name,
+    matching_row,
+    read_only_command,
+)
+from .find import find_invocation, find_reads, find_runs
+from .git import git_invocation, git_reads
+from .invocation import Copy, Invocation, Reads, Write, attached_paths, pieces_of, writes_to
+from .sed import sed_effects, sed_reads
+
+_READERS: dict[str, Callable[[Sequence[str], SimpleCommand], Reads | None]] = {
+    "git": git_reads, "find": find_reads, "sed": sed_reads, "awk": awk_reads, "cd": cd_reads, "pushd": cd_reads,
+    "popd": cd_reads, "test": test_reads, "[": test_reads, "[[": bracket_reads,
+    **dict.fromkeys(
+        names("printf printenv command read set unset exec export declare typeset local readonly"), builtin_reads
+    ),
+}  # fmt: skip
+"""Commands whose read-only uses no row can tell."""
+_INVOCATIONS: dict[str, Callable[[Sequence[str]], Invocation]] = {
+    "git": git_invocation, "find": find_invocation, "unzip": unzip_invocation,
+    **dict.fromkeys(("tar", "bsdtar", "gtar"), tar_invocation),
+    "dd": lambda words: Invocation(writes=writes_to(word[3:] for word in words[1:] if word.startswith("of="))),
+}  # fmt: skip
+"""Commands whose first words decide how they treat the rest."""
+_VERSION_WORDS = (["--version"], ["-V"], ["-version"])
+_SHORT_VERSION = names("node npm ruby php")
+"""Programs for which `-v` prints the version, too."""
+_TAR_LETTERS = re.compile(r"[tvzjJf]+\Z")
+_DESCENDING = {"grep": ("-r", "-R", "-d", "--recursive", "--directories"), "ls": ("-R", "--recursive")}
+"""Arguments with which a command reads everything below its operands."""
+_LISTING = names("ls tree du fd")
+"""Commands that print the names and sizes of a tree."""
+_EXCLUDING = re.compile(r"--?[\w-]*(?:ignore|exclude|skip|omit|without)[\w-]*(?:=|\Z)", re.IGNORECASE)
+_MESSAGE_OPTIONS: dict[str, frozenset[str]] = {
+    name: names("-t --title -b --body -m --message -n --notes -d --description -F --body-file --notes-file")
+    for name in ("gh", "glab", "hub", "tea")
+} | {name: names("-m --message --description") for name in ("hg", "svn", "jj", "fossil", "darcs")}
+"""Programs with options whose values are text for readers."""
+_FINDS_AND_RUNS = re.compile(r"-[a-zA-Z]*[xX]\Z|--(?:exec|pre|hostname-bin)")
+"""Options with which `fd` and `rg` run a program."""
+_MAY_CONTAIN_PATH = re.compile(r"[\s'\"`(),;:=<>|&+\[\]{}@#%^$]|\A-\w")
+_PROGRAM = re.compile(r"[\s'\"`();<>{}]")
+_SCRIPTED = names("sed awk")
+"""Commands whose first operand is a program."""
+_READ_MESSAGES = names("-m --message --title --body --notes --description")
+"""Options whose value is text for readers."""
+_WEB_CLIENTS = names("curl http https httpie xh hurl gh glab")
+_SENT_FILE = re.compile(r"(?:\A(?:-[A-Za-z])?|=)[@<](?:@)?([^;]+)|\Afile:/{0,2}(?:localhost)?(/.+)", re.IGNORECASE)
+_FROM_LIST = re.compile(r"-?[A-Za-z]*T|--files-")
+_ATTACHED = re.compile(r"-[A-Za-z](?=[^-=])")
+_UNEQUAL = names("tar unzip zipinfo date ps pgrep ulimit man")
+"""Commands whose first operand differs in meaning from the others."""
+
+
+def invocation_of(
+    words: Sequence[str],
+    raw: SimpleCommand,
+    own: Sequence[str],
+    reads: Reads | None = None,
+    *,
+    is_wrapper: bool = False,
+) -> Invocation:
+    """Return the invocation of a command.
+
+    Args:
+        words: as the shell would pass them, with its name; `UNKNOWN` for words whose order is not certain.
+        raw: the command before expansion.
+        own: the words that describe it, without a command that it runs.
+        reads: everything it does, if it only reads.
+        is_wrapper: another command follows its own words.
+    """
+    if not own:
+        return Invocation(reads)
+    changes = _wrapper(own) if is_wrapper else _changes(words, raw)
+    found = _sources(own)
+    return replace(changes, reads=reads, sources=found.sources, may_read=found.may_read, open_reads=found.open_reads)
+
+
+# --- read-only uses ---------------------------------------------------------------------------------------------------
+
+
+def read_only_use(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
+    """Return the paths that a command reads, or None if it is not known to be read-only.
+
+    Args:
+        words: as the shell would pass them, as far as they are certain.
+        raw: the command before expansion.
+    """
+    if not words or not is_known(words[0]) or not is_trusted_name(words[0]):
+        return None
+    name, rest = canonical_name(words[0]), list(words[1:])
+    if (name in group("version_only") and rest in _VERSION_WORDS) or (name in _SHORT_VERSION and rest == ["-v"]):
+        return Reads()
+    if special := _READERS.get(name):
+        return special(words, raw)
+    command = read_only_command(name)
+    if command is None or command.reads == "ANY":
+        return command and Reads()
+    if name == "tar" and rest and _TAR_LETTERS.match(rest[0]):
+        rest[0] = f"-{rest[0]}"  # `tar tf` is `tar -tf`.
+    options = exact_arguments(command, _without_jq_values(rest) if name == "jq" else rest)
+    if options is None or not _is_reading(name, options):
+        return None
+    reads = reads_by_row(command, options)
+    return reads and _of_tree(name, options, reads)
+
+
+def _of_tree(name: str, options: Arguments, reads: Reads) -> Reads:
+    """Return the reads of a command that may read whole trees or follow links."""
+    if options.has(*_DESCENDING.get(name, ())):
+        reads = Reads(tuple(options.paths), tuple(path for path in reads.paths if path not in options.paths) or (".",))
+    if name in _LISTING or (name == "rg" and options.has("--files")):
+        return replace(reads, trees=(), listed=reads.trees)
+    if name in ("grep", "rg") and reads.trees:
+        return replace(reads, includes=search_filter(name, options))
+    if name == "diff" and options.has("-r", "--recursive"):
+        return Reads((), reads.paths, follows_links=not options.has("--no-dereference"))
+    return replace(reads, only_files=True) if name == "diff" and not options.has("--no-dereference") else reads
+
+
+def _is_reading(name: str, options: Arguments) -> bool:
+    """Check conditions that no row can express."""
+    if name == "ps":
+        formats = (*options.given.get("-o", ()), *options.given.get("--format", ()))
+        return not any("env" in value.lower() for value in formats)
+    # Without -f, tar may read a tape; `host:file` is on another machine.
+    return name != "tar" or (bool(options.paths) and not any(":" in path for path in options.paths))
+
+
+def is_mostly_read_only(word: str) -> bool:
+    """True if a command of this name is read-only with most options."""
+    name = canonical_name(word)
+    return (read_only_command(name) is not None or name in _READERS) and name not in group("more_than_readers")
+
+
+def accepts_any_files(words: Sequence[str]) -> bool:
+    """True if any number of files may follow these words of a read-only command without changing what it does.
+
+    `xargs` passes an unknown part of its input in an unknown number of runs.
+    """
+    if not words or read_only_use(words, SimpleCommand("", ())) is None:
+        return False
+    name = canonical_name(words[0])
+    command = read_only_command(name)
+    if name == "git":
+        return "--" in words
+    if name in _SCRIPTED:
+        # Without a script, the first name would become the script.
+        return any(not word.startswith("-") for word in words[1:])
+    if name in _UNEQUAL or command is None:
+        return name == "printf" and len(words) > 1
+    if command.reads in ("PATTERN", "SEARCH"):
+        options = exact_arguments(command, words[1:])
+        return options is not None and (bool(options.operands) or options.has(*command.gives_pattern))
+    return command.reads in ("ANY", "PATHS", "LIST", "TREES")
+
+
+def shows_environments(words: Sequence[str]) -> bool:
+    """True if a command shows the environments of other processes.
+
+    This is `ps` with the letter `e` in a word without a dash, or with an `env` format.
+    """
+    command = read_only_command("ps")
+    if not words or canonical_name(words[0]) != "ps" or command is None:
+        return False
+    options = exact_arguments(command, words[1:])
+    operands = options.operands if options is not None else [word for word in words[1:] if not word.startswith("-")]
+    letters = any(operand.isalpha() and "e" in operand for operand in operands)
+    return letters or any("env" in word.lower() for word in words[1:])
+
+
+def _without_jq_values(words: Sequence[str]) -> list[str]:
+    """Return the words without `--arg name value`."""
+    kept: list[str] = []
+    at = 0
+    while at < len(words):
+        is_pair = (
+            words[at] in ("--arg", "--argjson") and len(words) >= at + 3 and all(map(is_known, words[at : at + 3]))
+        )
+        kept += [] if is_pair else [words[at]]
+        at += 3 if is_pair else 1
+    return kept
+
+
+# --- changes ----------------------------------------------------------------------------------------------------------
+
+
+def _changes(words: Sequence[str], raw: SimpleCommand) -> Invocation:
+    name = canonical_name(words[0])
+    found = _INVOCATIONS[name](words) if name in _INVOCATIONS else _by_name(name, words, raw)
+    if (directory := unpacks_into(name, words)) is not None:
+        return replace(found, writes=(*found.writes, Write(directory)), copies=(Copy(None, directory),))
+    is_running = name in ("fd", "fdfind") and any(map(_FINDS_AND_RUNS.match, words))
+    is_running = is_running or (
+        name == "find" and any(_may_change(words[run.at : run.end]) for run in find_runs(words))
+    )
+    return replace(found, changes_matches=True) if is_running else found
+
+
+def _wrapper(words: Sequence[str]) -> Invocation:
+    """Return the invocation of a command that runs another one, by its own words alone."""
+    found = matching_row(words)
+    return _by_row(canonical_name(words[0]), *found) if found else Invocation(mentions=_mentioned(words[1:]))
+
+
+def _may_change(words: Sequence[str]) -> bool:
+    """True if a command that `find` runs does more than read its arguments."""
+    filled = [word.replace("{}", "x") for word in words]
+    if not filled or read_only_use(filled, SimpleCommand("", ())) is not None:
+        return False
+    return not is_mostly_read_only(filled[0]) or _changes(filled, SimpleCommand("", ())) != Invocation()
+
+
+def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Invocation:
+    row = matching_row(words)
+    facts = row[0] if row else None
+    found = _by_row(name, *row) if row else Invocation()
+    heredoc = (raw.heredoc,) if raw.heredoc is not None else ()
+    is_configured = name in ("curl", "wget") and any(re.match(r"-[A-Za-z]*K|--conf|--input", word) for word in words)
+    is_scripted = name in _SCRIPTED and any(re.match(r"-[A-Za-z]*f|--file", word) for word in words)
+    if name in group("program_input") or is_configured or is_scripted:
+        found = replace(found, code=(*found.code, *heredoc))
+    if name in _SCRIPTED:
+        return _scripted(name, words, raw, found)
+    if name in INTERPRETERS:
+        code = [after for before, after in pairwise(words) if before in group("code_options")]
+        code += [word for word in words[1:] if _PROGRAM.search(word) and word not in code]
+        return replace(found, mentions=(*found.mentions, *_mentioned(words[2:])), code=(*code, *heredoc))
+    if name in SHELLS:
+        # The script is the first word without a dash.
+        at = next((at for at, word in enumerate(words[1:], start=1) if not word.startswith(("-", "+"))), len(words))
+        return Invocation(mentions=_mentioned(words[at + 1 :]))
+    # `printf -v` sets a variable.
+    runs = name == "printf" or (name in ("fd", "fdfind", "rg") and any(map(_FINDS_AND_RUNS.match, words)))
+    # Only the mounts among a container's words are paths of this machine.
+    is_container = facts is not None and "mount" in facts.options.values()
+    is_explained = facts is not None and not facts.mentions and (facts.has_effects or is_container)
+    if is_explained or (is_mostly_read_only(words[0]) and not runs):
+        return found
+    return replace(found, mentions=(*found.mentions, *_mentioned([*_without_messages(name, words[1:]), *heredoc])))
+
+
+def _scripted(name: str, words: Sequence[str], raw: SimpleCommand, found: Invocation) -> Invocation:
+    """Return the invocation of `sed` or `awk` with that of its script."""
+    program = tuple(word for word in words[1:] if not word.startswith("-"))
+    if name == "awk":
+        if awk_reads(words, raw) is not None and is_trusted_name(words[0]):
+            return found
+        return replace(
+            found, writes=(*found.writes, *map(Write, awk_outputs(words).files)), code=(*found.code, *program)
+        )
+    script = sed_effects(words)
+    writes = (*found.writes, *map(Write, script.written))
+    # It may run a program that writes another file.
+    return (
+        replace(found, writes=(*writes, Write(UNKNOWN)), code=program) if script.runs else replace(found, writes=writes)
+    )
+
+
+def _by_row(name: str, facts: CommandFacts, words: Sequence[str]) -> Invocation:
+    """Return the invocation by a command's row and the words that the row's name does not contain."""
+    found = parse_arguments(facts, words)
+    writes = writes_of(name, facts, found)
+    mentions = tuple(map(Write, found.unclear))
+    if found.directory is not None:
+        # It changes the files that its input names, below this directory.
+        mentions, writes = (*mentions, Write(".")), (*writes, *((Write("."),) if name == "patch" else ()))
+    links: tuple[str, ...] = ()
+    if name in ("ln", "cp") and any(re.match(r"-s\Z|--sy", flag) for flag in found.flags):
+        mentions += tuple(map(Write, found.sources))
+        # A relative target begins at the directory of the link.
+        links = tuple(place for source in found.sources for place in _linked(found, source))
+    elif name == "ln" or (name == "cp" and found.has("-l", "--link")):
+        # A hard link lets later commands change the same file under another name.
+        writes += tuple(map(Write, found.sources))
+    return Invocation(
+        writes=writes,
+        mentions=tuple(dict.fromkeys(mentions)),
+        attached=attached_paths(found.attached),
+        code=(*found.code, *scripts_of(facts, found)),
+        runs_in=found.directory,
+        works_in=(found.directory,) if found.directory is not None else (),
+        copies=_copies(name, found),
+        links=links,
+    )
+
+
+def _linked(found: Arguments, source: str) -> tuple[str, ...]:
+    """Return the paths that a link with this text may lead to."""
+    if source.startswith(("/", "~")) or not is_known(source) or found.has("-r", "--relative"):
+        return (source,)
+    above = found.target.rstrip("/").rpartition("/")[0]
+    return (f"{above or '.'}/{source}", f"{found.target}/{source}")
+
+
+def _copies(name: str, found: Arguments) -> tuple[Copy, ...]:
+    """Return the sources that `cp`, `rsync` and the like copy with everything in them, and their targets."""
+    if name == "patch" and not found.operands and not found.has("--dry-run", "-o", "--output"):
+        return (Copy(None, "."),)
+    if name not in ("cp", "rsync", "scp", "ditto") or is_remote(found.target):
+        return ()
+    # cp skips directories without one of these options.
+    if name == "cp" and not any(re.match(r"-[A-Za-z]*[rRa]|--[ra]", flag) for flag in found.flags):
+        return ()
+    return tuple(
+        Copy(None if is_remote(source) else source, _copied_to(name, found, source))
+        for source in found.sources
+        if name != "scp" or not is_remote(source) or found.has("-r")
+    )
+
+
+def _copied_to(name: str, found: Arguments, source: str) -> str:
+    # `cp a/. b` and `rsync a/ b` copy the contents, `cp a b` and `rsync a b` the directory itself.
+    last = source.rstrip("/").rpartition("/")[2]
+    if found.has("--parents") or (name == "rsync" and found.has("-R", "--relative")):
+        return f"{found.target}/{source.lstrip('/')}"
+    is_contents = last in ("", ".", "..") or name == "ditto" or (name == "rsync" and source.endswith("/"))
+    if is_contents or (name == "cp" and found.has("-T", "--no-target-directory")):
+        return found.target
+    return f"{found.target}/{last}"
+
+
+def _without_messages(name: str, words: Sequence[str]) -> list[str]:
+    """Return the words without those that are text for readers."""
+    saying = _MESSAGE_OPTIONS.get(name, frozenset())
+    pairs = pairwise(("", *words))
+    return [word for before, word in pairs if before not in saying and word.partition("=")[0] not in saying]
+
+
+def _mentioned(words: Sequence[str]) -> tuple[Write, ...]:
+    """Return everything in a command's words that may be a path, without the values of excluding options."""
+    found: list[str] = []
+    for word in _without_exclusions(words):
+        found += [word[2:] if word.startswith("-") else word, word.partition("=")[2]]
+        found += pieces_of(word) if _MAY_CONTAIN_PATH.search(word) else ()
+    return writes_to(found)
+
+
+def _without_exclusions(words: Sequence[str]) -> Iterator[str]:
+    leaves_out = False
+    for word in words:
+        if not (leaves_out and not word.startswith("-")) and not _EXCLUDING.match(word):
+            yield word
+        leaves_out = bool(_EXCLUDING.match(word)) and "=" not in word
+
+
+# --- reads of other commands ------------------------------------------------------------------------------------------
+
+
+def _sources(words: Sequence[str]) -> Invocation:
+    """Return the reads of a command that is not known to be read-only.
+
+    Sources are certainly read (by `cp`, `mv`, `ln`, `tar` and the like, and by options of known writers).
+    """
+    name = canonical_name(words[0])
+    if name in group("no_readers"):
+        return Invocation()
+    if name == "dd":
+        return Invocation(sources=tuple(word[3:] for word in words[1:] if word.startswith("if=")))
+    if name in ("tar", "unzip", "cpio"):
+        is_listed = name == "cpio" or any(map(_FROM_LIST.match, words[1:]))
+        read = tuple(word for word in _operands(words[1:]) if not is_remote(word))
+        return Invocation(sources=read, open_reads=(UNKNOWN,) if is_listed else ())
+    row = matching_row(words)
+    found = parse_arguments(*row) if row else Arguments()
+    read = [*found.paths, *(_sent_files(words, found) if name in _WEB_CLIENTS else ())]
+    listed = (UNKNOWN,) if found.reads_listed or (name == "zip" and found.has("-@", "--names-stdin")) else ()
+    if row and row[0].name == "git grep":
+        read.append(".")
+    if name == "sed":
+        read.extend(sed_effects(words).read)
+    if row is None or name not in group("read_sources"):
+        open_reads = (*_open_operands(name, words[1:]), *listed)
+        return Invocation(sources=tuple(read), may_read=tuple(_may_read(name, words[1:])), open_reads=open_reads)
+    # The first operand of zip is the archive it makes.
+    taken = found.sources if row[0].writes in ("LAST", "MOVE") else found.operands[name == "zip" :]
+    return Invocation(sources=tuple(word for word in (*taken, *read) if not is_remote(word)), open_reads=listed)
+
+
+def _sent_files(words: Sequence[str], found: Arguments) -> Iterator[str]:
+    """Yield the files that a client for the web sends, such as of `-d @file`, or shows."""
+    yield from (path for word in words[1:] for groups in _SENT_FILE.findall(word) for path in groups if path)
+    for option in ("--data-urlencode", "--variable", "--url-query"):
+        yield from (value.partition("@")[2] for value in found.given.get(option, ()) if "@" in value)
+    for option in ("-b", "--cookie"):
+        yield from (value for value in found.given.get(option, ()) if value and "=" not in value)
+
+
+def _operands(words: Sequence[str]) -> Iterator[str]:
+    """Yield operands, and values attached to their option.
+
+    Leading letters such as in `tar xf` count as a file name; no file has it.
+    """
+    for word in _without_exclusions(words):
+        if not word.startswith("-"):
+            yield word
+        elif "=" in word:
+            yield word.partition("=")[2]
+        elif _ATTACHED.match(word):
+            yield word[2:]
+
+
+def _open_operands(name: str, words: Sequence[str]) -> Iterator[str]:
+    """Yield the uncertain operands of a reader, without the pattern or program it may begin with."""
+    command = read_only_command(name)
+    if (command is None or command.reads in ("ANY", "TEXT", "NONE")) and name not in _SCRIPTED:
+        return
+    skips = name in _SCRIPTED or (command is not None and command.reads in ("PATTERN", "SEARCH"))
+    operands = [word for word in words if not word.startswith("-")]
+    yield from (word for word in operands[skips:] if not is_known(word))
+
+
+def _may_read(name: str, words: Sequence[str]) -> Iterator[str]:
+    """Yield words other than exclusions and messages."""
+    messages = () if name != "git" and is_mostly_read_only(name) else _READ_MESSAGES
+    for before, word in pairwise(("", *_without_exclusions(words))):
+        if before not in messages and not re.match(r"https?://", word):
+            yield word

@@ -1,0 +1,176 @@
+"""Shell built-ins that change nothing but their own shell, with their harmless arguments, and conditions.
+
+`-v` and `-R` evaluate the subscript of a variable's name, and numbers inside `[[ ]]` are arithmetic: both can run
+commands from data. So operators must be literal and numbers must be numbers.
+"""
+
+import re
+from collections.abc import Sequence
+
+from tui_agent.permissions.rules.normalized_argv import (
+    declared_assignments,
+    is_display_variable,
+    is_script_variable,
+    sets_only_harmless,
+)
+from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, SimpleCommand, names
+
+from .argv import is_known
+from .invocation import Reads
+
+_SWITCHES = re.compile(r"[-+][eux]+\Z")
+_NAMED_SWITCHES = re.compile(r"[-+][eux]*o\Z")
+_SWITCH_NAMES = names("pipefail errexit nounset xtrace")
+"""Options of the shell that make it stricter or more verbose and do not change the meaning of a command."""
+_JOINED = re.compile(r"\d?>&\d\Z|(?:\d|&)?>>?/dev/null\Z|\d?>&-\Z")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*\Z")
+_PRINTF = re.compile(r"(?:[^%]|%%|%[-#0 +']*[\d*]*(?:\.[\d*]*)?(?:\([^)]*\)T|[sbqdiouxXcfeEgG]))*\Z", re.DOTALL)
+_TEXT_UNARY = names("-n -z -t -o")
+_PATH_UNARY = names("-a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S")
+_PATH_BINARY = names("-nt -ot -ef")
+_NUMBER_BINARY = names("-eq -ne -lt -le -gt -ge")
+_BINARY = names("= == != < > =~") | _NUMBER_BINARY
+_EVALUATING = names("-v -R")
+_GLUE = names("& | ( ) !")
+_INTEGER = re.compile(r"-?\d+\Z")
+
+
+def cd_reads(words: Sequence[str], _: SimpleCommand) -> Reads | None:
+    """Judge `cd` and `pushd` to one directory, and back to an earlier one."""
+    if words[0] == "popd" or list(words[1:]) == ["-"]:
+        return Reads() if len(words) < 3 and words[-1] in ("popd", "-") else None
+    if list(words) == ["pushd"]:
+        return Reads()
+    targets = [word for word in words[1:] if word not in ("-L", "-P", "--")]
+    if len(targets) > 1 or any(not is_known(target) or target.startswith(("-", "+")) for target in targets):
+        return None
+    return Reads(tuple(target or "." for target in targets) or ("~",))
+
+
+def sets_switches_only(words: Sequence[str]) -> bool:
+    """True if a `set` command, such as `set -euo pipefail`, sets only harmless options."""
+    rest = list(words[1:])
+    while rest:
+        word = rest.pop(0)
+        if _NAMED_SWITCHES.match(word):
+            if not rest or rest.pop(0) not in _SWITCH_NAMES:
+                return False
+        elif not _SWITCHES.match(word):
+            return False
+    return len(words) > 1
+
+
+def only_redirects(raw: SimpleCommand) -> bool:
+    """True if an `exec` only redirects output, such as `exec 2>&1`."""
+    is_plain = all(_JOINED.match(redirect.text.replace(" ", "")) for redirect in raw.redirects)
+    return len(raw.words) == 1 and bool(raw.redirects) and is_plain
+
+
+def declares_harmless(raw: SimpleCommand) -> bool:
+    """True for `export LC_ALL=C`, `local x=1`: display variables, or the script's own."""
+    declared = declared_assignments(raw)
+    others = (one for one in declared or () if raw.name == "export" or not is_script_variable(one.name))
+    return declared is not None and sets_only_harmless(tuple(others))
+
+
+def unsets_script_variables(words: Sequence[str]) -> bool:
+    """True if an `unset` removes only display variables or the script's own."""
+    unset = [word for word in words[1:] if word != "-v"]
+    return words[:1] in (["unset"], ("unset",)) and all(is_script_variable(x) or is_display_variable(x) for x in unset)
+
+
+def read_names(words: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the variables that a `read` sets, or None if it may do more than set the script's own variables."""
+    rest = list(words[1:])
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        if option in ("-d", "-n", "-N", "-p", "-t"):
+            if not rest or not is_known(rest.pop(0)):
+                return None
+        elif not re.match(r"-[rs]+\Z", option):
+            return None
+    return tuple(rest) if all(is_script_variable(name) for name in rest) else None
+
+
+def builtin_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
+    """Return the reads of a built-in (with its name), or None if it may do more."""
+    match words[0].rpartition("/")[2]:
+        case "printf":
+            # `-v` and `%n` set variables, and the subscript of such a variable can run commands.
+            rest = words[2:] if words[1:2] in (["--"], ("--",)) else words[1:]
+            is_harmless = bool(rest) and is_known(rest[0]) and rest[0][:1] != "-" and bool(_PRINTF.match(rest[0]))
+        case "exec":
+            is_harmless = only_redirects(raw)
+        case "set":
+            is_harmless = sets_switches_only(words)
+        case "unset":
+            is_harmless = unsets_script_variables(words)
+        case "read":
+            is_harmless = read_names(words) is not None
+        case "printenv":
+            # `printenv NAME` shows no more than `echo $NAME`.
+            is_harmless = len(words) > 1 and all(map(_VARIABLE.match, words[1:]))
+        case "command":
+            is_harmless = len(words) >= 3 and words[1] in ("-v", "-V")
+        case _:
+            is_harmless = declares_harmless(raw)
+    return Reads() if is_harmless else None
+
+
+def test_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
+    """Return the paths that `test …` or `[ … ]` checks, or None if it may do more."""
+    if len(words) != len(raw.words) or any(UNKNOWN in word.value or PIPE in word.value for word in raw.words):
+        return None
+    # An unquoted variable may become several words.
+    pairs = zip(words, raw.words, strict=True)
+    if any(not is_known(value) and any(not variable.quoted for variable in word.variables) for value, word in pairs):
+        return None
+    end = len(words) - 1 if raw.name == "[" else len(words)
+    operators = [word.value for word in raw.words[1:end]]
+    values = list(words[1:end])
+    while len(values) > 2 and operators[0] == "!":
+        values, operators = values[1:], operators[1:]
+    if len(values) <= 3:
+        return _simple_condition(values, operators)
+    # Conditions joined by `-a` and `-o`: each must be safe alone, and every word must be known.
+    if not _EVALUATING.isdisjoint(operators) or not all(map(is_known, values)):
+        return None
+    paths: list[str] = []
+    start = 0
+    for end in (*(at for at, word in enumerate(operators) if word in ("-a", "-o")), len(operators)):
+        reads = _simple_condition(values[start:end], operators[start:end]) if 1 <= end - start <= 3 else None
+        if reads is None:
+            return None
+        paths.extend(reads.paths)
+        start = end + 1
+    return Reads(tuple(paths))
+
+
+def bracket_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
+    """Return the paths that `[[ … ]]` checks, or None if it may do more."""
+    inside = [word.value for word in raw.words[1:-1]]
+    values = ["", *words[1:-1], ""]
+    if len(words) != len(raw.words) or not _EVALUATING.isdisjoint(inside):
+        return None
+    paths: list[str] = []
+    for operator, before, after in zip(inside, values, values[2:], strict=False):
+        if operator in _NUMBER_BINARY and not (_INTEGER.match(before) and _INTEGER.match(after)):
+            return None
+        if operator in _PATH_BINARY:
+            paths += [before, after]
+        elif operator in _PATH_UNARY and after not in _GLUE:
+            paths.append(after)
+    return Reads(tuple(filter(None, paths))) if all(map(is_known, paths)) else None
+
+
+def _simple_condition(values: list[str], operators: list[str]) -> Reads | None:
+    """Judge a condition of up to three words."""
+    match len(values):
+        case 3:
+            paths = values[::2] if operators[1] in _PATH_BINARY else None if operators[1] not in _BINARY else []
+        case 2:
+            is_text = operators[0] == "!" or operators[0] in _TEXT_UNARY
+            paths = [] if is_text else values[1:] if operators[0] in _PATH_UNARY else None
+        case _:
+            paths = []
+    return Reads(tuple(paths)) if paths is not None and all(map(is_known, paths)) else None

@@ -1,0 +1,200 @@
+"""git's subcommands: those that only read, the files that the others change, the programs that they start.
+
+Arguments and settings of git can start programs. Arguments that do (`--ext-diff`, `--textconv`, `-O`, `--upload-pack`,
+`-c`) or that write (`--output`) are harmless in no row. The command's environment turns off the programs that settings
+can start.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from tui_agent.permissions.paths.tree_filter import TreeFilter, pathspec_filter
+from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand, names
+
+from .argv import Arguments, exact_arguments, is_known, parse_arguments, reads_by_row, scripts_of, writes_of
+from .catalogue import CommandFacts, git_subcommand_at, group, matching_row, read_only_command
+from .invocation import Copy, Invocation, Reads, attached_paths, writes_to
+
+_GLOBAL_FLAGS = names("--no-pager -P --no-optional-locks --literal-pathspecs --no-replace-objects")
+_SHOWING = names("show diff grep whatchanged diff-tree diff-index diff-files stash cat-file range-diff")
+"""Commands that show the contents of any files."""
+_NAMES_ONLY = names("--stat --shortstat --numstat --name-only --name-status --summary --dirstat --quiet -s --no-patch")
+_SHOWN_BY_NAMES = names("show diff whatchanged diff-tree diff-index diff-files")
+_FILE_OF_REVISION = re.compile(r"[\w./~^@-]+:[\w./@+-]+\Z", re.ASCII)
+_SIGNATURES = re.compile(r"%G|%\((?:signature|contents:signature)")
+# Without `remote.*.url`: a URL may contain a token.
+_PLAIN_KEYS = re.compile(r"(?:user|core|branch|init|pull|push|merge|rebase|color|diff|log|status|fetch)\.[\w.-]+\Z")
+_PROGRAM_SETTING = re.compile(
+    r"(?i:core\.(?:pager|editor|sshcommand|fsmonitor|gitproxy|askpass|alternaterefscommand)|sequence\.editor|"
+    r"diff\.external|pager\.[\w-]+|gpg\.(?:\w+\.)?program|"
+    r"\S+\.(?:textconv|command|cmd|driver|helper|process|clean|smudge|path|uploadpack|receivepack|packobjectshook))=(.+)",
+    re.DOTALL,
+)
+"""Settings that name a program."""
+_MESSAGE = re.compile(r"-[A-Za-z]*[mF]\Z|--(?:message|file|grep|author|date|trailer)\Z")
+_ATTACHED_MESSAGE = re.compile(r"-m.|--(?:message|grep|author|date|trailer|format|pretty)=")
+_TRANSPORT = re.compile(r"[\w+-]+::")
+_ONLY_SHOWS = names("--check --stat --numstat --summary --cached")
+"""Options of `git apply` that leave the files of the working tree as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class GitWords:
+    """A git command after its global options."""
+
+    directory: str | None
+    """Directory of `-C`; None for the working directory."""
+    words: tuple[str, ...]
+    """The subcommand and its words."""
+
+
+def git_words(words: Sequence[str]) -> GitWords | None:
+    """Remove the harmless global options, or return None if there is another one."""
+    directory: str | None = None
+    at = 1
+    while at < len(words) and words[at].startswith("-"):
+        if words[at] == "-C" and at + 1 < len(words) and directory is None and is_known(words[at + 1]):
+            directory = words[at + 1]
+            at += 2
+        elif words[at] in _GLOBAL_FLAGS:
+            at += 1
+        else:
+            return None
+    return GitWords(directory, tuple(words[at:]))
+
+
+def git_reads(words: Sequence[str], _: SimpleCommand) -> Reads | None:
+    """Return the paths that a git command (with its name) reads, or None if it is not known to be read-only."""
+    # With another word, `git help` opens a manual page.
+    if len(words) == 2 and words[1] in ("--version", "-v", "--help", "-h", "help", "version"):
+        return Reads()
+    found = git_words(words)
+    if found is None or not found.words:
+        return None
+    name, *rest = found.words
+    command = read_only_command("git", name)
+    options = exact_arguments(command, rest) if command is not None else None
+    if command is None or options is None or not _is_reading(name, options):
+        return None
+    used = reads_by_row(command, options)
+    # A format with a signature starts gpg.
+    if used is None or (name != "grep" and any(_SIGNATURES.search(word) for word in rest)):
+        return None
+    directory = found.directory or "."
+    base = f"{found.directory}/" if found.directory else ""
+    paths = (_path_in(path) for path in used.paths)
+    below = tuple(path if path.startswith("/") else f"{base}{path}" for path in paths)
+    shows = options.has(*group("git_patches")) or (name in _SHOWING and not _shows_names(name, options))
+    # Without `--`, an operand may be a revision and restrict nothing.
+    includes = pathspec_filter(rest[rest.index("--") + 1 :]) if "--" in rest else None
+    from_top = shows and includes is None
+    if name == "show" and options.operands and all(map(_FILE_OF_REVISION.match, options.operands)):
+        # The path starts at the top of the repository, unless it starts with a dot.
+        includes = TreeFilter(wanted=tuple(one.rpartition("/")[2].rpartition(":")[2] for one in options.operands))
+    return Reads(
+        (directory, *below),
+        (directory,) if shows else (),
+        repository=directory,
+        includes=includes,
+        from_top=from_top,
+        shows_remote_urls=name == "remote" and (options.has("-v", "--verbose") or bool(options.operands)),
+    )
+
+
+def _is_reading(name: str, options: Arguments) -> bool:
+    operands = options.operands
+    if name == "diff" and options.has("--no-index"):
+        return len(operands) == 2  # Reads any two files, also outside a repository.
+    if name == "config":
+        reads = len(operands) == 1 or options.has("--get", "--get-all")
+        return reads and all(map(_PLAIN_KEYS.match, operands[:1]))
+    return True
+
+
+def _shows_names(name: str, options: Arguments) -> bool:
+    """True if the command shows no contents other than those of the files that its operands name."""
+    return (name in _SHOWN_BY_NAMES and options.has(*_NAMES_ONLY)) or (name, options.operands) == ("stash", ["list"])
+
+
+def _path_in(operand: str) -> str:
+    """Return the path in `revision:path`, or the operand itself: judged as a path, a revision passes."""
+    before, colon, path = operand.partition(":")
+    return path if colon and before and not operand.startswith("/") else operand
+
+
+def git_invocation(words: Sequence[str]) -> Invocation:
+    """Return git's output files, the files it removes or restores, the directories it makes."""
+    at = git_subcommand_at(words)
+    # `ext::COMMAND` as a repository runs a command.
+    settings = (*(after for before, after in pairwise(words) if before == "-c"), *filter(_TRANSPORT.match, words[1:]))
+    places: dict[str, str] = {}
+    for option, following in pairwise(words[1 : at + 1]):
+        name, equals, value = option.partition("=")
+        if name in ("-C", "--work-tree", "--git-dir"):
+            places[name] = value if equals else following
+    directory, work_tree = places.get("-C"), places.get("--work-tree", "")
+    if work_tree:
+        directory = work_tree if directory is None or work_tree[0] == "/" else f"{directory}/{work_tree}"
+    mentions = ["."] if work_tree else []
+    rest = words[at:]
+    found = matching_row(words)
+    if found is not None and found[0].has_effects:
+        invocation = _by_row(*found, directory, mentions)
+    else:
+        mentions += [name for name in rest[:1] if UNKNOWN in name]
+        named = _without_messages(rest[1:])
+        operands = () if rest and rest[0] in group("git_reading") else named
+        attached = attached_paths(word for word in named if word.startswith("-"))
+        invocation = Invocation(mentions=writes_to([*mentions, *operands]), runs_in=directory, attached=attached)
+    return replace(
+        invocation,
+        code=(*invocation.code, *settings),
+        attached=(*invocation.attached, *writes_to(mentions)),
+        works_in=tuple(places.values()),
+    )
+
+
+def _by_row(row: CommandFacts, words: Sequence[str], directory: str | None, mentions: list[str]) -> Invocation:
+    found = parse_arguments(row, words)
+    writes = writes_of("git", row, found)
+    # `git restore --staged` alone changes only the index.
+    if row.name == "git restore" and found.has("--staged", "-S") and not found.has("--worktree", "-W"):
+        writes = ()
+    if row.name in ("git checkout", "git restore", "git checkout-index"):
+        writes = tuple(replace(write, below=True) for write in writes)
+    is_patch = row.name == "git apply" and not found.has(*_ONLY_SHOWS)
+    return Invocation(
+        writes=writes,
+        mentions=writes_to([*mentions, *_without_messages(found.unclear)]),
+        code=(*found.code, *scripts_of(row, found)),
+        runs_in=found.directory or directory,
+        copies=(Copy(None, found.into or "."),) if is_patch else (),
+        attached=attached_paths(_without_messages(found.attached)),
+    )
+
+
+def _without_messages(words: Iterable[str]) -> list[str]:
+    """Return the words of a git command without free text such as a commit's message."""
+    pairs = pairwise(("", *words))
+    return [word for before, word in pairs if not _MESSAGE.match(before) and not _ATTACHED_MESSAGE.match(word)]
+
+
+def git_programs(words: Sequence[str]) -> list[str]:
+    """Return the programs in a git command's settings and options, as texts for a shell."""
+    at = git_subcommand_at(words)
+    set_by_option = (value for before, value in pairwise(words[: at + 1]) if before == "-c")
+    programs = [setting.group(1) for value in set_by_option if (setting := _PROGRAM_SETTING.match(value))]
+    programs += [value.partition("!")[2] for value in words[1:at] if "=!" in value.replace(" ", "")]
+    found = matching_row(words)
+    return programs + (parse_arguments(*found).code if found else [])
+
+
+def git_runs_at(words: Sequence[str]) -> int | None:
+    """Return the index of the command that `git bisect run` or `git submodule foreach` runs, or None."""
+    at = git_subcommand_at(words)
+    action = next((place for place in range(at + 1, len(words)) if not words[place].startswith("-")), at)
+    if (*words[at : at + 1], *words[action : action + 1]) not in (("bisect", "run"), ("submodule", "foreach")):
+        return None
+    return next((place for place in range(action + 1, len(words)) if not words[place].startswith("--")), len(words))

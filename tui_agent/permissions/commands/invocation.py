@@ -1,0 +1,124 @@
+"""Records of what one command reads, changes and runs, as far as its words tell."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+_CUTS = re.compile(r"[\s'\"`(),;:=<>|&+\[\]{}@#%^$]+")
+_SHORT = re.compile(r"-\w")
+
+
+class FileFilter(Protocol):
+    """Filter for the files of a tree that a command reads."""
+
+    def includes(self, path: str) -> bool:
+        """True if the command may read a file below the tree, by its path."""
+        ...
+
+    def enters(self, path: str) -> bool:
+        """True if the command may read anything in a directory below the tree."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """Everything that a read-only command does."""
+
+    paths: tuple[str, ...] = ()
+    trees: tuple[str, ...] = ()
+    """Directories read with everything below them."""
+    listed: tuple[str, ...] = ()
+    """Directories whose names are shown, with all names below them but no contents."""
+    includes: FileFilter | None = None
+    """Filter for the files read in `trees`; None for all."""
+    shows_remote_urls: bool = False
+    """True if the output includes the URLs of the repository's remotes."""
+    from_top: bool = False
+    """True if the reads may be anywhere in the repository, not only in `trees`."""
+    follows_links: bool = False
+    """True if links in `trees` are followed; none may lead out of its tree."""
+    only_files: bool = False
+    """True if links inside a directory are followed; no path may be a directory."""
+    repository: str | None = None
+    """Directory whose git repository, with its settings, is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A path that is changed."""
+
+    path: str
+    whole: bool = False
+    """True if everything below it is changed, too."""
+    below: bool = False
+    """True if it may be a directory in which some files are changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A directory, or an archive, and the path its contents go to."""
+
+    source: str | None
+    """Path of the directory or archive; None for one that the words do not name, a patch or another machine's."""
+    into: str
+    is_archive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One command with its arguments.
+
+    `reads` tells everything or is None. The other fields tell what is certain or possible for any command: a program
+    can change files that its words do not name.
+    """
+
+    reads: Reads | None = None
+    """None if it is not known to be read-only."""
+    writes: tuple[Write, ...] = ()
+    mentions: tuple[Write, ...] = ()
+    """Paths that it may change or only read."""
+    attached: tuple[Write, ...] = ()
+    """Parts of unknown options that may be paths that it changes."""
+    code: tuple[str, ...] = ()
+    """Programs in other languages, which may name paths anywhere."""
+    runs_in: str | None = None
+    """Directory that it changes to first."""
+    works_in: tuple[str, ...] = ()
+    """Directories that it works in."""
+    copies: tuple[Copy, ...] = ()
+    """Files and directories copied with their contents, and archives unpacked."""
+    links: tuple[str, ...] = ()
+    """Files and directories that get another name, through which later commands may change them."""
+    changes_matches: bool = False
+    """True if it changes the files that it finds, or passes them to a command that may."""
+    sources: tuple[str, ...] = ()
+    """Paths that it reads, directories with everything below them."""
+    may_read: tuple[str, ...] = ()
+    """Texts that may be paths that it reads."""
+    open_reads: tuple[str, ...] = ()
+    """Reads whose paths only the running shell knows."""
+
+
+def writes_to(paths: Iterable[str]) -> tuple[Write, ...]:
+    """Return plain writes of paths, without empty ones and duplicates."""
+    return tuple(Write(path) for path in dict.fromkeys(paths) if path)
+
+
+def pieces_of(text: str) -> Iterator[str]:
+    """Yield everything in a text that may be a path, split wherever a program may split it."""
+    for piece in _CUTS.split(text):
+        if piece:
+            yield piece
+            yield from (piece.lstrip("-+?"),) if piece[0] in "-+?" else ()
+            # Such as the level before the file in `vim -V9file`.
+            bare = piece.lstrip("-+?0123456789")
+            if 3 < len(bare) < len(piece):
+                yield bare
+            if _SHORT.match(piece):
+                yield from (piece[at:] for at in range(2, min(len(piece), 6)) if len(piece) - at > 3)
+
+
+def attached_paths(words: Iterable[str]) -> tuple[Write, ...]:
+    """Return what may be a path in words with options that the facts do not explain."""
+    return writes_to(one for word in words for one in (word, *pieces_of(word)))
