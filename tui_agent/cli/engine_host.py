@@ -51,6 +51,7 @@ async def serve(
     # Loads Textual, which print mode does without.
     from .session_jobs import SessionJobs
     from .session_rules import SessionRules
+    from .session_servers import SessionServers
 
     async with open_engine(options, watched=True, resume_pending_calls=True, sink=sink) as engine:
         grants = RuleImpact(engine.loop, engine.policy, engine.locations, options.cwd)
@@ -66,6 +67,7 @@ async def serve(
             commands=SessionCommands(engine, options),
             rules=SessionRules(engine),
             jobs=SessionJobs(engine.jobs),
+            servers=None if engine.servers is None else SessionServers(engine.servers),
         )
         async with asyncio.TaskGroup() as tasks:
             freezing = tasks.create_task(_freeze_loaded(bridge))

@@ -287,7 +287,8 @@ class ServerSession:
         except (MCPError, httpx2.HTTPError, ValidationError, RuntimeError) as error:
             raise ToolError(self._reason(error)) from error
         blocks = blocks_of(message.content for message in answer.messages)
-        return "\n\n".join(block.text for block in blocks if block.type == "text")
+        texts = [block.text for block in blocks if block.type == "text"]
+        return "\n\n".join([f"[Prompt {clipped(name, 100)} of the MCP server {self._setup.name}]", *texts])
 
     async def resource(self, uri: str) -> Sequence[UserBlock]:
         """Return the content of a resource, marked as data.

@@ -34,6 +34,7 @@ from .queries import (
     SubAgentQueries,
 )
 from .rule_queries import RuleQueries, RuleService
+from .server_queries import ServerQueries, ServerService
 from .services import (
     FileFinder,
     GrantFacts,
@@ -110,8 +111,8 @@ class AgentBridge:
         """Facts about rules that an approval would store."""
         self.rules = RuleQueries(self.exchange)
         """Rules and tools of the session."""
-        self.jobs = JobQueries(self.exchange)
-        """Background commands of the session."""
+        self.jobs, self.servers = JobQueries(self.exchange), ServerQueries(self.exchange)
+        """Background commands and tool servers of the session."""
         self._work: deque[tuple[str | None, Work]] = deque()
         """Work to do one after another; with the text of the user that waits for it, if any."""
         self._queued_while_pending: list[tuple[UserKind, str]] = []
@@ -141,6 +142,7 @@ class AgentBridge:
         commands: SessionCommands | None = None,
         rules: RuleService | None = None,
         jobs: JobService | None = None,
+        servers: ServerService | None = None,
     ) -> None:
         """Connect the agent, and do what the user asked for meanwhile.
 
@@ -156,6 +158,7 @@ class AgentBridge:
             commands: commands that need the whole program; None: they are refused.
             rules: lists and changes the rules of the session; None: pages show none.
             jobs: the background commands of the session; None: there are none.
+            servers: the tool servers of the session; None: there are none.
         """
         self._agent = agent
         self._bus = bus
@@ -170,6 +173,7 @@ class AgentBridge:
         self.grants = GrantQueries(self.exchange, grants)
         self.rules = RuleQueries(self.exchange, rules)
         self.jobs = JobQueries(self.exchange, jobs)
+        self.servers = ServerQueries(self.exchange, servers)
         self._restored = tuple(sorted(message.id for message in agent.waiting_messages))
         self._opened.set()
         deferred, self._deferred = self._deferred, []
