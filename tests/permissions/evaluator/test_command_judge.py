@@ -339,3 +339,22 @@ def test_a_literal_tilde_is_not_home(desk: Desk, monkeypatch: pytest.MonkeyPatch
 
     assert desk.bash("cat ~/work/README.md").decision == "allow"
     assert desk.bash("cat ~''/work/README.md").decision == "ask"
+
+
+@pytest.mark.parametrize(
+    ("command", "rule"),
+    [
+        ("git maintenance start", "git"),
+        ("git hook run pre-commit", "git"),
+        ("ed a.txt <<< '!touch x'", "ed"),
+        ("echo '!touch x' | ed a.txt", "ed"),
+        ("make -f - <<< 'a:;touch x'", "make"),
+        ("shred --random-source=/etc/passwd a.txt", "shred"),
+    ],
+)
+def test_a_rule_for_a_program_does_not_cover_the_programs_it_starts(desk: Desk, command: str, rule: str) -> None:
+    assert desk.bash(command, f"allow bash({rule}:*)").decision == "ask"
+
+
+def test_a_denied_change_of_a_terminal_multiplexer_is_found(desk: Desk) -> None:
+    assert desk.bash("tmux saveb -b x notes.txt", "deny edit(notes.txt)", mode="allow").decision == "deny"

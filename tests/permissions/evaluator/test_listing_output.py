@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.permissions.evaluator.listing_output import Listing, listing_output
+from tui_agent.permissions.evaluator.listings import Listing, listing_output
 from tui_agent.permissions.shell.parser import read_script
 from tui_agent.permissions.shell.syntax import SimpleCommand
 
@@ -37,7 +37,8 @@ def place(tmp_path: Path) -> Path:
      "find . -type f -name '*.py'", "find . -type l", "find sub/ -type d", "grep -rl x .", "grep -l x a.txt b.py",
      "git ls-files", "echo a.txt sub/c.py", "printf '%s\\n' a b", "seq 3", "seq 2 5", "seq 5 -2 1",
      "git ls-files | head -1",
-     "git diff --name-only", "git diff --name-only --diff-filter=M", "find . | sort -u | grep -v py", "ls 2>/dev/null"],
+     "git diff --name-only", "git diff --name-only --diff-filter=M", "find . | sort -u | grep -v py", "ls 2>/dev/null",
+     "git diff --name-only --cached --diff-filter=d"],
 )  # fmt: skip
 def test_everything_printed_was_listed(text: str, place: Path) -> None:
     listing = listed(text, place)
@@ -79,7 +80,7 @@ def test_names_that_end_with_zeros(text: str, place: Path) -> None:
         "git -C sub ls-files",
         "git log",
         "git diff --name-only HEAD",
-        "git diff --name-only --cached",
+        "git diff --name-only main --diff-filter=d",
         "cd sub; git diff --name-only",
         "ls 2>&1",
         "ls | cut -c2",

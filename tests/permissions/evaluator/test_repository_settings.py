@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.sample_tools import sample_tools
 from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule, is_read_only_command
-from tui_agent.permissions.evaluator.repository_settings import find_program_setting
+from tui_agent.permissions.evaluator.repository import find_program_setting
 
 
 def git(directory: Path, *words: str) -> None:
@@ -156,8 +156,9 @@ def test_unreadable_settings_are_not_trusted(repository: Path) -> None:
 
 
 def test_too_many_nested_repositories_are_not_read(repository: Path) -> None:
-    entries = b"".join(bytes(24) + b"\x00\x00\xe0\x00" + bytes(32) + b"\x00\x02" + b"r%d\x00" % n for n in range(110))
-    (repository / ".git" / "index").write_bytes(b"DIRC\x00\x00\x00\x02" + entries)
+    entries = (bytes(24) + b"\x00\x00\xe0\x00" + bytes(32) + b"\x00\x02" + b"r%d" % n for n in range(110))
+    padded = b"".join(entry.ljust(len(entry) // 8 * 8 + 8, b"\x00") for entry in entries)
+    (repository / ".git" / "index").write_bytes(b"DIRC" + (2).to_bytes(4) + (110).to_bytes(4) + padded)
     for number in range(110):
         (repository / f"r{number}" / ".git").mkdir(parents=True)
 

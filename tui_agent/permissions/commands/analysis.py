@@ -80,6 +80,8 @@ _WEB_CLIENTS = names("curl http https httpie xh hurl gh glab")
 _SENT_FILE = re.compile(r"(?:\A(?:-[A-Za-z])?|=)[@<](?:@)?([^;]+)|\Afile:/{0,2}(?:localhost)?(/.+)", re.IGNORECASE)
 _FROM_LIST = re.compile(r"-?[A-Za-z]*T|--files-")
 _ATTACHED = re.compile(r"-[A-Za-z](?=[^-=])")
+_EDITORS = names("ed ex vi vim nvim")
+_SHELL_ESCAPE = re.compile(r"!|\b(?:shell|system)\b")
 _UNEQUAL = names("tar unzip zipinfo date ps pgrep ulimit man")
 """Commands whose first operand differs in meaning from the others."""
 
@@ -386,15 +388,14 @@ def _sources(words: Sequence[str]) -> Invocation:
     """
     name = canonical_name(words[0])
     if name in group("no_readers"):
-        return Invocation()
+        return Invocation(sources=tuple(_parsed(words).given.get("--random-source", ())))
     if name == "dd":
         return Invocation(sources=tuple(word[3:] for word in words[1:] if word.startswith("if=")))
     if name in ("tar", "unzip", "cpio"):
         is_listed = name == "cpio" or any(map(_FROM_LIST.match, words[1:]))
         read = tuple(word for word in _operands(words[1:]) if not is_remote(word))
         return Invocation(sources=read, open_reads=(UNKNOWN,) if is_listed else ())
-    row = matching_row(words)
-    found = parse_arguments(*row) if row else Arguments()
+    row, found = matching_row(words), _parsed(words)
     read = [*found.paths, *(_sent_files(words, found) if name in _WEB_CLIENTS else ())]
     listed = (UNKNOWN,) if found.reads_listed or (name == "zip" and found.has("-@", "--names-stdin")) else ()
     if row and row[0].name == "git grep":
@@ -407,6 +408,23 @@ def _sources(words: Sequence[str]) -> Invocation:
     # The first operand of zip is the archive it makes.
     taken = found.sources if row[0].writes in ("LAST", "MOVE") else found.operands[name == "zip" :]
     return Invocation(sources=tuple(word for word in (*taken, *read) if not is_remote(word)), open_reads=listed)
+
+
+def _parsed(words: Sequence[str]) -> Arguments:
+    row = matching_row(words)
+    return parse_arguments(*row) if row else Arguments()
+
+
+def may_run_input(words: Sequence[str], heredoc: str | None, *, is_fed: bool) -> bool:
+    """True if a command runs shell commands in its input, which a rule for its name does not mean.
+
+    `make -f -` reads a makefile, and editors, debuggers and clients of databases have an escape to the shell.
+    """
+    name = canonical_name(words[0]) if words else ""
+    if name == "make":
+        return not {"-", "/dev/stdin"}.isdisjoint(_parsed(words).read)
+    is_escape = heredoc is not None and _SHELL_ESCAPE.search(heredoc) is not None
+    return name in group("program_input") and (is_escape or (is_fed and name in _EDITORS))
 
 
 def _sent_files(words: Sequence[str], found: Arguments) -> Iterator[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from tui_agent.permissions.commands.analysis import may_run_input
 from tui_agent.permissions.commands.argv import is_known
 from tui_agent.permissions.commands.catalogue import canonical_name, writer
 from tui_agent.permissions.commands.consequences import (
@@ -53,12 +54,11 @@ from tui_agent.protocol.tool import Accesses
 
 from .command_accesses import AccessCollector
 from .execution_contexts import ExecutionContexts, Task
-from .opaque_command_checks import LocatedCommand, OpaqueCommandChecks
-from .path_checks import AllowScope, EarlierChanges, ExecutionContext, Looks, PathChecks, UnknownTargets
-from .repository_settings import find_program_setting
-from .script_strings import assigned_names, may_evaluate_strings
+from .path_checks import AllowScope, CaseState, ExecutionContext, PathChecks, UnknownTargets
+from .repository import find_program_setting
 from .script_variables import walk_statements
 from .shell_flow import PossibleDirectories, ScriptStep, script_steps, widens_patterns
+from .suspicions import Suspicions, assigned_names, may_evaluate_strings
 
 MAX_DEPTH = 6
 """Maximum nesting of commands inside commands (`sh -c`, `env`, `xargs`)."""
@@ -69,6 +69,7 @@ MAX_SHOWN = 4_000
 
 _MAKES_NO_TREE = names("[ [[ cat chgrp chmod chown echo mkdir printf rm rmdir sed tee test touch truncate unlink")
 """Commands that make nothing below their targets."""
+_ONLY_READS = Finding("allow", "read_only", "it only reads, and only inside the workspace")
 _PLAIN_COMMAND = re.compile(r"[\w./:=@%+, -]*\w[\w./:=@%+, -]*\Z", re.ASCII)
 _NOT_IN_COMMANDS = re.compile("[\x00\ud800-\udfff]")
 
@@ -97,11 +98,11 @@ class CommandJudge:
         """
         if _NOT_IN_COMMANDS.search(command) is not None:
             return None
-        case = _Case(self._paths, "", PermissionMode.ASK, [], is_trusted=self._is_trusted, unknown_targets="sandbox")
+        state = CaseState(self._paths, PermissionMode.ASK, [], "sandbox")
+        case = _Case(state, "", is_trusted=self._is_trusted)
         case.accesses = AccessCollector(command, self._paths.path_lookup, case.expander)
-        case.run(read_script(command), (self._paths.path_lookup.workspace,), 0, None)
-        case.check_across_parts()
-        return None if case.is_confined else case.accesses.accesses()
+        case.run_whole(command)
+        return None if state.is_confined else case.accesses.accesses()
 
     def judge(
         self,
@@ -123,11 +124,10 @@ class CommandJudge:
         if _NOT_IN_COMMANDS.search(command) is not None:
             return invalid("the command contains characters that no command can contain", trace)
         unknown_targets: UnknownTargets = "sandbox" if containment.is_available else self._unknown_targets
-        case = _Case(self._paths, tool, mode, trace, is_trusted=self._is_trusted, unknown_targets=unknown_targets)
-        statement = read_script(command)
-        case.run(statement, (self._paths.path_lookup.workspace,), 0, None)
-        case.check_across_parts()
-        if case.is_confined and case.writes_outside and not containment.confines_all:
+        state = CaseState(self._paths, mode, trace, unknown_targets)
+        case = _Case(state, tool, is_trusted=self._is_trusted)
+        case.run_whole(command)
+        if state.is_confined and state.writes_outside and not containment.confines_all:
             case.keep_out_of_sandbox()
         if not case.parts:
             return PermissionDecision(
@@ -139,34 +139,22 @@ class CommandJudge:
             case.look_at_repositories()
             decision = case.decision()
         # Also for an `ask`: an approval does not let a command with unknown targets out of the sandbox.
-        is_confined = case.is_confined or (case.is_confined_by_grant and not case.writes_outside)
+        is_confined = state.is_confined or (state.is_confined_by_grant and not state.writes_outside)
         return decision.model_copy(update={"confinement": containment.words}) if is_confined else decision
 
 
 class _Case:
     """Findings of one decision, collected along the way."""
 
-    def __init__(
-        self,
-        paths: PathJudge,
-        tool: str,
-        mode: PermissionMode,
-        trace: list[str],
-        *,
-        is_trusted: bool,
-        unknown_targets: UnknownTargets,
-    ) -> None:
+    def __init__(self, state: CaseState, tool: str, *, is_trusted: bool) -> None:
         self.parts: list[PartFindings] = []
         self.targets: list[str] = []
-        self.is_confined = False
-        """True if a part has unknown targets and may therefore only run in the sandbox."""
-        self.is_confined_by_grant = False
-        """True if a grant spells out a part with unknown targets."""
-        self.writes_outside = False
-        """True if a part certainly changes a file outside the workspace, which the sandbox prevents."""
         self.accesses: AccessCollector | None = None
         """Collects the paths of all commands, if they are wanted."""
-        self._earlier = EarlierChanges()
+        self.expander = Expander()
+        self._state = state
+        self._paths, self._rules = state.judge, state.judge.rules
+        self._mode, self._trace, self._tool = state.mode, state.trace, tool
         self._changing: list[tuple[str, PathChecks, Sequence[ExecutionContext]]] = []
         """Texts of the parts that are not read-only, with the checks of their paths."""
         self._assigned: dict[str, list[Word | None]] = {}
@@ -175,52 +163,49 @@ class _Case:
         """True while the commands are those of another machine."""
         self._repeats = False
         """True if a part may run again after a later one."""
-        self._repositories: dict[str, str] = {}
-        self.expander = Expander()
-        self._paths = paths
-        self._rules = paths.rules
-        self._tool = tool
-        self._mode = mode
-        self._trace = trace
-        self._contexts = ExecutionContexts(paths, self.expander, trace, is_trusted=is_trusted)
-        self._unknown_targets: UnknownTargets = unknown_targets
-        self._looks = Looks()
-        self._forbids_any = self._rules.forbids_any(tool)
-        self._opaque_checks = OpaqueCommandChecks(paths, tool, self.expander)
         self._widens_patterns = False
+        self._repositories: dict[str, str] = {}
+        self._contexts = ExecutionContexts(state.judge, self.expander, state.trace, is_trusted=is_trusted)
+        self._forbids_any = self._rules.forbids_any(tool)
+        self._suspicions = Suspicions(state.judge, tool, self.expander)
 
-    def run(
-        self, script: Statement, places: PossibleDirectories, depth: int, inherited_scope: AllowScope | None
-    ) -> None:
-        """Judge a script that starts in one of `places`; `inherited_scope` is a permission for all of it."""
-        self._opaque_checks.add_script(script)
+    def run_whole(self, command: str) -> None:
+        """Judge a whole command line, and what its parts do together."""
+        self.run(read_script(command), (self._paths.path_lookup.workspace,), 0, None)
+        # Other parts may change a file through a link that one part makes, and the parts of a loop run again.
+        for text, paths, contexts in self._changing if len(self._changing) > 1 else ():
+            paths.findings.clear()
+            paths.check_links()
+            for found in contexts if self._repeats else ():
+                paths.check_copies(found.invocation, found.directory)
+            self._keep(text, paths)
+
+    def run(self, script: Statement, places: PossibleDirectories, depth: int, scope: AllowScope | None) -> None:
+        """Judge a script that starts in one of `places`; `scope` is a permission for all of it."""
+        self._suspicions.add_script(script)
         steps = script_steps(script, places, self.expander, "runs" if depth else "")
         everything = tuple(walk_statements(script))
         self._widens_patterns = self._widens_patterns or widens_patterns(everything)
-        kinds = set(map(type, everything))
-        self._repeats = self._repeats or not kinds.isdisjoint((ForEach, Branches, Definition))
+        self._repeats = self._repeats or any(isinstance(part, ForEach | Branches | Definition) for part in everything)
         for name, value in assigned_names(everything):
             self._assigned.setdefault(name, []).append(value)
         if may_evaluate_strings(everything):
-            self._unknown_commands("", "values of variables run as commands", inherited_scope)
+            self._unknown_commands("", "values of variables run as commands", scope)
         for step in steps:
             if len(self.parts) >= MAX_PARTS:
-                self._note("", [self._unreadable(f"there are more than {MAX_PARTS} parts")])
                 self._give_up_accesses()
+                self._note("", [self._unreadable(f"there are more than {MAX_PARTS} parts")])
                 return
             match step.command:
                 case SimpleCommand():
-                    self._command(Task(step, step.command, depth, inherited_scope))
+                    self._command(Task(step, step.command, depth, scope))
+                case ForEach():
+                    self._loop(step, step.command, scope)
                 case Unsupported():
-                    self._give_up_accesses()
-                    self._unsupported(step.command, inherited_scope, step.operator)
+                    self._unsupported(step.command, scope, step.operator)
                 case Definition():
                     self._give_up_accesses()
-                    self._other(step.command.text, "defining a function", inherited_scope, step.operator)
-                case ForEach():
-                    if self.accesses is not None:
-                        self.accesses.add_loop(step.command)
-                    self._loop(step, step.command, inherited_scope)
+                    self._other(step.command.text, "defining a function", scope, step.operator)
 
     def _give_up_accesses(self) -> None:
         if self.accesses is not None:
@@ -232,21 +217,9 @@ class _Case:
 
     def keep_out_of_sandbox(self) -> None:
         """Ask, because the sandbox would refuse or discard a part's changes."""
-        self.is_confined = False
+        self._state.is_confined = False
         reason = "tui-agent cannot determine all its targets, and the sandbox changes nothing outside the workspace"
         self._note("", [Finding("ask", "floor", reason)])
-
-    def check_across_parts(self) -> None:
-        """Judge links and copies, now that all parts are known.
-
-        Other parts may change a file through a link to it, and the parts of a loop run again.
-        """
-        for text, paths, contexts in self._changing if len(self._changing) > 1 else ():
-            paths.findings.clear()
-            paths.check_links()
-            for found in contexts if self._repeats else ():
-                paths.check_copies(found.invocation, found.directory)
-            self._keep(text, paths)
 
     def look_at_repositories(self) -> None:
         """Judge read-only git commands again because other commands run beside them.
@@ -261,45 +234,41 @@ class _Case:
 
     # --- parts other than simple commands -----------------------------------------------------------------------------
 
-    def _unsupported(self, unsupported: Unsupported, inherited_scope: AllowScope | None, operator: str) -> None:
-        self._trace.append(f"shell: {unsupported.reason}")
+    def _unsupported(self, unsupported: Unsupported, scope: AllowScope | None, operator: str) -> None:
+        self._give_up_accesses()
+        text, reason = unsupported.text, unsupported.reason
+        self._trace.append(f"shell: {reason}")
         if unsupported.unreadable:
-            self._note(unsupported.text, [self._unreadable(unsupported.reason)], operator)
+            self._note(text, [self._unreadable(reason)], operator)
         elif self._forbids_any:
             # The construct may run a forbidden command under any name.
-            reason = f"{unsupported.reason}, and rules forbid some commands"
-            self._note(
-                unsupported.text,
-                [Finding("ask", "floor", reason), finding_for_mode(self._mode, "effect", unsupported.text)],
-                operator,
-            )
+            forbids = Finding("ask", "floor", f"{reason}, and rules forbid some commands")
+            self._note(text, [forbids, finding_for_mode(self._mode, "effect", text)], operator)
         else:
-            what = f"`{_short(unsupported.text)}` ({unsupported.reason})"
-            self._other(unsupported.text, what, inherited_scope, operator)
+            self._other(text, f"`{_short(text)}` ({reason})", scope, operator)
 
     def _other(self, text: str, what: str, inherited_scope: AllowScope | None, operator: str) -> None:
         """Judge a part that only the mode, or a rule for everything, can allow."""
         view = NormalizedCommand(text, text)
         ruling = self._rules.ruling_for_command(self._tool, view, self._trace)
-        allow_scope = self._allow_scope(ruling, view) or inherited_scope
+        scope = _allow_scope(ruling, view) or inherited_scope
         found = finding_for_rule(ruling)
-        if found and found.decision != "allow":
-            self._note(text, [found], operator)
-        elif allow_scope and allow_scope.reach == "everything" and self._mode is not PermissionMode.PLAN:
-            self._note(text, [allow_scope.finding], operator)
-        else:
-            self._note(text, [finding_for_mode(self._mode, "effect", what)], operator)
+        if found is None or found.decision == "allow":
+            is_allowed = scope and scope.reach == "everything" and self._mode is not PermissionMode.PLAN
+            found = scope.finding if scope and is_allowed else finding_for_mode(self._mode, "effect", what)
+        self._note(text, [found], operator)
 
-    def _loop(self, step: ScriptStep, loop: ForEach, inherited_scope: AllowScope | None) -> None:
+    def _loop(self, step: ScriptStep, loop: ForEach, scope: AllowScope | None) -> None:
         """Judge a loop's variable and the names that its words list."""
+        if self.accesses is not None:
+            self.accesses.add_loop(loop)
         if not is_script_variable(loop.variable):
-            self._other(loop.text, f"setting {loop.variable}", inherited_scope, step.operator)
+            self._other(loop.text, f"setting {loop.variable}", scope, step.operator)
         self.expander.take_listed_directories()  # Drops listings of earlier expansions.
         for place in step.places:
             for word in loop.words or ():
                 self.expander.expand(word, place, step.bindings)
-        nothing_else = Finding("allow", "read_only", "it only reads, and only inside the workspace")
-        found = self._path_checks(inherited_scope, nothing_else)
+        found = PathChecks(self._state, scope, _ONLY_READS)
         found.check_listing(self._contexts.listed(loop.words or (), loop.nested, step.bindings))
         if any(finding.decision != "allow" for finding in found.findings):
             self.targets.extend(found.targets)
@@ -313,98 +282,89 @@ class _Case:
     # --- simple commands ----------------------------------------------------------------------------------------------
 
     def _command(self, task: Task) -> None:
-        command = expand_command_braces(task.command)
+        step, command = task.step, expand_command_braces(task.command)
         wrapping = unwrap(command)
         view = normalize_command(command)
         ruling = self._rules.ruling_for_command(self._tool, view, self._trace)
-        allow_scope = self._allow_scope(ruling, view) or task.inherited_scope
+        scope = _allow_scope(ruling, view) or task.inherited_scope
         get = self._contexts.contexts_for
-        contexts = [found for place in task.step.places for found in get(command, wrapping, place, task)]
+        contexts = [found for place in step.places for found in get(command, wrapping, place, task)]
         is_harmless = is_harmless_setting(command)
-        is_workspace_program = any(self._is_workspace_program(command, place) for place in task.step.places)
-        is_reading = is_harmless and not is_workspace_program and all(found.is_reading for found in contexts)
+        is_own = any(self._is_workspace_program(command, place) for place in step.places)
+        is_reading = is_harmless and not is_own and all(found.is_reading for found in contexts)
         if self.accesses is not None:
-            is_plain = is_harmless and not is_workspace_program
-            self.accesses.add_command(command, wrapping, contexts, task.step.bindings, is_plain=is_plain)
-        known = () if is_reading else _consequences(command, contexts, task.step, runs_project=is_workspace_program)
-        by_words = self._by_words(
-            command,
-            wrapping,
-            ruling,
-            allow_scope,
-            is_reading=is_reading,
-            is_workspace_program=is_workspace_program,
-            consequences=known,
-        )
+            is_plain = is_harmless and not is_own
+            self.accesses.add_command(command, wrapping, contexts, step.bindings, is_plain=is_plain)
+        known = () if is_reading else _consequences(command, contexts, step, runs_project=is_own)
+        is_transparent = wrapping is not None and wrapping.is_transparent and is_harmless and not is_own
+        by_words = self._by_words(command, ruling, scope, known, is_reading=is_reading, is_transparent=is_transparent)
         if by_words.source == "read_only":
             self._repositories |= dict.fromkeys(_repositories_read(self._paths, contexts), command.text)
-        paths = self._path_checks(allow_scope, by_words)
+        paths = PathChecks(self._state, scope, by_words)
         paths.findings.append(by_words)
-        if allow_scope and not allow_scope.spells_assignments and not is_harmless:
+        if scope and not scope.spells_assignments and not is_harmless:
             set_names = ", ".join(assignment.name for assignment in command.assignments)
             paths.findings.append(finding_for_mode(self._mode, "effect", f"setting {set_names}"))
-        if allow_scope and not allow_scope.covers_words and not is_reading:
-            paths.findings.extend(self._on_words_to_spell(command, contexts, allow_scope))
-        if wrapping and wrapping.hidden:
-            paths.findings.extend(self._on_hidden(wrapping, allow_scope))
-        named = self._named_by_variable(command, task.step.bindings) if task.depth < MAX_DEPTH else None
-        if not is_reading and not self._is_remote and (named == () or _runs_unknown(command, wrapping, task)):
-            paths.check_unknown_commands("files of commands that only the running shell knows")
-        if not is_reading and command.words:
-            paths.check_assigned_programs(command.assignments)
-            given = [LocatedCommand(found.words, found.directory, found.invocation) for found in contexts]
-            paths.add_reasons_to_ask(self._opaque_checks.about(command, given, wrapping, task.step))
+        named: tuple[SimpleCommand, ...] | None = None
         if not is_reading:
-            self._on_assignments(command, contexts, paths)
-        self._on_paths(command, contexts, paths, task.step, is_reading=is_reading)
-        self._keep(command.text, paths, task.step.operator, known)
+            named = self._named_by_variable(command, step.bindings) if task.depth < MAX_DEPTH else None
+            self._on_effects(command, wrapping, contexts, paths, task, is_open=named == ())
+        elif wrapping and wrapping.hidden:
+            paths.findings.extend(self._on_hidden(wrapping, scope))
+        self._on_paths(command, contexts, paths, step, is_reading=is_reading)
+        self._keep(command.text, paths, step.operator, known)
         # A variable without a value leaves its arguments as the command, so they are judged as such, too.
         for inner in named or ():
-            self._command(Task(replace(task.step, operator="runs"), inner, task.depth + 1, None, is_written=False))
+            self._command(Task(replace(step, operator="runs"), inner, task.depth + 1, None, is_written=False))
         if wrapping:
-            self._inside(wrapping, command, ruling, allow_scope, task)
+            self._inside(wrapping, command, ruling, scope, task)
         if not is_reading or paths.targets:
             self._changing.append((command.text, paths, contexts))
-            self._earlier.has_changed = True
-            self._earlier.trees += paths.targets if canonical_name(command.name) not in _MAKES_NO_TREE else ()
+            self._state.has_changed = True
+            self._state.changed_trees += paths.targets if canonical_name(command.name) not in _MAKES_NO_TREE else ()
 
-    def _path_checks(self, allow_scope: AllowScope | None, by_words: Finding) -> PathChecks:
-        return PathChecks(
-            self._paths,
-            self._mode,
-            self._trace,
-            allow_scope,
-            by_words,
-            self._looks,
-            self._unknown_targets,
-            self._earlier,
-        )
-
-    def _keep(self, text: str, paths: PathChecks, operator: str = "again", consequences: tuple[str, ...] = ()) -> None:
-        """Keep the results of the checks of one part."""
-        self.targets.extend(paths.targets)
-        self.is_confined = self.is_confined or paths.is_confined
-        self.is_confined_by_grant = self.is_confined_by_grant or paths.is_confined_by_grant
-        self.writes_outside = self.writes_outside or paths.writes_outside
-        if paths.findings:
-            self._note(text, paths.findings, operator, consequences)
-
-    def _unknown_commands(self, text: str, what: str, inherited_scope: AllowScope | None) -> None:
-        """Judge commands that no part names."""
-        found = finding_for_mode(self._mode, "effect", what)
-        paths = self._path_checks(inherited_scope, inherited_scope.finding if inherited_scope else found)
-        paths.check_unknown_commands(what)
-        if self._forbids_any:
-            paths.findings.append(Finding("ask", "floor", f"{what}, and rules forbid some commands"))
-        self._keep(text, paths)
-
-    def _on_assignments(self, command: SimpleCommand, contexts: Sequence[ExecutionContext], paths: PathChecks) -> None:
+    def _on_effects(
+        self,
+        command: SimpleCommand,
+        wrapping: Wrapping | None,
+        contexts: Sequence[ExecutionContext],
+        paths: PathChecks,
+        task: Task,
+        *,
+        is_open: bool,
+    ) -> None:
+        """Judge the words, the hidden commands and the variables of a command that does not only read."""
+        if paths.allow_scope and not paths.allow_scope.covers_words:
+            paths.findings.extend(self._on_words_to_spell(command, contexts, paths.allow_scope))
+            if any(may_run_input(found.words, command.heredoc, is_fed=task.step.is_fed) for found in contexts):
+                paths.findings.append(finding_for_mode(self._mode, "effect", f"the input of `{_short(command.text)}`"))
+        if wrapping and wrapping.hidden:
+            paths.findings.extend(self._on_hidden(wrapping, paths.allow_scope))
+        if not self._is_remote and (is_open or _runs_unknown(command, wrapping, task)):
+            paths.check_unknown("files of commands that only the running shell knows")
+        if command.words:
+            paths.check_assigned_programs(command.assignments)
+            paths.add_reasons_to_ask(self._suspicions.about(command, contexts, wrapping, task.step))
         for found in contexts:
             for assignment in command.assignments:
                 # A bare assignment only sets a shell variable, but git reads a `GIT_*` that is exported already.
                 if command.words or assignment.name.startswith("GIT_"):
                     values = self.expander.assigned(assignment.value, found.directory, found.bindings)
                     paths.check_assignment(assignment.name, values, found.directory)
+
+    def _keep(self, text: str, paths: PathChecks, operator: str = "again", consequences: tuple[str, ...] = ()) -> None:
+        """Keep the results of the checks of one part."""
+        self.targets.extend(paths.targets)
+        if paths.findings:
+            self._note(text, paths.findings, operator, consequences)
+
+    def _unknown_commands(self, text: str, what: str, scope: AllowScope | None) -> None:
+        """Judge commands that no part names."""
+        paths = PathChecks(self._state, scope, scope.finding if scope else finding_for_mode(self._mode, "effect", what))
+        paths.check_unknown(what)
+        if self._forbids_any:
+            paths.findings.append(Finding("ask", "floor", f"{what}, and rules forbid some commands"))
+        self._keep(text, paths)
 
     def _is_workspace_program(self, command: SimpleCommand, place: str | None) -> bool:
         """True if the command's name runs a program from the workspace, which may do anything."""
@@ -413,51 +373,32 @@ class _Case:
             self._trace.append(f"programs: {command.name} would come from the workspace, as {program}")
         return program is not None
 
-    def _allow_scope(self, ruling: Ruling, view: NormalizedCommand) -> AllowScope | None:
-        """Return the permission that a rule gives, with its reach."""
-        found = finding_for_rule(ruling)
-        if found is None or found.decision != "allow" or ruling.rule is None:
-            return None
-        if ruling.rule.pattern is None:
-            return AllowScope(found, "everything", spells_assignments=True)
-        patterns = command_patterns(ruling.rule.pattern)
-        if any(pattern.is_everything for pattern in patterns):
-            return AllowScope(found, "everything", spells_assignments=True)
-        exact = [pattern for pattern in patterns if pattern.is_exact]
-        spells = any(pattern.match(view.with_assignments) for pattern in exact)
-        is_exact = spells or any(pattern.match(view.words) for pattern in exact)
-        spelled = frozenset(word for pattern in patterns for word in pattern.spelled)
-        return AllowScope(found, "command" if is_exact else "words", spells, spelled)
-
     def _by_words(
         self,
         command: SimpleCommand,
-        wrapping: Wrapping | None,
         ruling: Ruling,
-        allow_scope: AllowScope | None,
+        scope: AllowScope | None,
+        consequences: tuple[str, ...],
         *,
         is_reading: bool,
-        is_workspace_program: bool,
-        consequences: tuple[str, ...],
+        is_transparent: bool,
     ) -> Finding:
         found = finding_for_rule(ruling)
-        is_plain = is_harmless_setting(command) and not is_workspace_program
-        is_transparent = wrapping is not None and wrapping.is_transparent and is_plain
         if found and found.decision != "allow":
             return found
+        shown = f"`{_short(command.text)}`"
         # Plan mode comes before permits: no rule may allow a change in it.
         if self._mode is PermissionMode.PLAN and not is_reading and not is_transparent:
-            return finding_for_mode(self._mode, "effect", f"`{_short(command.text)}`")
-        if allow_scope:
-            return allow_scope.finding
+            return finding_for_mode(self._mode, "effect", shown)
+        if scope:
+            return scope.finding
         if is_reading:
             words = " ".join(word.text or word.value for word in command.words)
             beside = "; redirections and variables count separately" if words != command.text else ""
             self._trace.append(f"read-only: `{_short(words)}` only reads{beside}")
-            return Finding("allow", "read_only", "it only reads, and only inside the workspace")
+            return _ONLY_READS
         if is_transparent:
             return Finding("allow", "read_only", "the command it runs decides")
-        shown = f"`{_short(command.text)}`"
         asks = f"{', '.join(consequences) or MAY_CHANGE}; no rule allows {shown}"
         return finding_for_mode(self._mode, "effect", shown, asks=asks)
 
@@ -497,7 +438,7 @@ class _Case:
     def _on_paths(
         self,
         command: SimpleCommand,
-        contexts: list[ExecutionContext],
+        contexts: Sequence[ExecutionContext],
         paths: PathChecks,
         step: ScriptStep,
         *,
@@ -507,16 +448,13 @@ class _Case:
             if is_reading and found.invocation.reads is not None:
                 paths.check_reads(found.invocation.reads, found.directory)
             else:
-                paths.check_effects(found.invocation, found.directory)
-                paths.check_secrets(found.words, found.directory)
-                paths.check_sources(found.invocation, found.directory)
-            expanded = [
-                (redirect, self.expander.expand(redirect.target, found.directory, found.bindings))
-                for redirect in command.redirects
-            ]
-            paths.check_redirects(expanded, found.directory)
+                paths.check_invocation(found)
+            for redirect in command.redirects:
+                targets = self.expander.expand(redirect.target, found.directory, found.bindings)
+                paths.check_redirect(redirect, targets, found.directory)
             paths.check_listing(found.listed)
-            paths.check_matches(found.invocation)
+            if found.invocation.changes_matches:
+                paths.check_unknown("the files that it finds")
         if not is_reading and any(found.invocation.writes for found in contexts):
             paths.check_patterns(command.words, fit_hidden=self._widens_patterns)
             facts = writer(canonical_name(command.name))
@@ -535,7 +473,7 @@ class _Case:
             return
         step = task.step
         for inner in wrapping.inner_commands:
-            speaks = allow_scope is not None and self._allows_inner(allow_scope, ruling, wrapping, inner)
+            speaks = allow_scope is not None and _allows_inner(allow_scope, ruling, wrapping, inner)
             inherited_scope = replace(allow_scope, spells_assignments=True) if allow_scope and speaks else None
             moved = replace(step, command=inner.command, places=_moved(inner, step.places), operator="runs")
             is_written = task.is_written and all(word in task.command.words for word in inner.command.words[:1])
@@ -546,19 +484,33 @@ class _Case:
             self.run(read_script(script), step.places, task.depth + 1, allow_scope if speaks else None)
         self._is_remote = was_remote
 
-    def _allows_inner(self, allow_scope: AllowScope, ruling: Ruling, wrapping: Wrapping, inner: InnerCommand) -> bool:
-        """True if the permission for a wrapper also covers the command it runs."""
-        if allow_scope.covers_words or wrapping.allows_inner:
-            return True
-        if ruling.rule is None or ruling.rule.pattern is None:
-            return False
-        return any(pattern.spelled_words > inner.at for pattern in command_patterns(ruling.rule.pattern))
-
     def _note(
         self, text: str, findings: Sequence[Finding], operator: str = "again", consequences: tuple[str, ...] = ()
     ) -> None:
         shown = text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"
         self.parts.append(PartFindings(shown, tuple(findings), consequences, operator))
+
+
+def _allow_scope(ruling: Ruling, view: NormalizedCommand) -> AllowScope | None:
+    """Return the permission that a rule gives, with its reach."""
+    found = finding_for_rule(ruling)
+    if found is None or found.decision != "allow" or ruling.rule is None:
+        return None
+    patterns = command_patterns(ruling.rule.pattern) if ruling.rule.pattern is not None else ()
+    if not patterns or any(pattern.is_everything for pattern in patterns):
+        return AllowScope(found, "everything", spells_assignments=True)
+    exact = [pattern for pattern in patterns if pattern.is_exact]
+    spells = any(pattern.match(view.with_assignments) for pattern in exact)
+    is_exact = spells or any(pattern.match(view.words) for pattern in exact)
+    spelled = frozenset(word for pattern in patterns for word in pattern.spelled)
+    return AllowScope(found, "command" if is_exact else "words", spells, spelled)
+
+
+def _allows_inner(scope: AllowScope, ruling: Ruling, wrapping: Wrapping, inner: InnerCommand) -> bool:
+    """True if the permission for a wrapper also covers the command it runs."""
+    pattern = ruling.rule.pattern if ruling.rule is not None else None
+    spells = (one.spelled_words > inner.at for one in command_patterns(pattern)) if pattern is not None else ()
+    return scope.covers_words or wrapping.allows_inner or any(spells)
 
 
 def _consequences(

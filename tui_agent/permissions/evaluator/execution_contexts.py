@@ -34,11 +34,9 @@ from tui_agent.permissions.shell.syntax import (
     names,
 )
 
-from .listing_output import Listing, find_output_names, listing_output
-from .literal_output import may_expand_to_anything
+from .listings import Listing, find_output_names, listing_output, may_expand_to_anything
 from .path_checks import AllowScope, ExecutionContext
-from .remote_url_secrets import find_remote_url_secret
-from .repository_settings import find_program_setting
+from .repository import find_program_setting, find_remote_url_secret
 from .script_variables import NUMBER, REVISION, has_known_values
 from .shell_flow import ScriptStep
 

@@ -16,10 +16,10 @@ from tui_agent.permissions.paths.path_resolution import MAX_LENGTH, is_within
 from tui_agent.permissions.paths.protected_paths import PROTECTED_NAMES, may_mean_protected, protected_name
 from tui_agent.permissions.shell.expansion import Bindings, ListedDirectories, has_glob
 from tui_agent.permissions.shell.syntax import MARKS, UNKNOWN, Assignment, Redirect, Word, names
-from tui_agent.permissions.verdicts import Finding, finding_for_mode, finding_for_rule
+from tui_agent.permissions.verdicts import AccessKind, Finding, finding_for_mode, finding_for_rule
 from tui_agent.protocol.permissions import PermissionMode
 
-from .repository_settings import repository_roots
+from .repository import repository_roots
 
 MAX_LOOKUPS = 4_000
 """Maximum number of paths looked up for one command, nested commands included."""
@@ -85,49 +85,47 @@ class ExecutionContext:
 
 
 @dataclass(slots=True)
-class Looks:
-    """Remaining lookups for one command, nested commands included."""
-
-    left: int = MAX_LOOKUPS
-
-
-@dataclass(slots=True)
-class EarlierChanges:
-    """Changes of the earlier parts of a script, which the file system does not show yet."""
-
-    has_changed: bool = False
-    """True if a part may have changed files."""
-    trees: list[str] = field(default_factory=list[str])
-    """Paths at or below which a part may have made anything. An empty directory is none."""
-
-    def may_have_made(self, path: str) -> bool:
-        """True if a part may have made a directory with contents, or a link to one, of this name."""
-        return any(is_within(path, tree) for tree in self.trees)
-
-
-@dataclass(slots=True)
-class PathChecks:
-    """Findings about the paths of one command."""
+class CaseState:
+    """State that the checks of all parts of one command line share."""
 
     judge: PathJudge
     mode: PermissionMode
     trace: list[str]
-    allow_scope: AllowScope | None
-    by_words: Finding
-    """Finding for the command's words."""
-    looks: Looks
     unknown_targets: UnknownTargets
-    earlier: EarlierChanges
-    findings: list[Finding] = field(default_factory=list[Finding])
-    targets: list[str] = field(default_factory=list[str])
+    lookups_left: int = MAX_LOOKUPS
+    has_changed: bool = False
+    """True if an earlier part may have changed files, which the file system does not show yet."""
+    changed_trees: list[str] = field(default_factory=list[str])
+    """Paths at or below which an earlier part may have made anything. An empty directory is none."""
     is_confined: bool = False
-    """True if only the running shell knows some targets, and the command may therefore only run in the sandbox."""
+    """True if a part has unknown targets, and the command may therefore only run in the sandbox."""
     is_confined_by_grant: bool = False
-    """True if a grant spells it out, which allows unknown targets only in the sandbox."""
+    """True if a grant spells out a part with unknown targets, which allows them only in the sandbox."""
     writes_outside: bool = False
-    """True if it certainly changes a file outside the workspace."""
-    links: list[tuple[str, str | None]] = field(default_factory=list[tuple[str, str | None]])
-    """Paths to which it makes links, with the directory that they are relative to."""
+    """True if a part certainly changes a file outside the workspace, which the sandbox prevents."""
+
+    def may_have_made(self, path: str) -> bool:
+        """True if a part may have made a directory with contents, or a link to one, of this name."""
+        return any(is_within(path, tree) for tree in self.changed_trees)
+
+
+class PathChecks:
+    """Findings about the paths of one command."""
+
+    def __init__(self, state: CaseState, allow_scope: AllowScope | None, by_words: Finding) -> None:
+        self.findings: list[Finding] = []
+        self.targets: list[str] = []
+        self.allow_scope = allow_scope
+        self._state = state
+        self._by_words = by_words
+        """Finding for the command's words."""
+        self._lookup, self._rules = state.judge.path_lookup, state.judge.rules
+        self._covers = allow_scope is not None and allow_scope.covers_words
+        """True if the rule that allows the command covers everything that its words name."""
+        self._is_spelled_out = allow_scope is not None and allow_scope.reach == "command"
+        """True if the rule spells out the paths in doubt."""
+        self._links: list[tuple[str, str | None]] = []
+        """Paths to which it makes links, with the directory that they are relative to."""
 
     def check_reads(self, reads: Reads, directory: str | None) -> None:
         """Judge the paths that a read-only command reads."""
@@ -140,48 +138,40 @@ class PathChecks:
         for tree in reads.listed:
             self._read(tree, directory, "list")
 
-    def check_redirects(self, redirects: Sequence[tuple[Redirect, tuple[str, ...]]], directory: str | None) -> None:
-        """Judge redirections with their expanded targets."""
-        for redirect, targets in redirects:
-            if redirect.operator in ("<&", ">&") and _DUPLICATES.match(redirect.target.value):
-                continue  # `2>&1` names a descriptor, not a file.
-            if redirect.operator in ("<&-", ">&-"):
-                continue
+    def check_redirect(self, redirect: Redirect, targets: Sequence[str], directory: str | None) -> None:
+        """Judge a redirection with its expanded targets."""
+        # `2>&1` names a descriptor, not a file.
+        is_duplicate = redirect.operator in ("<&", ">&") and _DUPLICATES.match(redirect.target.value)
+        if not is_duplicate and redirect.operator not in ("<&-", ">&-"):
             for target in targets:
                 self._redirect(redirect, target, directory)
 
-    def check_effects(self, effects: Invocation, directory: str | None) -> None:
-        """Judge the paths that a command changes or may change."""
+    def check_invocation(self, context: ExecutionContext) -> None:
+        """Judge the paths that a command changes or may change, and those it reads though it does not only read."""
+        found, directory = context.invocation, context.directory
         place = directory
-        if effects.runs_in is not None:
-            place = _below(directory, effects.runs_in)
-            self._mention(Write(effects.runs_in), directory, is_looked_up=True)
-        for path in effects.works_in:
+        if found.runs_in is not None:
+            place = _below(directory, found.runs_in)
+            self._mention(Write(found.runs_in), directory, is_looked_up=True)
+        for path in found.works_in:
             self._work_in(path, directory)
-        for write in effects.writes:
+        for write in found.writes:
             self._write(write, place)
-        for number, mention in enumerate(effects.mentions):
+        for number, mention in enumerate(found.mentions):
             self._mention(mention, place, is_looked_up=number < MAX_MENTIONS)
-        for attached in effects.attached[:MAX_MENTIONS]:
+        for attached in found.attached[:MAX_MENTIONS]:
             self._attached(attached, place)
-        for code in effects.code:
+        for code in found.code:
             self._code(code)
-        self.links += [(link, place) for link in effects.links]
-        self.check_copies(effects, place)
+        self._links += [(link, place) for link in found.links]
+        self.check_copies(found, place)
+        self._check_secrets(context.words, directory)
+        self._check_sources(found, directory)
 
-    def check_matches(self, effects: Invocation) -> None:
-        """Judge the files that a search changes, or passes to a command that may."""
-        if effects.changes_matches:
-            self._unknown_targets("the files that it finds", self.by_words)
-
-    def check_copies(self, effects: Invocation, directory: str | None) -> None:
+    def check_copies(self, found: Invocation, directory: str | None) -> None:
         """Judge copies of everything in a directory or archive to a place where something may be."""
-        for copy in effects.copies:
+        for copy in found.copies:
             self._copy(copy, directory)
-
-    def check_unknown_commands(self, what: str) -> None:
-        """Judge commands that only the running shell knows."""
-        self._unknown_targets(what, self.by_words)
 
     def _copy(self, copy: Copy, directory: str | None) -> None:
         """Judge a copy that may replace files below an existing directory. A new directory replaces nothing."""
@@ -192,29 +182,28 @@ class PathChecks:
         if source is None:
             may_bring = True
         elif copy.is_archive:
-            may_bring = self.earlier.has_changed or any(os.path.lexists(source.resolved + end) for end in ("", ".zip"))
+            may_bring = self._state.has_changed or any(os.path.lexists(source.resolved + end) for end in ("", ".zip"))
         else:
             is_file = os.path.isfile(source.resolved)
-            may_bring = os.path.isdir(source.resolved) or (self.earlier.has_changed and not is_file)
+            may_bring = os.path.isdir(source.resolved) or (self._state.has_changed and not is_file)
             if os.path.islink(source.lexical):
-                self.links.append((source.resolved, directory))
+                self._links.append((source.resolved, directory))
         is_copy = copy.source is not None and not copy.is_archive
         what = "the files of a directory that it copies over another" if is_copy else "the files of an archive or patch"
-        if may_bring and (os.path.isdir(into.resolved) or self.earlier.may_have_made(into.resolved)):
-            self._unknown_targets(what, self.by_words)
+        if may_bring and (os.path.isdir(into.resolved) or self._state.may_have_made(into.resolved)):
+            self.check_unknown(what)
 
     def check_links(self) -> None:
         """Judge the targets of the links that it makes, because other commands may change them through these."""
-        for path, directory in self.links:
+        for path, directory in self._links:
             facts = self._look(path, directory)
             if facts is None:
-                self._unknown_targets(f"the target of the link to {_shown(path)}", self.by_words)
+                self.check_unknown(f"the target of the link to {_shown(path)}")
                 continue
-            covers = self.allow_scope is None or self.allow_scope.covers_words or facts.is_inside
-            found = self.judge.writing(None, facts, self.mode, self.trace, allowed_by=self.by_words if covers else None)
+            covers = self.allow_scope is None or self._covers or facts.is_inside
+            found = self._writing(facts, allowed_by=self._by_words if covers else None)
             if found.decision != "allow":
-                reason = f"a later command may change {facts.given} through the link to it: {found.reason}"
-                self.findings.append(replace(found, decision="ask", reason=reason))
+                self._ask_for(found, f"a later command may change {facts.given} through the link to it")
 
     def check_assignment(self, name: str, values: Sequence[str], directory: str | None) -> None:
         """Judge a variable that may tell a command where to work or write."""
@@ -223,10 +212,10 @@ class PathChecks:
         for value in values:
             # git may change its own directory.
             if name.startswith("GIT_") and not is_known(value):
-                self._unknown_targets(f"files below {name}", self.by_words)
+                self.check_unknown(f"files below {name}")
             elif not (name in _GIT_PLACES and value.rstrip("/").rpartition("/")[2] == ".git"):
                 self._mention(Write(value), directory, is_looked_up=bool(value))
-            if self.judge.rules.forbids_reading:
+            if self._rules.forbids_reading:
                 self._may_read(value, directory)  # Such as BASH_ENV.
 
     def check_assigned_programs(self, assignments: Sequence[Assignment]) -> None:
@@ -240,36 +229,36 @@ class PathChecks:
 
         If the script makes patterns match hidden names (`fit_hidden`), any pattern may.
         """
-        if self._is_spelled_out():
+        if self._is_spelled_out:
             return
         for word in words:
             if not has_glob(word):
                 continue
             if _may_mean_protected(word):
-                self.findings.append(Finding("ask", "floor", f"{word.text or word.value} may match a protected path"))
+                self._ask(f"{word.text or word.value} may match a protected path")
             elif fit_hidden:
-                self._unknown_targets(f"the files that {word.text or word.value} matches", self.by_words)
+                self.check_unknown(f"the files that {word.text or word.value} matches")
 
     def check_moved_patterns(self, words: Sequence[Word], directory: str | None) -> None:
         """Judge patterns for files that an earlier part may have made, and that a command copies or moves elsewhere."""
-        if not self.earlier.has_changed:
+        if not self._state.has_changed:
             return
         for word in words:
             first = min((at for at in word.live if word.value[at] in "*?["), default=0)
             above, pattern = word.value[:first].rpartition("/")[0], word.value.rpartition("/")[2]
             place = self._look(above, directory) if above else None
-            if place is None or (os.path.isdir(place.resolved) and not self.earlier.may_have_made(place.resolved)):
+            if place is None or (os.path.isdir(place.resolved) and not self._state.may_have_made(place.resolved)):
                 continue
             fits = any(fnmatchcase(name, pattern) and name[0] != "." for name in PROTECTED_NAMES)
-            if fits or self.judge.rules.denies_changes:
-                self._unknown_targets(f"the files that {word.text or word.value} matches", self.by_words)
+            if fits or self._rules.denies_changes:
+                self.check_unknown(f"the files that {word.text or word.value} matches")
 
-    def check_secrets(self, words: Sequence[str], directory: str | None) -> None:
+    def _check_secrets(self, words: Sequence[str], directory: str | None) -> None:
         """Find private paths among the words of a command that is not known to be read-only, its name included."""
-        if self._is_spelled_out():
+        if self._is_spelled_out:
             return
         if shows_environments(words):
-            self.findings.append(Finding("ask", "floor", "it shows the environments of other processes"))
+            self._ask("it shows the environments of other processes")
         for word in words[1:]:
             for path in dict.fromkeys((word, *pieces_of(word))):
                 if not is_known(path):
@@ -278,11 +267,11 @@ class PathChecks:
                     continue
                 elif facts := self._look(path, directory):
                     if facts.private:
-                        self.findings.append(Finding("ask", "floor", f"{path} is private: {facts.private}"))
+                        self._ask(f"{path} is private: {facts.private}")
                 else:
                     self._perhaps_private(path, directory)
 
-    def check_sources(self, found: Invocation, directory: str | None) -> None:
+    def _check_sources(self, found: Invocation, directory: str | None) -> None:
         """Judge the reads of a command that is not known to be read-only.
 
         Definite reads are judged like a read-only command's; of possible reads only those that a rule forbids are
@@ -292,7 +281,7 @@ class PathChecks:
             self._source(path, directory)
         for path in found.open_reads:
             self._unknown_read(path, directory, is_allowed=True)
-        if not self.judge.rules.forbids_reading:
+        if not self._rules.forbids_reading:
             return
         inside = (piece for text in (*found.code, *found.may_read) for piece in pieces_of(text))
         for text in dict.fromkeys((*found.may_read, *inside)):
@@ -303,25 +292,19 @@ class PathChecks:
         for directory in listed.directories:
             self._read(directory, None, "read")
         if not listed.is_certain and self.allow_scope is None:
-            self.findings.append(
-                finding_for_mode(
-                    self.mode, "look", "listing a directory whose path is known only when the command runs"
-                )
-            )
+            self._by_mode("look", "listing a directory whose path is known only when the command runs")
 
     def _source(self, path: str, directory: str | None) -> None:
         """Judge one definite read. A pattern that allows the command does not cover sources outside the workspace."""
-        covers = self.allow_scope is not None and self.allow_scope.covers_words
         facts = self._look(path, directory)
         if facts is None:
-            self._unknown_read(path, directory, is_allowed=covers)
+            self._unknown_read(path, directory, is_allowed=self._covers)
             return
-        kind = "search" if self.judge.path_lookup.is_directory(facts) else "read"
-        found = self.judge.reading(None, facts, kind, self.mode, self.trace, relaxed=True)
+        found = self._reading(facts, "search" if self._lookup.is_directory(facts) else "read")
         if not facts.is_inside and not facts.is_device:
             self.targets.append(facts.resolved)
         # Where the allow_scope covers the source, the mode has nothing to add.
-        if found.source != "mode" or not covers:
+        if found.source != "mode" or not self._covers:
             self.findings.append(found)
 
     def _may_read(self, text: str, directory: str | None) -> None:
@@ -334,26 +317,26 @@ class PathChecks:
         facts = self._look(text, directory)
         if facts is None or (_BARE.match(text) and not os.path.lexists(facts.resolved)):
             return
-        found = finding_for_rule(self.judge.rules.ruling_for_path(None, facts, "read", self.trace))
+        found = finding_for_rule(self._rules.ruling_for_path(None, facts, "read", self._state.trace))
         if found is not None and found.decision != "allow":
             self.findings.append(found)
 
     def _unknown_read(self, path: str, directory: str | None, *, is_allowed: bool) -> None:
         """Judge a read whose path only the running shell knows."""
         self._perhaps_private(path, directory)
-        if self.judge.rules.forbids_reading:
+        if self._rules.forbids_reading:
             why = f"{_shown(path)} is known only when the command runs, and a rule forbids some reads"
             self.findings.append(Finding("ask", "rule", why))
         if not is_allowed:
-            self.findings.append(finding_for_mode(self.mode, "look", f"reading {_shown(path)}, wherever that is,"))
+            self._by_mode("look", f"reading {_shown(path)}, wherever that is,")
 
     def _perhaps_private(self, path: str, directory: str | None) -> None:
-        if not self._is_spelled_out() and (why := self.judge.path_lookup.why_maybe_private(path, directory)):
-            self.findings.append(Finding("ask", "floor", f"{_shown(path)} may be private: {why}"))
+        if not self._is_spelled_out and (why := self._lookup.why_maybe_private(path, directory)):
+            self._ask(f"{_shown(path)} may be private: {why}")
 
     def add_reasons_to_ask(self, reasons: Iterable[str]) -> None:
         """Add reasons to ask about a command, unless a rule spells the command out."""
-        if not self._is_spelled_out():
+        if not self._is_spelled_out:
             self.findings.extend(Finding("ask", "floor", reason) for reason in reasons)
 
     def _read_repository(self, path: str, directory: str | None, includes: FileFilter | None) -> None:
@@ -361,7 +344,7 @@ class PathChecks:
         facts = self._look(path, directory)
         tops = repository_roots(facts.resolved) if facts else []
         for top in tops:
-            if facts and top != facts.resolved and is_within(top, self.judge.path_lookup.workspace):
+            if facts and top != facts.resolved and is_within(top, self._lookup.workspace):
                 self._read(top, None, "search", includes=includes)
 
     def _read(
@@ -378,9 +361,9 @@ class PathChecks:
             self._unknown_read(path, directory, is_allowed=self.allow_scope is not None)
             return
         # In a directory the command would follow links, which are not judged one by one.
-        if only_file and self.allow_scope is None and self.judge.path_lookup.is_directory(facts):
-            self.findings.append(finding_for_mode(self.mode, "look", f"reading everything in {path}"))
-        found = self.judge.reading(None, facts, intent, self.mode, self.trace, relaxed=True, includes=includes)
+        if only_file and self.allow_scope is None and self._lookup.is_directory(facts):
+            self._by_mode("look", f"reading everything in {path}")
+        found = self._reading(facts, intent, includes)
         if not facts.is_inside:
             self.targets.append(facts.resolved)
         if found.source != "mode" or self.allow_scope is None:
@@ -390,7 +373,7 @@ class PathChecks:
         allowed_by = self.allow_scope.finding if self.allow_scope and self.allow_scope.reach == "everything" else None
         if _NETWORK.match(target):
             if allowed_by is None:
-                self.findings.append(Finding("ask", "floor", f"{redirect.text} opens a network connection"))
+                self._ask(f"{redirect.text} opens a network connection")
             return
         if redirect.operator in ("<", "<&"):
             self._read(target, directory, "read")
@@ -400,35 +383,30 @@ class PathChecks:
             self._unknown_write(target, directory, redirect.text, allowed_by)
             return
         self._note_target(facts)
-        found = self.judge.writing(None, facts, self.mode, self.trace, allowed_by=allowed_by)
-        self.findings.append(found)
+        self.findings.append(self._writing(facts, allowed_by=allowed_by))
 
     def _write(self, write: Write, directory: str | None) -> None:
         facts = self._look(write.path, directory)
         if facts is None:
-            self._unknown_write(write.path, directory, _shown(write.path), self.by_words)
+            self._unknown_write(write.path, directory, _shown(write.path), self._by_words)
             return
         self._note_target(facts)
         if write.below and os.path.isdir(facts.resolved):
-            found = finding_for_rule(self.judge.rules.ruling_for_path(None, facts, "write", [], whole=True))
+            found = finding_for_rule(self._rules.ruling_for_path(None, facts, "write", [], whole=True))
             if found is not None and found.decision != "allow":
-                reason = f"files in {facts.given} may change: {found.reason}"
-                self.findings.append(replace(found, decision="ask", reason=reason))
-        too_much = self.judge.path_lookup.why_too_much(facts) if write.whole and not self._is_spelled_out() else None
+                self._ask_for(found, f"files in {facts.given} may change")
+        too_much = self._lookup.why_too_much(facts) if write.whole and not self._is_spelled_out else None
         if too_much:
-            self.findings.append(Finding("ask", "floor", f"{facts.given} is changed with everything in it: {too_much}"))
-        allowed_by: Finding | None = self.by_words
+            self._ask(f"{facts.given} is changed with everything in it: {too_much}")
         # `allow bash(cp:*)` is meant for the workspace, not for targets anywhere.
-        if self.allow_scope and not self.allow_scope.covers_words and not facts.is_inside:
-            allowed_by = None
-        self.findings.append(
-            self.judge.writing(None, facts, self.mode, self.trace, whole=write.whole, allowed_by=allowed_by)
-        )
+        covers = self.allow_scope is None or self._covers or facts.is_inside
+        allowed_by = self._by_words if covers else None
+        self.findings.append(self._writing(facts, whole=write.whole, allowed_by=allowed_by))
 
     def _note_target(self, facts: PathFacts) -> None:
         if not facts.is_device:
             self.targets.append(facts.resolved)
-            self.writes_outside = self.writes_outside or not facts.is_inside
+            self._state.writes_outside |= not facts.is_inside
 
     def _unknown_write(self, path: str, directory: str | None, what: str, allowed_by: Finding | None) -> None:
         """Judge a write whose target only the running shell knows. Its known components may still be protected."""
@@ -436,13 +414,15 @@ class PathChecks:
         around = self._look(".", directory) if not path.startswith("/") else None
         if why := protected_name("/".join(known)):
             self.findings.append(Finding("deny", "floor", f"{_shown(path)} is protected and never changed: {why}"))
-        elif why := self.judge.path_lookup.may_be_private(known) or (
-            around and self.judge.path_lookup.why_protected(around)
-        ):
-            self.is_confined = self.is_confined or self.unknown_targets == "sandbox"
-            self.findings.append(Finding("ask", "floor", f"{_shown(path)} may be protected: {why}"))
+        elif why := self._lookup.may_be_private(known) or (around and self._lookup.why_protected(around)):
+            self._state.is_confined |= self._state.unknown_targets == "sandbox"
+            self._ask(f"{_shown(path)} may be protected: {why}")
         else:
             self._unknown_targets(what, allowed_by)
+
+    def check_unknown(self, what: str) -> None:
+        """Judge changes of files that only the running shell knows, or by commands that only it knows."""
+        self._unknown_targets(what, self._by_words)
 
     def _unknown_targets(self, what: str, allowed_by: Finding | None) -> None:
         """Judge a change of files that only the running shell knows.
@@ -451,60 +431,55 @@ class PathChecks:
             what: the files, for the user.
             allowed_by: the finding that would allow the change of any file of the workspace; None for the mode's.
         """
-        by_mode = finding_for_mode(self.mode, "effect", f"changing {what}, wherever that is,")
-        covers = self.allow_scope is not None and self.allow_scope.covers_words
+        by_mode = finding_for_mode(self._state.mode, "effect", f"changing {what}, wherever that is,")
         found = allowed_by or by_mode
         # A rule for a command does not spell out the target of its redirection.
-        if self._is_spelled_out() and allowed_by is not None:
+        if self._is_spelled_out and allowed_by is not None:
             # A grant answers a question that promised the sandbox.
             by_grant = self.allow_scope is not None and self.allow_scope.finding.source == "grant"
-            self.is_confined_by_grant = by_grant and self.unknown_targets == "sandbox"
+            self._state.is_confined_by_grant |= by_grant and self._state.unknown_targets == "sandbox"
             self.findings.append(found)
-        elif self.judge.rules.denies_changes:
+        elif self._rules.denies_changes:
             # An approval, too, lets the command run only in the sandbox: a deny rule must not widen what it can do.
-            self.is_confined = self.is_confined or self.unknown_targets == "sandbox"
+            self._state.is_confined |= self._state.unknown_targets == "sandbox"
             reason = f"{what} is known only when the command runs, and rules deny some changes"
             self.findings += [Finding("ask", "floor", reason), by_mode]
-        elif self.unknown_targets == "sandbox":
-            self.trace.append(f"unknown targets: {what}: only in the sandbox")
-            self.is_confined = True
+        elif self._state.unknown_targets == "sandbox":
+            self._state.trace.append(f"unknown targets: {what}: only in the sandbox")
+            self._state.is_confined = True
             self.findings.append(found)
-        elif self.unknown_targets == "allow" or found.decision != "allow":
-            self.findings.append(found if covers else by_mode)
+        elif self._state.unknown_targets == "allow" or found.decision != "allow":
+            self.findings.append(found if self._covers else by_mode)
         else:
             reason = f"tui-agent cannot determine which files it changes ({what}), and it would not run in the sandbox"
-            self.findings += [Finding("ask", "floor", reason), *([] if covers else [by_mode])]
+            self.findings += [Finding("ask", "floor", reason), *([] if self._covers else [by_mode])]
 
     def _mention(self, mention: Write, directory: str | None, *, is_looked_up: bool) -> None:
-        if self._is_spelled_out():
+        if self._is_spelled_out:
             return
         facts = self._look(mention.path, directory) if is_looked_up else None
-        path_lookup = self.judge.path_lookup
         if facts is None:
             why = protected_name(mention.path.replace(UNKNOWN, ""))
         else:
-            why = path_lookup.why_protected(facts) or (path_lookup.why_tree_protected(facts) if mention.whole else None)
+            why = self._lookup.why_protected(facts) or (mention.whole and self._lookup.why_tree_protected(facts))
         if why:
-            self.findings.append(Finding("ask", "floor", f"{_shown(mention.path)} may be changed: {why}"))
+            self._ask(f"{_shown(mention.path)} may be changed: {why}")
 
     def _attached(self, attached: Write, directory: str | None) -> None:
         """Judge a part of an unknown option of a known command, which may be a path that it changes."""
         self._mention(attached, directory, is_looked_up=True)
-        facts = self._look(attached.path, directory) if not self._is_spelled_out() else None
-        found = facts and finding_for_rule(self.judge.rules.ruling_for_path(None, facts, "write", []))
+        facts = self._look(attached.path, directory) if not self._is_spelled_out else None
+        found = facts and finding_for_rule(self._rules.ruling_for_path(None, facts, "write", []))
         if found and found.decision == "deny":
-            reason = f"{attached.path} may be changed: {found.reason}"
-            self.findings.append(replace(found, decision="ask", reason=reason))
+            self._ask_for(found, f"{attached.path} may be changed")
         if _LOOKS_LIKE_PATH.match(attached.path):
             self._work_in(attached.path, directory)
 
     def _work_in(self, path: str, directory: str | None) -> None:
         """Judge a directory that a command works in: `allow bash(git:*)` is meant for the workspace."""
-        facts = self._look(path, directory) if self.allow_scope and not self.allow_scope.covers_words else None
+        facts = self._look(path, directory) if self.allow_scope and not self._covers else None
         if facts and not facts.is_inside and not facts.is_device:
-            self.findings.append(
-                finding_for_mode(self.mode, "effect", f"changing {_shown(path)}, outside the workspace,")
-            )
+            self._by_mode("effect", f"changing {_shown(path)}, outside the workspace,")
 
     def _code(self, code: str) -> None:
         """Judge a program in another language that names a protected path."""
@@ -512,38 +487,54 @@ class PathChecks:
             why = protected_name(piece) or ("it is private" if self._is_private(piece) else None)
             if why and _CODE_WRITES.search(code):
                 self.findings.append(Finding("deny", "floor", f"code that may change {piece}: {why}"))
-            elif why and not self._is_spelled_out():
-                self.findings.append(Finding("ask", "floor", f"code that names {piece}: {why}"))
-            elif not is_known(piece) and _may_become_protected(piece) and not self._is_spelled_out():
-                self.findings.append(Finding("ask", "floor", f"code that may name {_shown(piece)}"))
-            elif self.judge.rules.denies_changes and _CODE_WRITES.search(code):
+            elif why and not self._is_spelled_out:
+                self._ask(f"code that names {piece}: {why}")
+            elif not is_known(piece) and _may_become_protected(piece) and not self._is_spelled_out:
+                self._ask(f"code that may name {_shown(piece)}")
+            elif self._rules.denies_changes and _CODE_WRITES.search(code):
                 self._denied_in_code(piece)
 
     def _denied_in_code(self, piece: str) -> None:
         # Other pieces are keywords and names of the program, not paths.
-        facts = self._look(piece, self.judge.path_lookup.workspace) if "." in piece or "/" in piece else None
-        found = facts and finding_for_rule(self.judge.rules.ruling_for_path(None, facts, "write", []))
-        if found and found.decision == "deny" and not self._is_spelled_out():
-            self.findings.append(replace(found, decision="ask", reason=f"code that may change {piece}: {found.reason}"))
+        facts = self._look(piece, self._lookup.workspace) if "." in piece or "/" in piece else None
+        found = facts and finding_for_rule(self._rules.ruling_for_path(None, facts, "write", []))
+        if found and found.decision == "deny" and not self._is_spelled_out:
+            self._ask_for(found, f"code that may change {piece}")
 
     def _is_private(self, piece: str) -> bool:
-        facts = self._look(piece, self.judge.path_lookup.workspace) if "/" in piece else None
+        facts = self._look(piece, self._lookup.workspace) if "/" in piece else None
         return facts is not None and facts.private is not None
 
-    def _is_spelled_out(self) -> bool:
-        """True if the rule that allows the command spells out the paths in doubt."""
-        return self.allow_scope is not None and self.allow_scope.reach == "command"
+    def _ask(self, reason: str) -> None:
+        self.findings.append(Finding("ask", "floor", reason))
+
+    def _ask_for(self, found: Finding, what: str) -> None:
+        """Add a finding that would refuse something certain, as a question about something possible."""
+        self.findings.append(replace(found, decision="ask", reason=f"{what}: {found.reason}"))
+
+    def _by_mode(self, access_kind: AccessKind, what: str) -> None:
+        self.findings.append(finding_for_mode(self._state.mode, access_kind, what))
+
+    def _reading(
+        self, facts: PathFacts, intent: Literal["read", "search", "list"], includes: FileFilter | None = None
+    ) -> Finding:
+        state = self._state
+        return state.judge.reading(None, facts, intent, state.mode, state.trace, relaxed=True, includes=includes)
+
+    def _writing(self, facts: PathFacts, *, whole: bool = False, allowed_by: Finding | None = None) -> Finding:
+        state = self._state
+        return state.judge.writing(None, facts, state.mode, state.trace, whole=whole, allowed_by=allowed_by)
 
     def _look(self, path: str, directory: str | None) -> PathFacts | None:
         """Return the facts of a path, or None if the path is not certain."""
         if not is_known(path) or not path or (directory is None and not path.startswith(("/", "~"))):
             return None
-        self.looks.left -= 1
-        if self.looks.left < 0:
-            if self.looks.left == -1:
-                self.findings.append(Finding("ask", "floor", f"it names more than {MAX_LOOKUPS} paths"))
+        self._state.lookups_left -= 1
+        if self._state.lookups_left < 0:
+            if self._state.lookups_left == -1:
+                self._ask(f"it names more than {MAX_LOOKUPS} paths")
             return None
-        return self.judge.path_lookup.look(path, directory)
+        return self._lookup.look(path, directory)
 
 
 def _below(directory: str | None, path: str) -> str | None:

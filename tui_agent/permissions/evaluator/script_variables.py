@@ -31,8 +31,8 @@ from tui_agent.permissions.shell.syntax import (
 )
 from tui_agent.permissions.shell.syntax import Sequence as Statements
 
-from .listing_output import Listing, listing_output
-from .repository_settings import repository_roots
+from .listings import Listing, listing_output
+from .repository import repository_roots
 
 Values = dict[str, tuple[str, ...]]
 Directories = tuple[str | None, ...]
@@ -274,27 +274,31 @@ def has_known_values(word: Word, bindings: Bindings) -> bool:
     return told and not any(word.value[at] == UNKNOWN for at in word.live)
 
 
+def parts_of(statement: Statement) -> tuple[Statement, ...]:
+    """Return the statements directly inside a statement, in order."""
+    match statement:
+        case SimpleCommand():
+            return statement.nested
+        case Statements() | Pipeline() | Branches():
+            return statement.parts
+        case Conditional():
+            return (statement.first, *(part for _, part in statement.rest))
+        case Subshell() | Definition():
+            return (statement.body,)
+        case ForEach():
+            return (*statement.nested, statement.body)
+        case Unsupported():
+            return ()
+
+
 def walk_statements(statement: Statement, *, is_same_shell: bool = False) -> Iterator[Statement]:
     """Yield a statement and everything inside it, or only the parts that run in the same shell."""
     stack: list[Statement] = [statement]
     while stack:
         current = stack.pop()
         yield current
-        match current:
-            case Subshell() | Pipeline() if is_same_shell and current is not statement:
-                pass
-            case SimpleCommand():
-                stack.extend(current.nested)
-            case Statements() | Pipeline() | Branches():
-                stack.extend(current.parts)
-            case Conditional():
-                stack.extend((current.first, *(part for _, part in current.rest)))
-            case Subshell() | Definition():
-                stack.append(current.body)
-            case ForEach():
-                stack.extend((current.body, *current.nested))
-            case Unsupported():
-                pass
+        if not is_same_shell or current is statement or not isinstance(current, Subshell | Pipeline):
+            stack.extend(parts_of(current))
 
 
 def _contents_of(statement: Statement) -> Statement:

@@ -2,7 +2,8 @@
 
 A listing contains every name that the command can print, and often more. A command that receives the names (`xargs`,
 `$(…)`, a loop) is judged with each of them, as if it had been written out. There is no listing if a shell or `xargs`
-could take one of the names for an option or for several words.
+could take one of the names for an option or for several words. Other output may be a pattern, with which an unquoted
+substitution lists a directory.
 """
 
 import os
@@ -22,11 +23,20 @@ from tui_agent.permissions.commands.find import (
 )
 from tui_agent.permissions.commands.git import git_words
 from tui_agent.permissions.paths.path_resolution import TooMuchError, entries_below
-from tui_agent.permissions.shell.syntax import Pipeline, SimpleCommand, Statement, Subshell, names
+from tui_agent.permissions.shell.expansion import OPEN, Bindings, base_name, is_computed_name
+from tui_agent.permissions.shell.syntax import (
+    UNKNOWN,
+    Conditional,
+    Pipeline,
+    SimpleCommand,
+    Statement,
+    Subshell,
+    Word,
+    names,
+)
 from tui_agent.permissions.shell.syntax import Sequence as Statements
 
-from .git_index import index_names
-from .repository_settings import repository_roots
+from .repository import index_names, repository_roots
 
 MAX_NAMES = 3_000
 """Maximum number of names in a listing."""
@@ -54,6 +64,13 @@ _DIFF_PLAIN = names("--name-only --relative")
 _DIFF_FILTER = re.compile(r"--diff-filter=[AMTd]+\Z")
 _GIT_LISTS = names("-c -z -m -d --cached --modified --deleted")
 _LS_PLAIN = names("-1 -a -A -d -r -t -S -U -X -v -c -u --all --almost-all --directory --reverse --color")
+
+_PLAIN_GIT = names("rev-parse describe ls-files rev-list symbolic-ref merge-base branch diff")
+_NAMES_ONLY = names("--name-only --show-current")
+_GIVES_PATTERN = re.compile(r"\$\{[#!]?\w+(?::?[-+=]|/)[^}]*[*?\[\\$`'\"{]|\$\{!|\$\{\w+@")
+"""A parameter expansion with text that may be a pattern, or with the value of another variable."""
+_ECHOES = names("echo printf basename dirname")
+_PATTERN_LETTERS = frozenset("*?[\\")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,14 +230,14 @@ def _by_git(words: Sequence[str], directory: str) -> Listing | None:
 
 
 def _by_diff(words: Sequence[str], directory: str) -> Listing | None:
-    """Return the files that may differ from the index.
+    """Return the files that may differ from the index, or from a commit if a filter leaves out the deleted ones.
 
     git names them relative to the top of the repository, so the names are right only there. Files that exist only in
     another revision are in no listing.
     """
-    if not all(word in _DIFF_PLAIN or _DIFF_FILTER.match(word) for word in words):
-        return None
-    if repository_roots(directory) != [directory]:
+    others = {word for word in words if word not in _DIFF_PLAIN and not _DIFF_FILTER.match(word)}
+    is_filtered = any(map(_DIFF_FILTER.match, words)) and others <= {"--cached", "--staged", "HEAD"}
+    if (others and not is_filtered) or repository_roots(directory) != [directory]:
         return None
     listed = index_names(directory)
     return Listing(listed) if listed is not None else None
@@ -273,3 +290,55 @@ def _below(directory: str, root: str, *, only_files: bool, with_hidden: bool) ->
     except TooMuchError:
         return None
     return found
+
+
+def may_expand_to_anything(words: Sequence[Word], nested: Sequence[Statement], bindings: Bindings) -> bool:
+    """True if a word has an unquoted substitution or variable whose value may be a pattern for any directory.
+
+    Args:
+        words: the words of a command or of a loop.
+        nested: the commands inside them.
+        bindings: the known values of the script's variables.
+    """
+    open_names = [variable.name for word in words for variable in word.variables if not variable.quoted]
+    opened = [word for word in words if any(word.value[at] == UNKNOWN for at in word.live)]
+    if any(base_name(name) + OPEN in bindings for name in open_names):
+        return True
+    if any(not word.text or _GIVES_PATTERN.search(word.text) for word in opened):
+        return True
+    is_open = bool(opened) or any(map(is_computed_name, open_names))
+    return is_open and not all(_prints_no_pattern(statement) for statement in nested)
+
+
+def _prints_no_pattern(statement: Statement) -> bool:
+    """True if a statement prints no pattern."""
+    match statement:
+        case SimpleCommand():
+            return _prints_plain(statement)
+        case Pipeline():
+            return _prints_no_pattern(statement.parts[-1])  # Only the last part's output arrives.
+        case Statements():
+            return all(_prints_no_pattern(part) for part in statement.parts)
+        case Conditional():
+            return _prints_no_pattern(statement.first) and all(_prints_no_pattern(part) for _, part in statement.rest)
+        case Subshell():
+            return _prints_no_pattern(statement.body)
+        case _:
+            return False
+
+
+def _prints_plain(command: SimpleCommand) -> bool:
+    values = [word.value for word in command.words]
+    if not values or command.name in group("prints_no_pattern"):
+        return "-printf" not in values
+    if command.name == "git":
+        rest = [value for value in values[1:] if value not in ("--no-pager", "-P")]
+        is_named = rest[:1] not in (["branch"], ["diff"]) or not _NAMES_ONLY.isdisjoint(rest)
+        return bool(rest) and rest[0] in _PLAIN_GIT and is_named and not any("format" in value for value in rest)
+    return command.name in _ECHOES and all(_is_plain_word(word) for word in command.words[1:])
+
+
+def _is_plain_word(word: Word) -> bool:
+    return word.is_fixed and not any(
+        letter in _PATTERN_LETTERS and at not in word.live for at, letter in enumerate(word.value)
+    )

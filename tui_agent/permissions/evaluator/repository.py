@@ -1,4 +1,4 @@
-"""Programs in a repository's settings that git would start while it only reads.
+"""A repository's own files: settings that make git start a program or show a secret, and names in its index.
 
 No other setting can turn off filters, external diffs and text conversions, and a repository unpacked from an archive
 can bring them. Programs that the command's environment turns off (monitor, hooks, pager, signatures, transports) are
@@ -7,18 +7,21 @@ ignored here.
 
 import os
 import re
+import struct
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePath
 
 from tui_agent.permissions.paths.path_resolution import is_within
-from tui_agent.permissions.paths.protected_paths import git_directories
+from tui_agent.permissions.paths.protected_paths import git_directories, is_git_directory
 from tui_agent.protocol.regular_file import read_regular_file
 
 MAX_NESTED = 100
 """Maximum number of nested repositories to check."""
 MAX_INDEX_BYTES = 50_000_000
 """Maximum size of an index that is searched for nested repositories."""
+MAX_LISTED_BYTES = 5_000_000
+"""Maximum size of an index whose names are listed."""
 
 _HEADER = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"((?:\\.|[^"\\])*)")?\s*\](.*)\Z', re.DOTALL)
 _KEY = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=(.*))?\Z", re.DOTALL)
@@ -28,8 +31,13 @@ _READING_HOOK = "post-index-change"
 """The only hook that read-only commands trigger."""
 _HARMLESS_DIFF = frozenset(("xfuncname", "funcname", "wordregex", "binary", "algorithm", "cachetextconv"))
 _LFS = {"clean": "git-lfs clean -- %f", "smudge": "git-lfs smudge -- %f", "process": "git-lfs filter-process"}
-_NESTED_MODE = b"\x00\x00\xe0\x00"
-"""Mode of a nested repository in an index."""
+_SECRET = re.compile(rb"://(?:[^\s/@:\"]*:[^\s/@\"]+|[^\s/@:\"]{20,})@")
+"""A URL with a password, or with a user name as long as a token."""
+_INDEX_HEADER = struct.Struct(">4sLL")
+_FIXED = 62
+"""Bytes of an index entry before its name: times, numbers, size, hash, flags."""
+_DIRECTORY, _NESTED = 0o040000, 0o160000
+"""Types of the entries for a whole directory, in a sparse index, and for a nested repository."""
 
 
 def find_program_setting(directory: str, *, is_protected: bool = True) -> str | None:
@@ -60,7 +68,7 @@ def find_program_setting(directory: str, *, is_protected: bool = True) -> str | 
             if not is_protected and os.path.lexists(hook := os.path.join(place, "hooks", _READING_HOOK)):
                 return hook
         if places:
-            nested = _nested(places[0])
+            nested = _index_entries(places[0], only_nested=True)
             if nested is None:
                 return "an index in an unknown format"
             waiting.extend(
@@ -152,14 +160,51 @@ def _starts_none(section: str, key: str, value: str) -> bool:
     return not is_program and (section, key) != ("core", "hookspath") and key not in ("uploadpack", "partialclone")
 
 
-def _nested(place: str) -> tuple[str, ...] | None:
-    """Return the paths where a repository may contain others, or None if they are not certain."""
+def find_remote_url_secret(directory: str) -> str | None:
+    """Return the settings file with a secret in a URL, which `git remote -v` would show, or None.
+
+    Args:
+        directory: absolute, links followed; in the repository.
+    """
+    places = [place for top in repository_roots(directory) for place in git_directories(top)]
+    files = [os.path.join(place, name) for place in places for name in ("config", "config.worktree")]
+    # `insteadOf` in the user's or the system's settings may put a secret into the repository's URLs.
+    user = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    files += [os.path.expanduser("~/.gitconfig"), os.path.join(user, "git", "config"), "/etc/gitconfig"]
+    return next((file for file in files if _holds(file, _SECRET)), None)
+
+
+def index_names(directory: str) -> tuple[str, ...] | None:
+    """Return the names of tracked files in and below a directory, relative to it, or None if they are not certain.
+
+    Args:
+        directory: absolute, in a repository or not.
+    """
+    place = os.path.realpath(directory)
+    tops = repository_roots(place)
+    if len(tops) != 1:
+        return None  # Which of several repositories git uses depends on their validity.
+    places = git_directories(tops[0])
+    if not places or not is_git_directory(places[0]) or not os.path.exists(os.path.join(places[0], "index")):
+        return None
+    found = _index_entries(places[0])
+    prefix = "" if place == tops[0] else os.path.relpath(place, tops[0]) + "/"
+    return None if found is None else tuple(name[len(prefix) :] for name in found if name.startswith(prefix))
+
+
+def _index_entries(place: str, *, only_nested: bool = False) -> tuple[str, ...] | None:
+    """Return the names in the index of a git directory, or only nested repositories; None if they are not certain."""
     index = os.path.join(place, "index")
     try:
-        status = os.stat(index)
+        # A split index stores some entries in another file; SHA-256 changes the size of entries.
         if any(name.startswith("sharedindex.") for name in os.listdir(place)):
             return None
-        return _nested_in_version(index, status.st_mtime_ns, status.st_size, status.st_ino)
+        status = os.stat(index)
+        limit = MAX_INDEX_BYTES if only_nested else MAX_LISTED_BYTES
+        if status.st_size > limit:
+            return None
+        is_plain = not _holds(os.path.join(place, "config"), re.compile(b"sha256", re.IGNORECASE))
+        return _read_index(index, status.st_mtime_ns, status.st_size, status.st_ino, is_plain, only_nested)
     except (FileNotFoundError, NotADirectoryError):
         return ()
     except OSError:
@@ -167,21 +212,45 @@ def _nested(place: str) -> tuple[str, ...] | None:
 
 
 @lru_cache(maxsize=64)
-def _nested_in_version(index: str, changed: int, size: int, inode: int) -> tuple[str, ...] | None:
-    if size > MAX_INDEX_BYTES:
-        return None
+def _read_index(
+    index: str, changed: int, size: int, inode: int, is_plain: bool, only_nested: bool
+) -> tuple[str, ...] | None:
+    """Return the names in an index, or None for an unsupported format.
+
+    The status arguments are the cache key for one state of the file.
+    """
     data = read_regular_file(index, MAX_INDEX_BYTES)
-    places = [match.start() for match in re.finditer(re.escape(_NESTED_MODE), data)]
-    if not places:
+    if only_nested and _NESTED.to_bytes(4) not in data:
         return ()
-    if data[4:8] not in (b"\x00\x00\x00\x02", b"\x00\x00\x00\x03"):
+    if not is_plain or len(data) < _INDEX_HEADER.size:
+        return None
+    sign, version, count = _INDEX_HEADER.unpack_from(data)
+    if sign != b"DIRC" or version not in (2, 3):
         return None
     found: list[str] = []
-    for place in places:
-        for hash_size in (20, 32):
-            # After the mode: user, group, size, hash, flags, and two more bytes if the flags say so.
-            flags = place + 16 + hash_size
-            start = flags + (4 if data[flags : flags + 1] and data[flags] & 0x40 else 2)
-            path = data[start : data.find(b"\x00", start)]
-            found.append(os.fsdecode(path))
-    return tuple(path for path in found if path and not path.startswith("/"))
+    at = _INDEX_HEADER.size
+    for _ in range(count):
+        if len(data) < at + _FIXED:
+            return None
+        mode, flags = int.from_bytes(data[at + 24 : at + 28]), int.from_bytes(data[at + 60 : at + 62])
+        start = at + _FIXED + (2 if flags & 0x4000 else 0)
+        end = data.find(b"\0", start)
+        if end < 0 or (mode & 0o170000 == _DIRECTORY and not only_nested):
+            return None
+        if mode == _NESTED or not only_nested:
+            found.append(data[start:end].decode("utf-8", "surrogateescape"))
+        at += (end - at) // 8 * 8 + 8
+    # Extensions with a lower-case signature change the meaning of the entries; the last 20 bytes are a hash.
+    while at + 28 <= len(data) and not only_nested:
+        if not data[at : at + 1].isupper():
+            return None
+        at += 8 + int.from_bytes(data[at + 4 : at + 8])
+    return tuple(found)
+
+
+def _holds(file: str, pattern: re.Pattern[bytes]) -> bool:
+    """True if a file can be read and contains a match."""
+    try:
+        return bool(pattern.search(read_regular_file(file)))
+    except OSError:
+        return False
