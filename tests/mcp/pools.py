@@ -22,7 +22,8 @@ SERVERS = Path(__file__).with_name("servers")
 
 def hostile(*flags: str, **settings: Any) -> ToolServer:
     """The server written by hand, with some of its flags."""
-    return ToolServer(command=sys.executable, args=(str(SERVERS / "hostile.py"), *flags), **settings)
+    values = {"startup_timeout": 60.0, **settings}  # A busy machine takes long to load the SDK.
+    return ToolServer(command=sys.executable, args=(str(SERVERS / "hostile.py"), *flags), **values)
 
 
 class Running:
@@ -85,7 +86,7 @@ async def running(
 
 async def until(condition: Callable[[], object] | Callable[[], Awaitable[object]]) -> None:
     """Wait until a condition holds."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             found = condition()
             if await found if isinstance(found, Awaitable) else found:

@@ -24,7 +24,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def config_file(folder: Path, *flags: str) -> Path:
     file = folder / "servers.json"
-    entry = {"command": sys.executable, "args": [str(SERVERS / "hostile.py"), *flags]}
+    entry = {"command": sys.executable, "args": [str(SERVERS / "hostile.py"), *flags], "startup_timeout": 60}
     file.write_text(json.dumps({"mcpServers": {"h": entry}}))
     return file
 

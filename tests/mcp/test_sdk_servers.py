@@ -66,8 +66,8 @@ async def http_server(port: int = 0) -> AsyncGenerator[tuple[str, asyncio.subpro
 async def test_a_server_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_task, "WAITS", (0.5,) * 50)
     async with http_server() as (url, process, port):
-        server = ToolServer(url=url, bearer_token_env="WEB_TOKEN", headers={"X-Team": "${TEAM}"})
-        wrong = ToolServer(url=url)
+        server = ToolServer(url=url, startup_timeout=60, bearer_token_env="WEB_TOKEN", headers={"X-Team": "${TEAM}"})
+        wrong = ToolServer(url=url, startup_timeout=60)
         async with running(("h", server), ("wrong", wrong), secrets={"WEB_TOKEN": "right", "TEAM": "blue"}) as servers:
             assert servers.task().state == "ready", servers.task().error
             assert servers.task("wrong").state == "failed"

@@ -114,7 +114,7 @@ async def _try(found: "ConfiguredServer") -> int:
     parts = server_parts(Path.cwd(), EventBus(), locations)
     alone = [type(found)(found.name, server, found.origin)]
     async with ServerPool(alone, parts, window=lambda: 0).running() as pool:
-        await pool.settled()
+        await pool.tasks[found.name].settled.wait()
         return _report(pool, found.name)
 
 
@@ -122,7 +122,7 @@ def _report(pool: "ServerPool", name: str) -> int:
     task = pool.tasks[name]
     say(f"{name}: {escaped(task.server.shown)}")
     if task.state != "ready":
-        say(f"failed: {task.error or f'not ready within {task.server.startup_timeout:g} s'}")
+        say(f"failed: {task.error}")
         for line in task.log.text.splitlines()[-20:]:
             say(f"  {line}")
         return FAILED
