@@ -21,7 +21,7 @@ from tui_agent.protocol.events import (
     UsageUpdated,
     Warned,
 )
-from tui_agent.protocol.messages import StopReason, Usage
+from tui_agent.protocol.messages import StopReason, Usage, UserMessage
 from tui_agent.protocol.provider import (
     ModelInfo,
     ModelRequest,
@@ -36,6 +36,8 @@ from tui_agent.protocol.provider import (
 from tui_agent.providers import Call, Reply, ScriptedProvider, Think, Wait, call, fail, reply
 
 from .harness import BenchMaker, ScriptedTool
+
+EARLY = ExecutionOptions(stream_tools="allowed", grace=0)
 
 
 async def test_a_failure_before_any_text_is_retried_silently(bench: BenchMaker) -> None:
@@ -405,3 +407,38 @@ async def test_a_stream_that_is_not_a_stream_ends_the_run_with_advice(stream: An
     assert report.error is not None
     assert "stream() must be an `async def` that yields, or a plain function that" in report.error
     assert f"it returned {kind}." in report.error
+
+
+@pytest.mark.parametrize("is_repeated", [True, False])
+async def test_an_effect_of_an_answer_that_broke_off_happens_once_or_is_reported(
+    bench: BenchMaker, is_repeated: bool
+) -> None:
+    change = ScriptedTool("change")
+    first = Wait(asyncio.Event())
+    broken = reply("I", call("change", n=1), first, fail("stream_cut"))
+    b = bench([broken, reply("", call("change", n=1 if is_repeated else 2)), "Done."], change, options=EARLY)
+    async with asyncio.TaskGroup() as group:
+        run = group.create_task(b.loop.run("go"))
+        await change.started.wait()
+        first.gate.set()
+        report = await run
+
+    assert report.reason == "done"
+    assert change.runs == ([{"n": 1}] if is_repeated else [{"n": 1}, {"n": 2}])
+    notices = [message.text for message in b.loop.history.messages() if isinstance(message, UserMessage)][1:]
+    assert len(notices) == (0 if is_repeated else 1)
+    assert all("broke off" in text and "Its result: change 1" in text for text in notices)
+
+
+async def test_the_last_call_of_a_cut_answer_never_runs(bench: BenchMaker) -> None:
+    change = ScriptedTool("change")
+    first = Wait(asyncio.Event())
+    cut = Reply((call("change", n=1), first, Call("change", {"n": 2}, cut=True)), stop_reason="max_tokens")
+    b = bench([cut, "Done."], change, options=EARLY)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("go"))
+        await change.started.wait()
+        first.gate.set()
+
+    assert change.runs == [{"n": 1}]
+    assert [event.status for event in b.of(ToolEnded)] == ["ok", "output_limit"]

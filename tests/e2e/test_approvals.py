@@ -30,65 +30,63 @@ def asked(
         yield app, server
 
 
+def ask_again(app: App) -> None:
+    """Send another message, whose run asks to edit again."""
+    app.wait_for_status("ready")
+    app.say("try again")
+    app.wait_for_question("edit")
+
+
 def text_of(machine: UserMachine) -> str:
     """Return the current content of the file."""
     return (machine.work / "list.txt").read_text("utf-8")
 
 
-def test_y_approves_one_call(machine: UserMachine) -> None:
-    with asked(machine, changing(says("Changed."))) as (app, server):
+def test_each_answer_has_its_effect_and_the_run_continues(machine: UserMachine) -> None:
+    refused = [says("As you like."), calls(EDIT), says("I see."), calls(EDIT), says("Without it.")]
+    with asked(machine, changing(*refused, calls(EDIT), says("Changed at last."))) as (app, server):
         shown = app.wait_for_all("list.txt", "- two", "+ 2")
         assert "▲ #2 edit" in shown
-        assert text_of(machine) == BEFORE
-        app.press("y")
-        app.wait_for_words("Changed.")
-        app.wait_for_row(r"✔ #2 edit")
-        (*_, (text, is_error)) = results_in(bodies_of(server)[2])
-        app.quit()
-
-    assert not is_error, text
-    assert text_of(machine) == "one\n2\nthree\n"
-
-
-def test_n_denies_and_the_run_continues(machine: UserMachine) -> None:
-    with asked(machine, changing(says("As you like."))) as (app, server):
         app.press("n")
         app.wait_for_words("you denied it")
         app.wait_for_words("As you like.")
         app.wait_for_row(r"⊘ #2 edit")
-        (*_, (_, is_error)) = results_in(bodies_of(server)[2])
-        app.quit()
 
-    assert is_error
-    assert text_of(machine) == BEFORE
-
-
-def test_f_denies_with_a_note_for_the_model(machine: UserMachine) -> None:
-    with asked(machine, changing(says("I understand."))) as (app, server):
+        ask_again(app)
         app.press("f")
         app.wait_for("Type the reason")
         app.type("yes, no, say n: keep the word two")
         app.wait_for("keep the word two")
         app.press("enter")
         app.wait_for_words("you denied it: yes, no, say n: keep the word two")
-        app.wait_for_words("I understand.")
-        (*_, (text, is_error)) = results_in(bodies_of(server)[2])
-        app.quit()
+        app.wait_for_words("I see.")
 
-    assert is_error
-    assert "yes, no, say n: keep the word two" in text
-    assert text_of(machine) == BEFORE
-
-
-def test_k_skips_the_call(machine: UserMachine) -> None:
-    with asked(machine, changing(says("Without it."))) as (app, server):
+        ask_again(app)
         app.press("k")
         app.wait_for_words("Without it.")
-        app.wait_for_row(r"⤼ #2 edit .* you skipped")
-        bodies_of(server)
+        app.wait_for_row(r"⤼ #4 edit .* you skipped")
+
+        ask_again(app)
+        app.press("escape")
+        app.wait_for_row(r"▲ Edit list\.txt\? .*ctrl\+y answer")
+        app.wait_for_row(r"▲ #5 edit")
+        app.type("y n s")
+        app.wait_for_draft("y n s")
+        assert text_of(machine) == BEFORE
+        app.press("ctrl+c")
+        app.wait_for_draft("")
+        app.press("ctrl+y")
+        app.wait_for_question("edit")
+        app.press("y")
+        app.wait_for_words("Changed at last.")
+        app.wait_for_row(r"✔ #5 edit")
+        bodies = bodies_of(server)
         app.quit()
 
-    assert text_of(machine) == BEFORE
+    results = [results_in(bodies[number])[-1] for number in (2, 4, 6, 8)]
+    assert [is_error for _, is_error in results] == [True, True, True, False]
+    assert "yes, no, say n: keep the word two" in results[1][0]
+    assert text_of(machine) == "one\n2\nthree\n"
 
 
 def test_s_shows_the_rule_first_and_then_does_not_ask_again(machine: UserMachine) -> None:
@@ -163,26 +161,6 @@ def test_going_back_from_s_stores_no_rule(machine: UserMachine) -> None:
     assert text_of(machine) == "one\n2\nthree\n"
 
 
-def test_esc_postpones_and_ctrl_y_asks_again(machine: UserMachine) -> None:
-    with asked(machine, changing(says("Changed at last."))) as (app, server):
-        app.press("escape")
-        app.wait_for_row(r"▲ Edit list\.txt\? .*ctrl\+y answer")
-        app.wait_for_row(r"▲ #2 edit")
-        app.type("y n s")
-        app.wait_for_draft("y n s")
-        assert text_of(machine) == BEFORE
-        app.press("ctrl+c")
-        app.wait_for_draft("")
-        app.press("ctrl+y")
-        app.wait_for_question("edit")
-        app.press("y")
-        app.wait_for_words("Changed at last.")
-        bodies_of(server)
-        app.quit()
-
-    assert text_of(machine) == "one\n2\nthree\n"
-
-
 def test_a_user_who_is_typing_is_not_interrupted_by_a_dialog(machine: UserMachine) -> None:
     machine.file("list.txt", BEFORE)
     script = changing(says("Answered."))
@@ -213,28 +191,6 @@ def test_a_user_who_is_typing_is_not_interrupted_by_a_dialog(machine: UserMachin
         assert app.wait_for_end() == 0
 
     assert text_of(machine) == "one\n2\nthree\n"
-
-
-def test_keys_before_the_dialog_is_drawn_have_no_effect(machine: UserMachine) -> None:
-    with asked(machine, changing(says("Answered."))) as (app, server):
-        app.press("escape")
-        app.wait_for_row(r"▲ Edit list\.txt\? .*ctrl\+y answer")
-        # In one write, so that the letters arrive before the dialog on any machine.
-        app.write("\x19yyyyyyyy")
-        app.wait_for_draft("yyyyyyyy")
-        app.write("\x19")
-        app.wait_for_question("edit")
-        app.wait_until_armed("n no")
-        assert text_of(machine) == BEFORE
-        app.press("n")
-        app.wait_for_words("you denied it")
-        app.wait_for_words("Answered.")
-        assert app.draft.strip("y") == ""
-        bodies_of(server)
-        app.press("ctrl+q")
-        assert app.wait_for_end() == 0
-
-    assert text_of(machine) == BEFORE
 
 
 def test_a_paste_never_answers_and_the_draft_is_untouched(machine: UserMachine) -> None:
@@ -342,7 +298,7 @@ def test_a_command_with_effects_needs_approval_and_a_reading_one_does_not(machin
     assert (machine.work / "made.txt").exists()
 
 
-def test_a_paste_never_answers_a_request(machine: UserMachine) -> None:
+def test_a_paste_and_keys_before_the_dialog_never_answer(machine: UserMachine) -> None:
     with asked(machine, changing(says("Not changed."))) as (app, server):
         for pasted in ("y", "y\r", "\x1b\ry\x1b\r", "\x1b[121u\x1b[13u", "\x1b[200~y\r", "a\x1b\x1by"):
             app.paste(pasted)
@@ -353,8 +309,19 @@ def test_a_paste_never_answers_a_request(machine: UserMachine) -> None:
             app.press("ctrl+y")
             app.wait_for_question("edit")
             app.wait_until_armed("n no")
+        app.press("escape")
+        app.wait_for_row(r"▲ Edit list\.txt\? .*ctrl\+y answer")
+        # In one write, so that the letters arrive before the dialog on any machine.
+        app.write("\x19yyyyyyyy")
+        app.wait_for_draft("yyyyyyyy")
+        app.write("\x19")
+        app.wait_for_question("edit")
+        app.wait_until_armed("n no")
+        assert text_of(machine) == BEFORE
         app.press("n")
+        app.wait_for_words("you denied it")
         app.wait_for_words("Not changed.")
+        assert app.draft.strip("y") == ""
         bodies_of(server)
         app.press("ctrl+q")
         assert app.wait_for_end() == 0

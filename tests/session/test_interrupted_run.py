@@ -44,7 +44,7 @@ from tui_agent.protocol.events import (
     ToolQueued,
     ToolStarted,
 )
-from tui_agent.protocol.messages import ToolResultMessage, Usage
+from tui_agent.protocol.messages import ToolResultMessage, Usage, UserMessage
 from tui_agent.session.history_fold import NOT_STARTED, OUTCOME_UNKNOWN, messages_of
 from tui_agent.session.interrupted_run import InterruptedRun, unfinished
 
@@ -53,7 +53,8 @@ def resumed(envelopes: Sequence[Envelope]) -> list[Envelope]:
     """Return the journal after a resume published the closing events."""
     bus = EventBus(Origin(session_id=SESSION), first_seq=envelopes[-1].seq + 1 if envelopes else 1)
     with bus.subscribe(merge=False) as subscription:
-        for closing in unfinished(envelopes).closing:
+        left = unfinished(envelopes)
+        for closing in (*left.closing, *left.notice):
             bus.publish(closing.event, closing.origin)
         return [*envelopes, *subscription.drain()]
 
@@ -122,7 +123,11 @@ def test_a_partial_answer_is_discarded_and_its_early_call_closed() -> None:
     validate_events(journal)
     events = closing_events(envelopes)
     assert [type(event) for event in events[:2]] == [ToolEnded, MessageDiscarded]
-    assert [message.role for message in messages_of(journal)] == ["user"]
+    prompt, notice = messages_of(journal)
+    assert isinstance(prompt, UserMessage)
+    assert isinstance(notice, UserMessage)
+    assert (notice.kind, "may have taken effect" in notice.text) == ("notice", True)
+    assert messages_of(envelopes) == (prompt, notice)
 
 
 def test_an_open_request_for_approval_is_denied_before_its_call_ends() -> None:

@@ -250,7 +250,6 @@ def test_a_call_may_adopt_a_call_that_was_started_for_a_discarded_answer() -> No
     [
         (adopting("2", "1"), "not there to be taken"),
         ([*one_call("1"), *adopting("2", "1")], "not there to be taken"),
-        ([*discarded("1"), *adopting("2", "1", read_only=False)], "may change something"),
     ],
 )
 def test_an_invalid_adoption_is_named(events: list[AgentEvent], fault: str) -> None:

@@ -394,15 +394,13 @@ class _EventValidator:
                 pass
 
     def _expect_takeover_is_sound(self, event: ToolStarted, agent: _Agent) -> None:
-        """Check that the adopted call was started for the same tool, has no owner any more, and only reads."""
+        """Check that the adopted call was started for the same tool, and has no owner any more."""
         name = event.adopted_from
         if name is None:
             return
         begun = agent.calls.get(name)
         if begun is None or not begun.started or begun.ended is None or begun.answered or begun.name != event.name:
             self._fault(f"takes over {name!r}, which is not there to be taken")
-        if not event.read_only:
-            self._fault(f"takes over {name!r} and may change something")
 
     def _check_queued(self, event: ToolQueued, envelope: Envelope, agent: _Agent) -> None:
         before = agent.calls.get(event.call_id)

@@ -825,6 +825,8 @@ class Gate:
             lay_out(rows, width)
 
         monkeypatch.setattr(ApprovalRows, "lay_out", held)
+        # Otherwise each pause of the pilot would wait for the held thread.
+        monkeypatch.setattr("tests.support.idle_loop._threads_work", lambda _: False)
 
     def open(self) -> None:
         self._open.set()

@@ -3,10 +3,16 @@
 `providers/provider_failures.py` has the messages about requests that failed.
 """
 
+from tui_agent.execution.pipeline.tool_execution import ToolExecution
+from tui_agent.execution.untrusted_calls import Crash, call_or_default
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.messages import AssistantMessage
+from tui_agent.protocol.tool import ToolResult
 
 from .run_report import Ending
+
+UNCLAIMED_RESULT = 2_000
+"""Most characters of the result in the notice about a call that no response contains."""
 
 
 class EmptyAnswerError(ProviderError):
@@ -51,8 +57,23 @@ def ending_of(answer: AssistantMessage, detail: str) -> Ending | None:
 def output_limit_text(answer: AssistantMessage) -> str:
     """Return the warning about an answer that reached the output limit."""
     rest = (
-        "Its calls do not run; the model is asked to repeat them."
+        "Its calls that have not started do not run; the model is asked to repeat them."
         if answer.tool_calls
         else "The text so far is kept; ask the model to continue."
     )
     return f"The answer was cut off at the model's output limit. {rest}"
+
+
+def unclaimed_text(execution: ToolExecution) -> str:
+    """Return the notice about a call that ran although no response contains it."""
+    name, summary = execution.tool.name, call_or_default(execution.tool.summarise, execution.arguments, otherwise="")
+    answer = execution.answer
+    result = (
+        answer.text if isinstance(answer, ToolResult | Crash) else "It was stopped and may have done part of its work."
+    )
+    if len(result) > UNCLAIMED_RESULT:
+        result = f"{result[:UNCLAIMED_RESULT]} [… {len(result) - UNCLAIMED_RESULT} more characters]"
+    return (
+        "A response of yours broke off after it had made a call that ran all the same, and your next response does not "
+        f"repeat it. What it changed is still changed. The call: {f'{name} {summary}'.strip()}\nIts result: {result}"
+    )

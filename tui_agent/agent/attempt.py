@@ -87,11 +87,8 @@ class Attempt:
         """
         late = finalize_unended_tool_calls(self.state)
         answer = build_message(self.state)
-        if not self._submits_early:
-            self._scheduler.submit_all(answer.tool_calls)
-        else:
-            for call in late:
-                self._scheduler.submit(call)
+        # A call without an end may be incomplete even if its arguments happen to be valid: it never starts early.
+        self._scheduler.submit_all(late if self._submits_early else answer.tool_calls)
         if self.state.is_empty:
             self._discard("it is empty")
         else:

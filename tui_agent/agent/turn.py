@@ -10,15 +10,16 @@ from typing import Literal
 
 from tui_agent.context.layers import system_parts
 from tui_agent.execution import EarlyExecutions, ToolExecutionResult, ToolScheduler
+from tui_agent.execution.pipeline.tool_execution import ToolExecution
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.events import RequestBuilt, StepEnded, StepRetry, StepStarted, TurnEnded, TurnStarted, Warned
-from tui_agent.protocol.messages import AssistantMessage, ToolResultMessage, Usage, UserMessage
+from tui_agent.protocol.messages import AssistantMessage, ToolResultMessage, Usage, UserMessage, user_message
 from tui_agent.protocol.provider import ModelRequest
 from tui_agent.protocol.reports import StepReport
 
 from .agent_state import AgentState
-from .answer_problems import EmptyAnswerError, ending_of, output_limit_text
+from .answer_problems import EmptyAnswerError, ending_of, output_limit_text, unclaimed_text
 from .attempt import Attempt, Problem
 from .compactor import compact_conversation, needs_compaction
 from .guardrails import GuardrailContext, GuardrailKind, first_trip
@@ -91,7 +92,11 @@ class Turn:
 
     async def _ask(self) -> None:
         """Make attempts until one succeeds or no other follows; the user can end the wait between them."""
-        async with EarlyExecutions(self._stop_tokens.now) as early:
+        # A guardrail over answers has to see one before its calls have effects.
+        takes_effects = all(guardrail.kind != "output" for guardrail in self._agent.config.guardrails)
+        async with EarlyExecutions(
+            self._stop_tokens.now, takes_effects=takes_effects, on_unclaimed=self._report_unclaimed
+        ) as early:
             for attempt in itertools.count(1):
                 wait = await self._attempt(attempt, early)
                 if wait is None:
@@ -134,7 +139,12 @@ class Turn:
             attempt=attempt,
             on_result=add_result,
             early=early,
+            steer_waits=lambda: bool(queue.steers),
         )
+
+    def _report_unclaimed(self, execution: ToolExecution) -> None:
+        """Leave a notice for the model about a call that ran although no response contains it."""
+        self._agent.queue.put(user_message(unclaimed_text(execution), "notice"))
 
     def _request(self) -> ModelRequest:
         """Return the request with the current conversation, system prompt and tools (S4-41)."""

@@ -468,7 +468,10 @@ def _max_steps(options: LaunchOptions, settings: Settings) -> int | None:
 
 def _execution_options(settings: Settings, archive: Path | None) -> ExecutionOptions:
     return ExecutionOptions(
-        strategy=_parse_strategy(settings.strategy), tool_timeout=settings.tool_timeout, archive_dir=archive
+        strategy=_parse_strategy(settings.strategy),
+        stream_tools="allowed",
+        tool_timeout=settings.tool_timeout,
+        archive_dir=archive,
     )
 
 

@@ -31,8 +31,9 @@ class ExecutionOptions:
     strategy: Strategy = field(default_factory=Auto)
     grouping: Grouping = "conflicts"
     """Order of calls with `Auto`."""
-    stream_tools: Literal["safe_only", "off"] = "safe_only"
-    """`safe_only`: `Auto` starts read-only calls while the model still streams."""
+    stream_tools: Literal["allowed", "safe_only", "off"] = "safe_only"
+    """Calls that `Auto` starts while the model still streams: with `allowed` all that need no question, with
+    `safe_only` those of them that only read."""
     steering_mode: SteeringMode | None = None
     """Points at which steering is polled; None: as the strategy implies, see `steering`."""
     interrupt_interval: float = 0.1
@@ -151,7 +152,7 @@ class ExecutionOptions:
 
 _CHOICES: dict[str, tuple[object, ...]] = {
     "grouping": get_args(Grouping),
-    "stream_tools": ("safe_only", "off"),
+    "stream_tools": ("allowed", "safe_only", "off"),
     "steering_mode": (*get_args(SteeringMode), None),
     "start_events": ("as_started", "upfront"),
     "end_events": ("completion", "source_order"),

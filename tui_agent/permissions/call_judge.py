@@ -15,17 +15,8 @@ from .paths.path_judge import PathJudge
 from .rules.rule_set import RuleSet
 from .verdicts import AccessKind, Finding, PartFindings, decision_of, finding_for_mode, finding_for_rule, invalid
 
-_PREDICATE_ERRORS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    OSError,
-    RuntimeError,
-    TuiAgentError,
-    TypeError,
-    ValueError,
-)
+_PREDICATE_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, TuiAgentError,
+                     TypeError, ValueError)  # fmt: skip
 """Exceptions that a tool's predicates may raise; they count as the more careful answer."""
 _REMOTE_PREFIX = "mcp__"
 """Prefix of tools of MCP servers. Their claim to be read-only does not loosen a decision."""

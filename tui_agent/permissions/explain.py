@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +15,6 @@ from tui_agent.protocol.tool import Subject, Tool, ToolContext, ToolResult, Tool
 
 from .policy import PermissionPolicy
 from .rules.rule import Rule
-from .rules.rule_set import RuleResolution
 
 FindTool = Callable[[str], Tool | None]
 """Returns the tool of a name, or None."""
@@ -28,17 +27,13 @@ class PermissionDefaults:
     workspace: Path
     layers: Sequence[Sequence[Rule]] = ()
     mode: PermissionMode = PermissionMode.ASK
-    resolution: RuleResolution = "first_match"
     private_paths: Sequence[Path] = ()
-    readable_paths: Sequence[Path] = ()
     is_trusted: bool = True
     """True if the user trusts the contents of the workspace. Ignored for a record that names another workspace."""
     tool_names: Collection[str] = ()
     """Tools that the rules of a record may name, beside the tool of the call."""
     unknown_targets: Literal["ask", "allow"] = "ask"
-    """Answer to an allowed command whose targets tui-agent cannot determine."""
     containment: Containment = NO_CONTAINMENT
-    """The sandbox that shell commands can run in."""
 
 
 def check_record(record: object, *, find_tool: FindTool, defaults: PermissionDefaults) -> JsonObject:
@@ -57,7 +52,14 @@ def check_record(record: object, *, find_tool: FindTool, defaults: PermissionDef
         request = _read(record, find_tool, defaults)
     except ConfigurationError as error:
         return {"decision": "deny", "source": "invalid", "reason": _clean(str(error)), "parts": []}
-    return _answer(request.policy.check(request.tool, request.arguments))
+    decision = request.decide()
+    return {
+        "decision": decision.decision,
+        "source": decision.source,
+        "reason": _clean(decision.reason),
+        "parts": [{"text": _clean(part.text), "decision": part.decision, "rule": part.rule} for part in decision.parts],
+        **({"confinement": decision.confinement} if decision.confinement else {}),
+    }
 
 
 def explain_record(record: object, *, find_tool: FindTool, defaults: PermissionDefaults) -> str:
@@ -66,20 +68,17 @@ def explain_record(record: object, *, find_tool: FindTool, defaults: PermissionD
         request = _read(record, find_tool, defaults)
     except ConfigurationError as error:
         return f"deny (invalid): {_clean(str(error))}"
-    decision = request.policy.check(request.tool, request.arguments)
+    decision = request.decide()
     lines = [f"{decision.decision} ({decision.source}): {decision.reason}"]
-    if decision.confinement:
-        lines.append(f"Confined: {decision.confinement}")
-    if decision.parts:
-        lines.append("Parts:")
-        lines.extend(f"  {part.decision}  {part.text!r}: {part.reason}" for part in decision.parts)
-    if decision.targets:
-        lines.append("Paths it would touch:")
-        lines.extend(f"  {target}" for target in decision.targets)
-    lines.append("Checked, in order:")
-    lines.extend(f"  {line}" for line in decision.trace)
-    lines.append("What would change it:")
-    lines.extend(f"  {line}" for line in _alternatives(request, decision))
+    parts = [f"{part.decision}  {part.text!r}: {part.reason}" for part in decision.parts]
+    lines += [f"Confined: {decision.confinement}"] if decision.confinement else []
+    for title, items in (
+        ("Parts:", parts),
+        ("Paths it would touch:", decision.targets),
+        ("Checked, in order:", decision.trace),
+        ("What would change it:", _alternatives(request, decision)),
+    ):
+        lines += [title, *(f"  {item}" for item in items)] if items else []
     return _clean("\n".join(lines))
 
 
@@ -87,11 +86,14 @@ def explain_record(record: object, *, find_tool: FindTool, defaults: PermissionD
 class _Request:
     """A parsed record."""
 
-    policy: PermissionPolicy
     tool: Tool
     arguments: JsonObject
     policy_with: Callable[..., PermissionPolicy]
-    """Returns the same policy with other arguments."""
+    """Returns the policy for the record, also with other arguments than its own."""
+
+    def decide(self, **changes: object) -> PermissionDecision:
+        """Return the decision, also with other arguments of the policy."""
+        return self.policy_with(**changes).check(self.tool, self.arguments)
 
 
 class _UnknownTool(Tool):
@@ -135,14 +137,12 @@ def _read(record: object, find_tool: FindTool, defaults: PermissionDefaults) -> 
         defaults.workspace if cwd is None else _workspace(cwd),
         layers=defaults.layers if rules is None else (_rules(rules, (name, *defaults.tool_names)),),
         mode=defaults.mode if record.get("mode") is None else _mode(record["mode"]),
-        resolution=defaults.resolution,
         private_paths=defaults.private_paths,
-        readable_paths=defaults.readable_paths,
         is_trusted=defaults.is_trusted or cwd is not None,
         unknown_targets=defaults.unknown_targets,
         containment=defaults.containment,
     )
-    return _Request(policy_with(), tool, arguments, policy_with)
+    return _Request(tool, arguments, policy_with)
 
 
 def _workspace(cwd: object) -> Path:
@@ -164,15 +164,10 @@ def _rules(rules: object, tool_names: Collection[str]) -> list[Rule]:
     for number, rule in enumerate(rules, start=1):
         if not is_array(rule) or len(rule) != 2 or not all(isinstance(part, str) for part in rule):
             raise ConfigurationError(f"rule {number} must be a [verdict, rule] pair")
-        parsed = _parsed(rule[0], rule[1])
+        parsed = Rule.parse(rule[0], rule[1])
         parsed.require_tool(tool_names)
         found.append(parsed)
     return found
-
-
-@lru_cache(maxsize=4_096)
-def _parsed(verdict: str, text: str) -> Rule:
-    return Rule.parse(verdict, text)
 
 
 def _first_problem(error: ValidationError | RecursionError) -> str:
@@ -182,42 +177,28 @@ def _first_problem(error: ValidationError | RecursionError) -> str:
     return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
 
 
-def _answer(decision: PermissionDecision) -> JsonObject:
-    return {
-        "decision": decision.decision,
-        "source": decision.source,
-        "reason": _clean(decision.reason),
-        "parts": [{"text": _clean(part.text), "decision": part.decision, "rule": part.rule} for part in decision.parts],
-        **({"confinement": decision.confinement} if decision.confinement else {}),
-    }
-
-
 def _alternatives(request: _Request, decision: PermissionDecision) -> list[str]:
     """Return the modes and rules that would change the decision. Each is tried, none is guessed."""
-    policy = request.policy
-    lines: list[str] = []
-    for mode in PermissionMode:
-        other = policy.check_in_mode(request.tool, request.arguments, mode)
-        if mode is not policy.mode and other.decision != decision.decision:
-            lines.append(f"mode {mode.value}: {other.decision}")
+    policy = request.policy_with()
+    others = {mode: request.decide(mode=mode).decision for mode in PermissionMode if mode is not policy.mode}
+    lines = [f"mode {mode.value}: {other}" for mode, other in others.items() if other != decision.decision]
     if decision.rule:
         lines.append(f"without the rule {decision.rule}: the rules after it, then the mode")
-    if rule := policy.grant_rule(request.tool, request.arguments):
+    rule = policy.grant_rule(request.tool, request.arguments)
+    if rule:
         lines.extend(f'rule ["allow", "{line}"]: allow' for line in rule.split("\n"))
     elif decision.decision == "ask":
         lines.append("no single rule is narrow enough to offer; you can approve the call once")
     if decision.decision == "ask":
-        in_sandbox = request.policy_with(containment=Containment(setting="auto", works=True))
-        anywhere = request.policy_with(unknown_targets="allow")
-        others = {'sandbox = "auto", where it works': in_sandbox, 'permissions.unknown_targets = "allow"': anywhere}
-        lines.extend(f"{shown}: allow" for shown, other in others.items() if _allows(other, request))
+        settings: dict[str, dict[str, object]] = {
+            'sandbox = "auto", where it works': {"containment": Containment(setting="auto", works=True)},
+            'permissions.unknown_targets = "allow"': {"unknown_targets": "allow"},
+        }
+        allowing = (shown for shown, changes in settings.items() if request.decide(**changes).decision == "allow")
+        lines.extend(f"{shown}: allow" for shown in allowing)
     if decision.source == "floor" and not rule:
         lines.append("no rule and no grant: the floor holds under all of them")
     return lines or ["nothing: the decision is the same in every mode"]
-
-
-def _allows(policy: PermissionPolicy, request: _Request) -> bool:
-    return policy.check(request.tool, request.arguments).decision == "allow"
 
 
 def _clean(text: str) -> str:

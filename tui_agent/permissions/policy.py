@@ -288,17 +288,12 @@ class PermissionPolicy:
 
 
 def _rules(name: str, rules: object) -> tuple[Rule, ...]:
-    """Return the rules of one list; an error names the faulty rule."""
+    """Return the rules of one list; an error names the index of the faulty rule."""
     items = expect_items(name, rules, None, 'a list of rules such as "allow bash(git status:*)"')
-    return tuple(_rule(f"{name}[{place}]", item) for place, item in enumerate(items))
-
-
-def _rule(name: str, item: RuleLike) -> Rule:
-    """Return one rule; an error names its index in the list."""
-    if not isinstance(item, Rule):
+    for place, item in enumerate(items):
         # Parsed with the index only for the error: as origin it would appear in every decision.
-        Rule.of(item, name)
-    return Rule.of(item)
+        Rule.of(item, f"{name}[{place}]")
+    return tuple(map(Rule.of, items))
 
 
 def _layers(name: str, layers: object) -> tuple[tuple[Rule, ...], ...]:

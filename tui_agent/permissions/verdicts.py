@@ -16,21 +16,16 @@ from tui_agent.protocol.permissions import (
 from .commands.consequences import ORDINARY, OUTSIDE, severity, sorted_consequences
 from .rules.rule_set import STRICTNESS, Ruling
 
+_WEIGHTS = {"read_only": 0, "rule": 1, "grant": 2}
+"""Weight of an allowing source among several; of others it is larger."""
 AccessKind = Literal["look", "effect", "edit"]
 """Kind of action for the mode to decide: read, change something, edit a file of the workspace."""
 
 MAX_TRACE = 400
 """Maximum length of a decision's trace, in lines."""
 
-_SOURCE_ORDER: dict[DecisionSource, int] = {
-    "invalid": 0,
-    "floor": 1,
-    "rule": 2,
-    "hook": 3,
-    "grant": 4,
-    "mode": 5,
-    "read_only": 6,
-}
+_SOURCE_ORDER: tuple[DecisionSource, ...] = ("invalid", "floor", "rule", "hook", "grant", "mode", "read_only")
+"""Sources of findings, the hardest to override first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +76,7 @@ def _urgency(decided: tuple[PartFindings, Finding]) -> tuple[int, int, bool, int
 
 
 def _order(finding: Finding) -> tuple[int, int, bool]:
-    return -STRICTNESS[finding.decision], _SOURCE_ORDER[finding.source], not finding.is_outside
+    return -STRICTNESS[finding.decision], _SOURCE_ORDER.index(finding.source), not finding.is_outside
 
 
 def finding_for_mode(mode: PermissionMode, access_kind: AccessKind, what: str, *, asks: str = "") -> Finding:
@@ -93,23 +88,14 @@ def finding_for_mode(mode: PermissionMode, access_kind: AccessKind, what: str, *
         what: the action, as an object of `allows`.
         asks: reason for a question; by default only that no rule allows the action.
     """
-    asks = asks or f"no rule allows {what.removesuffix(',')}"
-    match mode:
-        case PermissionMode.ALLOW:
-            return Finding("allow", "mode", f"mode allow permits {what}")
-        case PermissionMode.DENY:
-            return Finding("deny", "mode", f"mode deny refuses {what}, and no rule allows it")
-        case PermissionMode.PLAN:
-            # Plan mode only forbids changes; reading outside the workspace may be needed for a plan.
-            if access_kind == "look":
-                return Finding("ask", "mode", asks)
-            return Finding("deny", "floor", f"{PLAN_MODE_DENIAL}: {what}")
-        case PermissionMode.ACCEPT_EDITS:
-            if access_kind == "edit":
-                return Finding("allow", "mode", f"mode accept_edits permits {what}")
-            return Finding("ask", "mode", asks)
-        case PermissionMode.ASK:
-            return Finding("ask", "mode", asks)
+    if mode is PermissionMode.ALLOW or (mode is PermissionMode.ACCEPT_EDITS and access_kind == "edit"):
+        return Finding("allow", "mode", f"mode {mode.value} permits {what}")
+    if mode is PermissionMode.DENY:
+        return Finding("deny", "mode", f"mode deny refuses {what}, and no rule allows it")
+    # Plan mode only forbids changes; reading outside the workspace may be needed for a plan.
+    if mode is PermissionMode.PLAN and access_kind != "look":
+        return Finding("deny", "floor", f"{PLAN_MODE_DENIAL}: {what}")
+    return Finding("ask", "mode", asks or f"no rule allows {what.removesuffix(',')}")
 
 
 def finding_for_rule(ruling: Ruling) -> Finding | None:
@@ -118,14 +104,14 @@ def finding_for_rule(ruling: Ruling) -> Finding | None:
         return None
     shown, cited = ruling.rule.shown, ruling.rule.cited
     if ruling.is_open:
-        return Finding(
-            "ask", "rule", f"the rule {shown} may apply: that depends on values known only when the command runs", cited
-        )
-    verbs = {"allow": "allows it", "deny": "denies it"}
-    source: DecisionSource = "grant" if ruling.is_grant else "rule"
-    if ruling.verdict == "ask":
-        return Finding("ask", source, f"a rule says to ask first: {cited}", cited)
-    return Finding(ruling.verdict, source, f"the rule {shown} {verbs[ruling.verdict]}", cited)
+        reason = f"the rule {shown} may apply: that depends on values known only when the command runs"
+        return Finding("ask", "rule", reason, cited)
+    reasons: dict[Verdict, str] = {
+        "allow": f"the rule {shown} allows it",
+        "ask": f"a rule says to ask first: {cited}",
+        "deny": f"the rule {shown} denies it",
+    }
+    return Finding(ruling.verdict, "grant" if ruling.is_grant else "rule", reasons[ruling.verdict], cited)
 
 
 def invalid(reason: str, trace: Sequence[str] = ()) -> PermissionDecision:
@@ -139,7 +125,7 @@ def decision_of(parts: Sequence[PartFindings], trace: Sequence[str], targets: It
     finding = min(decided, key=_urgency)[1]
     if finding.decision == "allow":
         # The reason is that of the part that was hardest to allow.
-        finding = max((found for _, found in decided), key=_weight)
+        finding = max((found for _, found in decided), key=lambda found: _WEIGHTS.get(found.source, 3))
     return PermissionDecision(
         decision=finding.decision,
         source=finding.source,
@@ -166,7 +152,3 @@ def shortened(trace: Sequence[str]) -> tuple[str, ...]:
     if len(trace) <= MAX_TRACE:
         return tuple(trace)
     return (*trace[:MAX_TRACE], f"… and {len(trace) - MAX_TRACE} more lines")
-
-
-def _weight(finding: Finding) -> int:
-    return {"read_only": 0, "rule": 1, "grant": 2}.get(finding.source, 3)

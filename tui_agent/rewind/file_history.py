@@ -78,9 +78,11 @@ def interrupted_calls(envelopes: Iterable[Envelope], after: int) -> tuple[str, .
 
 
 def call_subtree(envelopes: Iterable[Envelope], call_id: str) -> frozenset[str]:
-    """Return the ids of a call and of all calls of the sub-agents it started, and of theirs."""
+    """Return the ids of a call, of one that ran for it, of all calls of the sub-agents it started, and of theirs."""
     found = {call_id}
     for envelope in envelopes:
+        if isinstance(envelope.event, ToolStarted) and envelope.event.call_id in found and envelope.event.adopted_from:
+            found.add(envelope.event.adopted_from)
         own = getattr(envelope.event, "call_id", None)
         if isinstance(own, str) and envelope.origin.parent_call_id in found:
             found.add(own)

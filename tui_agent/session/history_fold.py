@@ -23,6 +23,7 @@ from tui_agent.protocol.events import (
     MessageEnded,
     MessageStarted,
     Noticed,
+    RunEnded,
     SessionCreated,
     SessionForked,
     SessionLoaded,
@@ -52,6 +53,11 @@ from .active_branch import active_events
 
 ROOT_AGENT = "main"
 
+ENDED_EARLY = "the program ended"
+"""Beginning of the reason of runs that ended with the program."""
+EARLY_NOTICE = "msg_early_"
+"""Prefix of the ids of notices about calls of a response that never ended."""
+
 NOT_STARTED = (
     "Not run, as far as the journal shows: the program ended before this call started. "
     "Check the current state before running it again if that matters."
@@ -65,7 +71,7 @@ _FOLDED = frozenset(
     {
         *(ToolQueued, ToolStarted, ToolEnded, ApprovalRequested, ApprovalResolved),
         *(MessageStarted, MessageEnded, MessageDiscarded, CompactionEnded, CompactionUndone),
-        *(SessionRewinding, SessionRewound),
+        *(SessionRewinding, SessionRewound, RunEnded),
     }
 )
 """Events from which a conversation is reconstructed."""
@@ -329,6 +335,12 @@ class HistoryFold:
     """Compactions that were not undone."""
     rewinding: SessionRewinding | None = None
     """Rewind that began and did not end."""
+    streaming: bool = False
+    """True while a response of the model streams."""
+    early: dict[str, ToolStarted] = field(default_factory=dict[str, ToolStarted])
+    """Calls with effects that started in a response that has not ended, by id."""
+    early_notices: int = 0
+    """Number of notices about them; one that a resume did not finish is discarded, and its id with it."""
 
     def apply(self, event: AgentEvent) -> None:
         """Apply the next event; events of discarded messages must be left out."""
@@ -338,9 +350,21 @@ class HistoryFold:
                 if record.was_abandoned and self.asked is not None:
                     self.asked.take_back(event.call_id)
                 record.note(event)
+                if isinstance(event, ToolStarted) and self.streaming and not event.read_only:
+                    self.early.pop(event.adopted_from or "", None)
+                    self.early[event.call_id] = event
+            case MessageStarted(role="assistant"):
+                self.streaming = True
+            case MessageStarted(role="user", message_id=message_id) if message_id.startswith(EARLY_NOTICE):
+                self.early_notices += 1
+            case RunEnded(error=error) if error is None or not error.startswith(ENDED_EARLY):
+                # The agent itself has queued a notice about them.
+                self.early.clear()
             case MessageStarted(role="tool_result", call_id=str() as call_id):
                 self.records.setdefault(call_id, CallRecord()).note(event)
             case MessageEnded(message=message) if message.id not in self.seen:
+                self.streaming = False
+                self.early.clear()
                 self.seen.add(message.id)
                 self._add(message)
             case CompactionEnded(ok=True):
@@ -417,8 +441,22 @@ class HistoryFold:
 
     def messages(self) -> tuple[Message, ...]:
         """Return all messages, with results for the last calls."""
-        told = None if self.rewinding is None else self.rewinding.notice
-        return (*self.done, *self._answers(self.asked, at_end=True), *([] if told is None else [told]))
+        return (*self.done, *self._answers(self.asked, at_end=True), *self.notices())
+
+    def notices(self) -> tuple[UserMessage, ...]:
+        """Return what the model has to know about a rewind or a response during which the program ended."""
+        told = [] if self.rewinding is None or self.rewinding.notice is None else [self.rewinding.notice]
+        if self.early:
+            calls = "; ".join(f"{call.name} {call.summary}".strip() for call in self.early.values())
+            text = (
+                "The program ended while a response of yours was streaming. It is lost, but these calls of it had "
+                f"started and may have taken effect; check before you repeat them: {calls}"
+            )
+            content = (TextBlock(text=text),)
+            time = self.done[-1].timestamp if self.done else 0
+            notice_id = f"{EARLY_NOTICE}{self.early_notices}_{next(iter(self.early))}"
+            told.append(UserMessage(id=notice_id, content=content, kind="notice", timestamp=time))
+        return tuple(told)
 
     def unanswered(self) -> tuple[UnansweredCall, ...]:
         """Return the last calls that have no result."""

@@ -41,9 +41,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import TextBlock, Usage
 
-from .history_fold import ROOT_AGENT, HistoryFold, UnansweredCall, fold_history, text_of
-
-ENDED_EARLY = "the program ended"
+from .history_fold import ENDED_EARLY, ROOT_AGENT, HistoryFold, UnansweredCall, fold_history, text_of
 
 _RERUN_NOTE = TextBlock(text="The program ended before this call started; it is resumed.")
 
@@ -74,7 +72,7 @@ class InterruptedRun:
     closing: tuple[ClosingEvent, ...] = ()
     """Events that close everything, inner scopes first."""
     notice: tuple[ClosingEvent, ...] = ()
-    """Events of the notice about an interrupted rewind, to publish after all others."""
+    """Events of the notices about an interrupted rewind or response, to publish after all others."""
 
     def __str__(self) -> str:
         words = {"not_started": "not started", "outcome_unknown": "outcome unknown", "finished": "finished"}
@@ -103,7 +101,7 @@ def unfinished(
     unanswered[ROOT_AGENT] = tuple(entry for entry in root.unanswered() if entry.call.id not in ledger.reopened)
     origin = _session_origin(envelopes)
     closing = ledger.closing(unanswered, origin)
-    return InterruptedRun(tuple(ledger.calls(unanswered)), tuple(closing), _interrupted_rewind_notice(root, origin))
+    return InterruptedRun(tuple(ledger.calls(unanswered)), tuple(closing), tuple(_notices(root, origin)))
 
 
 _Key = tuple[object, ...]
@@ -318,13 +316,11 @@ def _results(unanswered: Iterable[UnansweredCall], origin: Origin) -> list[Closi
     return events
 
 
-def _interrupted_rewind_notice(root: HistoryFold, origin: Origin) -> tuple[ClosingEvent, ...]:
-    """Return the events of the notice about an interrupted rewind."""
-    notice = None if root.rewinding is None else root.rewinding.notice
-    if notice is None:
-        return ()
-    begin = MessageStarted(message_id=notice.id, role="user")
-    return ClosingEvent(begin, origin), ClosingEvent(MessageEnded(message_id=notice.id, message=notice), origin)
+def _notices(root: HistoryFold, origin: Origin) -> Iterable[ClosingEvent]:
+    """Yield the events of the notices for the model."""
+    for notice in root.notices():
+        yield ClosingEvent(MessageStarted(message_id=notice.id, role="user"), origin)
+        yield ClosingEvent(MessageEnded(message_id=notice.id, message=notice), origin)
 
 
 def _opened_by(event: AgentEvent) -> _Key | None:

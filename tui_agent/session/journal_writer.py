@@ -7,6 +7,7 @@ Events that cannot be written stay in memory, in order, until the disk accepts t
 import asyncio
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -19,7 +20,10 @@ from tui_agent.protocol.events import SessionSaved, SessionSaveFailed, ToolOutpu
 from .journal import Disk, JournalFile
 
 DELTA_INTERVAL = 0.25
-"""Seconds that deltas may wait to be written together; other events are written at once."""
+"""Seconds that deltas may wait to be written together."""
+
+EVENT_INTERVAL = 0.05
+"""Seconds that other events may wait after a write. Requests and calls with effects do not: they flush the journal."""
 
 RETRY_AFTER = 1.0
 """Seconds until a failed write is retried, unless a new event triggers a write earlier."""
@@ -129,6 +133,7 @@ class JournalWriter:
         self._expected_size = expected_size
         self._disk = disk
         self._failed = asyncio.Event()
+        self._closing = asyncio.Event()
         self._said = False
         self._tasks = asyncio.TaskGroup()
 
@@ -152,6 +157,7 @@ class JournalWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Write the rest and close the file; remove the file of a new session without messages."""
+        self._closing.set()
         self._subscription.close()
         self._retrier.cancel()
         try:
@@ -179,6 +185,9 @@ class JournalWriter:
         async for batch in self._subscription.batches(pace=DELTA_INTERVAL):
             self._take(batch)
             await self._save()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(EVENT_INTERVAL):
+                    await self._closing.wait()
 
     async def _retry(self) -> None:
         """Retry failed writes, even if no new event arrives."""

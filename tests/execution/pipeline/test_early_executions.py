@@ -11,11 +11,12 @@ from tests.execution.kit import Doors, FakePolicy, ScriptedTool, call
 from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import EarlyExecutions, ExecutionOptions, HookBus, ToolExecutor, ToolScheduler
+from tui_agent.execution.pipeline.tool_execution import ToolExecution
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events import ToolEnded, ToolOutput, ToolProgress, ToolStarted
+from tui_agent.protocol.events import FileChanged, ToolEnded, ToolOutput, ToolProgress, ToolStarted
 from tui_agent.protocol.hooks import ModifyArguments
-from tui_agent.protocol.messages import JsonObject, ToolCall, ToolResultMessage
+from tui_agent.protocol.messages import JsonObject, ToolCall, ToolResultMessage, UserMessage, user_message
 from tui_agent.protocol.tool import Accesses, ToolContext, ToolResult
 
 
@@ -361,3 +362,144 @@ async def test_a_call_discarded_before_its_turn_passes_its_claim_on() -> None:
 
     assert tool.calls == ["a"]
     assert turn.adopted() == {"c": "a"}
+
+
+# --- calls with effects -----------------------------------------------------------------------------------------------
+
+ALLOWED = ExecutionOptions(stream_tools="allowed", grace=0)
+
+
+def write(behaviour: Any, **settings: Any) -> ScriptedTool:
+    return ScriptedTool("write", behaviour, **settings)
+
+
+async def test_a_call_with_effects_starts_early_if_it_is_allowed_and_its_arguments_are_certain() -> None:
+    tools = [ScriptedTool("write"), ScriptedTool("ask"), ScriptedTool("alone", alone=True)]
+    turn = TwoAnswers(*tools, options=ALLOWED, policy=FakePolicy({"ask": "ask"}))
+
+    async with (
+        EarlyExecutions(turn.token, takes_effects=True) as early,
+        turn.scheduler(early) as scheduler,
+    ):
+        for number, name in enumerate(("write", "ask", "alone")):
+            scheduler.submit(call(name, f"c{number}", n=1))
+        await settled()
+        assert [event.call_id for event in turn.of(ToolStarted)] == ["c0"]
+        await scheduler.discard("enough")
+    turn.first_ids = {"c0", "c1", "c2"}
+
+    for takes_effects, arguments in ((True, {}), (False, {"n": 1})):
+        other = TwoAnswers(ScriptedTool("write"), options=ALLOWED)
+        async with EarlyExecutions(other.token, takes_effects=takes_effects) as early:
+            await other.break_off(early, call("write", "a", **arguments))
+        assert other.of(ToolStarted) == []
+
+
+async def test_a_call_with_effects_waits_for_the_call_that_it_meets() -> None:
+    gate = asyncio.Event()
+
+    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        await gate.wait()
+        return ToolResult.of_text("done")
+
+    def paths(arguments: JsonObject) -> Accesses:
+        return Accesses(writes=frozenset({Path("/", str(arguments["path"]))}))
+
+    turn = TwoAnswers(write(behaviour, paths=paths), options=ALLOWED)
+    async with (
+        EarlyExecutions(turn.token, takes_effects=True) as early,
+        turn.scheduler(early) as scheduler,
+    ):
+        for call_id, path in (("c1", "x"), ("c2", "x"), ("c3", "y")):
+            scheduler.submit(call("write", call_id, path=path))
+        await settled()
+        assert [event.call_id for event in turn.of(ToolStarted)] == ["c1", "c3"]
+        gate.set()
+        await settled()
+        assert [event.call_id for event in turn.of(ToolStarted)] == ["c1", "c3", "c2"]
+        await scheduler.finish()
+
+
+@pytest.mark.parametrize("is_over", [True, False])
+async def test_an_effect_of_an_answer_that_broke_off_happens_once(is_over: bool) -> None:
+    gate, calls = asyncio.Event(), list[str]()
+
+    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        calls.append(context.call_id)
+        await gate.wait()
+        context.emit("file.changed", {"path": "/x", "change": "modified"})
+        return ToolResult.of_text("done")
+
+    told: list[str] = []
+    turn = TwoAnswers(write(behaviour), look(behaviour), options=ALLOWED)
+    if is_over:
+        gate.set()
+    async with (
+        EarlyExecutions(turn.token, takes_effects=True, on_unclaimed=lambda one: told.append(one.call_id)) as early,
+        asyncio.TaskGroup() as group,
+    ):
+        await turn.break_off(early, call("write", "a", n=1))
+        answering = group.create_task(turn.answer(early, call("look", "r", n=2), call("write", "b", n=1)))
+        await settled()
+        # Nothing else starts while it runs.
+        assert calls == (["a", "r"] if is_over else ["a"])
+        gate.set()
+        await answering
+
+    assert sorted(calls) == ["a", "r"]
+    assert turn.adopted() == {"b": "a"}
+    assert told == []
+    # Nothing is lost while no call owns the execution.
+    assert sorted(event.call_id for event in turn.of(FileChanged)) == ["a", "r"]
+    assert [result.is_error for result in turn.results] == [False, False]
+
+
+@pytest.mark.parametrize("is_over", [True, False])
+async def test_an_effect_that_no_call_takes_over_is_reported(is_over: bool) -> None:
+    gate = asyncio.Event()
+
+    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        if arguments["n"] == 1:
+            await gate.wait()
+        return ToolResult.of_text(f"done {arguments['n']}")
+
+    told: list[tuple[str, str | None]] = []
+
+    def on_unclaimed(execution: ToolExecution) -> None:
+        answer = execution.answer
+        told.append((execution.call_id, answer.text if isinstance(answer, ToolResult) else None))
+
+    turn = TwoAnswers(write(behaviour), options=ALLOWED)
+    if is_over:
+        gate.set()
+    async with EarlyExecutions(turn.token, takes_effects=True, on_unclaimed=on_unclaimed) as early:
+        await turn.break_off(early, call("write", "a", n=1))
+        await turn.answer(early, call("write", "b", n=2))
+        assert told == [("a", "done 1" if is_over else None)]
+
+    assert [result.content for result in turn.results] == [ToolResult.of_text("done 2").content]
+    assert len(told) == 1
+
+
+async def test_no_effect_starts_early_while_a_message_of_the_user_waits() -> None:
+    messages = [user_message("stop", "steer")]
+    turn = TwoAnswers(ScriptedTool("write"), options=ALLOWED)
+
+    async def take() -> tuple[UserMessage, ...]:
+        taken, messages[:] = tuple(messages), []
+        return taken
+
+    async with (
+        EarlyExecutions(turn.token, takes_effects=True) as early,
+        ToolScheduler(
+            turn.executor, cancellation=turn.token, early=early, get_steering=take, steer_waits=lambda: bool(messages)
+        ) as scheduler,
+    ):
+        scheduler.submit(call("write", "a", n=1))
+        scheduler.submit(call("write", "b", n=2))
+        await settled()
+        assert turn.of(ToolStarted) == []
+        done = await scheduler.finish()
+
+    assert [message.text for message in done.steering_messages or ()] == ["stop"]
+    assert turn.ended()["b"] == "skipped_steering"

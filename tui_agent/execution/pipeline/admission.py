@@ -5,7 +5,7 @@ Each stage returns the outcome that ends the call, or None if the call continues
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from tui_agent.execution.execution_services import ExecutionServices, GuardrailTrip
 from tui_agent.execution.hook_dispatch import ask_before_tool
@@ -164,10 +164,19 @@ def judge_nested_call(services: ExecutionServices, name: str, arguments: JsonObj
 
 def denied_below(services: ExecutionServices, tool: Tool, arguments: JsonObject) -> Callable[[str], bool]:
     """Return `ToolContext.is_denied` for a call; if the policy fails, everything is denied."""
-    if not isinstance(services.policy, SearchFilter):
-        return lambda _: False
-    found = try_call(partial(services.policy.denied_below, tool), arguments)
-    return (lambda _: True) if isinstance(found, Crash) else found
+
+    @cache
+    def predicate() -> Callable[[str], bool]:
+        if not isinstance(services.policy, SearchFilter):
+            return lambda _: False
+        found = try_call(partial(services.policy.denied_below, tool), arguments)
+        return (lambda _: True) if isinstance(found, Crash) else found
+
+    def is_denied(path: str) -> bool:
+        # Most calls never ask, and the policy would have to look up their paths.
+        return predicate()(path)
+
+    return is_denied
 
 
 def prepared_call(state: CallState) -> PreparedCall:

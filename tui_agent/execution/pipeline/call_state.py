@@ -52,6 +52,11 @@ class PreparedCall:
     time_limit: float | None
     """Seconds the tool may execute; None: no limit."""
 
+    @property
+    def is_harmless(self) -> bool:
+        """True if the call changes nothing and may run beside other such calls."""
+        return self.read_only and self.safe
+
 
 @dataclass(frozen=True, slots=True)
 class RefusedCall:

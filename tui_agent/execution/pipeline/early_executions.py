@@ -1,7 +1,7 @@
 """Executions that start while the model still streams, and that survive a response that breaks off.
 
-When the model is asked again, a call that asks for the same takes over the running execution: it runs once and is
-answered once. That is only sound for calls that change nothing, and only while nothing else changes anything.
+When the model is asked again, a call that asks for the same takes over the execution: it runs once and is answered
+once. While one with effects still runs, no other call starts. If no call takes it over, the model is told that it ran.
 """
 
 from collections.abc import Callable
@@ -22,14 +22,28 @@ NO_LONGER_NEEDED = "no longer needed"
 class EarlyExecutions:
     """Early executions of all attempts at one response. An async context manager that outlives all of them."""
 
-    def __init__(self, cancellation: CancellationToken) -> None:
+    def __init__(
+        self,
+        cancellation: CancellationToken,
+        *,
+        takes_effects: bool = False,
+        on_unclaimed: Callable[[ToolExecution], object] | None = None,
+    ) -> None:
         """
         Args:
             cancellation: token of the run; set, it stops executions without an owner. A call stops its own execution.
+            takes_effects: True if calls with effects may start early, too.
+            on_unclaimed: called with each execution with effects that no call took over, once it has ended.
         """
+        self.takes_effects = takes_effects
+        """True if calls with effects may start early, too."""
+        self._on_unclaimed = on_unclaimed
+        self._effects: list[ToolExecution] = []
+        """Executions with effects whose response was discarded."""
         self._token = cancellation
         self._task_group = JoinableTaskGroup()
         self._unowned: list[ToolExecution] = []
+        self._unclaimed: list[ToolExecution] = []
         self._forget: Callable[[], None] | None = None
 
     async def __aenter__(self) -> "EarlyExecutions":
@@ -44,7 +58,15 @@ class EarlyExecutions:
             self._forget()
             self._forget = None
         self.drop_all()
-        await self._task_group.__aexit__(kind, error, trace)
+        try:
+            await self._task_group.__aexit__(kind, error, trace)
+        finally:
+            self._report_unclaimed()
+
+    @property
+    def has_running_effects(self) -> bool:
+        """True while an execution with effects runs whose response was discarded: nothing may run beside it."""
+        return any(not execution.over.is_set() for execution in self._effects)
 
     def begin(self, execution: ToolExecution, context: ToolContext) -> None:
         """Run an execution in a task that does not end with the response."""
@@ -53,6 +75,8 @@ class EarlyExecutions:
     def set_aside(self, execution: ToolExecution) -> None:
         """Keep an execution whose response was discarded, until a call claims it."""
         self._unowned.append(execution)
+        if execution.has_effects and execution not in self._effects:
+            self._effects.append(execution)
 
     def claim(self, name: str, arguments: JsonObject) -> ToolExecution | None:
         """Return the oldest execution without an owner for this tool with the same canonical arguments, if any."""
@@ -70,6 +94,21 @@ class EarlyExecutions:
         dropped, self._unowned = self._unowned, []
         for execution in dropped:
             execution.stop(NO_LONGER_NEEDED)
+        self._unclaimed += (execution for execution in dropped if execution.has_effects)
+
+    async def settle(self) -> None:
+        """Drop all executions without an owner, and wait until none with effects runs."""
+        self.drop_all()
+        for execution in self._effects:
+            await execution.over.wait()
+        self._report_unclaimed()
+
+    def _report_unclaimed(self) -> None:
+        unclaimed, self._unclaimed = self._unclaimed, []
+        for execution in unclaimed:
+            # One that was stopped before it began has no effects.
+            if execution.ended_at is not None and self._on_unclaimed is not None:
+                self._on_unclaimed(execution)
 
     def _stop_all(self) -> None:
         for execution in self._unowned:

@@ -58,7 +58,7 @@ def publishable_arguments(call: ToolCall) -> JsonObject:
 
 
 def early_verdict(services: ExecutionServices, state: CallState) -> Verdict | None:
-    """Judge a call that could start while the model still streams: valid, read-only, and safe beside others.
+    """Judge a call that could start while the model still streams: valid and, unless all may, harmless.
 
     An allowed one starts at once. None: the call has to wait, and is judged at its turn by the rules, the mode and the
     files of that moment.
@@ -66,7 +66,9 @@ def early_verdict(services: ExecutionServices, state: CallState) -> Verdict | No
     options, prepared = services.options, state.prepared
     if options.stream_tools == "off" or not isinstance(options.strategy, Auto):
         return None
-    if isinstance(prepared, RefusedCall) or not (prepared.read_only and prepared.safe) or state.alone:
+    if isinstance(prepared, RefusedCall) or state.alone:
+        return None
+    if not prepared.is_harmless and (options.stream_tools != "allowed" or prepared.tool.ends_calls_of_its_own):
         return None
     if services.policy is None:
         return "allow"

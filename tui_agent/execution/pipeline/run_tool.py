@@ -32,6 +32,8 @@ async def run_tool(services: ExecutionServices, state: CallState) -> Outcome:
     if services.before_effects is not None and not prepared.read_only:
         refusal = await prepare_for_effects(services, state)
         if refusal is not None:
+            if claimed is not None and run.early is not None:
+                run.early.set_aside(claimed)
             return refusal
     run.channel = channel = UpdateChannel(state.received.call, services.hooks, services.publisher, services.reporting)
     execution = run.execution = claimed or _new_execution(state, prepared, channel)
@@ -93,9 +95,13 @@ def claim_early_execution(state: CallState) -> ToolExecution | None:
     if execution is None:
         return None
     same = execution.tool is state.prepared.tool and execution.arguments == state.prepared.arguments
-    if same and not state.turn.waited and not execution.is_stopped:
+    # What a read found may be out of date after a wait; an effect has happened, and must not happen again.
+    if same and not execution.is_stopped and (execution.has_effects or not state.turn.waited):
         return execution
-    execution.stop(NO_LONGER_NEEDED)
+    if execution.has_effects and state.run.early is not None:
+        state.run.early.set_aside(execution)
+    else:
+        execution.stop(NO_LONGER_NEEDED)
     return None
 
 
@@ -154,6 +160,7 @@ def _new_execution(state: CallState, prepared: PreparedCall, channel: UpdateChan
         grace=state.grace,
         metrics=state.run.metrics,
         channel=channel,
+        has_effects=not prepared.read_only,
     )
 
 
@@ -172,7 +179,7 @@ def _context(services: ExecutionServices, state: CallState, execution: ToolExecu
         is_denied=denied_below(services, execution.tool, execution.arguments),
         mark=state.run.mark,
         report_process=partial(_publish_process, services, state),
-        report_effects=partial(_publish_effects, services, state) if services.publishes_effects_later else None,
+        report_effects=partial(_publish_effects, services, execution) if services.publishes_effects_later else None,
         agent=services.agent,
         is_confined=decision is not None and bool(decision.confinement),
         extra_seconds=lambda: execution.extra_seconds,
@@ -183,8 +190,9 @@ def _publish_process(services: ExecutionServices, state: CallState, process: Sta
     services.publisher.publish(ProcessStarted(call_id=state.received.call.id, **process.model_dump()))
 
 
-def _publish_effects(services: ExecutionServices, state: CallState, update: DataUpdate) -> None:
-    services.publisher.publish(data_event(state.received.call, update))
+def _publish_effects(services: ExecutionServices, execution: ToolExecution, update: DataUpdate) -> None:
+    # The call that owns the execution by now.
+    services.publisher.publish(data_event(execution.channel.call, update))
 
 
 def _stop_for_timeout(state: CallState, seconds: float) -> None:

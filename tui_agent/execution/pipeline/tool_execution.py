@@ -32,6 +32,8 @@ class ToolExecution:
     metrics: dict[str, Metric]
     channel: UpdateChannel
     """Channel of its reports."""
+    has_effects: bool = False
+    """True if it may change something, so that it must not run twice for one call."""
     began_at: float = field(default_factory=now)
     """Event loop time in seconds."""
     ended_at: float | None = None

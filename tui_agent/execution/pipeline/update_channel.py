@@ -72,7 +72,7 @@ class UpdateChannel:
         """Reports held for their call's result, oldest first."""
         self._held_size = 0
         self._reporting = reporting
-        self._call = call
+        self.call = call
         self._hooks = hooks
         self._publisher = publisher
         self._loop = asyncio.get_running_loop()
@@ -135,9 +135,13 @@ class UpdateChannel:
         self._waiting.clear()
 
     def _take(self, update: ToolUpdate) -> None:
+        if self._closed and isinstance(update, DataUpdate) and update.kind == "file.changed":
+            # Nothing else records the change, such as one between the two calls that an execution served.
+            self._publish_one(_owned(update if self._reporting == "live" else _without_content(update) or update))
+            return
         if self._closed:
             self.late += 1
-            _log.debug("late report of call %s dropped (%d so far)", self._call.id, self.late)
+            _log.debug("late report of call %s dropped (%d so far)", self.call.id, self.late)
             return
         update = _owned(update)
         if self._reporting != "live":
@@ -165,12 +169,12 @@ class UpdateChannel:
             self._publish_one(update)
             return
         text = update.partial.text
-        if await allows_update(self._hooks, self._call, text, self._publisher):
+        if await allows_update(self._hooks, self.call, text, self._publisher):
             self._publish_one(update)
-            await observe_update(self._hooks, self._call, text, self._publisher)
+            await observe_update(self._hooks, self.call, text, self._publisher)
 
     def _publish_one(self, update: ToolUpdate) -> None:
-        call_id = self._call.id
+        call_id = self.call.id
         match update:
             case ContentUpdate(partial=partial):
                 self._update_count += 1
@@ -182,7 +186,7 @@ class UpdateChannel:
                 so_far = self._bytes[stream] = total or self._bytes[stream] + len(chunk.encode("utf-8", "replace"))
                 self._publisher.publish(ToolOutput(call_id=call_id, stream=stream, chunk=chunk, bytes_total=so_far))
             case DataUpdate():
-                self._publisher.publish(data_event(self._call, update))
+                self._publisher.publish(data_event(self.call, update))
 
 
 def data_event(call: ToolCall, update: DataUpdate) -> AgentEvent:

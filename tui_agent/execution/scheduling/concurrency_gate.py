@@ -1,7 +1,7 @@
 """Stage 10: a call waits for its turn in the conflict order and for a permit, and may have to yield to steering."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from itertools import pairwise
@@ -53,7 +53,7 @@ class ConcurrencyGate:
 
     def close(self) -> None:
         """Declare that no further call will be added."""
-        self._steering_points.all_known = True
+        self._steering_points.known.set()
         if self._order is not None:
             self._order.close()
 
@@ -137,10 +137,17 @@ class SteeringPoints:
     """
 
     def __init__(
-        self, options: ExecutionOptions, poll: SteeringPoll, states: Sequence[CallState], *, has_waves: bool
+        self,
+        options: ExecutionOptions,
+        poll: SteeringPoll,
+        states: Sequence[CallState],
+        *,
+        has_waves: bool,
+        steer_waits: Callable[[], bool] | None = None,
     ) -> None:
-        self.all_known = False
-        """True once no further call will come."""
+        self.known = asyncio.Event()
+        """Set once no further call will come."""
+        self._steer_waits = steer_waits or (lambda: False)
         self.begun = False
         """True once a call has begun to run, ended without running, or is about to ask the user."""
         self._mode = options.steering
@@ -155,7 +162,7 @@ class SteeringPoints:
     @property
     def may_poll(self) -> bool:
         """True if polling has started."""
-        return self.all_known and self.begun
+        return self.known.is_set() and self.begun
 
     @property
     def polls_while_running(self) -> bool:
@@ -186,7 +193,13 @@ class SteeringPoints:
         while not self._clear.is_set():
             state.admission.stale = True
             await state.unless_stopped(self._clear.wait())
-        if not state.prepared.read_only and self._polls_at_once and self.may_poll:
+        if state.prepared.read_only or not self._polls_at_once:
+            return state.stopping
+        if not self.known.is_set() and self._steer_waits():
+            # The poll, which takes the message, has to wait for the end of the response.
+            state.admission.stale = True
+            await state.unless_stopped(self.known.wait())
+        if self.may_poll:
             state.admission.stale = True
             await state.unless_stopped(self.poll())
         return state.stopping

@@ -24,7 +24,7 @@ from tui_agent.execution.outcomes import (
     sibling_failed,
     skipped,
 )
-from tui_agent.execution.pipeline.call_state import CallState
+from tui_agent.execution.pipeline.call_state import CallState, PreparedCall
 from tui_agent.execution.pipeline.early_executions import EarlyExecutions
 from tui_agent.execution.pipeline.receive_call import early_verdict, publish_queued, receive
 from tui_agent.execution.pipeline.run_tool import publish_start
@@ -66,6 +66,7 @@ class ToolScheduler:
         attempt: int = 1,
         on_result: Callable[[ToolResultMessage], None] | None = None,
         early: EarlyExecutions | None = None,
+        steer_waits: Callable[[], bool] | None = None,
     ) -> None:
         """
         Args:
@@ -76,7 +77,9 @@ class ToolScheduler:
             attempt: number of the attempt at the response that contains the calls, for `tool.started`.
             on_result: receives each result message when it is committed, in call order; must not raise.
             early: runs calls that start before the message is complete. Their executions survive `discard`, for a call
-                of the next message that asks for the same. None: `discard` cancels them.
+                of the next message that asks for the same. None: `discard` cancels them, and only calls without effects
+                start early.
+            steer_waits: returns True if a steering message waits; a call with effects then does not start early.
 
         Raises:
             ConfigurationError: `cancellation` is not a token.
@@ -97,7 +100,11 @@ class ToolScheduler:
         self._wave_numbering = None if isinstance(options.strategy, Auto) else WaveNumbering(options.strategy)
         self._poll = SteeringPoll(get_steering, services.publisher, self._token, options.grace)
         self._steering_points = SteeringPoints(
-            options, self._poll, self._batch.states, has_waves=self._wave_numbering is not None
+            options,
+            self._poll,
+            self._batch.states,
+            has_waves=self._wave_numbering is not None,
+            steer_waits=steer_waits,
         )
         order = ConflictOrder(options.grouping) if self._wave_numbering is None else None
         self._gate = ConcurrencyGate(order, self._steering_points, options.max_concurrency, services.publisher)
@@ -140,8 +147,8 @@ class ToolScheduler:
         return sum(state.run.channel.late for state in self._batch.states if state.run.channel is not None)
 
     def submit(self, call: ToolCall) -> None:
-        """Add a call while the model still streams. With `stream_tools=safe_only` it starts at once if it is valid,
-        read-only, safe beside others and allowed without a question; other calls wait for `finish`.
+        """Add a call while the model still streams. It starts at once if it is valid, allowed without a question and,
+        unless `stream_tools` is `allowed`, read-only and safe beside others; other calls wait for `finish`.
 
         Raises:
             ConfigurationError: a call of this message has the same id; nothing was published about this one.
@@ -151,12 +158,24 @@ class ToolScheduler:
             verdict = early_verdict(self._services, state)
             self._add_state(state, verdict)
         if verdict == "allow":
-            state.run.early = self._early
-            state.run.claimed = self._early.claim(call.name, call.arguments) if self._early else None
-            self._start(state)
+            self._start_early(state)
+
+    def _start_early(self, state: CallState) -> None:
+        """Start a call before its message is complete, unless that could run something twice or half."""
+        early, call, prepared = self._early, state.received.call, state.prepared
+        claimed = early.claim(call.name, call.arguments) if early is not None else None
+        if claimed is None:
+            if early is not None and early.has_running_effects:
+                return
+            # A message that is cut before the first argument looks like a call without any.
+            may_change = early is not None and early.takes_effects and bool(call.arguments)
+            if not may_change and not (isinstance(prepared, PreparedCall) and prepared.is_harmless):
+                return
+        state.run.early, state.run.claimed = early, claimed
+        self._start(state)
 
     def submit_all(self, calls: Sequence[ToolCall]) -> None:
-        """Add all calls of a complete message; none starts before `finish`.
+        """Add calls of a complete message; none of them starts before `finish`.
 
         Raises:
             ConfigurationError: two calls of the message have the same id; nothing was published about these calls.
@@ -184,12 +203,14 @@ class ToolScheduler:
         for state in states:
             state.answer = answer
         if self._early is not None:
-            self._early.drop_all()
+            await self._early.settle()
         if states:
             cut = cut or (answer is not None and answer.stop_reason in TRUNCATED)
             if cut or any(state.received.call.cut for state in states):
                 for state in states:
-                    state.stop(output_limit(started=state.started))
+                    # Half an effect is worse than a whole one, and what has started was complete.
+                    if not state.started or state.prepared.read_only:
+                        state.stop(output_limit(started=state.started))
             self._gate.close()
             if any(state.approval.is_open for state in states):
                 # A message that came while the response streamed could not withdraw a question before.

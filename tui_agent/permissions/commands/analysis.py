@@ -34,6 +34,7 @@ from .catalogue import (
     is_trusted_name,
     matching_row,
     read_only_command,
+    words_by_program,
 )
 from .find import find_invocation, find_reads, find_runs
 from .git import git_invocation, git_reads
@@ -63,11 +64,6 @@ _DESCENDING = {"grep": ("-r", "-R", "-d", "--recursive", "--directories"), "ls":
 _LISTING = names("ls tree du fd")
 """Commands that print the names and sizes of a tree."""
 _EXCLUDING = re.compile(r"--?[\w-]*(?:ignore|exclude|skip|omit|without)[\w-]*(?:=|\Z)", re.IGNORECASE)
-_MESSAGE_OPTIONS: dict[str, frozenset[str]] = {
-    name: names("-t --title -b --body -m --message -n --notes -d --description -F --body-file --notes-file")
-    for name in ("gh", "glab", "hub", "tea")
-} | {name: names("-m --message --description") for name in ("hg", "svn", "jj", "fossil", "darcs")}
-"""Programs with options whose values are text for readers."""
 _FINDS_AND_RUNS = re.compile(r"-[a-zA-Z]*[xX]\Z|--(?:exec|pre|hostname-bin)")
 """Options with which `fd` and `rg` run a program."""
 _MAY_CONTAIN_PATH = re.compile(r"[\s'\"`(),;:=<>|&+\[\]{}@#%^$]|\A-\w")
@@ -114,12 +110,7 @@ def invocation_of(
 
 
 def read_only_use(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
-    """Return the paths that a command reads, or None if it is not known to be read-only.
-
-    Args:
-        words: as the shell would pass them, as far as they are certain.
-        raw: the command before expansion.
-    """
+    """Return the paths that a command reads, or None if it is not known to be read-only."""
     if not words or not is_known(words[0]) or not is_trusted_name(words[0]):
         return None
     name, rest = canonical_name(words[0]), list(words[1:])
@@ -356,7 +347,7 @@ def _copied_to(name: str, found: Arguments, source: str) -> str:
 
 def _without_messages(name: str, words: Sequence[str]) -> list[str]:
     """Return the words without those that are text for readers."""
-    saying = _MESSAGE_OPTIONS.get(name, frozenset())
+    saying = words_by_program("text_options").get(name, frozenset())
     pairs = pairwise(("", *words))
     return [word for before, word in pairs if before not in saying and word.partition("=")[0] not in saying]
 

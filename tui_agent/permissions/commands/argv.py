@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import get_args
 
-from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, VARIABLE, names
+from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, VARIABLE
 
-from .catalogue import CommandFacts, ValueKind
+from .catalogue import CommandFacts, ValueKind, group
 from .invocation import Reads, Write
 
 _KINDS: tuple[ValueKind, ...] = get_args(ValueKind)
@@ -20,18 +20,6 @@ _NO_VALUE: ValueKind = ""
 _NO_NEXT: tuple[ValueKind, ...] = ("", "optional", "program")
 """Kinds whose value is never the next word."""
 _REMOTE = re.compile(r"(?:[^/@]*@)?[\w.-]+:|[a-z]+://")
-PLAIN_FLAGS = names(
-    "--all --append --archive --backup --bzip2 --compress --compressed --create --debug --decode --delete "
-    "--dereference --directory --dry-run --exact --extract --fail --fail-with-body --force --get --globoff --gzip "
-    "--head --human-readable --insecure --interactive --itemize-changes --keep --keep-old-files --links --list "
-    "--location --lzma --make-directories --no-clobber --no-dereference --no-directories --no-host-directories "
-    "--no-parent --no-preserve-root --no-recursion --no-target-directory --null --one-file-system --ours --overlay "
-    "--overwrite --parents --partial --patch --perms --preserve --preserve-permissions --progress --quiet "
-    "--recursive --reflink --relative --remote-name --remote-name-all --remove-source-files --show-error --silent "
-    "--sparse --staged --stats --stdout --symbolic --theirs --times --timestamping --totals --update --verbose "
-    "--worktree --xz --zstd"
-)
-"""Options without a value, of all commands that change files."""
 
 
 @dataclass(slots=True)
@@ -330,7 +318,7 @@ class _Parser:
             for one in meant:
                 found.given.setdefault(one, []).append(value)
             self._keep(kind, value)
-        return not meant and value is None and word not in PLAIN_FLAGS
+        return not meant and value is None and word not in group("plain_flags")
 
     def _keep(self, kind: ValueKind, value: str) -> None:
         found = self._found

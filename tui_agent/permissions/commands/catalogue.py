@@ -52,7 +52,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Literal, get_args
 
@@ -172,10 +172,12 @@ class CommandFacts:
 
 def facts_of(*words: str) -> CommandFacts | None:
     """Return the row of a command by its name, or of a subcommand by its words, or None."""
+    name = " ".join(words)
     # A program whose name contains a blank is not a subcommand.
-    return None if any(" " in word for word in words) else _catalogue().rows.get(" ".join(words))
+    return _catalogue().rows.get(name) if name.count(" ") == len(words) - 1 else None
 
 
+@lru_cache(maxsize=256)
 def canonical_name(word: str) -> str:
     """Return a command's name without its directory, and its usual name if it has several."""
     name = word.rsplit("/", 1)[-1]
@@ -195,6 +197,11 @@ def read_only_command(*words: str) -> CommandFacts | None:
 
 def matching_row(words: Sequence[str]) -> tuple[CommandFacts, Sequence[str]] | None:
     """Return the row with the most words that a command (with its name) begins with, and its other words."""
+    return _matching_row(tuple(words))
+
+
+@lru_cache(maxsize=256)
+def _matching_row(words: tuple[str, ...]) -> tuple[CommandFacts, Sequence[str]] | None:
     name = canonical_name(words[0])
     at = git_subcommand_at(words) if name == "git" else 1
     while at < min(len(words), _MAX_GLOBAL_OPTIONS):
@@ -233,6 +240,7 @@ def all_facts() -> Mapping[str, CommandFacts]:
     return _catalogue().rows
 
 
+@cache
 def group(name: str) -> frozenset[str]:
     """Return a group of names from `facts/groups.toml`."""
     return _groups()[name]
@@ -244,12 +252,7 @@ def table(name: str) -> dict[str, Any]:
 
 
 def parse_row(name: str, row: Mapping[str, Any], base: CommandFacts | None = None) -> CommandFacts:
-    """Parse a row.
-
-    Args:
-        name: the command.
-        row: its keys and values.
-        base: the parsed row named by `like`.
+    """Parse a row; `base` is the parsed row named by `like`.
 
     Raises:
         ValueError: an unknown key, or an unknown value of one.
@@ -318,8 +321,15 @@ def _choice(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
 
 
 @cache
+def words_by_program(name: str) -> Mapping[str, frozenset[str]]:
+    """Return a table of pairs from `facts/groups.toml`."""
+    pairs = table("groups")[name]
+    return {program: names(words) for programs, words in pairs for program in programs.split()}
+
+
+@cache
 def _groups() -> dict[str, frozenset[str]]:
-    return {name: names(text) for name, text in table("groups").items()}
+    return {name: names(text) for name, text in table("groups").items() if isinstance(text, str)}
 
 
 @dataclass(frozen=True, slots=True)

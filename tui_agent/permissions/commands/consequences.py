@@ -56,12 +56,7 @@ def _known() -> dict[str, _Facts]:
 
 
 def consequences_of(words: Sequence[str], *, runs_project: bool = False) -> tuple[str, ...]:
-    """Return the known consequences of a simple command, the worst first.
-
-    Args:
-        words: the command's name and its arguments.
-        runs_project: True if the name is that of a program in the workspace.
-    """
+    """Return the known consequences of a simple command, the worst first."""
     return sorted_consequences([*([_OF_PROJECT] if runs_project else []), *_of_words(words)])
 
 

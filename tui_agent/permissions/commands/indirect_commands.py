@@ -15,7 +15,7 @@ from tui_agent.permissions.rules.rule import Rule
 from tui_agent.permissions.shell.syntax import names
 
 from .analysis import is_mostly_read_only
-from .catalogue import INTERPRETERS, canonical_name, group, writer
+from .catalogue import INTERPRETERS, canonical_name, group, words_by_program, writer
 
 MAX_CANDIDATES = 2_000
 """Maximum number of words of one command compared with the rules; with more, the policy asks."""
@@ -23,23 +23,6 @@ MAX_CANDIDATES = 2_000
 MAX_FOLLOWING = 16
 """Maximum number of words of one candidate."""
 
-_RUNS_BEHIND: dict[str, frozenset[str]] = {
-    name: names(words)
-    for programs, words in (
-        (
-            "docker podman nerdctl docker-compose podman-compose kubectl oc minikube",
-            "exec run create debug unshare ssh --",
-        ),
-        ("npm pnpm yarn bun", "exec dlx x --call"),
-        ("cmake", "-E"),
-        (
-            "uv poetry pdm hatch rye conda mamba pipx volta bundle nix rustup pyenv rbenv nvm nodenv asdf mise aws",
-            "exec run x --",
-        ),
-    )
-    for name in programs.split()
-}
-"""Words after which container and package programs run the remaining words."""
 _RUN_BY_OPTION = re.compile(
     r"-{1,2}(?:e|x|c|entrypoint|exec|cmd|command|extcmd|program|pager|editor|shell|filter|run|hook|script|toolexec|vettool|"
     r"html|on-[a-z-]+|pre|post)\Z"
@@ -51,14 +34,6 @@ _MESSAGE_OPTION = re.compile(r"-[A-Za-z]*m\Z|--(?:message|title|body|description
 _ATTACHED_MESSAGE = re.compile(r"(?:-m.|--(?:message|title|body|description|notes|grep|author|trailer)=)", re.DOTALL)
 _WITH_MESSAGES = names("git hg svn jj gh glab hub tea fossil darcs")
 """Programs with options whose values are text for readers."""
-_TEST_RUNNERS: dict[str, frozenset[str]] = {
-    "pytest": names("-k -m"),
-    "py.test": names("-k -m"),
-    "jest": names("-t --testNamePattern"),
-    "vitest": names("-t --testNamePattern"),
-    "mocha": names("-g --grep -f --fgrep"),
-}
-"""Programs with options that select tests by name."""
 _RUNS_TESTS = re.compile(r"(?:run |run-script )?t(?:est\S*)?\Z")
 """Words of a package runner that runs tests; such options follow `--`."""
 _CUTS = re.compile(r"[\s'\"`(),;:=<>|&\[\]{}!@$\\]+")
@@ -94,13 +69,7 @@ def forbidden(rules: Iterable[Rule]) -> tuple[Forbidden, ...]:
 def find_indirect_command(
     words: Sequence[str], texts: Iterable[str], known: Sequence[Forbidden]
 ) -> tuple[str, Rule] | None:
-    """Return a command named by another command's words and forbidden by a rule, with the rule, or None.
-
-    Args:
-        words: the other command, with its name.
-        texts: its further input: its standard input, values of variables.
-        known: the forbidden commands.
-    """
+    """Return a forbidden command that another command's words or further input name, with the rule, or None."""
     starts = tuple({one.pattern.pieces[0].partition(BORDER)[0] for one in known})
     for count, candidate in enumerate(_candidates(words, texts)):
         if count > MAX_CANDIDATES:
@@ -189,7 +158,7 @@ def _eligible(words: Sequence[str]) -> Iterator[tuple[int, bool]]:
             yield at, True
         elif "=" in word or _PROGRAM_PATH.match(word) or _TEXT.search(word) or _SHORT.match(word):
             yield at, False
-        runs = runs or word in _RUNS_BEHIND.get(name, ())
+        runs = runs or word in words_by_program("runs_behind").get(name, ())
 
 
 def _choosing_tests(name: str, words: Sequence[str]) -> tuple[frozenset[str], int]:
@@ -198,4 +167,4 @@ def _choosing_tests(name: str, words: Sequence[str]) -> tuple[frozenset[str], in
         behind = words.index("--")
         if _RUNS_TESTS.match(" ".join(words[1:behind])):
             return names("-t --testNamePattern -g --grep"), behind
-    return _TEST_RUNNERS.get(name, frozenset()), 0
+    return words_by_program("selects_tests").get(name, frozenset()), 0

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from tui_agent.permissions.commands.argv import is_known
-from tui_agent.permissions.commands.catalogue import canonical_name, group, is_trusted_name
+from tui_agent.permissions.commands.argv import Arguments, is_known, parse_arguments
+from tui_agent.permissions.commands.catalogue import canonical_name, group, is_trusted_name, matching_row
 from tui_agent.permissions.commands.invocation import Reads
 from tui_agent.permissions.commands.sed import sed_reads
 from tui_agent.permissions.commands.wrappers import Wrapping
@@ -93,15 +93,7 @@ class AccessCollector:
         *,
         is_plain: bool,
     ) -> None:
-        """Add a simple command.
-
-        Args:
-            command: with its braces expanded.
-            wrapping: the commands that it runs, which are added on their own.
-            contexts: the command in each directory where it may run.
-            bindings: values of the script's variables at this point.
-            is_plain: True if it is the system's program, and its assignments do not change what it does.
-        """
+        """Add a simple command with expanded braces; `is_plain` if it is the system's program, run as usual."""
         if not self._is_complete:
             return
         try:
@@ -213,7 +205,7 @@ class AccessCollector:
             for path in _edited_by_sed(words):
                 self._replace(path, place)
         else:
-            self._add_writer(name, *_options_and_operands(words, _WRITERS.get(name)), place)
+            self._add_writer(name, *_options_and_operands(name, words), place)
         if any(has_glob(word) and word.value[0] in "*?[" for word in command.words):
             raise _UnknownError  # A file's name may be an option.
         if self._add_listing(command, context):
@@ -331,25 +323,15 @@ def _passes_on(command: SimpleCommand, wrapping: Wrapping) -> bool:
     return is_known_wrapper and wrapping.is_transparent and not wrapping.scripts and wrapping.hidden is None
 
 
-def _options_and_operands(words: Sequence[str], allowed: str | None) -> tuple[set[str], list[str]]:
+def _options_and_operands(name: str, words: Sequence[str]) -> tuple[set[str], list[str]]:
     """Return the letters of the options and the operands of a writer."""
-    if allowed is None:
+    row, allowed = matching_row((name, *words)), _WRITERS.get(name)
+    found = parse_arguments(*row) if row else Arguments()
+    letters = {flag[1:] for flag in found.flags if len(flag) == 2}
+    is_long = any(flag.startswith("--") for flag in found.flags)
+    if allowed is None or is_long or not letters <= set(allowed) or not found.operands or "-" in found.operands:
         raise _UnknownError
-    options: set[str] = set()
-    operands: list[str] = []
-    for at, word in enumerate(words):
-        if word == "--":
-            operands += words[at + 1 :]
-            break
-        if word.startswith("-"):
-            if len(word) < 2 or not set(word[1:]) <= set(allowed):
-                raise _UnknownError
-            options |= set(word[1:])
-        else:
-            operands.append(word)
-    if not operands:
-        raise _UnknownError
-    return options, operands
+    return letters, found.operands
 
 
 def _edited_by_sed(words: Sequence[str]) -> Sequence[str]:

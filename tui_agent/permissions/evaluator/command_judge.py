@@ -112,15 +112,7 @@ class CommandJudge:
         trace: list[str],
         containment: Containment = NO_CONTAINMENT,
     ) -> PermissionDecision:
-        """Decide one command; never raises.
-
-        Args:
-            tool: the name of the shell tool in rules.
-            command: byte for byte as it would run.
-            mode: the mode in force.
-            trace: gets a line for every rule and check.
-            containment: the sandbox that this command can run in.
-        """
+        """Decide one command, byte for byte as it would run; never raises. `trace` gets a line for every check."""
         if _NOT_IN_COMMANDS.search(command) is not None:
             return invalid("the command contains characters that no command can contain", trace)
         unknown_targets: UnknownTargets = "sandbox" if containment.is_available else self._unknown_targets

@@ -68,21 +68,28 @@ class Task:
     """True if its name is literal in the script, not a result of brace expansion."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A command in one directory, with one value for each variable."""
+
+    command: SimpleCommand
+    wrapping: Wrapping | None
+    place: str | None
+    task: Task
+    bindings: Bindings
+    several: Sequence[str] = ()
+    """Variables that stand for all their values at once."""
+
+
 class ExecutionContexts:
     """Expands the commands of one script for each directory where they may run."""
 
     def __init__(self, paths: PathJudge, expander: Expander, trace: list[str], *, is_trusted: bool) -> None:
-        """
-        Args:
-            paths: looks up paths.
-            expander: expands words.
-            trace: gets a line for each reason why a command is not read-only.
-            is_trusted: True if git may look at the workspace's repository without a question.
-        """
-        self._paths = paths
+        self._look = paths.path_lookup.look
         self._expander = expander
         self._trace = trace
         self._is_trusted = is_trusted
+        """True if git may look at the workspace's repository without a question."""
 
     def contexts_for(
         self, command: SimpleCommand, wrapping: Wrapping | None, place: str | None, task: Task
@@ -91,20 +98,19 @@ class ExecutionContexts:
         bindings = _with_placeholder_values(command, task.step.bindings)
         turns = single_bindings(bindings, command.words)
         if turns is not None:
-            return [self._in_turn(command, wrapping, place, task, turn, ()) for turn in turns]
+            return [self._in_turn(_Turn(command, wrapping, place, task, turn)) for turn in turns]
         # Too many combinations to judge one by one: judged once with all values as a list.
         several = [name for name, values in bindings.items() if len(values) > 1]
-        return [self._in_turn(command, wrapping, place, task, bindings, several)]
+        return [self._in_turn(_Turn(command, wrapping, place, task, bindings, several))]
 
-    def _in_turn(
-        self,
-        command: SimpleCommand,
-        wrapping: Wrapping | None,
-        place: str | None,
-        task: Task,
-        bindings: Bindings,
-        several: Sequence[str],
-    ) -> ExecutionContext:
+    def listed(self, words: Sequence[Word], nested: Sequence[Statement], bindings: Bindings) -> ListedDirectories:
+        """Return the directories that expansion has listed since the previous call."""
+        listed = self._expander.take_listed_directories()
+        unsure = [word for word in words if (word.variables or word.live) and not has_known_values(word, bindings)]
+        return replace(listed, is_certain=listed.is_certain and not may_expand_to_anything(unsure, nested, bindings))
+
+    def _in_turn(self, turn: _Turn) -> ExecutionContext:
+        command, place, bindings, takes = turn.command, turn.place, turn.bindings, turn.task.takes
         self._expander.take_listed_directories()
         expanded = self._expanded(command, place, bindings)
         seen = self.listed(command.words, command.nested, bindings)
@@ -113,98 +119,71 @@ class ExecutionContexts:
             return ExecutionContext(place, (), Invocation(writes=writes), seen, bindings)
         words = tuple(word for group in expanded for word in group)
         known: Sequence[str] | None = words
-        listed = [
-            at
-            for at, word in enumerate(command.words)
-            if word.variables
-            and (any(variable.name in several for variable in word.variables) or _is_list(word, bindings))
-        ]
+        listed = [at for at, word in enumerate(command.words) if _is_list(word, bindings, turn.several)]
         found: tuple[str, ...] = ()
-        if task.takes == "files":
-            known = (
-                [word[: -len(UNKNOWN)] if _FILE.match(word) else word for word in words]
-                if _is_given_as_found(command)
-                else None
-            )
+        if takes == "files":
+            # Each match of `find` must be a word of its own, not part of a longer name.
+            is_whole = all(word.text == "{}" for word in command.words if UNKNOWN in word.value)
+            known = [word[: -len(UNKNOWN)] if _FILE.match(word) else word for word in words] if is_whole else None
             found = tuple(one for one, word in zip(known or (), words, strict=False) if one != word)
-        elif task.takes in ("paths", "lines"):
-            known, listed = self._fed(command, expanded, listed, place, task)
+        elif takes != "nothing":
+            known, listed = self._fed(turn, expanded, listed)
         reads = Reads() if not command.words else read_only_use(known, command) if known else None
         # A filter may pass none of the names, and the command then runs without them.
         if reads is not None and listed:
             reads = _with_bare(reads, [word for group in expanded[: listed[0]] for word in group])
         if reads is not None and not set(found).isdisjoint(reads.paths):
-            includes = (
-                find_filter([word.value for word in task.outer.words]) if task.outer and not reads.trees else None
-            )
+            outer = turn.task.outer
+            includes = find_filter([word.value for word in outer.words]) if outer and not reads.trees else None
             reads = replace(reads, trees=(*reads.trees, *found), includes=includes)
-        if reads is not None and not self._only_reads(reads, command, place, task, bindings):
+        if reads is not None and not self._only_reads(reads, turn):
             reads = None
-        own = self._own_words(words, command, wrapping, place, bindings)
+        own = self._own_words(words, turn)
         settled = _settled(words, expanded, listed)
-        found_use = invocation_of(settled, command, own, reads, is_wrapper=own is not words)
-        return ExecutionContext(place, words, found_use, seen, bindings)
+        invocation = invocation_of(settled, command, own, reads, is_wrapper=own is not words)
+        return ExecutionContext(place, words, invocation, seen, bindings)
 
-    def _only_reads(
-        self, reads: Reads, command: SimpleCommand, place: str | None, task: Task, bindings: Bindings
-    ) -> bool:
+    def _only_reads(self, reads: Reads, turn: _Turn) -> bool:
         """True if a command that is read-only by its words is read-only in this directory, too."""
-        if reads.follows_links and not self._follows_inside(reads, place):
+        trees = [self._look(tree, turn.place) for tree in (reads.trees if reads.follows_links else ())]
+        if not all(facts.is_inside and links_stay_inside(facts.resolved) for facts in trees):
             return False
-        if reads.repository is not None and self._starts_programs(reads.repository, place):
+        if reads.repository is not None and self._starts_programs(reads.repository, turn.place):
             return False
-        if reads.shows_remote_urls and self._shows_secret(reads.repository or ".", place):
+        if reads.shows_remote_urls and self._shows_secret(reads.repository or ".", turn.place):
             return False
-        if task.outer is not None and command.name in DECLARATION_COMMANDS:
-            # Behind another command it is not a declaration: the shell splits its values into words.
-            return False
-        return task.is_written and not self._becomes_another(task.command, command, place, bindings)
+        # Behind another command it is not a declaration: the shell splits its values into words.
+        is_split = turn.task.outer is not None and turn.command.name in DECLARATION_COMMANDS
+        return not is_split and turn.task.is_written and not self._becomes_another(turn)
 
-    def _own_words(
-        self,
-        words: tuple[str, ...],
-        command: SimpleCommand,
-        wrapping: Wrapping | None,
-        place: str | None,
-        bindings: Bindings,
-    ) -> tuple[str, ...]:
-        """Return the words that describe the command's own effects. The command it runs is judged separately."""
-        if wrapping is None or not wrapping.own:
+    def _own_words(self, words: tuple[str, ...], turn: _Turn) -> tuple[str, ...]:
+        """Return the words that describe the command itself. The command it runs is judged separately."""
+        if turn.wrapping is None or not turn.wrapping.own:
             return words
-        if wrapping.is_transparent:
+        if turn.wrapping.is_transparent:
             return ()
-        own = self._expanded(replace(command, words=wrapping.own), place, bindings) or ()
+        own = self._expanded(replace(turn.command, words=turn.wrapping.own), turn.place, turn.bindings) or ()
         return tuple(word for group in own for word in group)
 
-    def listed(self, words: Sequence[Word], nested: Sequence[Statement], bindings: Bindings) -> ListedDirectories:
-        """Return the directories that expansion has listed since the previous call."""
-        listed = self._expander.take_listed_directories()
-        unsure = [word for word in words if (word.variables or word.live) and not has_known_values(word, bindings)]
-        return replace(listed, is_certain=listed.is_certain and not may_expand_to_anything(unsure, nested, bindings))
-
     def _fed(
-        self,
-        command: SimpleCommand,
-        expanded: list[tuple[str, ...]],
-        listed: list[int],
-        place: str | None,
-        task: Task,
+        self, turn: _Turn, expanded: list[tuple[str, ...]], listed: list[int]
     ) -> tuple[list[str] | None, list[int]]:
         """Return the words of a command behind `xargs` with every name it may get, and the indices of these."""
-        listing = self._listing(place, task)
+        listing = self._listing(turn.place, turn.task)
         if listing is None:
             return None, listed
         known: list[str] = []
         for at, group in enumerate(expanded):
             for word in group:
-                if UNKNOWN in word:
-                    if not _takes(listing, word, is_last=at == len(expanded) - 1):
-                        return None, listed
-                    listed = [*listed, at]
-                    is_found = task.takes == "paths" and command.words[at].text == "{}"
-                    known.extend(name if is_found else word.replace(UNKNOWN, name) for name in listing.names)
-                else:
+                if UNKNOWN not in word:
                     known.append(word)
+                    continue
+                # Names on one line become words, so they can only be the last.
+                if listing.on_one_line and not (word == UNKNOWN and at == len(expanded) - 1):
+                    return None, listed
+                listed = [*listed, at]
+                is_found = turn.task.takes == "paths" and turn.command.words[at].text == "{}"
+                known.extend(name if is_found else word.replace(UNKNOWN, name) for name in listing.names)
         return known, sorted(listed)
 
     def _listing(self, place: str | None, task: Task) -> Listing | None:
@@ -226,26 +205,21 @@ class ExecutionContexts:
             return None
         return [value for word in command.words for value in self._expander.expand(word, place, bindings)]
 
-    def _follows_inside(self, reads: Reads, place: str | None) -> bool:
-        trees = [self._paths.path_lookup.look(tree, place) for tree in reads.trees]
-        return all(facts.is_inside and links_stay_inside(facts.resolved) for facts in trees)
-
-    def _becomes_another(
-        self, written: SimpleCommand, command: SimpleCommand, place: str | None, bindings: Bindings
-    ) -> bool:
+    def _becomes_another(self, turn: _Turn) -> bool:
         """True if the shell expands the command's name or one of its options to another text.
 
         The analysis of the rest of the script relies on the written text.
         """
+        command, written = turn.command, turn.task.command
         name = written.words[0] if written.words else None
         if name and (name != command.words[0] or (has_glob(name) and name.value not in _BRACKETS)):
             return True
         is_find = command.name.endswith("find")
-        patterns = (word for word in command.words if has_glob(word) or (is_find and word.variables))
         return any(
             value[:1] in _OPTION_SIGNS and value != word.value
-            for word in patterns
-            for value in self._expander.expand(word, place, bindings)
+            for word in command.words
+            if has_glob(word) or (is_find and word.variables)
+            for value in self._expander.expand(word, turn.place, turn.bindings)
         )
 
     def _starts_programs(self, repository: str, place: str | None) -> bool:
@@ -256,23 +230,21 @@ class ExecutionContexts:
         if place is None and not repository.startswith("/"):
             self._trace.append("git: its repository is not certain")
             return True
-        setting = find_program_setting(self._paths.path_lookup.look(repository, place).resolved)
+        setting = find_program_setting(self._look(repository, place).resolved)
         if setting is not None:
             self._trace.append(f"git: the repository's own settings may start a program: {setting}")
         return setting is not None
 
     def _shows_secret(self, repository: str, place: str | None) -> bool:
         """True if git's settings hold a URL with a secret for a repository."""
-        file = find_remote_url_secret(self._paths.path_lookup.look(repository, place).resolved)
+        file = find_remote_url_secret(self._look(repository, place).resolved)
         if file is not None:
             self._trace.append(f"git: a URL in {file} contains a secret, which the output would show")
         return file is not None
 
     def _expanded(self, command: SimpleCommand, place: str | None, bindings: Bindings) -> list[tuple[str, ...]] | None:
         """Return the words that the shell would pass for each word, or None if there are too many."""
-        words = command.words
-        if command.name == "[[":
-            words = tuple(without_expansion(word) for word in words)
+        words = map(without_expansion, command.words) if command.name == "[[" else command.words
         groups: list[tuple[str, ...]] = []
         count = 0
         for word in words:
@@ -298,12 +270,14 @@ def _with_placeholder_values(command: SimpleCommand, bindings: Bindings) -> Bind
     return {**bindings, **placeholders, SUM: ("0",)}
 
 
-def _is_list(word: Word, bindings: Bindings) -> bool:
+def _is_list(word: Word, bindings: Bindings, several: Sequence[str]) -> bool:
     """True if a word becomes a list, some parts of which may be missing."""
+    if any(variable.name in several for variable in word.variables):
+        return True
     if word.value != VARIABLE or not word.variables or word.variables[0].quoted:
         return False
     name = word.variables[0].name
-    return name + WORDS in bindings and name + REVISION not in bindings and name + NUMBER not in bindings
+    return name + WORDS in bindings and bindings.keys().isdisjoint((name + REVISION, name + NUMBER))
 
 
 def _settled(words: tuple[str, ...], expanded: Sequence[tuple[str, ...]], listed: Sequence[int]) -> tuple[str, ...]:
@@ -315,16 +289,6 @@ def _settled(words: tuple[str, ...], expanded: Sequence[tuple[str, ...]], listed
     if entry is None or entry.writes == "ALL":
         return words
     return tuple(word for at, group in enumerate(expanded) for word in ((UNKNOWN,) if at in listed else group))
-
-
-def _is_given_as_found(command: SimpleCommand) -> bool:
-    """True if each match of `find` is a word of its own, not part of a longer name."""
-    return all(word.text == "{}" for word in command.words if UNKNOWN in word.value)
-
-
-def _takes(listing: Listing, word: str, *, is_last: bool) -> bool:
-    """True if a word of a command behind `xargs` can only become listed names."""
-    return (word == UNKNOWN and is_last) or not listing.on_one_line
 
 
 def _with_bare(reads: Reads, words: list[str]) -> Reads | None:

@@ -92,8 +92,7 @@ def listing_output(
     Args:
         expand: returns the words of a command, as the shell would pass them.
     """
-    while isinstance(statement, Subshell) or (isinstance(statement, Statements) and len(statement.parts) == 1):
-        statement = statement.body if isinstance(statement, Subshell) else statement.parts[0]
+    statement = contents_of(statement)
     first, *filters = statement.parts if isinstance(statement, Pipeline) else (statement,)
     if not isinstance(first, SimpleCommand) or not all(_is_quiet(part) for part in (first, *filters)):
         return None
@@ -132,11 +131,23 @@ def is_line_filter(words: Sequence[str] | None) -> bool:
     return len(options.operands) == patterns and not options.paths
 
 
+def contents_of(statement: Statement) -> Statement:
+    """Return the contents of a subshell if they are a single statement."""
+    while isinstance(statement, Subshell) or (isinstance(statement, Statements) and len(statement.parts) == 1):
+        statement = statement.body if isinstance(statement, Subshell) else statement.parts[0]
+    return statement
+
+
+def is_quiet(command: SimpleCommand) -> bool:
+    """True if a command redirects nothing but its errors."""
+    return all(redirect.text.replace(" ", "") == "2>/dev/null" for redirect in command.redirects)
+
+
 def _is_quiet(part: Statement) -> bool:
     """True if a command prints only its own lines, and all of them."""
     if not isinstance(part, SimpleCommand) or part.assignments or part.heredoc is not None:
         return False
-    return all(redirect.text.replace(" ", "") == "2>/dev/null" for redirect in part.redirects)
+    return is_quiet(part)
 
 
 def _printed(words: Sequence[str], directory: str) -> Listing | None:
@@ -293,13 +304,7 @@ def _below(directory: str, root: str, *, only_files: bool, with_hidden: bool) ->
 
 
 def may_expand_to_anything(words: Sequence[Word], nested: Sequence[Statement], bindings: Bindings) -> bool:
-    """True if a word has an unquoted substitution or variable whose value may be a pattern for any directory.
-
-    Args:
-        words: the words of a command or of a loop.
-        nested: the commands inside them.
-        bindings: the known values of the script's variables.
-    """
+    """True if a word has an unquoted substitution or variable whose value may be a pattern for any directory."""
     open_names = [variable.name for word in words for variable in word.variables if not variable.quoted]
     opened = [word for word in words if any(word.value[at] == UNKNOWN for at in word.live)]
     if any(base_name(name) + OPEN in bindings for name in open_names):

@@ -161,11 +161,7 @@ def _starts_none(section: str, key: str, value: str) -> bool:
 
 
 def find_remote_url_secret(directory: str) -> str | None:
-    """Return the settings file with a secret in a URL, which `git remote -v` would show, or None.
-
-    Args:
-        directory: absolute, links followed; in the repository.
-    """
+    """Return the settings file with a secret in a URL, which `git remote -v` would show, or None."""
     places = [place for top in repository_roots(directory) for place in git_directories(top)]
     files = [os.path.join(place, name) for place in places for name in ("config", "config.worktree")]
     # `insteadOf` in the user's or the system's settings may put a secret into the repository's URLs.
@@ -175,11 +171,7 @@ def find_remote_url_secret(directory: str) -> str | None:
 
 
 def index_names(directory: str) -> tuple[str, ...] | None:
-    """Return the names of tracked files in and below a directory, relative to it, or None if they are not certain.
-
-    Args:
-        directory: absolute, in a repository or not.
-    """
+    """Return the names of tracked files in and below a directory, relative to it, or None if they are not certain."""
     place = os.path.realpath(directory)
     tops = repository_roots(place)
     if len(tops) != 1:

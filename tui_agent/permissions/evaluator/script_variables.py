@@ -7,6 +7,7 @@ assign another value makes it unknown. The walk over the script checks that a va
 import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from tui_agent.permissions.commands.builtins import read_names
 from tui_agent.permissions.commands.git import git_words
@@ -31,7 +32,7 @@ from tui_agent.permissions.shell.syntax import (
 )
 from tui_agent.permissions.shell.syntax import Sequence as Statements
 
-from .listings import Listing, listing_output
+from .listings import Listing, contents_of, is_quiet, listing_output
 from .repository import repository_roots
 
 Values = dict[str, tuple[str, ...]]
@@ -140,12 +141,12 @@ class ScriptVariables:
 
     def output(self, part: Subshell, places: Directories, now: Bindings) -> Values:
         """Return the values of the word that a `$(…)` becomes."""
-        statement = _contents_of(part)
+        statement = contents_of(part)
         if _prints_number(part):
             return {part.name + NUMBER: ("0",)}
         if isinstance(statement, SimpleCommand) and None not in places:
             words = self._words(statement, places[0] or "", now)
-            if words is not None and _is_quiet(statement):
+            if words is not None and is_quiet(statement):
                 if _prints_revisions(words):
                     return {part.name + REVISION: ("HEAD",)}
                 if words == ["pwd"]:
@@ -301,14 +302,8 @@ def walk_statements(statement: Statement, *, is_same_shell: bool = False) -> Ite
             stack.extend(parts_of(current))
 
 
-def _contents_of(statement: Statement) -> Statement:
-    """Return the contents of a subshell if they are a single statement."""
-    while isinstance(statement, Subshell) or (isinstance(statement, Statements) and len(statement.parts) == 1):
-        statement = statement.body if isinstance(statement, Subshell) else statement.parts[0]
-    return statement
-
-
-def _own_words(command: SimpleCommand) -> list[str]:
+def own_words(command: SimpleCommand) -> list[str]:
+    """Return a command's words without words such as `time` and `builtin` before it."""
     values = [word.value for word in command.words]
     while values and values[0] in _PREFIXES:
         values.pop(0)
@@ -318,7 +313,7 @@ def _own_words(command: SimpleCommand) -> list[str]:
 def _may_set_any(command: SimpleCommand) -> bool:
     if not command.words:
         return False
-    values = _own_words(command)
+    values = own_words(command)
     if (
         not command.words[0].is_fixed
         or (command.words[0].live and values[:1] not in (["["], ["[["]))
@@ -340,7 +335,7 @@ def _declares_own(command: SimpleCommand) -> bool:
 
 
 def _read_into(command: SimpleCommand) -> tuple[str, ...]:
-    values = _own_words(command)
+    values = own_words(command)
     return (read_names(values) or ()) if values[:1] == ["read"] else ()
 
 
@@ -354,32 +349,23 @@ def _is_number(word: Word, numbers: Container[str], outputs: Mapping[str, Subshe
 
 
 def _prints_number(part: Subshell) -> bool:
-    statement = _contents_of(part)
+    statement = contents_of(part)
     last = statement.parts[-1] if isinstance(statement, Pipeline) else statement
     return isinstance(last, SimpleCommand) and _counts(last, is_fed=last is not statement)
-
-
-def _is_quiet(command: SimpleCommand) -> bool:
-    return all(redirect.text.replace(" ", "") == "2>/dev/null" for redirect in command.redirects)
 
 
 def _counts(command: SimpleCommand, *, is_fed: bool) -> bool:
     """True if a command prints one number."""
     values = [word.value for word in command.words]
-    if not _is_quiet_or_reads(command) or not all(word.is_fixed for word in command.words):
+    reads = [redirect for redirect in command.redirects if redirect.operator == "<"]
+    others = replace(command, redirects=tuple(one for one in command.redirects if one not in reads))
+    if not is_quiet(others) or not all(word.is_fixed for word in command.words):
         return False
     if values in _NUMBERS:
         return True
     if values[:1] == ["seq"]:
         return all(map(_NUMBER.match, values[1:]))
-    is_fed = is_fed or any(redirect.operator == "<" for redirect in command.redirects)
-    return is_fed and values[:1] == ["wc"] and len(values) == 2 and values[1] in _NOTHING_BUT_NUMBERS
-
-
-def _is_quiet_or_reads(command: SimpleCommand) -> bool:
-    return all(
-        redirect.operator == "<" or redirect.text.replace(" ", "") == "2>/dev/null" for redirect in command.redirects
-    )
+    return (is_fed or bool(reads)) and values[:1] == ["wc"] and len(values) == 2 and values[1] in _NOTHING_BUT_NUMBERS
 
 
 def _prints_revisions(words: Sequence[str]) -> bool:

@@ -30,7 +30,7 @@ from tui_agent.permissions.shell.syntax import (
     names,
 )
 
-from .script_variables import KINDS, ScriptVariables, walk_statements
+from .script_variables import KINDS, ScriptVariables, own_words, walk_statements
 
 PossibleDirectories = tuple[str | None, ...]
 """Directories that a statement may run in; None for an unknown one."""
@@ -44,7 +44,6 @@ MAX_CALLS = 20
 """Maximum number of calls of a script's own functions that are judged one by one."""
 
 _FUNCTION = re.compile(r"[a-z_][a-z0-9_]*\Z", re.ASCII)
-_TRANSPARENT_PREFIXES = names("time -p -- command builtin")
 _MOVERS = names("eval source . exec trap alias unalias shopt set enable hash bind unset")
 """Commands after which the shell's directory is unknown, or names may have another meaning."""
 _SHIFTERS = names("shift set getopts eval source .")
@@ -69,14 +68,7 @@ class ScriptStep:
 def script_steps(
     statement: Statement, places: PossibleDirectories, expander: Expander, operator: str = ""
 ) -> tuple[ScriptStep, ...]:
-    """Return every part that may run, in the order of the text; substitutions precede the command they are in.
-
-    Args:
-        statement: the script.
-        places: directories in which it may start.
-        expander: expands words.
-        operator: operator of the first step.
-    """
+    """Return every part that may run, in the order of the text; substitutions precede the command they are in."""
     flow = _Flow(statement, expander, operator)
     flow.run(statement, places, None)
     return tuple(flow.steps)
@@ -199,9 +191,7 @@ class _Flow:
             return after
         self._note(command, places, fed_by)
         self._variables.record_assignments(command, places, self._bindings)
-        values = [word.value for word in command.words]
-        while values and values[0] in _TRANSPARENT_PREFIXES:
-            values.pop(0)
+        values = own_words(command)
         if not values:
             return _After(places, places)
         if values[0] in _CHANGE_DIRECTORY:

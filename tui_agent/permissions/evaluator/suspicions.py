@@ -76,14 +76,7 @@ class Suspicions:
     def about(
         self, command: SimpleCommand, given: Sequence[ExecutionContext], wrapping: Wrapping | None, step: ScriptStep
     ) -> Iterator[str]:
-        """Return reasons to ask about a command that is not known to be read-only.
-
-        Args:
-            command: with a name.
-            given: its words for each directory where it may run.
-            wrapping: what it runs besides itself.
-            step: the circumstances.
-        """
+        """Return reasons to ask about a command that is not known to be read-only."""
         if named := self._named(command, given, wrapping, step):
             yield named
         if self._is_open(command, given, wrapping, step) and (why := self._protected_string()):
@@ -166,12 +159,7 @@ def _has_unknowns(found: ExecutionContext) -> bool:
 
 
 def collect_script_strings(statement: Statement, *, is_used: bool = False) -> Iterator[str]:
-    """Yield the strings of a script that may become words, or input, of one of its commands.
-
-    Args:
-        statement: the script, or a part of it.
-        is_used: its output goes to a command.
-    """
+    """Yield the strings of a script that may become words, or input (`is_used`), of one of its commands."""
     parts = parts_of(statement)
     match statement:
         case SimpleCommand():

@@ -73,7 +73,7 @@ class PathLookup:
         found = resolve(named, base)
         lexical = os.path.normpath(os.path.join(base if directory else self.root, named))
         is_inside = found.is_certain and is_within(found.path, self.workspace) and found.passed.isdisjoint(self._apart)
-        is_readable = found.is_certain and any(is_within(found.path, place) for place in self._readable)
+        is_readable = found.is_certain and _is_in(found.path, self._readable)
         return PathFacts(
             given,
             lexical,
@@ -85,11 +85,8 @@ class PathLookup:
 
     def is_readable(self, facts: PathFacts) -> bool:
         """True if reading needs no answer: in the workspace and not private, or below a path opened for reading."""
-        if facts.is_device:
-            return True
-        return facts.private is None and (
-            facts.is_inside or any(is_within(facts.resolved, place) for place in self._readable)
-        )
+        is_open = facts.is_inside or _is_in(facts.resolved, self._readable)
+        return facts.is_device or (facts.private is None and is_open)
 
     def is_directory(self, facts: PathFacts) -> bool:
         """True if a directory of that name exists."""
@@ -171,7 +168,7 @@ class PathLookup:
 
     def _why_private(self, *paths: str) -> str | None:
         for path in paths:
-            if any(is_within(path, place) for place in self._private):
+            if _is_in(path, self._private):
                 return f"it belongs to {_OURS}"
             if _SECRET.match(path):
                 return _OTHERS
@@ -180,3 +177,7 @@ class PathLookup:
 
 def _is_plain(name: str) -> bool:
     return MARKS.isdisjoint(name)
+
+
+def _is_in(path: str, places: Iterable[str]) -> bool:
+    return any(is_within(path, place) for place in places)

@@ -90,10 +90,10 @@ class ProtectedTree:
         self._lock = threading.Lock()
 
     def places(self) -> tuple[Path, ...]:
-        """Return the paths that no program may change. No path is inside another.
+        """Return the paths that no program may change; none is inside another.
 
-        These are: protected names at any depth, repositories under other names, targets of `.git` files, and unreadable
-        directories. The protected names at the top and our own paths are included even if they do not exist yet.
+        These are: protected names at any depth, repositories under other names, targets of `.git` files, unreadable
+        directories, and, even if they do not exist yet, the protected names at the top and our own paths.
 
         Raises:
             ToolError: the workspace is too large, or cannot be listed.
@@ -112,14 +112,11 @@ class ProtectedTree:
 
     def files(self) -> tuple[dict[str, str], bool]:
         """Return the protected files that could make a program run, by path below the workspace, and True if none is
-        missing.
+        missing, as the deepest ones and the last of very many in one directory may be in a large workspace.
 
         These are the settings and hooks of repositories, `.git` files, links with a protected name, and the files in
-        other protected directories. Of installed packages and other contents only the directory is listed: the value
-        is empty for a file, and for a directory its inode, which differs if another one takes its place.
-
-        In a large workspace some are missing: those in the deepest directories, and the last of a directory with very
-        many.
+        other protected directories; of installed packages only the directory. The value is empty for a file, and for a
+        directory its inode, which differs if another one takes its place.
         """
         with self._lock:
             limit = _FEWER_DIRECTORIES if self._large_scans >= _MAX_LARGE_SCANS else MAX_DIRECTORIES
@@ -249,15 +246,13 @@ def _files_of(place: str) -> Iterator[tuple[str, str] | None]:
         return  # A placeholder of the sandbox, which another command needs at the moment.
     yield place, f"{status.st_dev}:{status.st_ino}"
     name = os.path.basename(place).lower()
-    if name == "node_modules":
-        return
     if name == ".git" or is_git_directory(place):
         yield from _files_of_repository(place)
-        return
-    for directory, directories, files in os.walk(place):
-        yield None
-        links = (name for name in directories if os.path.islink(os.path.join(directory, name)))
-        yield from ((os.path.join(directory, name), "") for name in (*files, *links))
+    elif name != "node_modules":
+        for directory, directories, files in os.walk(place):
+            yield None
+            links = (name for name in directories if os.path.islink(os.path.join(directory, name)))
+            yield from ((os.path.join(directory, name), "") for name in (*files, *links))
 
 
 def _files_of_repository(place: str) -> Iterator[tuple[str, str] | None]:
@@ -269,20 +264,17 @@ def _files_of_repository(place: str) -> Iterator[tuple[str, str] | None]:
         if os.path.islink(directory):
             yield directory, ""
             continue
-        for name in _GIT_FILES:
-            if os.path.lexists(f"{directory}/{name}"):
-                yield f"{directory}/{name}", ""
-        for name in _GIT_DIRECTORIES:
-            if os.path.islink(f"{directory}/{name}"):
-                yield f"{directory}/{name}", ""
+        files = (f"{directory}/{name}" for name in _GIT_FILES)
+        yield from ((path, "") for path in files if os.path.lexists(path))
+        links = (f"{directory}/{name}" for name in _GIT_DIRECTORIES)
+        yield from ((path, "") for path in links if os.path.islink(path))
         # Of hooks behind a link, the files are watched where they are.
         hooks = os.path.realpath(f"{directory}/hooks")
         yield from ((f"{hooks}/{hook}", "") for hook in _names_in(hooks) if not hook.endswith(".sample"))
         waiting += [f"{directory}/worktrees/{name}" for name in _names_in(f"{directory}/worktrees")]
         # The name of a submodule may contain slashes.
         searched = [f"{directory}/modules"]
-        while searched:
-            parent = searched.pop()
+        for parent in searched:
             yield None
             for path in (f"{parent}/{name}" for name in _names_in(parent)):
                 is_repository = os.path.islink(path) or os.path.lexists(f"{path}/HEAD")

@@ -3,8 +3,9 @@
 import os
 import re
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
-from tui_agent.permissions.commands.catalogue import git_subcommand_at
+from tui_agent.permissions.commands.catalogue import git_subcommand_at, group
 from tui_agent.permissions.shell.expansion import has_glob
 from tui_agent.permissions.shell.syntax import UNKNOWN, Assignment, SimpleCommand, Word, names
 
@@ -13,33 +14,13 @@ from .rule_set import NormalizedCommand
 
 _GLOB = "\x02"
 """Placeholder that no rule contains."""
-_HARMLESS = names(
-    "LANG LANGUAGE TZ NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE CI TERM COLUMNS LINES RUST_BACKTRACE "
-    "PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE NODE_ENV"
-)
-"""Variables that change how commands display things, never what they run or read."""
 _LOCALE = re.compile(r"LC_[A-Z]+\Z")
 _HARMLESS_VALUE = re.compile(r"[\w.,:+@ -]*\Z")
 DECLARATION_COMMANDS = names("export declare typeset local readonly")
 """Commands that set variables; written literally, their arguments are assignments."""
 _DECLARED = re.compile(r"([A-Za-z_]\w*)(?:(=)|\Z)", re.ASCII)
 _OWN_NAME = re.compile(r"[a-z_][a-z0-9_]*\Z")
-_OWN_WORDS = names(
-    "A B C D F I J K M N P Q R S T U V W X Y Z ALL BASE BRANCH COMMIT COUNT CURRENT DEST DIR DIRS EXT FILE FILES "
-    "FIRST FOUND HASH HEAD ID INDEX INPUT ITEM KEY LAST LINE LIST MATCH MODULE NAME NEW NUM OLD OUT OUTPUT PACKAGE "
-    "PATTERN PKG PREFIX RESULT REV ROOT SHA SIZE SOURCE SRC START END SUFFIX TAG TARGET TEST TESTS TOTAL VALUE "
-    "VERSION"
-)
-"""Words from which a script builds its own names in capitals, joined by `_`; no program reads such a variable."""
 _CAPITALS = re.compile(r"[A-Z][A-Z0-9_]*\Z", re.ASCII)
-_SHELLS_OWN = re.compile(
-    r"BASH\w*|ENV|PATH|HOME|IFS|PS\d|PWD|OLDPWD|CDPATH|GLOBIGNORE|EXECIGNORE|FIGNORE|FUNCNEST|SHELLOPTS|SHELL|PROMPT\w*|"
-    r"TIMEFORMAT|TMOUT|TMPDIR|POSIXLY_CORRECT|OPT(?:ARG|IND|ERR)|REPLY|MAPFILE|COPROC|DIRSTACK|RANDOM|SRANDOM|SECONDS|"
-    r"EPOCH\w*|LINENO|UID|EUID|PPID|GROUPS|HIST\w*|MAIL\w*|COMP\w*|READLINE\w*|INPUTRC|HOSTFILE|IGNOREEOF|CHILD_MAX|"
-    r"LC_\w*|LANG\w*|TERM|COLUMNS|LINES|FCEDIT|EMACS|INSIDE_EMACS|PIPESTATUS|ARGV0|"
-    r"GIT_\w*|LD_\w*|DYLD_\w*|LESS\w*|\w*PAGER|NO_COLOR|SSH_\w*|XDG_\w*|RIPGREP_\w*|DOCKER_\w*|JAVA\w*|\w*OPT(?:ION)?S|DEBIAN_FRONTEND|PYTHON\w*|PERL\w*|RUBY\w*|NODE\w*|NPM_\w*"
-)
-"""Variables that the shell itself reads, or that its commands inherit in any case."""
 _LIVE_VARIABLES = names("http_proxy https_proxy ftp_proxy all_proxy no_proxy auto_resume histchars")
 """Lower-case variables that programs read."""
 
@@ -84,7 +65,7 @@ def sets_only_harmless(assignments: tuple[Assignment, ...]) -> bool:
 
 def is_display_variable(name: str) -> bool:
     """True if a variable changes how commands display things, never what they run or read."""
-    return name in _HARMLESS or bool(_LOCALE.match(name))
+    return name in group("display_variables") or bool(_LOCALE.match(name))
 
 
 def is_script_variable(name: str) -> bool:
@@ -94,7 +75,9 @@ def is_script_variable(name: str) -> bool:
     """
     if is_unread_variable(name):
         return True
-    return bool(_CAPITALS.match(name)) and not _SHELLS_OWN.fullmatch(name) and name not in os.environ
+    if not _CAPITALS.match(name) or name in os.environ:
+        return False
+    return not any(fnmatchcase(name, pattern) for pattern in group("shell_variables"))
 
 
 def declared_assignments(command: SimpleCommand) -> tuple[Assignment, ...] | None:
@@ -118,7 +101,7 @@ def is_unread_variable(name: str) -> bool:
     """True if no program reads a variable of this name."""
     if _OWN_NAME.match(name):
         return name not in _LIVE_VARIABLES and name != "_"
-    return bool(name) and all(part in _OWN_WORDS for part in name.split("_"))
+    return bool(name) and group("script_words").issuperset(name.split("_"))
 
 
 def is_harmless_setting(command: SimpleCommand) -> bool:

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from tui_agent.permissions.commands.catalogue import INTERPRETERS, SHELLS, wrapper, writer
+from tui_agent.permissions.commands.catalogue import INTERPRETERS, SHELLS, group, wrapper, writer
 from tui_agent.permissions.shell.parser import read_script
 from tui_agent.permissions.shell.syntax import Sequence as CommandSequence
 from tui_agent.permissions.shell.syntax import SimpleCommand, names
@@ -15,17 +15,6 @@ from tui_agent.protocol.tool import CommandSubject, PathSubject, Subject
 from .command_pattern import BORDER, CommandPattern, command_patterns
 from .rule import Rule
 
-_NEVER = (
-    INTERPRETERS
-    | SHELLS
-    | names(
-        "rm rmdir shred unlink sudo doas su curl wget ssh scp sftp nc ncat netcat socat telnet dd mkfs eval exec "
-        "source . env xargs find chmod chown chgrp kill pkill killall crontab at batch docker podman kubectl helm aws "
-        "gcloud az terraform ansible osascript open powershell pwsh busybox nix-shell npx bunx uvx pipx export "
-        "alias trap unset"
-    )
-)
-"""Commands for which no rule is offered: a rule for one of them would allow nearly anything."""
 _PREFIXES: dict[str, frozenset[str]] = {
     "git": names("add commit fetch pull checkout switch merge stash restore status log diff show branch tag"),
     "cargo": names("build check test clippy fmt bench doc tree"),
@@ -38,14 +27,7 @@ _PREFIXES: dict[str, frozenset[str]] = {
 }
 """Commands whose second word names the action: any arguments may follow that pair."""
 _SCRIPTED = names("npm pnpm yarn")
-_WHOLE = names(
-    "pytest ruff mypy pyright black isort flake8 pylint tsc eslint prettier jest vitest mocha tox nox rubocop rspec "
-    "golangci-lint shellcheck hadolint yamllint"
-)
-"""Commands that any arguments may follow."""
 _RUN = (["run"], ["run-script"])
-_KNOWN = _PREFIXES.keys() | _SCRIPTED | _WHOLE
-"""Commands for which a table says which words any arguments may follow."""
 
 
 _PATH_TOOLS = frozenset(("edit", "write", "read"))
@@ -71,7 +53,7 @@ def offer_for_command(tool: str, text: str) -> Offer | None:
     words = _storable_words(text)
     if words is None or (words[0] in _SCRIPTED and words[1:2] in _RUN and len(words) > 2 and not _is_plain(words[2])):
         return None
-    is_known = words[0] in _KNOWN
+    is_known = _is_known(words[0])
     wider = [words[:count] for count in (1, 2, 3) if count <= len(words) and may_be_prefix(words[:count])]
     prefixes = [f"{tool}({' '.join(wider[0])}:*)"] if wider and (is_known or len(words) > 2) else []
     # A star in a rule would match any text.
@@ -102,9 +84,9 @@ def may_be_prefix(words: Sequence[str]) -> bool:
     name = words[0]
     if not may_be_stored(words):
         return False
-    if name in _WHOLE:
+    if name in group("single_purpose"):
         return True
-    if name in _KNOWN:
+    if _is_known(name):
         is_action = len(words) > 1 and words[1] in _PREFIXES.get(name, ())
         return is_action or (name in _SCRIPTED and words[1:2] in _RUN and len(words) > 2 and _is_plain(words[2]))
     # The second word must look like a subcommand.
@@ -129,7 +111,12 @@ def may_be_stored(words: Sequence[str]) -> bool:
     """True if a rule for a command with these first words may be stored."""
     name = words[0].rsplit("/", 1)[-1]
     runs = any(wrapper(*words[:count]) for count in (2, 3))
-    return name not in _NEVER and not runs and "\\" not in "".join(words)
+    return name not in (group("never_offered") | INTERPRETERS | SHELLS) and not runs and "\\" not in "".join(words)
+
+
+def _is_known(name: str) -> bool:
+    """True if a table says which words of a command any arguments may follow."""
+    return name in _PREFIXES or name in _SCRIPTED or name in group("single_purpose")
 
 
 def _is_plain(word: str) -> bool:

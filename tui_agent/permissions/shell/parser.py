@@ -15,7 +15,6 @@ from tree_sitter import Node
 from .fallback import fallback_commands
 from .grammar import BLANKS, STRUCTURE, CommandText, parse
 from .simple_commands import CommandReader
-from .substitutions import arithmetic_in, find_substitutions
 from .syntax import (
     Branches,
     Conditional,
@@ -30,7 +29,7 @@ from .syntax import (
     Word,
     names,
 )
-from .words import UnreadableError
+from .words import UnreadableError, arithmetic_in, find_substitutions
 
 MAX_DEPTH = 40
 """Maximum nesting of statements."""
@@ -116,8 +115,8 @@ class _ScriptReader:
                 return Branches((self._inside(node),), repeats=True)
             case "for_statement":
                 return self._for(node)
-            case "c_style_for_statement":
-                return self._counting_for(node)
+            case "c_style_for_statement" if body := node.child_by_field_name("body"):
+                return Branches((self._arithmetic(node, body), self._statement(body)), repeats=True)
             case "case_statement":
                 return self._case(node)
             case "function_definition":
@@ -169,15 +168,15 @@ class _ScriptReader:
         waiting: list[_Link] = [("", node, tail)]
         while waiting:
             joint, current, own_tail = waiting.pop()
+            body = current.child_by_field_name("body") if current.type == "redirected_statement" else None
             if current.type in ("list", "pipeline"):
                 waiting.extend(reversed(_linked(joint, self._text.children(current), own_tail)))
-            elif current.type == "redirected_statement" and (body := current.child_by_field_name("body")):
+            elif body is not None:
                 redirects = tuple(child for child in current.children if child != body)
                 heredocs = [child for child in redirects if child.type == "heredoc_redirect"]
-                if heredocs:
-                    rest = self._commands.heredoc(heredocs[-1]).rest
-                    behind = self._text.children(rest[0]) if rest and rest[0].type == "pipeline" else rest
-                    waiting.extend(reversed(_linked("", behind, ())))
+                rest = self._commands.heredoc(heredocs[-1]).rest if heredocs else ()
+                behind = self._text.children(rest[0]) if rest and rest[0].type == "pipeline" else rest
+                waiting.extend(reversed(_linked("", behind, ())))
                 waiting.append((joint, body, (*redirects, *own_tail)))
             else:
                 yield joint, current, own_tail
@@ -228,12 +227,6 @@ class _ScriptReader:
         values = None if words is None else tuple(words)
         return ForEach(self._text.raw(variable) if variable else "", values, self._statement(body), text, tuple(nested))
 
-    def _counting_for(self, node: Node) -> Statement:
-        body = node.child_by_field_name("body")
-        if body is None:
-            raise UnreadableError("a loop of an unknown form")
-        return Branches((self._arithmetic(node, before=body), self._statement(body)), repeats=True)
-
     def _case(self, node: Node) -> Statement:
         parts: list[Statement] = []
         for child, is_value in self._parts(node):
@@ -266,15 +259,15 @@ class _ScriptReader:
         text = self._text.written(node.start_byte, body.start_byte).strip()
         return Definition(title, text, self._statement(body, redirects))
 
-    def _arithmetic(self, node: Node, before: Node | None = None) -> Statement:
-        """Return `((…))`: not a command, but evaluating a variable's value can run one."""
+    def _arithmetic(self, node: Node, body: Node | None = None) -> Statement:
+        """Return `((…))`, or the head of a loop: not a command, but evaluating a variable's value can run one."""
         nested: list[Statement] = []
         for child in node.children:
-            if child != before:
+            if child != body:
                 find_substitutions(child, self._text.source, self._statement, nested)
-        text = self._text.written(node.start_byte, before.start_byte if before else node.end_byte).strip()
-        found, reason = arithmetic_in(text), "arithmetic with variables can run commands"
-        return Sequence((*nested, Unsupported(text, reason, unreadable=False, arithmetic=found)))
+        text = self._text.written(node.start_byte, body.start_byte if body else node.end_byte).strip()
+        reason = "arithmetic with variables can run commands"
+        return Sequence((*nested, Unsupported(text, reason, unreadable=False, arithmetic=arithmetic_in(text))))
 
     def _simple(self, nodes: tuple[Node, ...]) -> SimpleCommand:
         self._count_command()

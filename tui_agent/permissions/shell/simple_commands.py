@@ -11,9 +11,16 @@ from dataclasses import dataclass, field
 from tree_sitter import Node
 
 from .grammar import BLANKS, CommandText
-from .substitutions import Substitutions, Visit, find_substitutions
 from .syntax import Assignment, Redirect, SimpleCommand, Statement, Unsupported, Word, names
-from .words import UnreadableError, check_expanding_text, end_of_word, lex_word
+from .words import (
+    Substitutions,
+    UnreadableError,
+    Visit,
+    check_expanding_text,
+    end_of_word,
+    find_substitutions,
+    lex_word,
+)
 
 RESERVED = names("! { } [[ ]] case coproc do done elif else esac fi for function if in select then until while")
 """Words that bash treats as grammar in place of a command's name."""

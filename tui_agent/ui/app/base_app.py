@@ -25,13 +25,14 @@ from textual.color import Color
 from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
-from textual.events import Resize
+from textual.events import Event, InputEvent, Resize
 from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
+from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.commands import COMMANDS, all_commands, has_own_keys, use_keys
 from tui_agent.ui.text.sanitiser import sanitise
 
@@ -149,6 +150,12 @@ class BaseApp(RemappableApp[Result]):
     def _background_reported(self, event: BackgroundReported) -> None:
         self.light = event.light
         self.show_background()
+
+    async def on_event(self, event: Event) -> None:
+        """Let no frame wait after an input."""
+        if isinstance(event, InputEvent):
+            AnyScreen.pace.note_input()
+        await super().on_event(event)
 
     def get_driver_class(self) -> type[Driver]:
         """Return the driver of the terminal; in a browser and in tests another one."""

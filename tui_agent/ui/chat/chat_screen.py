@@ -138,14 +138,13 @@ class ChatScreen(AnyScreen):
             call(body.conversation.refresh_for, envelope.event)
         if changes.calls:
             call(body.panel.update, changes.calls)
-            call(body.strip.changed)
         if changes.plan:
             call(body.side.plan.changed)
-            call(body.strip.changed)
         if changes.files:
             call(body.side.files.changed)
         if changes.calls or changes.plan or changes.files:
             call(body.side_changed)
+            call(body.strip.changed)
         if changes.times:
             call(body.timeline.changed)
         if changes.status:
@@ -232,6 +231,8 @@ class ChatScreen(AnyScreen):
     @on(Composer.PromptsWanted)
     @on(PromptArea.FileHighlighted)
     @on(QueueRequest)
+    @on(CallList.CancelRequested)
+    @on(CallList.ExtendRequested)
     def _entered(self, event: EntryMessage) -> None:
         self.input.receive(event)
         if isinstance(event, Composer.Submitted) and not self.entry.composer.text:
@@ -243,14 +244,6 @@ class ChatScreen(AnyScreen):
         self.input.note_draft()
         self.bars.line.typing = bool(self.entry.composer.text)
         self.bars.line.waiting = len(self.entry.queue.messages)
-
-    @on(CallList.CancelRequested)
-    @on(CallList.ExtendRequested)
-    def _call_request(self, event: CallList.CancelRequested | CallList.ExtendRequested) -> None:
-        if isinstance(event, CallList.CancelRequested):
-            self.input.cancel_call(event.view.call_id)
-        else:
-            self.input.extend_call(event.view)
 
     @on(CallList.RevertRequested)
     def _revert_requested(self, event: CallList.RevertRequested) -> None:

@@ -25,6 +25,7 @@ from tui_agent.ui.composer.prompt_parser import (
     parse_targeted_message,
 )
 from tui_agent.ui.composer.queue_strip import QueueRequest
+from tui_agent.ui.panel.call_list import CallList
 from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.text.amounts import seconds_text
 
@@ -44,8 +45,10 @@ EntryMessage: TypeAlias = (
     | Composer.PromptsWanted
     | PromptArea.FileHighlighted
     | QueueRequest
+    | CallList.CancelRequested
+    | CallList.ExtendRequested
 )
-"""A request of the composer or the queue."""
+"""A request of the composer, the queue or the list of calls."""
 
 
 class CommandRunner(Protocol):
@@ -107,7 +110,7 @@ class InputRouter(Generic[Runner]):
         self._draft_timer: Timer | None = None
 
     def receive(self, event: EntryMessage) -> None:
-        """Do what the composer or the queue asks for."""
+        """Do what the composer, the queue or the list of calls asks for."""
         match event:
             case Composer.Submitted():
                 self._submit(event)
@@ -123,6 +126,10 @@ class InputRouter(Generic[Runner]):
                 self.images.name(event)
             case QueueRequest():
                 self.queue.receive(event)
+            case CallList.CancelRequested(view):
+                self._cancel_call(view.call_id)
+            case CallList.ExtendRequested(view):
+                self._extend_call(view)
 
     def _submit(self, event: Composer.Submitted) -> None:
         """Send one input to where its first characters direct it."""
@@ -317,12 +324,12 @@ class InputRouter(Generic[Runner]):
 
     # --- interrupts ---------------------------------------------------------------------------------------------------
 
-    def cancel_call(self, call_id: str) -> None:
+    def _cancel_call(self, call_id: str) -> None:
         """Cancel one call because the user asked for it."""
         if not self._bridge.cancel_call(call_id, "the user cancelled this call"):
             self.commands.say("This call has already ended.")
 
-    def extend_call(self, view: CallViewState) -> None:
+    def _extend_call(self, view: CallViewState) -> None:
         """Give a running call more time because the user asked for it."""
         limit = self._bridge.extend_call(view.call_id, EXTRA_SECONDS)
         call = self._state().ledger.find(view.call_id)

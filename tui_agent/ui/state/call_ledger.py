@@ -123,6 +123,9 @@ class CallLedger:
                 place = self._position_of.get(call_id) if call_id not in self._closed and call_id is not None else None
                 if place is None or not self.calls[place].view.apply(envelope):
                     return ()
+                if isinstance(event, ToolStarted) and (source := self.find(event.adopted_from or "")) is not None:
+                    # It runs once, whichever of the two calls its changes are reported for.
+                    self.calls[place].view.changes = source.view.changes
                 has_moved = self._sort(place)
                 if isinstance(event, ToolEnded):
                     self._evict_old_results(place)

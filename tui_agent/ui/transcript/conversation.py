@@ -25,7 +25,9 @@ from .transcript_fold import TranscriptFold
 from .transcript_search import Found, TranscriptSearch
 
 FLUSH_SECONDS = 1 / 15
-"""Least seconds between two flushes."""
+"""Seconds between two flushes while text streams."""
+_REST_SECONDS = 0.9 * FLUSH_SECONDS
+"""Least seconds between two flushes. An event after that is shown in the frame that its other parts cause."""
 CLOCK_SECONDS = 1.0
 """Seconds between two updates of clocks."""
 BAR_SECONDS = 0.5
@@ -83,6 +85,8 @@ class Conversation(SteeredTranscript):
             # Parts may be removed, so the keyboard's part is dropped.
             self._search, self._found_row = None, None
             self.cursor.select(None)
+        if not self._unflushed and self.is_running and asyncio.get_running_loop().time() >= self._rest_until:
+            self.call_later(self._tick)
         self._flush_soon()
 
     def _flush_soon(self) -> None:
@@ -155,7 +159,7 @@ class Conversation(SteeredTranscript):
             if now >= self._bar_due:
                 self._bar_due = now + BAR_SECONDS
                 self.show_scrollbar()
-            self._rest_until = clock() + IDLE_SHARE * (clock() - now)
+            self._rest_until = clock() + max(_REST_SECONDS, IDLE_SHARE * (clock() - now))
 
     # --- drawing ------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,51 @@
+"""Frames that only the agent causes wait for one another; those after an input do not."""
+
+from tui_agent.ui.base.frame_pace import FRAME_SECONDS, IDLE_SHARE, INPUT_SECONDS, LONGEST_PAUSE, FramePace
+
+
+class Frames:
+    """Frames of a given duration on a clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.now, self.duration, self.painted = 100.0, 0.0, 0
+        self.pace = FramePace(lambda: self.now)
+
+    def is_painted(self, *, after: float) -> bool:
+        self.now += after
+        before = self.painted
+        self.pace.paint(self._frame)
+        return self.painted > before
+
+    def _frame(self) -> None:
+        self.painted += 1
+        self.now += self.duration
+
+
+def test_a_frame_waits_for_the_one_before_unless_the_user_types() -> None:
+    frames = Frames()
+
+    assert frames.is_painted(after=0.0)
+    assert not frames.is_painted(after=FRAME_SECONDS / 2)
+    assert frames.is_painted(after=FRAME_SECONDS)
+    frames.pace.note_input()
+    assert frames.is_painted(after=0.0)
+    assert frames.is_painted(after=FRAME_SECONDS / 2)
+    assert frames.is_painted(after=INPUT_SECONDS)
+    assert not frames.is_painted(after=FRAME_SECONDS / 2)
+
+
+def test_a_slow_frame_is_followed_by_a_longer_pause() -> None:
+    frames = Frames()
+    frames.duration = 2 * FRAME_SECONDS / IDLE_SHARE
+
+    assert frames.is_painted(after=0.0)
+    assert not frames.is_painted(after=FRAME_SECONDS)
+    assert frames.is_painted(after=FRAME_SECONDS)
+
+
+def test_no_frame_waits_longer_than_the_longest_pause() -> None:
+    frames = Frames()
+    frames.duration = LONGEST_PAUSE
+
+    assert frames.is_painted(after=0.0)
+    assert frames.is_painted(after=LONGEST_PAUSE)

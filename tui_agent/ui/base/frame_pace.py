@@ -1,0 +1,37 @@
+"""Pace of the frames: while only the agent changes the screen, they wait for one another.
+
+A frame costs about the same, whether one row changed or ten. What the user types is shown at once.
+"""
+
+from collections.abc import Callable
+from time import monotonic
+
+FRAME_SECONDS = 0.05
+"""Least seconds between two frames."""
+IDLE_SHARE = 9
+"""Pause after a frame, as a multiple of its duration."""
+LONGEST_PAUSE = 0.12
+"""Most seconds between two frames, however long they take."""
+INPUT_SECONDS = 0.15
+"""Seconds after an input in which no frame waits."""
+
+
+class FramePace:
+    """Decides when the next frame is painted."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._next_frame = self._input_until = 0.0
+
+    def note_input(self) -> None:
+        """Let the frames of the next moment follow one another without a pause."""
+        self._input_until = self._clock() + INPUT_SECONDS
+
+    def paint(self, frame: Callable[[], object], *, always: bool = False) -> None:
+        """Paint a frame unless it has to wait; then it is offered again."""
+        began = self._clock()
+        if began < self._next_frame and began >= self._input_until and not always:
+            return
+        frame()
+        ended = self._clock()
+        self._next_frame = ended + min(max(FRAME_SECONDS, IDLE_SHARE * (ended - began)), LONGEST_PAUSE)
