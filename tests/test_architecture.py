@@ -14,7 +14,17 @@ from tests.benchmarks import structure
 
 PACKAGE = Path(tui_agent.__file__).parent
 
-SAME_FLOOR = {"context", "execution", "permissions", "providers", "tools", "settings", "recording", "mcp"}
+SAME_FLOOR = {
+    "context",
+    "execution",
+    "permissions",
+    "providers",
+    "tools",
+    "settings",
+    "recording",
+    "definitions",
+    "mcp",
+}
 PARTS_OF_THE_SCREEN = ("base", "text", "transcript", "panel", "composer", "state")
 MAY_IMPORT: dict[str, set[str]] = {
     "protocol": set(),
@@ -47,7 +57,7 @@ NEVER: dict[str, set[str]] = {
     "ui.bridge": {"ui.transcript", "ui.panel", "ui.chat", "ui.app"},
     "ui.chat": {"ui.app"},
 }
-ONLY_IN = {"textual": "ui", "anthropic": "providers", "mcp": "mcp", "mcp_types": "mcp"}
+ONLY_IN = {"textual": "ui", "anthropic": "providers", "yaml": "definitions", "mcp": "mcp", "mcp_types": "mcp"}
 
 
 @cache

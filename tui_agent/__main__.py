@@ -45,13 +45,13 @@ def main() -> None:
 def run_program(arguments: list[str]) -> int:
     """Set up the process, load the command line and run it; return the exit code."""
     from tui_agent.cli.process.process_setup import (
-        collect_garbage_rarely,
+        begin_start,
         deny_memory_access,
         log_uncaught_errors,
         open_missing_streams,
     )
 
-    collect_garbage_rarely()
+    begin_start()
     deny_memory_access()
     open_missing_streams()
     log_uncaught_errors()

@@ -227,12 +227,22 @@ class Agent(AgentLoop, Generic[OutputT]):
         *,
         trigger: Trigger | None = None,
         tools: Sequence[ToolLike] = (),
+        allowed_tools: Callable[[str], bool] | None = None,
+        provider: ModelProvider | None = None,
         cancellation: CancellationToken | None = None,
         run_id: str | None = None,
     ) -> RunReport[OutputT]:
         """Run one input to its end, like `AgentLoop.run`; the report has the typed `output`."""
         with self._running_here(), self._own_token(cancellation) as token:
-            report = await super().run(user_input, trigger=trigger, tools=tools, cancellation=token, run_id=run_id)
+            report = await super().run(
+                user_input,
+                trigger=trigger,
+                tools=tools,
+                allowed_tools=allowed_tools,
+                provider=provider,
+                cancellation=token,
+                run_id=run_id,
+            )
         return RunReport[OutputT].of(report, self._format)
 
     def stream(self, user_input: UserInput = None) -> AgentStream[RunReport[OutputT]]:

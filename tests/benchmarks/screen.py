@@ -1,17 +1,18 @@
 """Speed of the screen, measured from outside in a real pty.
 
 Run by hand: `python -m tests.benchmarks.screen [PART …]`. Parts: `start` (first output, a typed key painted, CPU until
-then), `echo` (keys while idle, idle CPU, memory), `stream` (20,000 tokens at once: CPU and time until the last text is
-painted), `typing` (a key every 250 ms while tokens arrive at 200 a second), `floods` (a key every 100 ms while five
-commands write text or bytes as fast as they can), `killers` (the same during answers that are expensive to parse).
-Wall-clock figures are medians, CPU figures the lowest of several runs; where possible, a minimal Textual app with a
-text
-area runs beside them. `floods` and `killers` also print the machine's load, on which their slowest keys depend.
+then), `first` (Enter until the first request's bytes, and the slowest key before, at several ages of the app), `echo`
+(keys while idle, idle CPU, memory), `stream` (20,000 tokens at once: CPU and time until the last text is painted),
+`typing` (a key every 250 ms while tokens arrive at 200 a second), `floods` (a key every 100 ms while five commands
+write text or bytes as fast as they can), `killers` (the same during answers that are expensive to parse). Wall-clock
+figures are medians, CPU figures the lowest of several runs; where possible, a minimal Textual app with a text area runs
+beside them. `floods` and `killers` also print the machine's load, on which their slowest keys depend.
 """
 
 import json
 import os
 import re
+import socket
 import statistics
 import sys
 import tempfile
@@ -95,6 +96,44 @@ def start(program: str) -> dict[str, float]:
         first = time.perf_counter() - begin
         terminal.wait_for(lambda screen: any(re.search(r"[›▊] q", line) for line in screen.lines))
         return {"first output s": first, "key painted s": time.perf_counter() - begin, "CPU s": cpu_of(terminal)}
+
+
+APP_BEGINS = b"\x1b[?2026h"
+"""First bytes that only the app writes: before them the prelude shows its page."""
+AGES = (0.3, 1.0, 2.0, 5.0)
+"""Seconds from the app's first frame to the first Enter."""
+
+
+def first(_program: str) -> dict[str, float]:
+    """Measure milliseconds from the first Enter to its request, and the slowest key before."""
+    figures: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as home, socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"http://127.0.0.1:{server.getsockname()[1]}"
+        variables = {
+            "ANTHROPIC_BASE_URL": address,
+            "ANTHROPIC_AUTH_TOKEN": "x",
+            "HOME": home,
+            "PATH": os.environ["PATH"],
+        }
+        # The first start writes the page of the others.
+        for age in (0.0, *AGES):
+            command = [sys.executable, "-m", "tui_agent"]
+            with Terminal(command, cwd=Path(home), environment=variables | THIS_PACKAGE) as terminal:
+                terminal.wait_for(lambda _, raw=terminal.raw: APP_BEGINS in raw)
+                end, slowest = time.perf_counter() + age, 0.0
+                while time.perf_counter() < end - 0.05:
+                    slowest = max(slowest, key_time(terminal, "Ω"))
+                    time.sleep(max(0.0, min(0.03, end - time.perf_counter())))
+                cpu = cpu_of(terminal)
+                terminal.type("Ω\r")
+                begin = time.perf_counter()
+                connection, _ = server.accept()
+                with connection:
+                    connection.recv(1)
+                    taken = (time.perf_counter() - begin) * 1000
+            if age:
+                figures |= {f"{age} s: request ms": taken, f"{age} s: key max ms": slowest, f"{age} s: CPU s": cpu}
+    return figures
 
 
 def echo(program: str) -> dict[str, float]:
@@ -222,7 +261,15 @@ def watched(terminal: Terminal) -> dict[str, float]:
     return {**percentiles(times), **figures, "memory MB": memory, "load": os.getloadavg()[0]}
 
 
-PARTS = {"floods": floods, "killers": killers, "start": start, "echo": echo, "stream": stream, "typing": typing}
+PARTS = {
+    "floods": floods,
+    "killers": killers,
+    "start": start,
+    "first": first,
+    "echo": echo,
+    "stream": stream,
+    "typing": typing,
+}
 COMPARED = {"start", "echo"}
 ONCE = {"floods", "killers"}
 """Parts that run only by name."""

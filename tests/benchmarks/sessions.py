@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from textual.pilot import Pilot
 
 from tests.ui.app.saved_sessions import save
-from tui_agent.cli.process.process_setup import collect_garbage_rarely
+from tui_agent.cli.process.process_setup import end_start
 from tui_agent.cli.subcommands.sessions_command import sessions
 from tui_agent.session.store import SessionStore
 from tui_agent.ui.app.question_app import QuestionApp
@@ -121,7 +121,7 @@ def list_command(state: Path) -> dict[str, float]:
 
 def main(megabytes: int) -> None:
     """Print one JSON line for each start."""
-    collect_garbage_rarely()
+    end_start()
     with tempfile.TemporaryDirectory() as directory:
         state = Path(directory)
         root, folders = state / "tui-agent" / "sessions", state / "folders"

@@ -173,3 +173,53 @@ def test_the_user_may_keep_instructions_anywhere(repository: Path, tmp_path: Pat
     assert _texts(tmp_path / "config", repository) == ["mine"]
     own = load_own_instructions(tmp_path / "config")
     assert foreign_instructions(repository, own) == (), "the user's own files are read anyway"
+
+
+def test_a_mention_imports_a_file_of_the_workspace_and_what_that_imports(repository: Path) -> None:
+    (repository / "AGENTS.md").write_text(
+        "Read @docs/style.md. Ask @someone, use `@docs/code.md`.\n```\n@docs/code.md\n```\n"
+    )
+    (repository / "docs").mkdir()
+    (repository / "docs" / "style.md").write_text("style, see @more.md and @../AGENTS.md")
+    (repository / "docs" / "more.md").write_text("more")
+    (repository / "docs" / "code.md").write_text("code")
+
+    (layer,) = load_instructions(None, repository / "src")
+
+    docs = repository / "docs"
+    assert layer.text.endswith(
+        f"\n\nImported from {docs / 'style.md'}:\n\nstyle, see @more.md and @../AGENTS.md"
+        f"\n\nImported from {docs / 'more.md'}:\n\nmore"
+    )
+    assert layer.metadata["imports"] == [str(docs / "style.md"), str(docs / "more.md")]
+
+
+def test_nothing_outside_the_workspace_and_no_hidden_file_is_imported(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "key.md").write_text("secret")
+    (repository / "link.md").symlink_to(tmp_path / "key.md")
+    (repository / ".env").write_text("secret")
+    (repository / ".git" / "config.md").write_text("secret")
+    mentioned = f"@../key.md @link.md @{tmp_path}/key.md @.env @.git/config.md @~/key.md"
+    (repository / "AGENTS.md").write_text(mentioned)
+
+    (layer,) = load_instructions(None, repository)
+
+    assert "secret" not in layer.text
+    assert layer.text.count("it is outside the workspace") == 1, "each target once"
+    assert "imports" not in layer.metadata
+
+
+def test_imports_end_at_a_depth_and_a_number(repository: Path) -> None:
+    for n in range(9):
+        (repository / f"{n}.md").write_text(f"text {n} @{n + 1}.md")
+    (repository / "AGENTS.md").write_text("@0.md")
+    (deep,) = load_instructions(None, repository)
+    (repository / "AGENTS.md").write_text(" ".join(f"@f{n}.md" for n in range(40)))
+    for n in range(40):
+        (repository / f"f{n}.md").write_text(f"file {n}.")
+    (many,) = load_instructions(None, repository)
+
+    assert ("text 4" in deep.text, "text 5" in deep.text) == (True, False)
+    assert "(@5.md: not imported, files import each other too deeply.)" in deep.text
+    assert many.text.count("Imported from") == 20
+    assert "(@f20.md: not imported, only 20 files are.)" in many.text

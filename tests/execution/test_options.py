@@ -96,7 +96,7 @@ def test_an_unknown_option_of_a_preset_is_named() -> None:
     [
         ("grouping", "conflict", "conflicts"),
         ("steering_mode", "after_bach", "after_batch"),
-        ("stream_tools", "on", "allowed, safe_only or off"),
+        ("stream_tools", "on", "allowed or safe_only or off"),
         ("end_events", "source-order", "source_order"),
         ("pre_hook_position", None, "before_lookup"),
         ("terminate_policy", "some", "all or any"),

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import pytest
 
 from tests.headless.scripted_agent import Part, Program, ScriptedAgent, answering, report, until_aborted
-from tui_agent.headless import HeadlessOptions
+from tui_agent.headless import CommandAgent, HeadlessOptions
 from tui_agent.headless.command_handler import PromptQueue
 from tui_agent.headless.plain_commands import QUIT_SECONDS, PlainCommands
 from tui_agent.headless.plain_reporter import INTRODUCTION, PlainReporter
 from tui_agent.protocol.envelope import Envelope, Origin
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import (
     AgentEvent,
     ApprovalRequested,
@@ -277,3 +278,43 @@ def test_the_options_of_plain_mode_ask_the_user() -> None:
         (HeadlessOptions("x", "stream-json"), False),
     ]
     assert [options.interactive for options, _ in cases] == [expected for _, expected in cases]
+
+
+async def test_commands_of_files_are_input_and_unknown_ones_are_not() -> None:
+    class Files:
+        def knows(self, text: str, /) -> bool:
+            return text.startswith("/say")
+
+        def expanded(self, text: str, /) -> str:
+            if "!" in text:
+                raise ConfigurationError("later")
+            return text.replace("/say", "Say")
+
+        async def run(self, text: str, /) -> None:
+            lines.append(f"ran {text}")
+
+    lines = list[str]()
+    scripted = plain_agent(answering())
+    agent = CommandAgent(scripted, Files())
+    scripted.running = True
+
+    def say(*texts: str) -> None:
+        lines.extend(texts)
+
+    typed = PlainCommands(agent, PromptQueue(), PlainReporter(lambda _: ("",)), say, commands=["/say [what]  Say it"])
+
+    class Lines:
+        def __init__(self) -> None:
+            self._left = [b"/say hello", b"/say !", b"/unknown"]
+
+        async def next(self) -> bytes | None:
+            return self._left.pop(0) if self._left else None
+
+    await typed.serve(Lines())  # pyright: ignore[reportArgumentType]
+    await agent.run("/say now")
+    await agent.run("plain")
+
+    assert scripted.said == [("steer", "Say hello")]
+    assert scripted.prompts == ["plain"]
+    assert lines[:2] == ["error: later", "Unknown command: /unknown"]
+    assert lines[-2:] == ["/say [what]  Say it", "ran /say now"]

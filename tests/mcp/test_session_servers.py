@@ -33,7 +33,11 @@ async def test_the_page_shows_each_server_and_restart_starts_one_anew() -> None:
 async def test_an_input_gets_the_prompt_and_the_resources_that_it_names() -> None:
     async with running(hostile("prompts")) as servers:
         queries = ServerQueries(Exchange(), SessionServers(servers.pool))
+        behind_files = SessionServers(servers.pool, lambda text: text.startswith("/h:explain"))
 
+        assert [command.slash for command in queries.commands] == ["h:explain"]
+        assert behind_files.commands == ()
+        assert await behind_files.expand("/h:explain a") == "/h:explain a"
         assert not any(
             map(queries.are_named_in, ("/x:explain a", "see @x:memo://one", "mail@h:x", "/mcp", "@h", "a /h:b"))
         )

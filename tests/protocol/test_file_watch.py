@@ -176,6 +176,33 @@ async def test_files_of_one_ending_in_directories(tmp_path: Path) -> None:
         await watch.until(lambda: watch.count > count)
 
 
+class CountingFiles(WatchedFiles):
+    """Files that count how often they are checked."""
+
+    looks = 0
+
+    def look(self) -> frozenset[file_watch.Mark]:
+        self.looks += 1
+        return super().look()
+
+
+async def test_without_a_directory_nothing_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[bool] = []
+
+    def load() -> object:
+        loads.append(True)
+        return importlib.import_module("watchfiles")
+
+    monkeypatch.setattr(file_watch, "_load_watchfiles", load)
+    files = CountingFiles((tmp_path / "own" / "config.toml",))
+    async with watch_of(tmp_path / "own" / "config.toml", files) as watch:
+        await watch.until(lambda: files.looks > 3)
+        assert loads == []
+        put(watch.file, "one")
+        await watch.sees("one")
+        await watch.until(lambda: loads == [True])
+
+
 async def test_an_error_in_the_callback_ends_the_watch(tmp_path: Path) -> None:
     async def changed() -> None:
         raise MemoryError

@@ -99,3 +99,14 @@ def test_ids_are_unique_even_in_a_forked_process() -> None:
     ids = made.stdout.split()
     assert len(ids) == len(set(ids)) == 4
     assert all(re.fullmatch("run_[0-9a-f]{16}", name) for name in ids)
+
+
+def test_equal_sets_of_given_fields_are_one_object_and_a_copy_has_its_own() -> None:
+    one, other = TextBlock(text="a"), TextBlock.model_validate_json('{"text":"b"}')
+    both = TextBlock(type="text", text="c")
+    assert one.__pydantic_fields_set__ is other.__pydantic_fields_set__
+    assert both.model_fields_set == {"type", "text"}
+
+    assert one.model_copy(update={"type": "text"}).model_fields_set == {"type", "text"}
+    assert other.model_fields_set == {"text"}
+    assert one.model_dump(exclude_unset=True) == {"text": "a"}

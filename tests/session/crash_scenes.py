@@ -14,7 +14,7 @@ from tests.support.transcript_checks import validate_events, validate_history
 from tests.support.wire_rules import problems_of, read_body
 from tui_agent.agent import AgentLoop
 from tui_agent.context import ConversationHistory
-from tui_agent.execution import ApprovalGate
+from tui_agent.execution import ApprovalGate, ExecutionOptions
 from tui_agent.protocol.events import CompactionEnded, MessageEnded, SessionForked, SessionRewound, ToolQueued
 from tui_agent.protocol.messages import Message, ToolResultMessage, UserMessage, user_message
 from tui_agent.protocol.permissions import ApprovalDecision
@@ -88,6 +88,7 @@ async def _turns(place: Path, turns: int, *, asks: bool, compacts: bool) -> None
                 flush_or_warn=recorder.flush_or_warn,
                 before_requests=recorder.flush_or_warn,
                 compactions=session.compactions,
+                options=ExecutionOptions(stream_tools="allowed"),
                 **changes,
             )
             said = [envelope.event for envelope in session.envelopes if isinstance(envelope.event, MessageEnded)]

@@ -212,7 +212,9 @@ def test_after_any_kill_every_effect_is_known_or_reported_as_uncertain(tmp_path:
 
         said(session.messages)
         answers = answers_to_traces(session)
-        effects = (tmp_path / "effects").read_text().split("\n")[:-1]
+        # On a busy machine the first kill may come before the first effect.
+        path = tmp_path / "effects"
+        effects = path.read_text().split("\n")[:-1] if path.exists() else []
         assert len(effects) == len(set(effects))
         for trace in effects:
             assert answers[trace] in (f"left {trace}", OUTCOME_UNKNOWN)

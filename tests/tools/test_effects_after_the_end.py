@@ -24,7 +24,7 @@ from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.tree_watch import Changes, TreeSnapshot, TreeWatch
 from tui_agent.ui.state.call_view_state import CallViewState
 
-PATIENCE = 20.0
+PATIENCE = 30.0
 E = TypeVar("E")
 
 

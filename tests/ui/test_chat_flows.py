@@ -12,6 +12,7 @@ from textual.events import Key, Paste
 from textual.screen import Screen
 
 from tests.ui.approval.test_change_parts import NEW, OLD
+from tests.ui.bridge.test_agent_bridge import FakeDefinitions
 from tests.ui.stage import Stage, StageTool, stage, sub_agent_at_work
 from tests.ui.still import notes
 from tui_agent.protocol.errors import TuiAgentError
@@ -1365,3 +1366,19 @@ async def test_a_key_gives_the_selected_call_sixty_seconds_more() -> None:
         await on.pilot.press("ctrl+e")
         await on.until(lambda: "#2 has already ended." in shown())
         assert on.draft == ""
+
+
+async def test_commands_of_files_complete_and_run_and_others_keep_their_message() -> None:
+    files = FakeDefinitions()
+    async with stage([]) as on:
+        on.chat.bridge.open(on.loop, on.bus, definitions=files)
+        await on.until(lambda: on.chat.entry.composer.own_commands)
+        await on.type("/lo")
+        await on.until(lambda: on.chat.entry._suggestions.display)
+        await on.pilot.press("enter")
+        await on.until(lambda: files.runs == ["/look"])
+        await on.say("/lokk")
+        await on.until(lambda: notes(on.app))
+
+        assert notes(on.app) == ["There is no command /lokk. Did you mean /look?"]
+        assert on.draft == "/lokk"

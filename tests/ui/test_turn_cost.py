@@ -1,6 +1,10 @@
 """Work of the screen in a late turn, counted; and rows that are kept look like rows that are drawn again."""
 
+from typing import Any
+
 import pytest
+from textual.css.stylesheet import Stylesheet
+from textual.dom import DOMNode
 from textual.widget import Widget
 
 from tests.ui.still import drawn, shown, still_app
@@ -87,3 +91,25 @@ async def test_kept_rows_look_like_rows_that_are_drawn_again() -> None:
         await drawn(pilot)
 
         assert app.export_screenshot() == kept
+
+
+async def test_a_start_styles_parts_once_and_the_first_message_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    styled: list[DOMNode] = []
+    apply = Stylesheet.apply
+
+    def counting(sheet: Stylesheet, node: DOMNode, **options: Any) -> None:
+        styled.append(node)
+        apply(sheet, node, **options)
+
+    monkeypatch.setattr(Stylesheet, "apply", counting)
+    app = still_app(Story())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shown(pilot)
+        parts = [node for node in styled if isinstance(node, Widget) and node.is_attached]
+        styled.clear()
+        app.chat.body.hide_welcome()
+
+        # Some change their classes once they know their size.
+        assert len(parts) < 2 * len({*parts})
+        assert styled == []
+        assert app.chat.body.conversation.display

@@ -1,6 +1,6 @@
 """The state of an agent between its runs: its parts, its conversation, and its usage."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -105,6 +105,20 @@ class AgentState:
             for tool in expect_items("run(tools=…)", tools, None, "a list of tools and functions"):
                 added.callback(self.tools.remove, self.tools.add(tool).name)
             yield
+
+    @contextmanager
+    def limited_to(self, allowed: Callable[[str], bool] | None, provider: ModelProvider | None) -> Generator[None]:
+        """Hide the tools whose names are not allowed, and use another model, while the context is open."""
+        before, others = self.provider, self.tools.only
+        self.provider = provider or before
+        self.tools.only = allowed or others
+        try:
+            yield
+        finally:
+            self.tools.only = others
+            # The user may have chosen another model meanwhile, which stays.
+            if self.provider is provider:
+                self.provider = before
 
     def set_mode(self, mode: PermissionMode, by: str) -> None:
         """Change the permission mode, publish that, and judge the calls that wait for approval again."""

@@ -22,6 +22,7 @@ from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.value_checks import expect_choice, expect_function, expect_items, expect_kind
 
+from .agent_profile import AgentProfile
 from .loop import AgentLoop
 from .loop_config import DEFAULT_MAX_STEPS
 
@@ -80,6 +81,7 @@ async def delegate(
     context: ContextChoice = "fork",
     tools: Sequence[str] | None = None,
     name: str = "agent",
+    profile: AgentProfile | None = None,
     call_id: str = "",
     max_steps: int | None = DEFAULT_MAX_STEPS,
     cancellation: CancellationToken | None = None,
@@ -91,7 +93,8 @@ async def delegate(
         task: its input.
         context: the conversation it starts with.
         tools: names of the parent's tools it may use; None: all of them.
-        name: the first part of its agent id.
+        name: the first part of its agent id, unless a profile names it.
+        profile: its prompt, tools and model; None: those of the parent.
         call_id: the call that started it; empty if none did.
         max_steps: most steps of its run; None: no cap.
         cancellation: aborts it.
@@ -105,9 +108,9 @@ async def delegate(
     expect_kind("delegate(task)", task, str, "text")
     if tools is not None:
         expect_items("delegate(tools=…)", tools, _expect_name, "a list of names of tools or None")
-    child = _made(parent, f"{name}-{new_id('').strip('_')[:6]}", context, tools, call_id, max_steps)
+    agent_id = f"{name if profile is None else profile.name}-{new_id('').strip('_')[:6]}"
+    child = _made(parent, agent_id, context, tools, profile, call_id, max_steps)
     run_id, bus, origin = new_id("run"), parent.bus, parent.origin
-    agent_id = child.origin.agent_id
     bus.publish(SubagentStarted(child_run_id=run_id, call_id=call_id, agent=agent_id, task=task), origin)
     try:
         with parent.running_child(child):
@@ -252,6 +255,7 @@ def _made(
     agent_id: str,
     context: ContextChoice,
     tools: Sequence[str] | None,
+    profile: AgentProfile | None,
     call_id: str,
     max_steps: int | None,
 ) -> AgentLoop:
@@ -263,6 +267,8 @@ def _made(
     unknown = set(tools or ()) - {tool.name for tool in chosen}
     if unknown:
         raise ConfigurationError(f"a sub-agent cannot have tools that its parent lacks: {', '.join(sorted(unknown))}")
+    if profile is not None and profile.allows is not None:
+        chosen = [tool for tool in chosen if profile.allows(tool.name)]
     plain = tuple(tool for tool in chosen if not isinstance(tool, AgentBoundTool))
     config = replace(config, tools=plain, max_steps=max_steps)
     if context == "fork":
@@ -277,6 +283,9 @@ def _made(
             system=layer_text(registry, SYSTEM_LAYER) if isinstance(system, str) else system,
             context=layer_text(registry, CONTEXT_LAYER),
         )
+    if profile is not None:
+        provider = config.provider if profile.provider is None else profile.provider()
+        config = replace(config, system=profile.prompt, provider=provider)
     child = AgentLoop(config)
     if child.origin.depth < MAX_DEPTH:
         for tool in chosen:

@@ -3,7 +3,7 @@
 `run` handles one input; everything else may be called while it runs. All of it happens on one event loop.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import NoneType
 from typing import Literal, Self
@@ -163,6 +163,8 @@ class AgentLoop:
         *,
         trigger: Trigger | None = None,
         tools: Sequence[ToolLike] = (),
+        allowed_tools: Callable[[str], bool] | None = None,
+        provider: ModelProvider | None = None,
         cancellation: CancellationToken | None = None,
         run_id: str | None = None,
     ) -> AgentRunReport:
@@ -173,6 +175,8 @@ class AgentLoop:
                 for approval included.
             trigger: the reason of the run, for `run.started`.
             tools: tools or functions for this run alone, in addition to the agent's own (S4-41).
+            allowed_tools: returns True for the names of the tools that this run may use; None: all of them.
+            provider: the model of this run; None: the agent's own.
             cancellation: a token that aborts this run alone, in addition to the config's.
             run_id: the run's id, for callers that must know it in advance; None: a new one.
 
@@ -188,7 +192,7 @@ class AgentLoop:
         if not messages and not self._agent.history.length and not self._agent.queue.waiting:
             raise ConfigurationError("there is nothing to run: no input, no queued message, no conversation")
         trigger = trigger or ("prompt" if messages else "resume" if open_calls else "continue")
-        with self._agent.extra_tools(tools):
+        with self._agent.extra_tools(tools), self._agent.limited_to(allowed_tools, provider):
             run = AgentRun(
                 self._agent, messages, trigger, open_calls=open_calls, cancellation=cancellation, run_id=run_id
             )

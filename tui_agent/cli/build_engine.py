@@ -40,6 +40,7 @@ from tui_agent.ui.base.terminal_environment import branch_of
 
 from .build_provider import ProviderBuilder
 from .built_in_tools import build_sandbox, built_in_tools, own_directories, try_sandbox
+from .configuration.definition_files import own_definitions
 from .configuration.effective_settings import prepare_settings, wrong_key_settings, wrong_theme_setting
 from .configuration.permission_rules import build_policy, parse_rules
 from .configuration.project_trust import SERVERS_FILE, FolderTrust, folder_trust
@@ -53,9 +54,12 @@ from .sessions.resume import open_session, resolve_continue, restore_session_rul
 from .sessions.session_facts import session_facts
 
 if TYPE_CHECKING:
-    # Imported at run time only by a program that has servers, or records.
+    # Imported at run time only by a program that has servers, records, or has skills, command files or sub-agents.
+    from tui_agent.definitions.records import Definitions
     from tui_agent.mcp.server_pool import ServerPool
     from tui_agent.recording import RecordingSink
+
+    from .typed_definitions import TypedDefinitions
 
 HEADLESS_MAX_STEPS = 16
 """Default step limit of a run without a screen, where no user watches it."""
@@ -99,6 +103,8 @@ class Engine:
     """Commands that run in the background."""
     choice: ModelChoice
     """Model and effort that the user chose."""
+    definitions: "TypedDefinitions | None"
+    """Skills and command files that the user can type; None: no file defines anything."""
     servers: "ServerPool | None"
     """The tool servers; None: none is configured."""
     make_provider: Callable[[Settings], ModelProvider]
@@ -158,16 +164,16 @@ async def open_engine(
         start = await _open_session(options, locations, loaded, stack)
         # A journal must record that calls were resumed, or the next program would resume them once more.
         resume_pending_calls = resume_pending_calls and start.journal is not None
-        branch = await asyncio.to_thread(branch_of, options.cwd)
-        start.session.announce(start.bus, __version__, branch=branch, resume_pending_calls=resume_pending_calls)
+        await _announce(start, resume_pending_calls=resume_pending_calls)
         leftover = await _warn_of_leftovers(start)
         folder = await _publish_notices(start)
         policy = _policy(start, rules, folder)
+        definitions, layers = await asyncio.to_thread(_definitions, folder, locations)
         gate = ApprovalGate(interactive=watched)
-        config = await _loop_config(
-            start, provider, policy, gate, folder.instructions, resume_pending_calls=resume_pending_calls
-        )
-        loop, servers = await _make_loop(start, policy, config, stack)
+        config = await _loop_config(start, provider, policy, gate, layers, resume_pending_calls=resume_pending_calls)
+        servers = await _open_servers(start, policy, config, stack)
+        loop = AgentLoop(config)
+        typed = _connect(start, loop, definitions, providers)
         choice = ModelChoice(loop, start.bus, loaded.settings, providers.build)
         if not options.demo:
             choice.begin(*_first_choice(start))
@@ -184,6 +190,7 @@ async def open_engine(
             locations=locations,
             jobs=start.jobs,
             choice=choice,
+            definitions=typed,
             servers=servers,
             make_provider=providers.build,
         )
@@ -233,6 +240,12 @@ async def _open_session(
     )
 
 
+async def _announce(start: _Start, *, resume_pending_calls: bool) -> None:
+    """Publish the first event of the session."""
+    branch = await asyncio.to_thread(branch_of, start.options.cwd)
+    start.session.announce(start.bus, __version__, branch=branch, resume_pending_calls=resume_pending_calls)
+
+
 def _notify_agent(loop: AgentLoop, name: str, text: str) -> None:
     """Leave a notice for the model of an agent; if this sub-agent has ended, for the main one's."""
     agents = [loop]
@@ -241,22 +254,39 @@ def _notify_agent(loop: AgentLoop, name: str, text: str) -> None:
     (agents[0] if agents else loop).notify(text)
 
 
-def _connect(start: _Start, loop: AgentLoop) -> None:
-    """Give the agent its tool for sub-agents, and the reports of background commands, also of lost ones."""
-    loop.add_tool(AgentTool(loop))
+def _definitions(folder: FolderTrust, locations: Locations) -> "tuple[Definitions | None, tuple[ContextLayer, ...]]":
+    """Return the skills, commands and sub-agents in force, and the instructions with the list of skills. Blocks."""
+    found = (*own_definitions(locations), *folder.definitions)
+    if not found:
+        return None, folder.instructions
+    from .typed_definitions import catalogue_layers, definitions_in_force
+
+    definitions = definitions_in_force(found)
+    return definitions, (*folder.instructions, *catalogue_layers(definitions))
+
+
+def _connect(
+    start: _Start, loop: AgentLoop, definitions: "Definitions | None", providers: ProviderBuilder
+) -> "TypedDefinitions | None":
+    """Give the agent its tools for sub-agents and skills, and the reports of background commands, also of lost ones.
+
+    Returns:
+        The definitions as the user types them; None if there are none.
+    """
+    typed, profiles = None, ()
+    if definitions is not None:
+        from .typed_definitions import NamedModels, TypedDefinitions, give_definitions
+
+        models = NamedModels(loop, start.loaded.settings, None if start.options.demo else providers.build)
+        typed, profiles = (
+            TypedDefinitions(loop, definitions, models),
+            give_definitions(loop, definitions, models),
+        )
+    loop.add_tool(AgentTool(loop, profiles))
     start.jobs.notify = partial(_notify_agent, loop)
     if start.session.resumed and (lost := lost_jobs(start.session.envelopes)):
         loop.notify(f"These background commands ended with the program that ran them: {', '.join(lost)}.")
-
-
-async def _make_loop(
-    start: _Start, policy: PermissionPolicy, config: AgentLoopConfig, stack: AsyncExitStack
-) -> "tuple[AgentLoop, ServerPool | None]":
-    """Return the agent, and the tool servers that its steps take tools from."""
-    servers = await _open_servers(start, policy, config, stack)
-    loop = AgentLoop(config)
-    _connect(start, loop)
-    return loop, servers
+    return typed
 
 
 async def _open_servers(
@@ -371,13 +401,6 @@ async def _loop_config(
     options, settings, session, bus = start.options, start.loaded.settings, start.session, start.bus
     pending = session.resumable_conversation if resume_pending_calls else None
     flush = start.journal.flush_or_warn if start.journal is not None else None
-
-    async def record_effects() -> None:
-        # The look at the files after a command must not see what the next call does.
-        await start.jobs.settled()
-        if flush is not None:
-            await flush()
-
     spent = usage_of(session)
     tools = built_in_tools(
         options.cwd,
@@ -411,12 +434,26 @@ async def _loop_config(
         budget=Budget(**dict(settings.budget)),
         max_tokens=settings.max_tokens,
         session_id=session.id,
-        before_effects=record_effects,
+        before_effects=_effect_recorder(start.jobs.settled, flush),
         before_requests=flush,
         effects_published=start.jobs.settled,
         usage=spent.total,
         cost=spent.cost,
     )
+
+
+def _effect_recorder(
+    settled: Callable[[], Awaitable[None]], flush: Callable[[], Awaitable[None]] | None
+) -> Callable[[], Awaitable[None]]:
+    """Return the function that runs before effects; it lives as long as the agent, so it must not hold the past."""
+
+    async def record_effects() -> None:
+        # The look at the files after a command must not see what the next call does.
+        await settled()
+        if flush is not None:
+            await flush()
+
+    return record_effects
 
 
 def _reporting(sandbox: Sandbox | None, policy: PermissionPolicy, bus: EventBus) -> Sandbox | None:

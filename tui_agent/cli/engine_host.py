@@ -1,7 +1,6 @@
 """Runs an engine for a front end: behind the screen, or with `-p` without one."""
 
 import asyncio
-import gc
 import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from .configuration.permission_rules import RuleImpact
 from .launch_options import LaunchOptions
 from .process.controlling_terminal import say
 from .process.log_file import log_to_file
+from .process.process_setup import end_start
 from .sessions.prompt_files import PromptFiles
 from .sessions.recordings import open_recording_writer, recording_header, warn_of_broken_recording
 from .sessions.session_commands import SessionCommands
@@ -54,6 +54,7 @@ async def serve(
     from .session_servers import SessionServers
 
     async with open_engine(options, watched=True, resume_pending_calls=True, sink=sink) as engine:
+        is_defined = None if engine.definitions is None else engine.definitions.knows
         grants = RuleImpact(engine.loop, engine.policy, engine.locations, options.cwd)
         bridge.open(
             engine.loop,
@@ -67,7 +68,8 @@ async def serve(
             commands=SessionCommands(engine, options),
             rules=SessionRules(engine),
             jobs=SessionJobs(engine.jobs),
-            servers=None if engine.servers is None else SessionServers(engine.servers),
+            definitions=engine.definitions,
+            servers=None if engine.servers is None else SessionServers(engine.servers, is_defined),
         )
         async with asyncio.TaskGroup() as tasks:
             freezing = tasks.create_task(_freeze_loaded(bridge))
@@ -77,10 +79,9 @@ async def serve(
 
 
 async def _freeze_loaded(bridge: "AgentBridge") -> None:
-    """Exempt everything that is loaded from garbage collections: it stays, and looking through it delays frames."""
-    gc.freeze()
+    """Begin to collect garbage, except in what is loaded: looking through it delays frames."""
     await bridge.warm.wait()  # The model's SDK is most of it.
-    gc.freeze()
+    end_start()
 
 
 async def _end_run(loop: AgentLoop, bus: EventBus) -> None:
@@ -143,8 +144,9 @@ def run_plain_mode(options: LaunchOptions) -> int:
 
 
 async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions", describe: "Describe | None" = None) -> int:
-    from tui_agent.headless import describe_briefly, run_headless
+    from tui_agent.headless import CommandAgent, describe_briefly, run_headless
 
+    end_start()
     watched = headless.interactive
     async with (
         open_recording_writer(options.record) as sink,
@@ -153,12 +155,13 @@ async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions", des
 
         async def work() -> int:
             return await run_headless(
-                engine.loop,
+                engine.loop if engine.definitions is None else CommandAgent(engine.loop, engine.definitions),
                 engine.bus,
                 headless,
                 keep=engine.flush_journal,
                 end_work=engine.jobs.end_all,
                 describe=describe or describe_briefly,
+                commands=[] if engine.definitions is None else [one.usage for one in engine.definitions.commands],
             )
 
         if sink is None:

@@ -2,10 +2,12 @@
 
 import re
 import shlex
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import TextBlock
+from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.bridge.server_queries import ServerFact
 
 if TYPE_CHECKING:
@@ -14,14 +16,29 @@ if TYPE_CHECKING:
     from tui_agent.mcp.server_task import ServerTask
 
 _PROMPT = re.compile(r"/([A-Za-z0-9_-]+):(\S+)(?:\s+(.*))?\Z", re.DOTALL)
+_MENU_NAME = re.compile(r"[\w.:-]+", re.ASCII)
+"""Names of prompts that the menu offers; the user can type others in full."""
 _RESOURCE = re.compile(r"(?:\A|(?<=\s))@([A-Za-z0-9_-]+):(\S+)")
 
 
 class SessionServers:
     """Lists and restarts the servers, and fetches the prompts and resources that the user names."""
 
-    def __init__(self, pool: "ServerPool") -> None:
+    def __init__(self, pool: "ServerPool", is_defined: Callable[[str], bool] | None = None) -> None:
+        """
+        Args:
+            pool: the servers.
+            is_defined: True for a text that runs a command file or loads a skill: these come before prompts.
+        """
         self._pool = pool
+        self._is_defined = is_defined or (lambda _: False)
+
+    @property
+    def commands(self) -> tuple[PromptCommand, ...]:
+        """The prompts of the servers that run, for menus."""
+        prompts = [(name, prompt) for name, task in sorted(self._pool.tasks.items()) for prompt in task.prompts]
+        commands = [_command(name, prompt) for name, prompt in prompts if _MENU_NAME.fullmatch(prompt.name)]
+        return tuple(command for command in commands if not self._is_defined(f"/{command.slash}"))
 
     def list(self) -> tuple[ServerFact, ...]:
         """Return the servers, in the order of their configuration."""
@@ -47,7 +64,7 @@ class SessionServers:
             ToolError: a server does not have what the text names, or does not run.
         """
         named = _PROMPT.match(text)
-        if named is not None and (task := self._pool.tasks.get(named[1])) is not None:
+        if named is not None and not self._is_defined(text) and (task := self._pool.tasks.get(named[1])) is not None:
             return await _prompt(task, named[2], named[3] or "")
         parts = [text]
         for match in _RESOURCE.finditer(text):
@@ -110,11 +127,11 @@ def _fact(one: "ConfiguredServer", task: "ServerTask | None") -> ServerFact:
             tool.raw_name + (f" (claims: {', '.join(tool.claims)})" if tool.claims else "") for tool in task.tools
         ),
         left_out=task.left_out,
-        prompts=tuple(_typed(one.name, prompt) for prompt in task.prompts),
+        prompts=tuple(_command(one.name, prompt).usage for prompt in task.prompts),
         resources=tuple(f"@{one.name}:{resource.uri}" for resource in task.resources),
     )
 
 
-def _typed(server: str, prompt: "OfferedPrompt") -> str:
+def _command(server: str, prompt: "OfferedPrompt") -> PromptCommand:
     arguments = " ".join(f"{name}=…" if is_required else f"[{name}=…]" for name, _, is_required in prompt.arguments)
-    return f"/{server}:{prompt.name} {arguments}".rstrip()
+    return PromptCommand(f"{server}:{prompt.name}", arguments, prompt.description)

@@ -1,16 +1,18 @@
 """Instruction files (AGENTS.md) of the user and of the repository, as layers of the system prompt.
 
-The closest file comes last. `CLAUDE.md` is read where a directory has no `AGENTS.md`. Links out of the repository are
-not followed; the user's own files may be links to anywhere.
+The closest file comes last, and each brings the files that it imports. `CLAUDE.md` is read where a directory has no
+`AGENTS.md`. Links out of the repository are not followed; the user's own files may be links to anywhere.
 """
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from tui_agent.protocol.repository_files import repository_root, target_outside
 
+from .imports import Imports
 from .registry import ContextLayer
 
 FILE_NAMES = ("AGENTS.md", "CLAUDE.md")
@@ -37,7 +39,10 @@ def load_instructions(user_dir: Path | None, working_dir: Path) -> tuple[Context
 def load_own_instructions(user_dir: Path) -> tuple[ContextLayer, ...]:
     """Read the user's instructions for all projects. Blocks; never raises."""
     path = next((path for path in _candidates(user_dir) if _is_file(path)), None)
-    return () if path is None else (_layer_of(path),)
+    if path is None:
+        return ()
+    root = _resolved(user_dir)
+    return (_layer_of(path, lambda file: None if (real := _resolved(file)).is_relative_to(root) else real),)
 
 
 def load_project_instructions(working_dir: Path, own: Sequence[ContextLayer] = ()) -> tuple[ContextLayer, ...]:
@@ -50,7 +55,7 @@ def load_project_instructions(working_dir: Path, own: Sequence[ContextLayer] = (
         path = next((path for path in found if _resolved(path) in read or not target_outside(path, directory)), None)
         if path is not None and _resolved(path) not in read:
             read.add(_resolved(path))
-            layers.append(_layer_of(path))
+            layers.append(_layer_of(path, partial(target_outside, folder=directory)))
     return tuple(layers)
 
 
@@ -84,14 +89,16 @@ def _resolved_paths(layers: Sequence[ContextLayer]) -> set[Path]:
     return {_resolved(Path(str(layer.metadata["path"]))) for layer in layers}
 
 
-def _layer_of(path: Path) -> ContextLayer:
+def _layer_of(path: Path, outside: Callable[[Path], Path | None]) -> ContextLayer:
+    imports = Imports(path, _read, outside)
+    text = imports.text_with(path, _read(path))
     return ContextLayer(
         name=f"{_OWNER}:{path}",
-        content=f"Instructions from {path}:\n\n{_read(path)}",
+        content=f"Instructions from {path}:\n\n{text}",
         priority=INSTRUCTIONS_PRIORITY,
         tags=("system", _OWNER),
         owner=_OWNER,
-        metadata={"path": str(path)},
+        metadata={"path": str(path), **({"imports": list(map(str, imports.paths))} if imports.paths else {})},
     )
 
 

@@ -1,7 +1,7 @@
 """Registry of tools by name (S1-27)."""
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.tool import Tool, ToolSpec
@@ -18,7 +18,9 @@ class ToolRegistry:
         Raises:
             ConfigurationError: an item is not a tool, or two have the same name.
         """
-        self._tools: dict[str, Tool] = {}
+        self._all: dict[str, Tool] = {}
+        self.only: Callable[[str], bool] | None = None
+        """Returns True for the names of the tools that may be used for now; the others are hidden. None: all may."""
         for tool in () if tools is None else expect_items("tools", tools, None, "a list of tools and functions"):
             self.add(tool)
 
@@ -30,14 +32,14 @@ class ToolRegistry:
                 fail.
         """
         added = as_tool(tool)
-        if added.name in self._tools:
+        if added.name in self._all:
             raise ConfigurationError(f"there is already a tool named {added.name}; rename or remove one of them")
-        self._tools[added.name] = added
+        self._all[added.name] = added
         return added
 
     def remove(self, name: str) -> None:
         """Remove a tool; calls of it that still wait are refused. An unknown name is ignored."""
-        self._tools.pop(name, None)
+        self._all.pop(name, None)
 
     def find(self, name: str) -> Tool | None:
         """Return the tool with exactly this name, or None (S2-16)."""
@@ -48,6 +50,11 @@ class ToolRegistry:
         folded = {known.casefold(): known for known in self._tools}
         close = difflib.get_close_matches(name.casefold(), folded, n=count, cutoff=0.4)
         return tuple(folded[known] for known in close)
+
+    @property
+    def _tools(self) -> dict[str, Tool]:
+        only = self.only
+        return self._all if only is None else {name: tool for name, tool in self._all.items() if only(name)}
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:

@@ -17,6 +17,7 @@ async with AsyncExitStack() as stack:
 """
 
 from .agent_port import Agent
+from .command_agent import CommandAgent
 from .exit_codes import ExitCode, code_of
 from .plain_reporter import Describe
 from .reporters import describe_briefly
@@ -24,6 +25,7 @@ from .service import HeadlessOptions, StandardStreams, read_prompt, run_headless
 
 __all__ = [
     "Agent",
+    "CommandAgent",
     "Describe",
     "ExitCode",
     "HeadlessOptions",

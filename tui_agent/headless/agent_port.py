@@ -26,8 +26,12 @@ class Agent(Protocol):
         """Requests for approval without an answer, also of a resumed session."""
         ...
 
-    async def run(self, user_input: str | None, /) -> AgentRunReport:
-        """Run one input to its end; None to resume the calls that waited when the program ended."""
+    async def run(self, user_input: str | None, /) -> AgentRunReport | None:
+        """Run one input to its end; None to resume the calls that waited when the program ended.
+
+        Returns:
+            The report; None if the input was cancelled before the model was asked.
+        """
         ...
 
     def steer(self, text: str, /) -> UserMessage:

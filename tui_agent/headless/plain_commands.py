@@ -5,7 +5,7 @@ A line answers only a question that was written a moment ago, so that a line typ
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
@@ -43,6 +43,8 @@ class PlainCommands:
         reporter: PlainReporter,
         say: Callable[..., object],
         clock: Callable[[], float] = time.monotonic,
+        *,
+        commands: Sequence[str] = (),
     ) -> None:
         """
         Args:
@@ -51,7 +53,9 @@ class PlainCommands:
             reporter: knows the open questions.
             say: writes lines for the user.
             clock: monotonic seconds.
+            commands: the `/` commands that the agent knows, with their help.
         """
+        self._commands = commands
         self._agent = agent
         self._prompts = prompts
         self._reporter = reporter
@@ -124,7 +128,7 @@ class PlainCommands:
         name, _, argument = text[1:].partition(" ")
         match name, argument.strip():
             case "help", _:
-                self._say(*HELP)
+                self._say(*HELP, *self._commands)
             case "follow", argument if argument and self._agent.running:
                 self._agent.follow_up(argument)
             case "follow", argument if argument:
@@ -137,8 +141,10 @@ class PlainCommands:
                 self._say("Nothing is running.")
             case "mode", mode if mode in {one.value for one in PermissionMode}:
                 self._agent.set_mode(PermissionMode(mode), "user")
+            case _ if any(text.split()[0] == one.split()[0] for one in self._commands):
+                await self._send(text)
             case _:
-                self._say(f"Unknown command: {text}", *HELP)
+                self._say(f"Unknown command: {text}", *HELP, *self._commands)
 
     async def _send(self, text: str) -> None:
         if self._agent.running:

@@ -6,7 +6,7 @@ Like any other front end, it follows the runs through the events on the bus.
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -89,6 +89,7 @@ async def run_headless(
     end_work: EndWork | None = None,
     streams: StandardStreams | None = None,
     describe: Describe = describe_briefly,
+    commands: Sequence[str] = (),
 ) -> int:
     """Run the agent without a screen and return the exit code of the process.
 
@@ -103,6 +104,7 @@ async def run_headless(
         end_work: ends what runs in the background once the last run has ended; None: nothing does.
         streams: file descriptors to use.
         describe: returns the lines of a question for the format `plain`.
+        commands: the `/` commands that the agent knows, with their help, for the format `plain`.
 
     Raises:
         ConfigurationError: there is no prompt, and the input format is `text`.
@@ -125,7 +127,7 @@ async def run_headless(
             listener = Listener(agent, heard, reporter, output, errors, answers=options.interactive)
             service = _Service(agent, bus, listener, output, keep or _nothing_to_keep, end_work or _nothing_to_keep)
             if isinstance(reporter, PlainReporter):
-                service.take_lines(reporter)
+                service.take_lines(reporter, commands)
             with _on_signal(service.interrupt):
                 await service.serve(options, streams.stdin, heard.close)
                 return await service.finish(errors)
@@ -153,13 +155,13 @@ class _Service:
         self._interrupted = False
         self._typed: PlainCommands | None = None
 
-    def take_lines(self, reporter: PlainReporter) -> None:
+    def take_lines(self, reporter: PlainReporter, commands: Sequence[str]) -> None:
         """Take typed lines instead of JSON commands."""
 
         def say(*lines: str) -> None:
             self._output.put(in_lines(lines))
 
-        self._typed = PlainCommands(self._agent, self._prompts, reporter, say)
+        self._typed = PlainCommands(self._agent, self._prompts, reporter, say, commands=commands)
         say(INTRODUCTION)
 
     async def serve(self, options: HeadlessOptions, stdin: int, hang_up: Callable[[], None]) -> None:

@@ -79,43 +79,63 @@ async def watch_files(
     Raises:
         Exception: anything that `changed` raises.
     """
-    hint = asyncio.Event()
+    reports = _Reports()
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(run_service("reports of changed files", _wake_on_reports(files, hint), slower))
+        tasks.create_task(run_service("reports of changed files", reports.follow(), slower))
         known: frozenset[Mark] | None = None
         while True:
-            found = await asyncio.to_thread(files.look)
+            # One call in a thread for both: an idle program wakes up for nothing else.
+            found, directories = await asyncio.to_thread(lambda: (files.look(), files.watchable_directories()))
+            reports.watch(directories)
             if found != known:
                 known = found
                 await changed()
-            try:
-                async with asyncio.timeout(POLL_SECONDS):
-                    await hint.wait()
-            except TimeoutError:
-                pass
-            hint.clear()
+            await reports.wait(POLL_SECONDS)
 
 
-async def _wake_on_reports(files: WatchedFiles, hint: asyncio.Event) -> None:
-    """Set `hint` whenever the system reports a change in a directory of the files; follow directories that are
-    replaced."""
-    # The imports take 60 ms; in a thread they delay nothing.
-    watchfiles: Any = await asyncio.to_thread(_load_watchfiles)
-    settings = {"step": QUIET_MS, "rust_timeout": int(POLL_SECONDS * 1000), "yield_on_timeout": True}
-    while True:
-        watchable_directories = await asyncio.to_thread(files.watchable_directories)
-        if watchable_directories:
-            paths = sorted(path for path, *_ in watchable_directories)
+class _Reports:
+    """The system's reports of changes in some directories."""
+
+    def __init__(self) -> None:
+        self._directories: frozenset[tuple[str, int, int]] = frozenset()
+        self._replaced = asyncio.Event()
+        """Set when other directories are to be watched."""
+        self._hint = asyncio.Event()
+        """Set when the system has reported a change."""
+
+    def watch(self, directories: frozenset[tuple[str, int, int]]) -> None:
+        """Watch these directories from now on."""
+        if directories != self._directories:
+            self._directories = directories
+            self._replaced.set()
+
+    async def wait(self, seconds: float) -> None:
+        """Wait for a report, at most until the next multiple of a number of seconds: all watches wake up at once."""
+        loop = asyncio.get_running_loop()
+        timer = loop.call_at((loop.time() // seconds + 1) * seconds, self._hint.set)
+        await self._hint.wait()
+        timer.cancel()
+        self._hint.clear()
+
+    async def follow(self) -> None:
+        """Receive reports until cancelled."""
+        await self._replaced.wait()
+        # The imports take 60 ms; in a thread they delay nothing.
+        watchfiles: Any = await asyncio.to_thread(_load_watchfiles)
+        while True:
+            await self._replaced.wait()
+            replaced = self._replaced = asyncio.Event()
+            settings = {"step": QUIET_MS, "rust_timeout": 0, "stop_event": replaced, "recursive": False}
+            paths = sorted(path for path, *_ in self._directories)
+            if not paths:
+                continue
             try:
-                async with aclosing(watchfiles.awatch(*paths, recursive=False, **settings)) as reports:
-                    async for report in reports:
-                        if report:
-                            hint.set()
-                        if watchable_directories != await asyncio.to_thread(files.watchable_directories):
-                            break
+                async with aclosing(watchfiles.awatch(*paths, **settings)) as reports:
+                    async for _ in reports:
+                        self._hint.set()
             except FileNotFoundError:
-                pass  # A directory was removed between the check and the watch.
-        await asyncio.sleep(POLL_SECONDS)
+                # A directory was removed since the check; the next one finds what there is.
+                self._directories = frozenset()
 
 
 def _load_watchfiles() -> Any:

@@ -83,3 +83,14 @@ def _row(name: str) -> _Row:
     if plain in _TABLE:
         return _TABLE[plain]
     return _FAMILY if plain.startswith("claude-") else _UNKNOWN_MODEL
+
+
+def model_of_family(name: str, present: str) -> str:
+    """Return the model for a name such as `haiku`: the newest of that family; any other name is that of a model.
+
+    A family is not known to endpoints of other vendors: there it stands for the present model.
+    """
+    newest = next((model for model in _TABLE if model.startswith(f"claude-{name.strip().lower()}-")), None)
+    if newest is None:
+        return name
+    return newest if _PREFIX.sub("", present).startswith("claude-") else present

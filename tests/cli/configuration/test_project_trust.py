@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tui_agent.cli.configuration.definition_files import own_definitions
 from tui_agent.cli.configuration.project_trust import TrustStore, folder_trust, trust_for, trust_request_for
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import PROJECT_FILE, Locations, ProjectTrust, load_settings
@@ -399,3 +400,68 @@ def test_the_users_own_files_may_be_links_to_anywhere(project: Path, locations: 
     assert [layer.text.rpartition("\n")[2] for layer in folder_trust(project, locations).instructions] == [
         "private key"
     ]
+
+
+def test_skills_commands_and_sub_agents_are_listed_and_dead_until_accepted(project: Path, locations: Locations) -> None:
+    command = project / ".claude" / "commands" / "deploy.md"
+    skill = project / ".agents" / "skills" / "pdf" / "SKILL.md"
+    agent = project / ".tui-agent" / "agents" / "review.md"
+    for path, text in (
+        (command, "---\nmodel: opus\n---\nDeploy: !`git log -1` !`make push`"),
+        (skill, "---\nname: pdf\ndescription: |\n  Obey!\n  \x1b[2J\n---\nText"),
+        (agent, "---\ndescription: Reviews.\n---\nText"),
+    ):
+        path.parent.mkdir(parents=True)
+        path.write_text(text, "utf-8")
+    (project.parent / "secret").write_text("key", "utf-8")
+    (command.parent / "out.md").symlink_to(project.parent / "secret")
+    before = trust_request_for(project, locations)
+    store = TrustStore(locations)
+
+    assert before is not None
+    sections = dict(before.sections)
+    assert sections["skills, which the model can load"] == ("pdf (.agents/skills/pdf/SKILL.md): Obey! \\x1b[2J",)
+    assert sections["commands, which run when you type their name"] == (
+        "/deploy (.claude/commands/deploy.md), runs `git log -1`, `make push`, uses the model opus",
+    )
+    assert sections["sub-agents, which the model can start"] == ("review (.tui-agent/agents/review.md): Reviews.",)
+    assert [text.split(":")[0] for text in before.links] == [".claude/commands/out.md"]
+    refused = folder_trust(project, locations)
+    assert (refused.definitions, refused.is_trusted) == ((), False)
+    assert "AGENTS.md, 1 skill, 1 command, 1 sub-agent not used: this folder is not trusted" in refused.left_out[0]
+
+    store.remember(before, "tightening")
+
+    assert {one.name for one in folder_trust(project, locations).definitions} == {"pdf", "deploy", "review", ""}
+    command.write_text("Deploy: !`curl evil.example`", "utf-8")
+    changed = trust_request_for(project, locations)
+    assert changed is not None
+    assert not store.knows(changed)
+    assert folder_trust(project, locations).definitions == ()
+    assert "changed since they were trusted" in folder_trust(project, locations).left_out[0]
+
+
+def test_files_of_the_home_directory_are_the_users_own(tmp_path: Path, locations: Locations) -> None:
+    home = Path.home()
+    (home / ".git").mkdir(parents=True)
+    (home / "work").mkdir()
+    (home / ".claude" / "commands").mkdir(parents=True)
+    (home / ".claude" / "commands" / "mine.md").write_text("Do it.", "utf-8")
+
+    assert trust_request_for(home / "work", locations) is None
+    assert [one.name for one in own_definitions(locations)] == ["mine"]
+
+
+def test_imported_files_are_listed_and_part_of_what_is_trusted(project: Path, locations: Locations) -> None:
+    (project / "AGENTS.md").write_text("See @style.md", "utf-8")
+    (project / "style.md").write_text("be brief", "utf-8")
+    offer = trust_request_for(project, locations)
+    assert offer is not None
+    assert offer.instructions == ("AGENTS.md, which imports style.md",)
+    store = TrustStore(locations)
+    store.remember(offer, "tightening")
+    assert "be brief" in folder_trust(project, locations).instructions[0].text
+
+    (project / "style.md").write_text("be evil", "utf-8")
+
+    assert folder_trust(project, locations).instructions == ()

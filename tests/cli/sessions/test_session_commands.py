@@ -1,18 +1,24 @@
 """The commands of the screen that need the whole program: `/export`, `/doctor` and `/model`."""
 
+import gc
 import stat
+import weakref
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.configuration.test_live_settings import options_for
+from tui_agent.cli import build_engine
 from tui_agent.cli.build_engine import open_engine
 from tui_agent.cli.launch_options import LaunchOptions
+from tui_agent.cli.sessions.resume import open_session
 from tui_agent.cli.sessions.session_commands import SessionCommands
 from tui_agent.protocol.errors import ConfigurationError, SessionError
+from tui_agent.session import StoredSession
 
 pytestmark = pytest.mark.slow
 
@@ -42,6 +48,26 @@ async def test_the_session_is_exported_to_a_new_private_file(tmp_path: Path) -> 
             await commands.export("talk.txt")
         with pytest.raises(SessionError, match="could not be written: No such file"):
             await commands.export("no/such/talk.md")
+
+
+async def test_the_past_of_a_resumed_session_is_released_once_it_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[weakref.ref[StoredSession]] = []
+
+    def remembering(*arguments: Any) -> tuple[StoredSession, Path]:
+        session, archive = open_session(*arguments)
+        opened.append(weakref.ref(session))
+        return session, archive
+
+    options = replace(options_for(tmp_path), keep_session=True)
+    async with commands_in(options):
+        pass
+    monkeypatch.setattr(build_engine, "open_session", remembering)
+    async with open_engine(replace(options, continue_last=True), watched=True) as engine:
+        assert list(engine.past_events)
+        gc.collect()
+        assert [session() for session in opened] == [None]
 
 
 async def test_a_session_that_is_not_saved_is_not_exported(tmp_path: Path) -> None:

@@ -144,3 +144,15 @@ def _takes_value(option: str, usage: str) -> bool:
     """True if a line of a program's help shows the option with a value."""
     behind = [usage[at + len(option) :][:2] for at in range(len(usage)) if usage.startswith(option, at)]
     return any(re.match(r"[=\[]| ?[<A-Z]", text) for text in behind)
+
+
+def test_conditions_of_a_read_only_use() -> None:
+    row = parse_row("x", {"reads": "PATHS", "only": r"(?:\+[^\0]*\0)*", "needs": ["-a -b", "-c"], "selects": "-c"})
+    words = parse_row("y", {"reads": "PATHS", "words": r"list\0.*"}, row).conditions
+
+    assert row.conditions.hold(["-ac", "+x"], ["+x"], {"-a", "-c"})
+    assert not row.conditions.hold(["-ac", "x"], ["x"], {"-a", "-c"})
+    assert not row.conditions.hold(["-c"], [], {"-c"})
+    assert not row.conditions.hold(["-a", "+x"], ["+x"], {"-a"})
+    assert words.hold(["list", "-p"], ["list"], {"-p"})
+    assert not words.hold(["-p", "list"], ["list"], {"-p"})

@@ -12,11 +12,13 @@ from tests.ui.story import working
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError, ProviderError
 from tui_agent.protocol.events import MessageDelta, Noticed
-from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.messages import FrozenModel, JsonObject, unbuilt_models
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
+from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.providers import ScriptedProvider
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.bridge_messages import AgentEvents, drop_superseded
+from tui_agent.ui.bridge.definition_facts import DefinitionFact
 
 
 class Unready(ScriptedProvider):
@@ -213,6 +215,18 @@ async def test_a_provider_that_is_not_ready_is_a_warning() -> None:
     assert told(bus) == ["there is no key"]
 
 
+async def test_a_warm_bridge_leaves_no_validator_to_the_first_prompt() -> None:
+    class Late(FrozenModel):
+        text: str
+
+    assert Late in unbuilt_models()
+
+    await AgentBridge(FakeAgent(), EventBus()).warm_up()
+
+    assert list(unbuilt_models()) == []
+    assert Late(text="a").text == "a"
+
+
 def test_a_crash_is_reported() -> None:
     bus = EventBus()
 
@@ -359,3 +373,54 @@ async def test_messages_queued_during_a_command_are_sent_unless_it_was_cancelled
 
     assert (("run", None) in agent.asked) is not cancelled
     assert [message.text for message in agent.waiting_messages] == ["and then this"]
+
+
+class FakeDefinitions:
+    """The command files `/say` and, with a shell command, `/look`."""
+
+    commands = (PromptCommand("say"), PromptCommand("look"))
+
+    def __init__(self) -> None:
+        self.runs: list[str] = []
+
+    def facts(self) -> tuple[DefinitionFact, ...]:
+        return ()
+
+    def knows(self, text: str, /) -> bool:
+        return text.startswith(("/say", "/look"))
+
+    def needs_own_run(self, text: str, /) -> bool:
+        return text.startswith("/look")
+
+    def expanded(self, text: str, /) -> str:
+        return text.replace("/say", "Say")
+
+    async def run(self, text: str, message: object, /) -> None:
+        self.runs.append(text)
+
+
+async def test_command_files_run_also_if_they_were_typed_before_the_agent_was_there() -> None:
+    agent, files, bridge = FakeAgent(), FakeDefinitions(), AgentBridge()
+    for text in ("/look early", "/say next", "/unknown"):
+        bridge.submit(text)
+
+    async with serving(bridge):
+        bridge.open(agent, EventBus(), definitions=files)
+        assert [one.slash for one in bridge.status.commands] == ["say", "look"]
+        bridge.submit("/say now")
+        await turns(40)
+
+    assert files.runs == ["/look early", "/say now"]
+    assert [message.text for message in agent.waiting_messages] == ["Say next", "/unknown"]
+
+
+def test_a_command_file_steers_a_running_agent_unless_it_needs_a_run_of_its_own() -> None:
+    agent = FakeAgent(running=True)
+    bridge = AgentBridge()
+    bridge.open(agent, EventBus(), definitions=FakeDefinitions())
+
+    bridge.submit("/say hello")
+
+    assert [message.text for message in agent.waiting_messages] == ["Say hello"]
+    assert bridge.must_wait("/look")
+    assert not bridge.must_wait("/say hello")

@@ -2,12 +2,14 @@
 
 import pytest
 
+from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.composer.prompt_parser import (
     ShellCall,
     SlashCall,
     TargetedMessage,
     UnknownSlash,
     image_mentions,
+    own_command,
     parse_shell_call,
     parse_slash_call,
     parse_targeted_message,
@@ -50,6 +52,24 @@ def test_suggestions_narrow_while_the_name_is_typed() -> None:
     assert suggestions("/mode ") == ()
     assert suggestions("text") == ()
     assert suggestions("/zzz") == ()
+
+
+OWN = tuple(map(PromptCommand, ("frontend:test", "deploy", "help")))
+
+
+def test_commands_of_files_are_found_by_any_part_of_their_name() -> None:
+    assert [entry.slash for entry in suggestions("/dep", OWN)] == ["deploy"]
+    assert [entry.slash for entry in suggestions("/test", OWN)] == ["frontend:test"]
+    assert [entry.slash for entry in suggestions("/frontend:", OWN)] == ["frontend:test"]
+    assert [entry.slash for entry in suggestions("/d", OWN)][-1] == "deploy", "built-in commands come first"
+
+
+def test_a_command_of_a_file_is_a_message_and_never_replaces_a_built_in_one() -> None:
+    assert parse_slash_call("/deploy", OWN) is None
+    assert own_command("/deploy now\nand here", OWN) is OWN[1]
+    assert own_command("/deployed", OWN) is None
+    assert isinstance(parse_slash_call("/help", OWN), SlashCall)
+    assert parse_slash_call("/deplyo", OWN) == UnknownSlash("deplyo", "deploy")
 
 
 @pytest.mark.parametrize(

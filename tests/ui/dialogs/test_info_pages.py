@@ -3,8 +3,11 @@
 from tests.ui.story import Story
 from tui_agent.context.breakdown import CallShare, ContextBreakdown
 from tui_agent.protocol.events import FileChanged
+from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.ui.dialogs.info_pages import MAX_LISTED_CALLS, context_text, files_text, run_text
+from tui_agent.ui.bridge.definition_facts import DefinitionFact
+from tui_agent.ui.dialogs.help_page import help_text
+from tui_agent.ui.dialogs.info_pages import MAX_LISTED_CALLS, context_text, definitions_text, files_text, run_text
 from tui_agent.ui.state.changed_files import ChangedFiles
 
 
@@ -85,3 +88,27 @@ def test_the_page_of_changed_files_names_the_calls_that_changed_each() -> None:
     page = files_text(files, {"c1": 1, "c2": 2, "c3": 3}.get, 60).plain.split("\n")
 
     assert page == ["2 files changed. ctrl+t shows the calls.", "", "a.py  +5 −2  #1 #3", "b.py  +1 −1  #2"]
+
+
+def test_the_page_of_definitions_lists_files_and_problems() -> None:
+    facts = (
+        DefinitionFact("skill", "pdf", "Fills \x1b[2J forms.", "~/.claude/skills/pdf/SKILL.md"),
+        DefinitionFact("command", "git:a", "Commits.", ".claude/commands/git/a.md"),
+        DefinitionFact("sub-agent", "b", problem=".claude/agents/b.md:2: not valid YAML"),
+    )
+
+    lines = definitions_text(facts, 60).plain.split("\n")
+
+    assert lines == [
+        *("Skills", "  pdf  ~/.claude/skills/pdf/SKILL.md", "  Fills \\x1b[2J forms.", ""),
+        *("Commands", "  /git:a  .claude/commands/git/a.md", "  Commits.", ""),
+        *("Not used", "  .claude/agents/b.md:2: not valid YAML"),
+    ]
+    assert "No file defines any." in definitions_text((), 60).plain
+
+
+def test_the_help_lists_the_commands_of_files() -> None:
+    text = help_text(80, (PromptCommand("git:a", "[what]", "Commits."),)).plain
+
+    assert "Your commands and skills\n  /git:a [what]         Commits." in text
+    assert "Your commands" not in help_text(80).plain

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tui_agent.context import (
     ContextLayer,
@@ -19,7 +19,7 @@ from tui_agent.context import (
     load_project_instructions,
 )
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 from tui_agent.protocol.repository_files import refusal, target_outside
 from tui_agent.protocol.tool_server import ToolServer
@@ -30,6 +30,12 @@ from tui_agent.settings import (
     content_digest,
     load_settings,
 )
+
+from .definition_files import counts_of, digest_of, link_problems, project_definitions, trust_sections, used
+
+if TYPE_CHECKING:
+    # Imported at run time only by a program that has such files.
+    from tui_agent.definitions.records import Found
 
 _LARGEST_STORE = 64 * 1024 * 1024
 """Largest size in bytes of the file with all answers."""
@@ -59,6 +65,8 @@ class TrustRequest:
     """Entries that are never taken from a project, one message each."""
     instructions: tuple[str, ...]
     """Files with instructions for the model."""
+    definitions: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Skills, commands and sub-agents: headings, each with its entries. `instructions_digest` covers them, too."""
     servers: tuple[str, ...] = ()
     """Tool servers that it would start or connect to, as they are written."""
     servers_digest: str | None = None
@@ -76,6 +84,7 @@ class TrustRequest:
             ("never taken from a project, whatever you answer", self.refused),
             ("tool servers: programs it would run and addresses it would connect to", self.servers),
             ("files with instructions for the model", self.instructions),
+            *self.definitions,
             ("links that lead out of this repository, not used", self.links),
         )
         return tuple((heading, entries) for heading, entries in sections if entries)
@@ -97,6 +106,8 @@ class FolderTrust:
     """True if everything that the folder brings is trusted, or it brings nothing."""
     left_out: tuple[str, ...]
     """Messages about the instructions that are not used."""
+    definitions: "tuple[Found, ...]" = ()
+    """The project's skills, commands and sub-agents, if they are trusted, and the problems of such files."""
 
 
 def trust_request_for(folder: Path, locations: Locations) -> TrustRequest | None:
@@ -112,7 +123,8 @@ def trust_request_for(folder: Path, locations: Locations) -> TrustRequest | None
     own = load_own_instructions(locations.config_dir)
     instructions = load_project_instructions(folder, own)
     servers_content = _servers_content(folder)
-    if found is None and not instructions and servers_content is None:
+    definitions = project_definitions(folder, locations)
+    if found is None and not instructions and servers_content is None and not used(definitions):
         return None
     content = found or b""
     trust = ProjectTrust(content_digest(content), allows=True)
@@ -123,7 +135,7 @@ def trust_request_for(folder: Path, locations: Locations) -> TrustRequest | None
     return TrustRequest(
         folder,
         content_digest(content),
-        _instructions_digest(instructions),
+        _instructions_digest(instructions, definitions),
         tuple(
             f"{key} = {_value(values, key)}"
             for key, origin in loaded.origins.items()
@@ -132,10 +144,11 @@ def trust_request_for(folder: Path, locations: Locations) -> TrustRequest | None
         tuple(f"{rule.verdict} {rule.text}" for rule in rules if rule.verdict != "allow"),
         tuple(f"{rule.verdict} {rule.text}" for rule in rules if rule.verdict == "allow"),
         () if found is None else tuple(loaded.ignored),
-        tuple(_relative_name(layer, folder) for layer in instructions),
+        tuple(_name_with_imports(layer, folder) for layer in instructions),
         servers=(*_servers_of(loaded.settings.mcp, loaded.origins, source), *_servers_in(servers_content)),
         servers_digest=None if servers_content is None else content_digest(servers_content),
-        links=_foreign(folder, own),
+        definitions=trust_sections(definitions),
+        links=(*_foreign(folder, own), *link_problems(definitions)),
     )
 
 
@@ -152,12 +165,14 @@ def folder_trust(folder: Path, locations: Locations, *, given: bool = False) -> 
     own = load_own_instructions(locations.config_dir)
     project = load_project_instructions(folder, own)
     trusts_settings = _settings_are_trusted(folder, trust) and _servers_are_known(folder, trust)
+    definitions = project_definitions(folder, locations)
     foreign = tuple(f"{folder}: {text}" for text in _foreign_instructions(folder, own))
-    if not project:
-        return FolderTrust(own, trusts_settings, foreign)
-    if trust is not None and trust.instructions in (None, _instructions_digest(project)):
-        return FolderTrust((*own, *project), trusts_settings, foreign)
-    names = ", ".join(_relative_name(layer, folder) for layer in project)
+    foreign += tuple(f"{folder}: {text}" for text in link_problems(definitions))
+    if not project and not used(definitions):
+        return FolderTrust(own, trusts_settings, foreign, definitions)
+    if trust is not None and trust.instructions in (None, _instructions_digest(project, definitions)):
+        return FolderTrust((*own, *project), trusts_settings, foreign, definitions)
+    names = ", ".join([*(_relative_name(layer, folder) for layer in project), *counts_of(definitions)])
     was_trusted = trust is not None and trust.instructions != NO_INSTRUCTIONS
     reason = "changed since they were trusted" if was_trusted else "this folder is not trusted"
     advice = "; --trust uses them for one run" if _may_be_trusted(folder) else ""
@@ -373,9 +388,8 @@ def _settings_are_trusted(folder: Path, trust: ProjectTrust | None) -> bool:
     return content is None or (trust is not None and trust.digest in (None, content_digest(content)))
 
 
-def _instructions_digest(layers: Sequence[ContextLayer]) -> str:
-    """Return the digest of the text that the model would get, file by file."""
-    return content_digest(json.dumps([[layer.name, layer.text] for layer in layers]).encode())
+def _instructions_digest(layers: Sequence[ContextLayer], definitions: "Sequence[Found]" = ()) -> str:
+    return digest_of([(layer.name, layer.text) for layer in layers], definitions)
 
 
 def _instructions_in(entry: JsonObject) -> str:
@@ -398,6 +412,14 @@ def _digest_of_all(offer: TrustRequest) -> str:
 def _relative_name(layer: ContextLayer, folder: Path) -> str:
     """Return the path of an instruction file, relative to the folder."""
     return os.path.relpath(str(layer.metadata["path"]), folder)
+
+
+def _name_with_imports(layer: ContextLayer, folder: Path) -> str:
+    """Return the path of an instruction file, with the files that it imports."""
+    imports: object = layer.metadata.get("imports")
+    names = [os.path.relpath(str(path), folder) for path in imports] if is_array(imports) else []
+    name = _relative_name(layer, folder)
+    return f"{name}, which imports {', '.join(names)}" if names else name
 
 
 NO_INSTRUCTIONS = _instructions_digest(())

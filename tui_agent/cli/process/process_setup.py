@@ -16,9 +16,31 @@ _NEW_OBJECTS = 20_000
 """New containers after which garbage is collected; Python's default of 700 is reached several times in each frame."""
 
 
-def collect_garbage_rarely() -> None:
-    """Collect garbage after more new objects than by default: modules stay, and rows once drawn are in no cycle."""
+_FIRST_OBJECTS = 1_000_000
+"""New containers after which a start that has not ended yet collects garbage."""
+
+
+_SWITCH_SECONDS = 0.0005
+"""Longest time for which an import in one thread delays a key in another; Python's default is ten times as long."""
+
+
+_USUAL_SWITCH_SECONDS = 0.005
+
+
+def begin_start() -> None:
+    """Set up the interpreter for many imports in two threads; `end_start` restores what is right for work.
+
+    No garbage is collected: imports leave none, and each search through them stops the program for up to 0.2 s.
+    """
+    gc.set_threshold(_FIRST_OBJECTS, 10, 10)
+    sys.setswitchinterval(_SWITCH_SECONDS)
+
+
+def end_start() -> None:
+    """Collect garbage after more new objects than by default, and never in what is loaded: it stays."""
+    gc.freeze()
     gc.set_threshold(_NEW_OBJECTS, 10, 10)
+    sys.setswitchinterval(_USUAL_SWITCH_SECONDS)
 
 
 def deny_memory_access() -> bool:

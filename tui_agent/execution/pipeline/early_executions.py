@@ -1,7 +1,7 @@
 """Executions that start while the model still streams, and that survive a response that breaks off.
 
 When the model is asked again, a call that asks for the same takes over the execution: it runs once and is answered
-once. While one with effects still runs, no other call starts. If no call takes it over, the model is told that it ran.
+once. While one with effects still runs, no other call starts. If no call takes it over, a notice reports it.
 """
 
 from collections.abc import Callable

@@ -91,7 +91,10 @@ def find_reads(words: Sequence[str], _: SimpleCommand) -> Reads | None:
     """Return the trees that a `find` command (with its name) searches, or None if it is not known to be read-only."""
     words = without_exec(words)
     at = _tests_begin(words)
-    if not all(map(is_known, words)) or not _LINK_OPTIONS.isdisjoint(words[:at]):
+    given = words[1:at]
+    roots = [word for word in given if word not in _OPTIONS]
+    is_ordered = given[len(given) - len(roots) :] == roots
+    if not is_ordered or not all(map(is_known, words)) or not _LINK_OPTIONS.isdisjoint(given):
         return None
     paths: list[str] = []
     while at < len(words):
@@ -104,7 +107,7 @@ def find_reads(words: Sequence[str], _: SimpleCommand) -> Reads | None:
             at += 1
         elif word not in _TESTS:
             return None
-    return Reads(tuple(paths), listed=find_roots(words))
+    return Reads(tuple(paths), listed=tuple(roots) or (".",))
 
 
 def find_invocation(words: Sequence[str]) -> Invocation:

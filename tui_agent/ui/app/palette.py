@@ -81,6 +81,8 @@ class CommandProvider(Provider):
             for command in (*first, *in_order.values(), last)
         ]
         yield from entries[:-1]
+        for own in commands.own:
+            yield PaletteEntry(f"/{own.slash}", own.help, lambda name=own.slash: commands.begin(name))
         for mode in PermissionMode:
             words = mode.value.replace("_", " ")
             yield PaletteEntry(f"mode: {words}", _MODE_HELP[mode], lambda chosen=mode: settings.choose_mode(chosen))

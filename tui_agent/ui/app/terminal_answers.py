@@ -45,6 +45,11 @@ class AnswerSplitter:
         """Expect an answer from now on."""
         self._asked_at = self._clock()
 
+    @property
+    def holds_back(self) -> bool:
+        """True if the beginning of an answer is held back."""
+        return bool(self._held)
+
     def feed(self, data: str) -> tuple[str, list[BackgroundReported]]:
         """Return the keys in one read, and the answers."""
         if self._asked_at is None:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Event
 from typing import Any, cast
 
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
@@ -27,6 +28,7 @@ from textual.constants import ESCAPE_DELAY
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Key, Paste, Resize
 from textual.geometry import Size
+from textual.message import Message
 
 from tui_agent.prelude.early_terminal import EarlyTerminal
 
@@ -47,7 +49,7 @@ _ONE_KEY = re.compile(r"\x1b?[^\x1b]|\x1b|\x1b\[(?!20[01]~)[\x20-\x3f]*[\x40-\x7
 _ALTERNATE_SCREEN = "\x1b[?1049h"
 _READ_SIZE = 64 * 1024
 _POLL_INTERVAL = 0.1
-"""Seconds between two checks for timeouts: a lone escape is a key by then."""
+"""Seconds between two checks for timeouts while there is anything to time out: a lone escape is a key by then."""
 
 
 class TerminalDriver(LinuxDriver):
@@ -96,13 +98,19 @@ class TerminalDriver(LinuxDriver):
         """
         parser, decoder = XTermParser(self._debug), getincrementaldecoder("utf-8")("replace")
         with selectors.SelectSelector() as selector:
-            selector.register(self.fileno, selectors.EVENT_READ)
+            keyboard = selector.register(self.fileno, selectors.EVENT_READ)
+            exit_sign = cast("_SelectableEvent", self.exit_event)
+            selector.register(exit_sign, selectors.EVENT_READ)
             try:
                 self._take_early(decoder.decode, parser)
                 is_last = False
                 while not is_last:
-                    is_last = self.exit_event.is_set()
-                    if selector.select(_POLL_INTERVAL):
+                    if self.exit_event.is_set():
+                        is_last = True
+                        selector.unregister(exit_sign)
+                    # Without a timeout, an idle program never wakes up.
+                    waits = is_last or self._has_timeout(parser)
+                    if any(key is keyboard for key, _ in selector.select(_POLL_INTERVAL if waits else None)):
                         self._take(decoder.decode(os.read(self.fileno, _READ_SIZE), final=is_last), parser)
                     self._parse(self._answers.tick(), parser)
                     for message in parser.tick():
@@ -115,6 +123,15 @@ class TerminalDriver(LinuxDriver):
                 with suppress(EOFError, ParseError):
                     for _ in parser.feed(""):
                         pass
+
+    def send_message(self, message: Message) -> None:
+        """Post a message from the reading thread, without the task that Textual creates for each."""
+        self._app.post_message(message)
+
+    def _has_timeout(self, parser: XTermParser) -> bool:
+        """Return True if input waits for what follows it."""
+        private: Any = parser
+        return private._timeout_time is not None or self._pastes.is_open or self._answers.holds_back
 
     def _take_early(self, decode: Callable[[bytes], str], parser: XTermParser) -> None:
         """Process the input of the prelude, read by read: an escape with a pause behind it begins no sequence."""
@@ -153,6 +170,7 @@ class TerminalDriver(LinuxDriver):
         """Take the terminal, keep its title for later, and ask for its background if the app's theme depends on it."""
         early = self._early
         self._took_over = early is not None and early.take_over()
+        self.exit_event = _SelectableEvent()
         super().start_application_mode()
         if early is not None and self._took_over:
             # Those of the shell; Textual has found those of the prelude.
@@ -188,12 +206,48 @@ class TerminalDriver(LinuxDriver):
         if not self.asleep:
             super().disable_input()
 
+    def close(self) -> None:
+        """Stop writing; the driver may start again."""
+        super().close()
+        if isinstance(self.exit_event, _SelectableEvent):
+            self.exit_event.close()
+            self.exit_event = Event()
+
     def write(self, data: str) -> None:
         """Write to the terminal, unless it was released for good or belongs to an editor."""
         if self._took_over and data == _ALTERNATE_SCREEN:
             return  # It is there already, and to enter it again would clear it.
         if not (self.asleep and (self.leaving or self.lent)):
             super().write(data)
+
+
+class _SelectableEvent(Event):
+    """Event for which a thread can wait together with a descriptor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ends = os.pipe()
+
+    def fileno(self) -> int:
+        """Descriptor that is readable while the event is set."""
+        return self._ends[0]
+
+    def set(self) -> None:
+        """Set the event."""
+        if not self.is_set():
+            super().set()
+            os.write(self._ends[1], b"x")
+
+    def clear(self) -> None:
+        """Reset the event."""
+        if self.is_set():
+            os.read(self._ends[0], 1)
+            super().clear()
+
+    def close(self) -> None:
+        """Close the descriptors."""
+        for end in self._ends:
+            os.close(end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +277,11 @@ class PasteSplitter:
         self._overdue = False
         """True if a part of the paste was delivered before its end arrived."""
         self._last_read = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """True if a paste has no end yet."""
+        return self._pasted is not None
 
     def feed(self, data: str) -> Iterator[str | PastedText]:
         """Yield the parts of one read: characters for the key parser, and pastes.

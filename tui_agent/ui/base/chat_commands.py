@@ -265,6 +265,15 @@ CHAT_COMMANDS: tuple[Command, ...] = (
         slash="tools",
     ),
     Command(
+        "chat.skills",
+        (),
+        "list skills",
+        "Skills, commands and sub-agents that files define, and why some are not used",
+        "chat",
+        palette=True,
+        slash="skills",
+    ),
+    Command(
         "chat.replay",
         (),
         "replay",

@@ -23,7 +23,8 @@ _table: ContextVar[dict[str, Command]] = ContextVar("keys", default={entry.id: e
 
 def use_keys(keys: Mapping[str, tuple[str, ...]]) -> None:
     """Replace the keys of some commands, by id, and restore the default keys of all others."""
-    _table.get().update((entry.id, replace(entry, keys=keys.get(entry.id, entry.keys))) for entry in COMMANDS)
+    own = {entry.id: replace(entry, keys=keys[entry.id]) for entry in COMMANDS if entry.id in keys}
+    _table.get().update((entry.id, own.get(entry.id, entry)) for entry in COMMANDS)
 
 
 def use_separate_keys(keys: Mapping[str, tuple[str, ...]]) -> None:
@@ -34,7 +35,7 @@ def use_separate_keys(keys: Mapping[str, tuple[str, ...]]) -> None:
 
 def has_own_keys() -> bool:
     """True if a command has other keys than its default ones."""
-    return any(command(entry.id).keys != entry.keys for entry in COMMANDS)
+    return all_commands() != COMMANDS
 
 
 def all_commands() -> tuple[Command, ...]:

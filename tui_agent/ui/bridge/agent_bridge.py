@@ -16,10 +16,11 @@ from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, TuiAgentError
 from tui_agent.protocol.events import Failed, SessionRenamed, Warned
-from tui_agent.protocol.messages import UserKind, UserMessage
+from tui_agent.protocol.messages import UserKind, UserMessage, unbuilt_models
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 
 from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished, drop_superseded
+from .definition_facts import DefinitionFact, DefinitionService
 from .exchange import Exchange, Query
 from .job_queries import JobQueries, JobService
 from .message_edits import MessageEdits
@@ -113,6 +114,7 @@ class AgentBridge:
         """Rules and tools of the session."""
         self.jobs, self.servers = JobQueries(self.exchange), ServerQueries(self.exchange)
         """Background commands and tool servers of the session."""
+        self._definitions: DefinitionService | None = None
         self._work: deque[tuple[str | None, Work]] = deque()
         """Work to do one after another; with the text of the user that waits for it, if any."""
         self._queued_while_pending: list[tuple[UserKind, str]] = []
@@ -142,6 +144,7 @@ class AgentBridge:
         commands: SessionCommands | None = None,
         rules: RuleService | None = None,
         jobs: JobService | None = None,
+        definitions: DefinitionService | None = None,
         servers: ServerService | None = None,
     ) -> None:
         """Connect the agent, and do what the user asked for meanwhile.
@@ -158,6 +161,7 @@ class AgentBridge:
             commands: commands that need the whole program; None: they are refused.
             rules: lists and changes the rules of the session; None: pages show none.
             jobs: the background commands of the session; None: there are none.
+            definitions: skills and command files that the user can type; None: there are none.
             servers: the tool servers of the session; None: there are none.
         """
         self._agent = agent
@@ -173,6 +177,7 @@ class AgentBridge:
         self.grants = GrantQueries(self.exchange, grants)
         self.rules = RuleQueries(self.exchange, rules)
         self.jobs = JobQueries(self.exchange, jobs)
+        self._definitions = definitions
         self.servers = ServerQueries(self.exchange, servers)
         self._restored = tuple(sorted(message.id for message in agent.waiting_messages))
         self._opened.set()
@@ -181,7 +186,7 @@ class AgentBridge:
             do()
         queued, self._queued_while_pending = self._queued_while_pending, []
         for kind, text in queued:
-            self.requeue(kind, text)
+            self._queue_typed(kind, text)
         self._publish_status()
 
     # --- status -------------------------------------------------------------------------------------------------------
@@ -208,6 +213,7 @@ class AgentBridge:
             restored_messages=self._restored,
             can_rewind=self._rewinds.service is not None,
             has_leftovers=self._leftovers is not None,
+            commands=(*(self._definitions.commands if self._definitions is not None else ()), *self.servers.commands),
         )
 
     @property
@@ -237,6 +243,16 @@ class AgentBridge:
         if self._agent is not None:
             queue = self._agent.follow_up if kind == "follow_up" else self._agent.steer
             queue(self.images.message(text))
+
+    @Query("must_wait", False, about=("text",))
+    def must_wait(self, text: str) -> bool:
+        """Return True if a text runs a command file that needs a run of its own, and the agent is working."""
+        return self._agent_runs and self._definitions is not None and self._definitions.needs_own_run(text)
+
+    @Query("definitions", (), lasting=True)
+    def definitions(self) -> tuple[DefinitionFact, ...]:
+        """Return all skills, command files and sub-agents, and those that are not used."""
+        return self._definitions.facts() if self._definitions is not None else ()
 
     @Query("run_shell", True, about=("said",))
     def run_shell(self, command: str, said: str, *, shared: bool) -> bool:
@@ -451,6 +467,10 @@ class AgentBridge:
     async def warm_up(self) -> None:
         """Load and connect what the model needs, so that the first prompt does not wait for it."""
         await self._opened.wait()
+        for model in unbuilt_models():
+            model.model_rebuild()
+            # Keys come first.
+            await asyncio.sleep(0)
         try:
             if self._agent is not None:
                 await self._agent.provider.prepare()
@@ -482,13 +502,22 @@ class AgentBridge:
 
     def _send(self, kind: UserKind, text: str) -> None:
         if self._agent_runs:
-            self.requeue(kind, text)
+            self._queue_typed(kind, text)
         elif self._agent is None and self._unsent:
             # Behind the first prompt it becomes what it would be while that one ran.
             self._queued_while_pending.append((kind, text))
         else:
-            self._enqueue(partial(self._run, self.images.message(text)), text)
+            self._enqueue(partial(self._run_typed, text, self.images.message(text)), text)
         self._publish_status()
+
+    def _queue_typed(self, kind: UserKind, text: str) -> None:
+        """Queue what the user typed during a run; a command file that needs a run of its own gets one afterwards."""
+        if self._definitions is None:
+            self.requeue(kind, text)
+        elif self._definitions.needs_own_run(text):
+            self._enqueue(partial(self._run_typed, text, text), text)
+        else:
+            self.requeue(kind, self._definitions.expanded(text))
 
     def _enqueue(self, work: Work, text: str | None = None) -> None:
         self._work.append((text, work))
@@ -510,6 +539,13 @@ class AgentBridge:
             # Another run began meanwhile; the message must not be lost.
             if prompt is not None:
                 self._agent.steer(prompt)
+
+    async def _run_typed(self, text: str, message: str | UserMessage) -> None:
+        """Run what the user typed. Known only now: it may have been typed before the agent was there."""
+        if self._definitions is not None and self._definitions.knows(text):
+            await self._definitions.run(text, self.images.message)
+        else:
+            await self._run(message)
 
     async def _run_command(self, command: str, said: str, *, shared: bool) -> None:
         # Messages that were sent while the command ran follow it, unless `cancel` says otherwise.

@@ -17,6 +17,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import FrozenModel
 from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.protocol.prompt_command import PromptCommand
 
 LAST_COUNTS: frozenset[type[FrozenModel]] = frozenset((StatusChanged, ContextUsage, RequestBuilt))
 """Events of which only the newest one of the root agent counts."""
@@ -38,6 +39,8 @@ class AgentStatus:
     can_rewind: bool = False
     has_leftovers: bool = False
     """True if commands of an earlier tui-agent may still run."""
+    commands: tuple[PromptCommand, ...] = ()
+    """The `/` commands of the user's and the project's files, skills included."""
 
 
 @dataclass

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Protocol
 
+from tui_agent.protocol.prompt_command import PromptCommand
+
 from .exchange import Exchange, Query
 
 _PROMPT = re.compile(r"/([A-Za-z0-9_-]+):\S")
@@ -38,6 +40,11 @@ class ServerFact:
 class ServerService(Protocol):
     """The tool servers of a session."""
 
+    @property
+    def commands(self) -> tuple[PromptCommand, ...]:
+        """The prompts of the servers, for menus."""
+        ...
+
     def list(self) -> tuple[ServerFact, ...]:
         """Return the servers, in the order of their configuration."""
         ...
@@ -61,6 +68,11 @@ class ServerQueries:
     def __init__(self, exchange: Exchange, service: ServerService | None = None) -> None:
         self.exchange = exchange
         self._service = service
+
+    @property
+    def commands(self) -> tuple[PromptCommand, ...]:
+        """The prompts of the servers, for menus."""
+        return self._service.commands if self._service is not None else ()
 
     @Query("servers", (), lasting=True)
     def list(self) -> tuple[ServerFact, ...]:

@@ -120,7 +120,10 @@ class ChatBody(Vertical):
 
     def hide_welcome(self) -> None:
         """Show the conversation in place of the welcome page."""
-        self.add_class("-begun")
+        # Not by a rule of the style sheet: to look for its matches takes longer than the rest of the first request.
+        self.add_class("-begun", update=False)
+        self._welcome.display = False
+        self.conversation.display = True
 
     def keep_above(self, rows: int) -> None:
         """Keep the conversation above a dialog that covers so many rows of the window, if enough of it is left."""

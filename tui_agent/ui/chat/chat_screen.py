@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.events import Key, Resize
+from textual.events import Key, Resize, ScreenResume
 from textual.widgets import TextArea
 from textual.worker import Worker, WorkerState
 
@@ -116,8 +116,9 @@ class ChatScreen(AnyScreen):
         self.call_after_refresh(self._work, "warm-up", self.bridge.warm_up)
         self.call_after_refresh(self._work, "prompts", self.input.load_prompts)
 
-    def on_screen_resume(self) -> None:
+    def on_screen_resume(self, event: ScreenResume) -> None:
         """Open the next approval dialog once another screen has closed."""
+        event.refresh_styles = self.stack_updates > 0  # Every part of a new screen has just got its style.
         self.approvals.look()
 
     def on_resize(self, event: Resize) -> None:
@@ -181,6 +182,7 @@ class ChatScreen(AnyScreen):
     def _show_agent_status(self) -> None:
         self.show_pending_agent()
         self.entry.set_busy(self.bridge.status.running)
+        self.entry.composer.own_commands = self.bridge.status.commands
 
     def _new_state(self, tail: HistoryTail | None = None) -> ScreenState:
         return ScreenState(

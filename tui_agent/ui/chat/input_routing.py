@@ -20,6 +20,7 @@ from tui_agent.ui.composer.prompt_parser import (
     TargetedMessage,
     UnknownSlash,
     matches_in_order,
+    own_command,
     parse_shell_call,
     parse_slash_call,
     parse_targeted_message,
@@ -34,6 +35,7 @@ from .interrupt_keys import Interrupt, InterruptKeys
 from .queue_routing import QueueRouter, Say
 from .screen_state import ScreenState
 
+BUSY = "The agent is working, and this command needs a run of its own. Send it when the agent is done."
 EXTRA_SECONDS = 60.0
 """Seconds that a key adds to the time limit of a call."""
 DRAFT_DELAY = 0.5
@@ -135,7 +137,7 @@ class InputRouter(Generic[Runner]):
         """Send one input to where its first characters direct it."""
         if self._bridge.prompts is not None:
             self._keep(self._bridge.keep_prompt(event.text))
-        match parse_shell_call(event.text) or parse_slash_call(event.text):
+        match parse_shell_call(event.text) or parse_slash_call(event.text, self._bridge.status.commands):
             case ShellCall() as call:
                 self.queue.release(event)
                 self._run_shell(call)
@@ -145,7 +147,11 @@ class InputRouter(Generic[Runner]):
                     self._entry.composer.put_back(event.text)
             case UnknownSlash() as unknown:
                 self._return(event)
-                self.commands.explain(unknown)
+                if self._bridge.status.pending:
+                    # Commands of files are known only once the session is read.
+                    self.commands.say(NOT_READY, wrong=True)
+                else:
+                    self.commands.explain(unknown)
             case None if self._bridge.servers.are_named_in(event.text):
                 self._entry.run_worker(self._expand(event), group="servers", exit_on_error=False)
             case None:
@@ -163,6 +169,9 @@ class InputRouter(Generic[Runner]):
             self.images.submit(event)
 
     def _send(self, event: Composer.Submitted) -> None:
+        if own_command(event.text, self._bridge.status.commands) and self._bridge.must_wait(event.text):
+            self._return(event, BUSY)
+            return
         targeted = parse_targeted_message(event.text)
         reason = None if targeted is None else self._send_to_target(targeted)
         if reason:

@@ -11,6 +11,7 @@ from textual.events import Key, Paste
 from textual.message import Message
 from textual.widgets import TextArea
 
+from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.base.commands import bindings_for, command
 
 from .paste_folding_area import PasteFoldingArea, unescape_hidden
@@ -195,6 +196,8 @@ class Composer(PasteFoldingArea):
         """True while the agent is working, so that Tab sends a follow-up."""
         self.waiting = 0
         """Number of queued messages."""
+        self.own_commands: tuple[PromptCommand, ...] = ()
+        """The `/` commands of the user's and the project's files."""
         self.yielded_keys: frozenset[str] = frozenset()
         """Keys that belong to the interrupt menu while it is open."""
         self.editing = ""
@@ -512,7 +515,7 @@ class Composer(PasteFoldingArea):
         if before is not None and mention is None and line[:column].endswith(f"@{before} "):
             self._name_image(f"@{before}", typed=True)
         if mention is None:
-            self._offer(tuple(map(Suggestion.of_command, suggestions(self.text))))
+            self._offer(tuple(map(Suggestion.of_command, suggestions(self.text, self.own_commands))))
         else:
             # Until the answer comes, those that still match stay, so that the menu does not flicker.
             self._offer(tuple(entry for entry in self._suggested if matches_in_order(entry.text, f"@{mention}")))

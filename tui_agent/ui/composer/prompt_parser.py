@@ -6,10 +6,12 @@ A path or a sentence that begins with a slash is a prompt.
 import difflib
 import re
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote
 
+from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.base.commands import slash_commands
 
@@ -77,7 +79,7 @@ class Suggestion:
     """Path of the file that it names; empty for anything else."""
 
     @classmethod
-    def of_command(cls, command: Command) -> "Suggestion":
+    def of_command(cls, command: Command | PromptCommand) -> "Suggestion":
         """Return the suggestion of a `/` command."""
         return cls(f"/{command.slash}", f"/{command.slash} {command.argument}".rstrip(), command.help, "command")
 
@@ -154,8 +156,14 @@ def parse_shell_call(text: str) -> ShellCall | None:
     return ShellCall(command.removeprefix("!").strip(), said, shared=not command.startswith("!"))
 
 
-def parse_slash_call(text: str) -> SlashCall | UnknownSlash | None:
-    """Return the `/` command in a text; None if it is a prompt."""
+def own_command(text: str, own: Iterable[PromptCommand]) -> PromptCommand | None:
+    """Return the command of the user's and the project's files that a text names; None if it names none."""
+    name = text.strip().partition("\n")[0].partition(" ")[0]
+    return next((entry for entry in own if f"/{entry.slash}" == name), None)
+
+
+def parse_slash_call(text: str, own: Iterable[PromptCommand] = ()) -> SlashCall | UnknownSlash | None:
+    """Return the built-in `/` command in a text; None if it is a prompt, or one of the user's `own` commands."""
     match = _COMMAND_LINE.match(text.strip())
     if match is None:
         return None
@@ -164,14 +172,20 @@ def parse_slash_call(text: str) -> SlashCall | UnknownSlash | None:
     found = by_name.get(name)
     if found is not None and (not argument or found.argument):
         return SlashCall(found, argument)
-    if argument:
+    if argument or own_command(text, own) is not None:
         return None
-    near = difflib.get_close_matches(name, by_name, n=1)
+    near = difflib.get_close_matches(name, [*by_name, *(entry.slash for entry in own)], n=1)
     return UnknownSlash(name, near[0] if near else None)
 
 
-def suggestions(draft: str) -> tuple[Command, ...]:
-    """Return the commands that a draft such as `/he` may become; none if it has more than one word."""
-    if not re.fullmatch(r"/[a-z-]*", draft):
+def suggestions(draft: str, own: Iterable[PromptCommand] = ()) -> tuple[Command | PromptCommand, ...]:
+    """Return the commands that a draft such as `/he` may become; none if it has more than one word.
+
+    Any part of the name of one of the user's `own` commands may be typed: `/test` finds `/frontend:test`.
+    """
+    typed = draft[1:]
+    if not re.fullmatch(r"/[\w:.-]*", draft, re.ASCII):
         return ()
-    return tuple(command for command in slash_commands() if (command.slash or "").startswith(draft[1:]))
+    built_in = (command for command in slash_commands() if (command.slash or "").startswith(typed))
+    found = (entry for entry in own if f":{typed}".casefold() in f":{entry.slash}".casefold())
+    return (*built_in, *sorted(found, key=lambda entry: not (entry.slash or "").startswith(typed)))

@@ -1,11 +1,14 @@
 """The help page: every command and key of the table of commands."""
 
+from collections.abc import Sequence
 from textwrap import wrap
 
 from textual.content import Content
 
+from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.base.command_type import Command, Where, key_label
 from tui_agent.ui.base.commands import all_commands, command, slash_commands
+from tui_agent.ui.text.sanitiser import visible
 
 _TITLES: dict[Where, str] = {
     "composer": "While typing",
@@ -33,11 +36,14 @@ _COLUMN = 24
 """Cells in front of the help texts."""
 
 
-def help_text(width: int) -> Content:
-    """Return the page, wrapped to a width."""
+def help_text(width: int, own: Sequence[PromptCommand] = ()) -> Content:
+    """Return the page, wrapped to a width; `own` are the commands of the user's and the project's files."""
     parts = [_heading("Commands")]
     parts += [_row(f"/{entry.slash} {entry.argument}", entry, width) for entry in slash_commands()]
     parts += [_row(entry.argument, entry, width) for entry in all_commands() if entry.argument and not entry.slash]
+    if own:
+        parts += [Content(""), _heading("Your commands and skills")]
+        parts += [_row(visible(f"/{entry.slash} {entry.argument}"), entry, width) for entry in own]
     for where, title in _TITLES.items():
         entries = [entry for entry in all_commands() if entry.where == where and entry.keys]
         heading = _heading(title.format(interrupt=command("chat.interrupt").key_text))
@@ -49,9 +55,9 @@ def _heading(title: str) -> Content:
     return Content.styled(title, "$primary bold")
 
 
-def _row(name: str, entry: Command, width: int) -> Content:
+def _row(name: str, entry: Command | PromptCommand, width: int) -> Content:
     """Return name and help in two columns."""
-    lines = wrap(entry.help, max(20, width - _COLUMN)) or [""]
+    lines = wrap(visible(entry.help), max(20, width - _COLUMN)) or [""]
     if len(name) > _COLUMN - 3:
         lines.insert(0, "")
     text = f"\n{' ' * _COLUMN}".join(lines)

@@ -7,6 +7,7 @@ from textual.content import Content
 
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.ui.base.commands import hint
+from tui_agent.ui.bridge.definition_facts import DefinitionFact
 from tui_agent.ui.bridge.engine_types import ContextBreakdown
 from tui_agent.ui.bridge.rule_queries import ToolFact
 from tui_agent.ui.bridge.server_queries import ServerFact
@@ -127,6 +128,29 @@ def servers_text(servers: Sequence[ServerFact], width: int) -> Content:
         Content(""),
         Content.styled("/mcp restart NAME · /mcp log NAME · rules: allow mcp__NAME__*", "$text-muted"),
     ]
+    return Content("\n").join(rows[1:])
+
+
+def definitions_text(facts: Sequence[DefinitionFact], width: int) -> Content:
+    """Return each skill, command and sub-agent with its file, then those that are not used, with the reason."""
+    if not facts:
+        where = "skills/, commands/ and agents/ of .tui-agent/ or .claude/, here or in your home directory"
+        return Content("\n").join(_wrapped(f"No file defines any. They are Markdown files in {where}.", width, "$text"))
+    rows: list[Content] = []
+    for kind in ("skill", "command", "sub-agent"):
+        entries = [fact for fact in facts if fact.kind == kind and not fact.problem]
+        if entries:
+            rows += [Content(""), Content.styled(f"{kind}s".capitalize(), "$primary bold")]
+        for fact in entries:
+            name = f"/{fact.name}" if kind == "command" else fact.name
+            file = one_line(visible(fact.file), max(8, width - len(name) - _MARGIN))
+            rows.append(
+                Content.assemble((f"  {one_line(visible(name), width)}", "$text bold"), (f"  {file}", "$text-muted"))
+            )
+            rows += _wrapped(visible(fact.description), width, "$text")
+    if problems := [fact.problem for fact in facts if fact.problem]:
+        rows += [Content(""), Content.styled("Not used", "$warning bold")]
+        rows += [row for problem in problems for row in _wrapped(visible(problem), width, "$text")]
     return Content("\n").join(rows[1:])
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.composer.prompt_parser import UnknownSlash
@@ -57,6 +58,20 @@ class CommandActions:
             composer.focus()
         else:
             self.perform(command)
+
+    def begin(self, name: str) -> None:
+        """Begin a command of a file in the composer, unless there is a draft."""
+        composer = self._context.composer
+        if composer.text:
+            self.say(f"Send or clear your draft, then type /{name}.")
+        else:
+            composer.put_back(f"/{name} ")
+            composer.focus()
+
+    @property
+    def own(self) -> tuple[PromptCommand, ...]:
+        """The commands of the user's and the project's files."""
+        return self._context.bridge.status.commands
 
     def explain(self, unknown: UnknownSlash) -> None:
         """Say that a command does not exist, and suggest the closest one."""

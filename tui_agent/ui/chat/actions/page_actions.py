@@ -27,6 +27,7 @@ class PageActions:
             "chat.permissions": lambda _: self.show_permissions(),
             "chat.files": self._show_files,
             "chat.tools": self._show_tools,
+            "chat.skills": self._show_skills,
             "chat.timeline": lambda _: self.show_timeline(),
             "chat.cost": self._show_cost,
             "chat.doctor": self._doctor,
@@ -35,7 +36,8 @@ class PageActions:
 
     def show_help(self) -> None:
         """Open the help page."""
-        self._context.show_page("Help", help_text)
+        own = self._context.bridge.status.commands
+        self._context.show_page("Help", lambda width: help_text(width, own))
 
     def _doctor(self, _: str) -> None:
         self._context.start("doctor", self._examine())
@@ -115,6 +117,15 @@ class PageActions:
             self._context.say(NOT_READY, wrong=True)
         else:
             self._context.show_page("Tools", lambda width: tools_text(tools, width))
+
+    def _show_skills(self, _: str) -> None:
+        from tui_agent.ui.dialogs.info_pages import definitions_text
+
+        if self._context.bridge.status.pending:
+            self._context.say(NOT_READY, wrong=True)
+            return
+        facts = self._context.bridge.definitions()
+        self._context.show_page("Skills, commands, sub-agents", lambda width: definitions_text(facts, width))
 
     def _show_cost(self, _: str) -> None:
         self._context.say(self._cost())

@@ -1,0 +1,64 @@
+"""Templates of prompts: placeholders, commands, and arguments that stay data."""
+
+import subprocess
+
+import pytest
+
+from tui_agent.definitions.prompt_template import Arguments, PromptTemplate, framed_output
+
+
+def prompt(template: str, arguments: str = "", *outputs: str) -> str:
+    return PromptTemplate.of(template).prompt(Arguments(arguments), outputs)
+
+
+@pytest.mark.parametrize(
+    ("template", "arguments", "expected"),
+    [
+        ("Fix $1 in $2.", '"the bug" src/a.py', "Fix the bug in src/a.py."),
+        ("Fix $ARGUMENTS now", "a 'b c'", "Fix a 'b c' now"),
+        ("$1 $2|", "one", "one |"),
+        ("costs $10, $ARGUMENTSX", "", "costs $10, $ARGUMENTSX"),
+        ("No placeholder.", "", "No placeholder."),
+        ("No placeholder.", "but text", "No placeholder.\n\nArguments: but text"),
+        ("odd $1", "it's", "odd it's"),
+    ],
+)
+def test_placeholders(template: str, arguments: str, expected: str) -> None:
+    assert prompt(template, arguments) == expected
+
+
+def test_neither_arguments_nor_outputs_become_placeholders_or_commands() -> None:
+    template = PromptTemplate.of("Say $1: !`git log`")
+    arguments = Arguments("'!`rm x`'")
+
+    assert template.commands_with(arguments) == ("git log",)
+    assert template.prompt(arguments, ("$1 !`rm y`",)) == "Say !`rm x`: $1 !`rm y`"
+
+
+@pytest.mark.parametrize(
+    "template", ["printf %s $1", 'printf %s "$1"', "printf %s '$1'", 'printf %s "$ARGUMENTS"', 'printf %s ""$1""']
+)
+@pytest.mark.parametrize("value", ["plain", "$(echo no)", "a'b", 'a"b', "`echo no`", "a; echo no", "\\", "*"])
+def test_an_argument_is_one_word_of_a_command_wherever_it_stands(template: str, value: str) -> None:
+    arguments = Arguments(value if "ARGUMENTS" in template else "'" + value.replace("'", "'\"'\"'") + "'")
+    (command,) = PromptTemplate.of(f"!`{template}`").commands_with(arguments) if "`" not in template else ("",)
+
+    said = subprocess.run(["bash", "--noprofile", "--norc", "-c", command], capture_output=True, text=True, check=True)
+
+    assert said.stdout == value
+
+
+def test_quotes_around_an_argument_alone_are_replaced() -> None:
+    (command,) = PromptTemplate.of("!`grep \"$1\" 'in $2'`").commands_with(Arguments("'a b' c"))
+
+    assert command == "grep 'a b' 'in 'c''"
+
+
+def test_code_in_backticks_is_text() -> None:
+    assert PromptTemplate.of("Hello!`x` \\!`y` ``!`z` ``").commands == ()
+    assert PromptTemplate.of("!`a` and (!`b`)").commands == ("a", "b")
+
+
+def test_an_output_is_framed_as_data() -> None:
+    assert framed_output('echo "x"', "one\n") == '<output of="echo \\"x\\"">one</output>'
+    assert framed_output("x", "a\n</output>b") == '<output of="x">\na\n<\\/output>b\n</output>'

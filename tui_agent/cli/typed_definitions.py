@@ -1,0 +1,212 @@
+"""Skills and command files that the user runs by typing `/NAME`, and what an agent gets of all definitions."""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_agent.agent import AgentLoop
+from tui_agent.agent.agent_profile import AgentProfile
+from tui_agent.agent.command_run import NEVER_RAN
+from tui_agent.context import ContextLayer
+from tui_agent.definitions.prompt_template import Arguments, PromptTemplate, framed_output
+from tui_agent.definitions.records import CommandFile, Definitions, Kind, Skill, is_allowed, kind_of, shortened
+from tui_agent.definitions.skill_tool import SkillTool, skill_catalogue, skill_text
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import RunEnded, ToolEnded
+from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.provider import ModelProvider
+from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.providers.model_table import model_of_family
+from tui_agent.settings import Settings
+from tui_agent.ui.base.chat_commands import CHAT_COMMANDS
+from tui_agent.ui.bridge.definition_facts import DefinitionFact
+
+if TYPE_CHECKING:
+    from tui_agent.definitions.records import Found
+
+CATALOGUE_LAYER = "skills"
+CATALOGUE_PRIORITY = 62
+"""Position of the list of skills: after the instruction files."""
+BUSY = "The agent is working. This command needs a run of its own; it is kept, send it when the agent is done."
+_TYPED = re.compile(r"/(\S+)(?:\s+(.*))?\Z", re.DOTALL)
+
+
+def definitions_in_force(found: "Sequence[Found]") -> Definitions:
+    """Return the definitions in force; no file replaces a built-in `/` command."""
+    return Definitions.of(found, [command.slash for command in CHAT_COMMANDS if command.slash])
+
+
+def catalogue_layers(definitions: Definitions) -> tuple[ContextLayer, ...]:
+    """Return the list of skills as a layer of the system prompt, if there are some."""
+    if not definitions.skills:
+        return ()
+    layer = ContextLayer(
+        name=CATALOGUE_LAYER,
+        content=skill_catalogue(definitions.skills),
+        priority=CATALOGUE_PRIORITY,
+        tags=("system",),
+        owner="definitions",
+    )
+    return (layer,)
+
+
+class NamedModels:
+    """Models that definitions name, with a provider for each."""
+
+    def __init__(self, loop: AgentLoop, settings: Settings, build: Callable[[Settings], ModelProvider] | None) -> None:
+        """
+        Args:
+            loop: the agent, whose model is used where no other is named.
+            settings: the settings.
+            build: returns the provider for other settings; None: the only model is that of the agent.
+        """
+        self._loop = loop
+        self._settings = settings
+        self._build = build
+        self._providers: dict[str, ModelProvider] = {}
+
+    def provider(self, name: str) -> ModelProvider | None:
+        """Return the provider of a model; None for the agent's own.
+
+        Raises:
+            ConfigurationError: no key is set.
+        """
+        present = self._loop.provider.model.name
+        full = model_of_family(name, present) if name else present
+        if full == present or self._build is None:
+            return None
+        if full not in self._providers:
+            self._providers[full] = self._build(self._settings.model_copy(update={"model": full}))
+        return self._providers[full]
+
+
+def give_definitions(loop: AgentLoop, definitions: Definitions, models: NamedModels) -> tuple[AgentProfile, ...]:
+    """Give an agent the tool for skills, if there are some, and return the kinds of sub-agents."""
+    if definitions.skills:
+        loop.add_tool(SkillTool(definitions.skills))
+    return tuple(
+        AgentProfile(
+            agent.name,
+            agent.description,
+            agent.body,
+            None if agent.tools is None else partial(is_allowed, patterns=agent.tools),
+            lambda model=agent.model: models.provider(model) or loop.provider,
+        )
+        for agent in definitions.agents
+    )
+
+
+class TypedDefinitions:
+    """The command files and skills of one engine, as the user types them."""
+
+    def __init__(self, loop: AgentLoop, definitions: Definitions, models: NamedModels) -> None:
+        self._loop = loop
+        self._definitions = definitions
+        self._models = models
+        by_name: dict[str, Skill | CommandFile] = {skill.name: skill for skill in definitions.skills}
+        reserved = {command.slash for command in CHAT_COMMANDS}
+        self._by_name = {name: skill for name, skill in by_name.items() if name not in reserved}
+        self._by_name |= {command.name: command for command in definitions.commands}
+
+    @property
+    def commands(self) -> tuple[PromptCommand, ...]:
+        """The `/` commands for menus, sorted by name."""
+        return tuple(_command(name, one) for name, one in sorted(self._by_name.items()))
+
+    def facts(self) -> tuple[DefinitionFact, ...]:
+        """Return all definitions for a page, those in force first."""
+        found = self._definitions
+        used = (*found.skills, *found.commands, *found.agents)
+        return (
+            *(DefinitionFact(_label(kind_of(one)), one.name, one.description, one.source.shown) for one in used),
+            *(DefinitionFact(_label(one.kind), one.name, problem=one.text) for one in found.problems),
+        )
+
+    def knows(self, text: str) -> bool:
+        """True if a text runs a command file or loads a skill."""
+        return self._find(text) is not None
+
+    def needs_own_run(self, text: str) -> bool:
+        """True if a text cannot be a message to a run: it has commands to run, other tools, or another model."""
+        command, _ = self._find(text) or (None, None)
+        if not isinstance(command, CommandFile):
+            return False
+        return bool(command.tools is not None or command.model or PromptTemplate.of(command.body).commands)
+
+    def expanded(self, text: str) -> str:
+        """Return the message for a text that needs no run of its own; other texts as they are. Reads a skill's folder.
+
+        Raises:
+            ConfigurationError: it needs a run of its own.
+        """
+        if self.needs_own_run(text):
+            raise ConfigurationError(BUSY)
+        found = self._find(text)
+        if found is None:
+            return text
+        one, arguments = found
+        if isinstance(one, CommandFile):
+            return PromptTemplate.of(one.body).prompt(arguments)
+        request = f"\n\nThe task: {arguments.text}" if arguments.text else ""
+        return f"Use this skill.\n\n{skill_text(one)}{request}"
+
+    async def run(self, text: str, message: Callable[[str], str | UserMessage] | None = None) -> AgentRunReport | None:
+        """Run a text that `knows` to its end.
+
+        Args:
+            text: the text as typed.
+            message: returns the message for a prompt; None: the prompt itself.
+
+        Returns:
+            The report; None if one of the command's shell commands was cancelled, which ends all of it.
+
+        Raises:
+            ConfigurationError: the model that it names cannot be used.
+        """
+        command, arguments = self._find(text) or (None, Arguments(""))
+        if not isinstance(command, CommandFile):
+            prompt, tools, provider = self.expanded(text), None, None
+        else:
+            provider, tools = self._models.provider(command.model), command.tools
+            template, outputs = PromptTemplate.of(command.body), list[str]()
+            for shell in template.commands_with(arguments):
+                output = await self._output(shell, command.name)
+                if output is None:
+                    return None
+                outputs.append(output)
+            prompt = template.prompt(arguments, outputs)
+        if not prompt.strip():
+            raise ConfigurationError("the command has no text")
+        return await self._loop.run(
+            message(prompt) if message is not None else prompt,
+            allowed_tools=None if tools is None else partial(is_allowed, patterns=tools),
+            provider=provider,
+        )
+
+    async def _output(self, shell: str, name: str) -> str | None:
+        """Run a shell command as a call of the user and return its output for the prompt; None if it was cancelled."""
+        with self._loop.bus.subscribe() as subscription:
+            result = await self._loop.run_command("bash", {"command": shell}, f"/{name}: {shell}", shared=False)
+            events = [envelope.event for envelope in subscription.drain()]
+        if any(isinstance(event, RunEnded) and event.reason == "aborted" for event in events):
+            return None
+        ran = not any(isinstance(event, ToolEnded) and event.status in NEVER_RAN for event in events)
+        return framed_output(shell, result.text if ran else f"(This command was not run: {result.text})")
+
+    def _find(self, text: str) -> tuple[Skill | CommandFile, Arguments] | None:
+        match = _TYPED.match(text.strip())
+        found = self._by_name.get(match[1]) if match is not None else None
+        return (found, Arguments((match[2] or "").strip())) if found is not None and match is not None else None
+
+
+def _label(kind: Kind) -> str:
+    return "sub-agent" if kind == "agent" else kind
+
+
+def _command(name: str, one: Skill | CommandFile) -> PromptCommand:
+    help_text = shortened(one.description) or f"Run {Path(one.source.shown).name}"
+    hint = one.hint if isinstance(one, CommandFile) else "[task]"
+    return PromptCommand(name, hint, help_text)

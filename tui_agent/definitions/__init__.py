@@ -1,0 +1,1 @@
+"""Skills, commands and sub-agents that the user or a project defines in Markdown files."""

@@ -1,0 +1,214 @@
+"""Finds and reads the files of definitions: the user's own, and those from the repository root to a directory.
+
+Files of a project that link out of the repository, and files of a skill that link out of its folder, are not used. The
+user's own folders may be links to anywhere. Nothing raises: a file that cannot be used becomes a `Problem`.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.repository_files import repository_root, target_outside
+from tui_agent.protocol.visible_text import escaped
+
+from .front_matter import FrontMatterError, parse_document
+from .records import AgentFile, CommandFile, Found, Kind, Origin, Problem, Skill, Source, shortened
+
+MAX_FILE = 256 * 1024
+"""Most bytes of one file."""
+MAX_FILES = 500
+"""Most files of one kind in one folder."""
+MAX_DEPTH = 5
+"""Levels of folders below `commands`."""
+MAX_DESCRIPTION = 1_024
+"""Most characters of a description."""
+MAX_HINT = 100
+
+_SKILL_NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
+_NAME = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9][\w.-]*", re.ASCII)
+_SKILL_FILE = "SKILL.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder with folders of definitions."""
+
+    path: Path
+    origin: Origin
+    kinds: tuple[Kind, ...] = ("skill", "command", "agent")
+
+
+def user_places(config_dir: Path, home: Path) -> tuple[Place, ...]:
+    """Return the user's own folders, in order of preference."""
+    others = (Place(home / ".claude", "user"), Place(home / ".agents", "user", ("skill",)))
+    return (Place(config_dir, "user"), *others)
+
+
+def project_places(working_dir: Path) -> tuple[Place, ...]:
+    """Return the folders from `working_dir` up to the root of its repository, the nearest first. Blocks."""
+    here = Path(os.path.realpath(working_dir))
+    root = repository_root(here)
+    return tuple(
+        place
+        for folder in (here, *here.parents)
+        if folder.is_relative_to(root)
+        for place in (
+            Place(folder / ".tui-agent", "project"),
+            Place(folder / ".claude", "project"),
+            Place(folder / ".agents", "project", ("skill",)),
+        )
+    )
+
+
+def read_definitions(places: Iterable[Place]) -> tuple[Found, ...]:
+    """Read all files of some folders, in order of preference; each file once. Blocks; never raises."""
+    seen: set[str] = set()
+    found: list[Found] = []
+    for place in places:
+        for kind, path, name in _files(place, found):
+            if (real := os.path.realpath(path)) not in seen:
+                seen.add(real)
+                found.append(_read(place, kind, path, name))
+    return tuple(found)
+
+
+def skill_files(skill: Skill, limit: int = 200) -> tuple[str, ...]:
+    """Return the paths of a skill's other files, relative to its folder, without links out of it. Blocks."""
+    root = os.path.realpath(skill.folder)
+    found: list[str] = []
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            is_inside = os.path.realpath(path).startswith(root + os.sep)
+            if is_inside and os.path.isfile(path) and (shown := os.path.relpath(path, root)) != _SKILL_FILE:
+                found.append(escaped(shown).replace("\n", "\\n"))
+        if len(found) >= limit:
+            break
+    return tuple(found[:limit])
+
+
+def _files(place: Place, problems: list[Found]) -> Iterator[tuple[Kind, Path, str]]:
+    """Yield kind, path and name of each file of a folder."""
+    for kind in place.kinds:
+        folder = place.path / f"{kind}s"
+        files = (
+            _skill_files(folder) if kind == "skill" else _markdown_files(folder, MAX_DEPTH if kind == "command" else 1)
+        )
+        for count, (path, name) in enumerate(files, 1):
+            if count > MAX_FILES:
+                reason = f"only the first {MAX_FILES} files are used"
+                problems.append(Problem(kind, _shown(folder, place), reason))
+                break
+            yield kind, path, name
+
+
+def _skill_files(folder: Path) -> Iterator[tuple[Path, str]]:
+    for name in _names(folder):
+        path = folder / name / _SKILL_FILE
+        if os.path.lexists(path):
+            yield path, name
+
+
+def _markdown_files(folder: Path, depth: int, prefix: str = "") -> Iterator[tuple[Path, str]]:
+    names = _names(folder)
+    for name in names:
+        if name.endswith(".md"):
+            yield folder / name, prefix + name.removesuffix(".md")
+    for name in names if depth > 1 else ():
+        # A folder that is a link could lead back to itself.
+        if not name.endswith(".md") and (folder / name).is_dir() and not (folder / name).is_symlink():
+            yield from _markdown_files(folder / name, depth - 1, f"{prefix}{name}:")
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(folder) if not name.startswith("."))
+    except OSError:
+        return []
+
+
+def _read(place: Place, kind: Kind, path: Path, name: str) -> Found:
+    shown, content = _shown(path, place), b""
+    try:
+        content = read_regular_file(str(path), MAX_FILE)
+        # Checked after reading, so that a link created meanwhile is noticed.
+        if outside := _target_outside(place, kind, path):
+            return Problem(kind, shown, outside, is_link=True)
+        source = Source(path, place.origin, shown, hashlib.sha256(content).hexdigest())
+        return _definition(kind, name, content, source)
+    except FrontMatterError as error:
+        return Problem(kind, shown, str(error), error.line)
+    except UnicodeDecodeError as error:
+        return Problem(kind, shown, "it is not UTF-8 text", content.count(b"\n", 0, error.start) + 1)
+    except OSError as error:
+        return Problem(kind, shown, f"it cannot be read: {escaped(error.strerror or str(error))}")
+
+
+def _definition(kind: Kind, name: str, content: bytes, source: Source) -> Found:
+    """
+    Raises:
+        FrontMatterError: a field is missing or wrong.
+        UnicodeDecodeError: it is not text.
+    """
+    text = escaped(content.decode("utf-8-sig").replace("\r\n", "\n"))
+    document = parse_document(text)
+    description = document.text("description")
+    if kind == "skill":
+        _check_skill(document.text("name"), name, description)
+        return Skill(name, description, document.body, source)
+    description, model = shortened(description, MAX_DESCRIPTION), document.text("model")
+    model = "" if model == "inherit" else model
+    if kind == "command":
+        if not all(_NAME.fullmatch(part) for part in name.split(":")):
+            raise FrontMatterError("a command's name has letters, digits, `.`, `_` and `-`, at most 64 each part")
+        hint = shortened(document.text("argument-hint"), MAX_HINT)
+        description = description or shortened(document.body.lstrip("#").strip().partition("\n")[0])
+        return CommandFile(name, description, hint, document.body, source, document.tools("allowed-tools"), model)
+    name = document.text("name") or name
+    if not _NAME.fullmatch(name):
+        raise FrontMatterError("a sub-agent's `name` has 1 to 64 letters, digits, `.`, `_` and `-`")
+    if not description:
+        raise FrontMatterError("`description` is missing: the model chooses sub-agents by it")
+    if not document.body:
+        raise FrontMatterError("the text below the front matter is missing: it is the sub-agent's prompt")
+    return AgentFile(name, description, document.body, source, document.tools("tools"), model)
+
+
+def _check_skill(name: str, folder: str, description: str) -> None:
+    """
+    Raises:
+        FrontMatterError: a field breaks the rules of agentskills.io.
+    """
+    if not name:
+        raise FrontMatterError("`name` is missing")
+    if not _SKILL_NAME.fullmatch(name):
+        raise FrontMatterError("`name` must have 1 to 64 lower-case letters, digits and single hyphens")
+    if name != folder:
+        raise FrontMatterError(f"`name` is {name}, but the folder is {escaped(folder)}; they must be the same")
+    if not description:
+        raise FrontMatterError("`description` is missing")
+    if len(description) > MAX_DESCRIPTION:
+        raise FrontMatterError(f"`description` has {len(description):,} characters; it may have {MAX_DESCRIPTION:,}")
+
+
+def _target_outside(place: Place, kind: Kind, path: Path) -> str:
+    """Return why the target of a link is not used; empty if it is."""
+    if place.origin == "project" and (target := target_outside(path, place.path.parent)) is not None:
+        return f"a link to {escaped(str(target))}, outside this repository: not used"
+    real = Path(os.path.realpath(path))
+    if kind == "skill" and not real.is_relative_to(os.path.realpath(path.parent)):
+        return f"a link to {escaped(str(real))}, outside the skill's folder: not used"
+    return ""
+
+
+def _shown(path: Path, place: Place) -> str:
+    """Return a path for messages."""
+    base = repository_root(place.path.parent) if place.origin == "project" else Path.home()
+    inside = path.is_relative_to(base)
+    text = os.path.relpath(path, base) if inside else str(path)
+    return escaped(f"~/{text}" if inside and place.origin == "user" else text).replace("\n", "\\n")

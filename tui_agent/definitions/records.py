@@ -1,0 +1,164 @@
+"""Records of what Markdown files define: skills, commands and sub-agents, and the problems of such files.
+
+All texts are in memory and have their control characters as escapes, so that trust in them cannot become outdated.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+Kind: TypeAlias = Literal["skill", "command", "agent"]
+Origin: TypeAlias = Literal["user", "project"]
+
+SHORT_DESCRIPTION = 200
+"""Characters of a description in a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The file that a definition was read from."""
+
+    path: Path
+    origin: Origin
+    shown: str
+    """The path for messages: relative to the repository, or with `~`."""
+    digest: str
+    """SHA-256 of the content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """A skill (agentskills.io): instructions that the model loads when it needs them."""
+
+    name: str
+    description: str
+    body: str
+    source: Source
+
+    @property
+    def folder(self) -> Path:
+        """The skill's folder, with its other files."""
+        return self.source.path.parent
+
+
+@dataclass(frozen=True, slots=True)
+class CommandFile:
+    """A `/` command: a template of a prompt."""
+
+    name: str
+    """Name without the slash; folders precede it, such as `frontend:test`."""
+    description: str
+    hint: str
+    """Its arguments for the menu, such as `[issue]`."""
+    body: str
+    source: Source
+    tools: tuple[str, ...] | None = None
+    """Patterns for the names of the only tools of its run; None: no limit."""
+    model: str = ""
+    """Model of its run; empty: the model in use."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFile:
+    """A kind of sub-agent."""
+
+    name: str
+    description: str
+    body: str
+    """Its system prompt."""
+    source: Source
+    tools: tuple[str, ...] | None = None
+    """Patterns for the names of the only tools it gets; None: those of its parent."""
+    model: str = ""
+    """Its model; empty: that of its parent."""
+
+
+Definition: TypeAlias = Skill | CommandFile | AgentFile
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The reason why a file, or a definition in it, is not used."""
+
+    kind: Kind
+    file: str
+    """The path for messages."""
+    reason: str
+    line: int = 0
+    """Line of the file; 0: none in particular."""
+    name: str = ""
+    """Name of the definition, if another one of that name is used instead."""
+    is_link: bool = False
+    """True if the file is a link to a place where it must not lead."""
+
+    @property
+    def text(self) -> str:
+        """The problem with its file and line."""
+        return f"{self.file}{f':{self.line}' if self.line else ''}: {self.reason}"
+
+
+Found: TypeAlias = Definition | Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """The definitions in force, with at most one of each kind and name, and the problems of all others."""
+
+    skills: tuple[Skill, ...] = ()
+    commands: tuple[CommandFile, ...] = ()
+    agents: tuple[AgentFile, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    @classmethod
+    def of(cls, found: Iterable[Found], reserved: Iterable[str] = ()) -> "Definitions":
+        """Choose the definitions in force.
+
+        Args:
+            found: all definitions; the first one of a kind and name is used.
+            reserved: names of built-in `/` commands, which no file replaces.
+        """
+        chosen: dict[tuple[Kind, str], Definition] = {}
+        problems: list[Problem] = []
+        built_in = frozenset(reserved)
+        for one in found:
+            if isinstance(one, Problem):
+                problems.append(one)
+                continue
+            kind = kind_of(one)
+            if kind == "command" and one.name in built_in:
+                reason = f"not used: /{one.name} is a built-in command"
+                problems.append(Problem(kind, one.source.shown, reason, name=one.name))
+            elif (other := chosen.setdefault((kind, one.name), one)) is not one:
+                reason = f"not used: {other.source.shown} has a {kind} of the name {one.name}, too, and comes first"
+                problems.append(Problem(kind, one.source.shown, reason, name=one.name))
+        used = chosen.values()
+        return cls(
+            tuple(one for one in used if isinstance(one, Skill)),
+            tuple(one for one in used if isinstance(one, CommandFile)),
+            tuple(one for one in used if isinstance(one, AgentFile)),
+            tuple(problems),
+        )
+
+
+def kind_of(definition: Definition) -> Kind:
+    """Return the kind of a definition."""
+    match definition:
+        case Skill():
+            return "skill"
+        case CommandFile():
+            return "command"
+        case AgentFile():
+            return "agent"
+
+
+def is_allowed(tool: str, patterns: Sequence[str] | None) -> bool:
+    """True if a tool may be used: None allows all, `*` in a pattern stands for any text."""
+    return patterns is None or any(fnmatchcase(tool, pattern) for pattern in patterns)
+
+
+def shortened(text: str, limit: int = SHORT_DESCRIPTION) -> str:
+    """Return a text on one line, with `…` for a cut."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
