@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tui_agent.mcp.server_config import parse_server_file
+from tui_agent.mcp.server_config import key_variable, parse_server_file
 from tui_agent.mcp.server_pool import ConfiguredServer, ServerPool
 from tui_agent.mcp.server_questions import NO_QUESTIONS, ServerQuestions
 from tui_agent.mcp.server_task import ServerParts
@@ -14,7 +14,7 @@ from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.protocol.tool_server import ToolServer
-from tui_agent.settings import LoadedSettings, Locations
+from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations
 from tui_agent.tools.processes.child_environment import child_environment
 
 from .configuration.project_trust import SERVERS_FILE, project_servers, trust_for
@@ -40,9 +40,13 @@ def configured_servers(
     if options.demo:
         # The offline model needs no servers; only those that the command line names start.
         return tuple(found.values()), tuple(notes)
+    project_file = os.path.realpath(options.cwd / PROJECT_FILE)
     for name, server in loaded.settings.mcp.items():
         origin = next((origin for key, origin in loaded.origins.items() if key.startswith(f"mcp.{name}.")), "settings")
-        found.setdefault(name, ConfiguredServer(name, server, origin))
+        if project_file in origin and (refused := _key_refusal(name, server)):
+            notes.append(f"{origin}: {refused}")
+        else:
+            found.setdefault(name, ConfiguredServer(name, server, origin))
     content, refused = project_servers(options.cwd, trust_for(options.cwd, locations, given=options.trust))
     notes += [refused] if refused else []
     if content is not None:
@@ -54,10 +58,18 @@ def configured_servers(
         problems += tuple(
             f"{name}: not used, because you have a server of this name" for name in servers if name in found
         )
-        notes += [f"{file}: {problem}" for problem in problems]
+        refusals = {name: refused for name, server in servers.items() if (refused := _key_refusal(name, server))}
+        notes += [f"{file}: {problem}" for problem in (*problems, *refusals.values())]
         for name, server in servers.items():
-            found.setdefault(name, ConfiguredServer(name, server, str(file)))
+            if name not in refusals:
+                found.setdefault(name, ConfiguredServer(name, server, str(file)))
     return tuple(found.values()), tuple(notes)
+
+
+def _key_refusal(name: str, server: ToolServer) -> str:
+    """Return why a project's server is not used: it would receive our own key; empty if it would not."""
+    variable = key_variable(server)
+    return f"{name}: not used, because a project's server never gets {variable}" if variable is not None else ""
 
 
 def _given_servers(path: Path) -> tuple[dict[str, ToolServer], tuple[str, ...]]:

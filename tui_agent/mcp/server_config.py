@@ -11,6 +11,8 @@ from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.tool_server import SERVER_NAME, ToolServer
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_OURS = "ANTHROPIC_"
+"""Start of the names of variables with the key, the token, the endpoint and headers of the model's provider."""
 _KNOWN = frozenset(ToolServer.model_fields)
 
 
@@ -70,6 +72,13 @@ def _server_of(entry: object) -> ToolServer:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise ConfigurationError(f"{place}: {first['msg']}".removeprefix(": ")) from error
+
+
+def key_variable(server: ToolServer) -> str | None:
+    """Return the variable of our own credentials or endpoint that a server would receive; None if it gets none."""
+    texts = [server.command, server.cwd, server.url, *server.args, *server.env.values(), *server.headers.values()]
+    names = [match[1] for text in texts if text for match in _VARIABLE.finditer(text)]
+    return next((name for name in (*names, server.bearer_token_env or "") if name.startswith(_OURS)), None)
 
 
 def expanded(server: ToolServer, environment: Mapping[str, str]) -> ToolServer:

@@ -375,8 +375,8 @@ class ServerSession:
         return f"The server {name} ended during the call ({end}). It is not known what the call did."
 
     def _reason(self, error: Exception) -> str:
-        error = first_error(error)
         """Return the reason of an error in one line; for a process that has ended, how."""
+        error = first_error(error)
         process = self._process
         if process is not None and (process.process.returncode is not None or process.reason):
             last = self._setup.log.last
