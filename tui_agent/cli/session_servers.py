@@ -31,7 +31,7 @@ class SessionServers:
             is_defined: True for a text that runs a command file or loads a skill: these come before prompts.
         """
         self._pool = pool
-        self._is_defined = is_defined or (lambda _: False)
+        self._is_defined = is_defined or _is_never_defined
 
     @property
     def commands(self) -> tuple[PromptCommand, ...]:
@@ -72,6 +72,10 @@ class SessionServers:
                 blocks = await task.resource(match[2])
                 parts += [block.text for block in blocks if isinstance(block, TextBlock)]
         return "\n\n".join(parts)
+
+
+def _is_never_defined(text: str) -> bool:
+    return False
 
 
 async def _prompt(task: "ServerTask", name: str, rest: str) -> str:
