@@ -20,8 +20,9 @@ PROTECTED_NAMES = {
     ".husky": "commit hooks",
     "node_modules": "installed packages",
     ".tui-agent": "the agent's own settings",
+    ".mcp.json": "tool servers that the agent starts",
 }
-"""Names of directories (or pointer files) that are never written, with their contents."""
+"""Names of directories (or files) that are never written, with their contents."""
 
 MAX_DIRECTORIES = 20_000
 """Maximum number of directories to search for protected entries."""

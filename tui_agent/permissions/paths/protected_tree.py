@@ -37,8 +37,9 @@ _FEWER_DIRECTORIES = 10_000
 _MAX_LARGE_SCANS = 3
 """Number of such scans."""
 
-_SHORT_NAMES = frozenset(name for name in PROTECTED_NAMES if "~" in name)
-"""Aliases of other names on file systems with short names."""
+_NEVER_HELD = frozenset(name for name in PROTECTED_NAMES if "~" in name or name.endswith(".json"))
+"""Names with no placeholder: aliases of others on file systems with short names, and those of files, which a directory
+would displace for every program that reads them."""
 _GIT_FILES = ("config", "config.worktree", "commondir", "info/attributes")
 """Files of a repository that can make git start a program, beside its hooks."""
 _GIT_DIRECTORIES = ("hooks", "info", "modules", "worktrees")
@@ -79,7 +80,7 @@ class ProtectedTree:
             private_paths: our own settings and sessions; those outside the workspace are ignored.
         """
         self._top = str(workspace)
-        self._always = {os.path.join(self._top, name) for name in PROTECTED_NAMES if name not in _SHORT_NAMES}
+        self._always = {os.path.join(self._top, name) for name in PROTECTED_NAMES if name not in _NEVER_HELD}
         self._always |= {str(path) for path in private_paths if is_within(str(path), self._top)}
         self._private = {str(path) for path in private_paths}
         self._known: dict[str, _Directory] = {}
