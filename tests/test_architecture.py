@@ -14,7 +14,17 @@ from tests.benchmarks import structure
 
 PACKAGE = Path(tui_agent.__file__).parent
 
-SAME_FLOOR = {"context", "execution", "permissions", "providers", "tools", "settings", "recording", "definitions"}
+SAME_FLOOR = {
+    "context",
+    "execution",
+    "permissions",
+    "providers",
+    "tools",
+    "settings",
+    "recording",
+    "definitions",
+    "mcp",
+}
 PARTS_OF_THE_SCREEN = ("base", "text", "transcript", "panel", "composer", "state")
 MAY_IMPORT: dict[str, set[str]] = {
     "protocol": set(),
@@ -47,7 +57,7 @@ NEVER: dict[str, set[str]] = {
     "ui.bridge": {"ui.transcript", "ui.panel", "ui.chat", "ui.app"},
     "ui.chat": {"ui.app"},
 }
-ONLY_IN = {"textual": "ui", "anthropic": "providers", "yaml": "definitions"}
+ONLY_IN = {"textual": "ui", "anthropic": "providers", "yaml": "definitions", "mcp": "mcp", "mcp_types": "mcp"}
 
 
 @cache
@@ -290,6 +300,17 @@ def test_importing_the_package_loads_nothing_else() -> None:
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
 
     assert loaded == ["tui_agent"]
+
+
+def test_a_start_without_tool_servers_loads_nothing_of_their_sdk() -> None:
+    script = (
+        "import sys, tui_agent.cli.interactive, tui_agent.cli.engine_host, tui_agent.cli.session_jobs;"
+        "print(*(name for name in sys.modules if name.split('.')[0] in ('mcp', 'mcp_types')"
+        " or name.startswith('tui_agent.mcp') or name == 'jsonschema'))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+
+    assert loaded == []
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import PermissionMode, SandboxSetting, Verdict
 from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 from tui_agent.protocol.repository_files import refusal, target_outside
+from tui_agent.protocol.tool_server import SERVER_NAME, ToolServer
 
 APP_NAME = "tui-agent"
 ENVIRONMENT_PREFIX = "TUI_AGENT_"
@@ -179,6 +180,15 @@ class Settings(_Section):
     ui: UiSettings = UiSettings()
     keys: KeySettings = Field(default_factory=dict[str, tuple[str, ...]])
     """Keys that replace those of commands, by the id of the command. Never taken from a project."""
+    mcp: dict[str, ToolServer] = Field(default_factory=dict[str, ToolServer])
+    """Tool servers by name. Those of a project start only once they were accepted."""
+
+    @field_validator("mcp")
+    @classmethod
+    def _has_server_names(cls, value: dict[str, ToolServer]) -> dict[str, ToolServer]:
+        if wrong := next((name for name in value if SERVER_NAME.fullmatch(name) is None), None):
+            raise ValueError(f"{wrong!r} is not a name of letters, digits, - and single _")
+        return value
 
     @field_validator("base_url")
     @classmethod
@@ -233,9 +243,12 @@ class ProjectTrust:
     digest: str | None = None
     """`content_digest` of the settings the user trusted; None for any content."""
     allows: bool = False
-    """True if the user accepted the project's allow rules, too; otherwise only its ask and deny rules apply."""
+    """True if the user accepted the project's allow rules and tool servers, too; otherwise only the rest applies."""
     instructions: str | None = None
     """`content_digest` of the instructions the user trusted; None for any content."""
+    servers: str | None = None
+    """`content_digest` of the file of tool servers the user answered about, which start only if `allows` is set, too;
+    None if there was none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +325,7 @@ def load_settings(
         layers.append(user)
     if project is not None and (found := _project_layer(project, trust, ignored)):
         layers.append(found)
+        ignored.extend(_drop_known_servers(found, user))
     variables = os.environ if environment is None else environment
     layers.append(_environment_layer(variables))
     layers.append(_Layer("options", options or {}, "command line"))
@@ -381,10 +395,23 @@ def _project_layer(project: Path, trust: ProjectTrust | None, ignored: list[str]
     _check(layer)
     taken = [key for key in NEVER_FROM_PROJECT if _take(layer.values, key)]
     ignored.extend(f"{layer.origin_of(key)}: `{key}`: not applied, because a project cannot set it" for key in taken)
+    if not trust.allows and _take(layer.values, "mcp"):
+        ignored.append(f"{layer.origin_of('mcp')}: `mcp`: not applied, because you did not accept its servers")
     rules = _rules_of([layer])
     dropped = [] if trust.allows else [rule for rule in rules if rule.verdict == "allow"]
     ignored.extend(f"{rule.origin}: allow {rule.text}: not applied, because you did not accept it" for rule in dropped)
     return replace(layer, dropped=frozenset((rule.text, rule.origin) for rule in dropped))
+
+
+def _drop_known_servers(project: _Layer, user: _Layer | None) -> list[str]:
+    """Remove the project's servers whose names are the user's: they would get what the user allowed theirs."""
+    servers: object = project.values.get("mcp", {})
+    own: object = {} if user is None else user.values.get("mcp", {})
+    known = sorted(set(servers) & set(own)) if is_object(servers) and is_object(own) else []
+    for name in known:
+        _take(project.values, f"mcp.{name}")
+    reason = "not applied, because you have a server of this name"
+    return [f"{project.origin_of(f'mcp.{name}')}: `mcp.{name}`: {reason}" for name in known]
 
 
 def _content(path: Path) -> bytes | None:
@@ -416,7 +443,7 @@ def _environment_layer(environment: Mapping[str, str]) -> _Layer:
 def _variables() -> dict[str, str]:
     """Return the key of each variable that sets one."""
     known = {ENVIRONMENT_PREFIX + key.upper().replace(".", "__"): key for key in key_names()}
-    for tables in ("PERMISSIONS__RULES", "KEYS"):
+    for tables in ("PERMISSIONS__RULES", "KEYS", "MCP"):
         del known[f"{ENVIRONMENT_PREFIX}{tables}"]
     return known | {
         f"{ENVIRONMENT_PREFIX}THEME": "ui.theme",
@@ -446,11 +473,18 @@ def _check(layer: _Layer) -> None:
         key = ".".join(str(part) for part in first["loc"] if isinstance(part, str) and part in _all_names())
         wrong = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(wrong, [*key_names(), *_sections()], n=1)
+            near = difflib.get_close_matches(wrong, [*key_names(), *_sections(), *_server_keys(first["loc"])], n=1)
             hint = f"; did you mean `{near[0]}`?" if near else ""
             raise ConfigurationError(f"{layer.origin_of(wrong)}: unknown key `{wrong}`{hint}") from error
         origin = layer.origin_of(wrong if wrong in layer.lines else key)
         raise ConfigurationError(f"{origin}: `{wrong}`: {first['msg'].removeprefix('Value error, ')}") from error
+
+
+def _server_keys(loc: Sequence[int | str]) -> list[str]:
+    """Return the keys of the tool server that an error is about; none if it is about something else."""
+    if len(loc) < 3 or loc[0] != "mcp":
+        return []
+    return [f"mcp.{loc[1]}.{key}" for key in ToolServer.model_fields]
 
 
 def _rules_of(layers: Sequence[_Layer]) -> list[RuleSetting]:

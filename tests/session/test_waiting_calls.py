@@ -20,9 +20,10 @@ from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, SessionRepaired, ToolEnded, ToolStarted
-from tui_agent.protocol.messages import TextBlock, ToolResultMessage
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
-from tui_agent.providers import ScriptedProvider
+from tui_agent.protocol.messages import JsonObject, TextBlock, ToolResultMessage
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionDecision
+from tui_agent.protocol.tool import Tool
+from tui_agent.providers import ScriptedProvider, Wait, fail
 from tui_agent.providers.scripted_provider import Step, call, reply
 from tui_agent.session import SessionStore, StoredSession, resumable_conversation, unfinished
 
@@ -70,26 +71,32 @@ class Desk:
         return self.store.load(copied.stem)
 
     async def work_and_leave(
-        self, session: StoredSession, steps: Sequence[Step], until: Callable[[AgentLoop], Awaitable[None]]
+        self,
+        session: StoredSession,
+        steps: Sequence[Step],
+        until: Callable[[AgentLoop], Awaitable[None]],
+        **config: object,
     ) -> StoredSession:
         """Run an agent until `until` returns, then exit in an orderly way; return the saved session."""
         bus = bus_for(session)
         async with recorded(session, bus):
             session.announce(bus, "0", resume_pending_calls=True)
-            agent = self.agent(session, bus, steps)
+            agent = self.agent(session, bus, steps, **config)
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(agent.run(None if session.resumable_conversation else "do it"))
                 await until(agent)
                 agent.abort(f"{PROGRAM_QUIT} (SIGTERM)")
         return self.store.load(session.id)
 
-    async def end(self, session: StoredSession, steps: Sequence[Step], *answers: ApprovalDecision) -> list[object]:
+    async def end(
+        self, session: StoredSession, steps: Sequence[Step], *answers: ApprovalDecision, **config: object
+    ) -> list[object]:
         """Resume a session, answer the requests in order, and run to the end; return all events."""
         bus = bus_for(session)
         with bus.subscribe(merge=False) as heard:
             async with recorded(session, bus) as recorder:
                 session.announce(bus, "0", resume_pending_calls=True)
-                agent = self.agent(session, bus, steps)
+                agent = self.agent(session, bus, steps, **config)
                 async with asyncio.TaskGroup() as tasks:
                     run = tasks.create_task(agent.run())
                     for answer in answers:
@@ -374,3 +381,35 @@ def test_the_open_end_of_any_interrupted_session_has_exactly_its_waiting_calls(
     assert [(call.call_id, call.request is not None) for call in again.calls] == [
         (call.call_id, call.request is not None) for call in end.calls
     ]
+
+
+class FirstAsks(AskingPolicy):
+    """Asks about the first trace only."""
+
+    def check(self, tool: Tool, arguments: JsonObject) -> PermissionDecision:
+        verdict = "ask" if arguments.get("trace") == "first" else "allow"
+        return PermissionDecision(decision=verdict, source="mode", reason="nobody decided yet")
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+async def test_an_effect_of_a_broken_response_does_not_run_again_after_a_resume(desk: Desk, is_killed: bool) -> None:
+    settings = {"policy": FirstAsks(), "options": ExecutionOptions(stream_tools="allowed")}
+    gate = asyncio.Event()
+
+    async def until(agent: AgentLoop) -> None:
+        while not desk.left:
+            await asyncio.sleep(0.01)
+        gate.set()
+        # The repeated call waits for the first one, about which the user is asked.
+        await until_asked()(agent)
+
+    steps = [reply("Leaving.", LEAVE_TOO, Wait(gate), fail("stream_cut")), reply("Leaving.", LEAVE, LEAVE_TOO)]
+    work = desk.work if is_killed else desk.work_and_leave
+    left = await work(fresh(desk), steps, until, **settings)
+    assert desk.left == ["second"]
+
+    await desk.end(left, ["Done.", "Done."], APPROVE, **{**settings, "policy": FirstAsks()})
+
+    assert desk.left == ["second", "first"]
+    texts = [message.text for message in desk.store.load(left.id).messages]
+    assert any("may have taken effect" in text or "unknown" in text for text in texts), texts

@@ -123,7 +123,7 @@ def test_the_question_about_a_folder(snap_compare: Compare, size: tuple[int, int
         ("Settings of .tui-agent/config.toml", ('permissions.allow = ["bash(make:*)"]', 'model = "small"')),
         ("Instructions of AGENTS.md", ("Use pytest.", "Never push.")),
     )
-    app = TrustQuestion(TrustPrompt("/home/a/shop", sections, has_allow_rules=True), clock=still_clock)
+    app = TrustQuestion(TrustPrompt("/home/a/shop", sections, powers="allow rules"), clock=still_clock)
 
     assert snap_compare(app, terminal_size=size)
 

@@ -74,6 +74,7 @@ def unclaimed_text(execution: ToolExecution) -> str:
     if len(result) > UNCLAIMED_RESULT:
         result = f"{result[:UNCLAIMED_RESULT]} [… {len(result) - UNCLAIMED_RESULT} more characters]"
     return (
-        "A response of yours broke off after it had made a call that ran all the same, and your next response does not "
-        f"repeat it. What it changed is still changed. The call: {f'{name} {summary}'.strip()}\nIts result: {result}"
+        "A response of yours broke off after it had made a call that ran all the same. No later call has its result, "
+        "even if you made the same call again. What it changed is still changed. "
+        f"The call: {f'{name} {summary}'.strip()}\nIts result: {result}"
     )

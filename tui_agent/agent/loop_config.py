@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 from tui_agent.context.guard import ContextGuard
 from tui_agent.context.history import ConversationHistory
 from tui_agent.context.registry import ContextLayer
-from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, ToolLike, as_tool
+from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, ToolLike, ToolRegistry, as_tool
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
@@ -43,6 +43,9 @@ SystemText: TypeAlias = str | Callable[[], str | Awaitable[str]]
 
 BeforeRequests: TypeAlias = Callable[[], Awaitable[None]]
 """Awaited before each request is sent; its exceptions end the run."""
+
+UpdateTools: TypeAlias = Callable[[ToolRegistry], Awaitable[None]]
+"""Changes an agent's tools between two steps; its exceptions end the run."""
 
 DEFAULT_MAX_STEPS = 16
 """The cap that replaces one of 0 or less (S4-45)."""
@@ -163,6 +166,8 @@ class AgentLoopConfig:
     """Awaited before a call that may change something is executed: the moment to store that it starts."""
     before_requests: BeforeRequests | None = None
     """Awaited before each request is sent: the moment to store the messages that the model reads."""
+    update_tools: UpdateTools | None = None
+    """Awaited before each step with the agent's tools: the moment to add and remove some. Not for sub-agents."""
     effects_published: Callable[[], Awaitable[None]] | None = None
     """Awaited before a message of the user joins the conversation and before a run ends: the moment to publish the
     effects of earlier calls, which then precede it."""
@@ -229,7 +234,8 @@ class AgentLoopConfig:
         expect_flag("AgentLoopConfig.cache", self.cache)
 
     def _check_functions(self) -> None:
-        for name in ("before_effects", "before_requests", "effects_published", "on_spend", "parent_overrun"):
+        functions = ("before_effects", "before_requests", "update_tools", "effects_published", "on_spend")
+        for name in (*functions, "parent_overrun"):
             expect_function(f"AgentLoopConfig.{name}", getattr(self, name), "a function or None", optional=True)
 
 

@@ -92,6 +92,7 @@ class SubAgents(Generic[AgentT]):
             compactions=(),
             waiting=(),
             checkpoint=None,
+            update_tools=None,
             output=None,
             agent_id=agent_id,
             parent_call_id=call_id,

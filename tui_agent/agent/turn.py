@@ -79,6 +79,8 @@ class Turn:
         self._publish(StepStarted(index=place.index, kind=place.kind))
         self._step_is_open = True
         try:
+            if (update := self._agent.config.update_tools) is not None:
+                await unless_cancelled(self._stop_tokens.now, update(self._agent.tools))
             if needs_compaction(self._agent):
                 await self._compact_history()
             if await self._passes("input"):

@@ -43,7 +43,7 @@ from .built_in_tools import build_sandbox, built_in_tools, own_directories, try_
 from .configuration.definition_files import own_definitions
 from .configuration.effective_settings import prepare_settings, wrong_key_settings, wrong_theme_setting
 from .configuration.permission_rules import build_policy, parse_rules
-from .configuration.project_trust import FolderTrust, folder_trust
+from .configuration.project_trust import SERVERS_FILE, FolderTrust, folder_trust
 from .hook_commands import command_hooks
 from .launch_options import LaunchOptions
 from .leftover_commands import LeftoverCommands, adopt_orphans
@@ -54,8 +54,9 @@ from .sessions.resume import open_session, resolve_continue, restore_session_rul
 from .sessions.session_facts import session_facts
 
 if TYPE_CHECKING:
-    # Imported at run time only by a program that records, or has skills, command files or sub-agents.
+    # Imported at run time only by a program that has servers, records, or has skills, command files or sub-agents.
     from tui_agent.definitions.records import Definitions
+    from tui_agent.mcp.server_pool import ServerPool
     from tui_agent.recording import RecordingSink
 
     from .typed_definitions import TypedDefinitions
@@ -65,6 +66,7 @@ HEADLESS_MAX_STEPS = 16
 ONLY_AT_START = (
     "base_url",
     "hooks",
+    "mcp",
     "output_disk_limit",
     "sandbox",
     "sandbox_network",
@@ -103,6 +105,8 @@ class Engine:
     """Model and effort that the user chose."""
     definitions: "TypedDefinitions | None"
     """Skills and command files that the user can type; None: no file defines anything."""
+    servers: "ServerPool | None"
+    """The tool servers; None: none is configured."""
     make_provider: Callable[[Settings], ModelProvider]
     """Makes the provider for other settings; it is closed with the engine.
 
@@ -164,12 +168,11 @@ async def open_engine(
         leftover = await _warn_of_leftovers(start)
         folder = await _publish_notices(start)
         policy = _policy(start, rules, folder)
-        definitions = await asyncio.to_thread(_definitions, folder, locations)
+        definitions, layers = await asyncio.to_thread(_definitions, folder, locations)
         gate = ApprovalGate(interactive=watched)
-        layers = _layers(folder, definitions)
-        loop = AgentLoop(
-            await _loop_config(start, provider, policy, gate, layers, resume_pending_calls=resume_pending_calls)
-        )
+        config = await _loop_config(start, provider, policy, gate, layers, resume_pending_calls=resume_pending_calls)
+        servers = await _open_servers(start, policy, config, stack)
+        loop = AgentLoop(config)
         typed = _connect(start, loop, definitions, providers)
         choice = ModelChoice(loop, start.bus, loaded.settings, providers.build)
         if not options.demo:
@@ -188,6 +191,7 @@ async def open_engine(
             jobs=start.jobs,
             choice=choice,
             definitions=typed,
+            servers=servers,
             make_provider=providers.build,
         )
         del start
@@ -250,23 +254,15 @@ def _notify_agent(loop: AgentLoop, name: str, text: str) -> None:
     (agents[0] if agents else loop).notify(text)
 
 
-def _definitions(folder: FolderTrust, locations: Locations) -> "Definitions | None":
-    """Return the skills, commands and sub-agents in force; None if no file defines any. Blocks."""
+def _definitions(folder: FolderTrust, locations: Locations) -> "tuple[Definitions | None, tuple[ContextLayer, ...]]":
+    """Return the skills, commands and sub-agents in force, and the instructions with the list of skills. Blocks."""
     found = (*own_definitions(locations), *folder.definitions)
     if not found:
-        return None
-    from .typed_definitions import definitions_in_force
+        return None, folder.instructions
+    from .typed_definitions import catalogue_layers, definitions_in_force
 
-    return definitions_in_force(found)
-
-
-def _layers(folder: FolderTrust, definitions: "Definitions | None") -> tuple[ContextLayer, ...]:
-    """Return the instructions and the list of skills."""
-    if definitions is None:
-        return folder.instructions
-    from .typed_definitions import catalogue_layers
-
-    return (*folder.instructions, *catalogue_layers(definitions))
+    definitions = definitions_in_force(found)
+    return definitions, (*folder.instructions, *catalogue_layers(definitions))
 
 
 def _connect(
@@ -291,6 +287,26 @@ def _connect(
     if start.session.resumed and (lost := lost_jobs(start.session.envelopes)):
         loop.notify(f"These background commands ended with the program that ran them: {', '.join(lost)}.")
     return typed
+
+
+async def _open_servers(
+    start: _Start, policy: PermissionPolicy, config: AgentLoopConfig, stack: AsyncExitStack
+) -> "ServerPool | None":
+    """Start the tool servers in the background, and let the agent use their tools; None if there are none."""
+    options = start.options
+    if options.mcp_config is None and not start.loaded.settings.mcp and not (options.cwd / SERVERS_FILE).exists():
+        return None
+    # Imported here so that a start without servers does not wait for it.
+    from .tool_servers import configured_servers, open_servers, server_parts
+
+    servers, notes = await asyncio.to_thread(configured_servers, options, start.locations, start.loaded)
+    for note in notes:
+        start.bus.publish(Warned(code="left_out", text=note))
+    parts = server_parts(options.cwd, start.bus, start.locations)
+    opened = open_servers(servers, parts, policy, lambda: config.provider.model.context_window)
+    pool = await stack.enter_async_context(opened)
+    config.update_tools = None if pool is None else pool.update
+    return pool
 
 
 def _report_unsaved_events(journal: JournalWriter) -> None:

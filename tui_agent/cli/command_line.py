@@ -31,6 +31,7 @@ _COMMANDS = {
     "config": ".subcommands.config_command",
     "doctor": ".subcommands.doctor",
     "hooks": ".subcommands.hooks_command",
+    "mcp": ".subcommands.mcp_command",
     "permissions": ".subcommands.permissions_command",
     "sessions": ".subcommands.sessions_command",
     "tools": ".subcommands.tools_command",
@@ -100,7 +101,10 @@ def _option(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], Call
 @_option("--include-deltas", is_flag=True, help="With stream-json: also write deltas and live output.")
 @_option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Record to a new file, for --replay.")
 @_option("--replay", type=click.Path(path_type=Path), metavar="FILE", help="Play a recording: no key, no network.")
-@_option("--trust", is_flag=True, help="Apply this folder's own settings to this run, except its allow rules.")
+@_option("--mcp-config", type=click.Path(path_type=Path), metavar="FILE", help="Start the tool servers of this file.")
+@_option(
+    "--trust", is_flag=True, help="Apply this folder's own settings to this run, except its allow rules and servers."
+)
 @_option("--verbose", is_flag=True, help="Write a debug log.")
 @click.version_option(__version__, prog_name="tui-agent", message="%(prog)s %(version)s")
 def launch(**values: Any) -> int:
@@ -172,6 +176,7 @@ def _options_of(values: dict[str, Any]) -> LaunchOptions:
         trust=values["trust"],
         verbose=values["verbose"],
         record=values["record"],
+        mcp_config=values["mcp_config"],
     )
 
 

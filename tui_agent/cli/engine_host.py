@@ -51,8 +51,10 @@ async def serve(
     # Loads Textual, which print mode does without.
     from .session_jobs import SessionJobs
     from .session_rules import SessionRules
+    from .session_servers import SessionServers
 
     async with open_engine(options, watched=True, resume_pending_calls=True, sink=sink) as engine:
+        is_defined = None if engine.definitions is None else engine.definitions.knows
         grants = RuleImpact(engine.loop, engine.policy, engine.locations, options.cwd)
         bridge.open(
             engine.loop,
@@ -67,6 +69,7 @@ async def serve(
             rules=SessionRules(engine),
             jobs=SessionJobs(engine.jobs),
             definitions=engine.definitions,
+            servers=None if engine.servers is None else SessionServers(engine.servers, is_defined),
         )
         async with asyncio.TaskGroup() as tasks:
             freezing = tasks.create_task(_freeze_loaded(bridge))

@@ -120,7 +120,8 @@ def _ask_for_trust(folder: Path, locations: Locations, theme: str) -> bool:
     from tui_agent.ui.app.question_app import TrustQuestion
     from tui_agent.ui.dialogs.trust_screen import TrustPrompt
 
-    answer = run_dialog(TrustQuestion(TrustPrompt(str(offer.folder), offer.sections, bool(offer.allows)), theme=theme))
+    prompt = TrustPrompt(str(offer.folder), offer.sections, offer.powers)
+    answer = run_dialog(TrustQuestion(prompt, theme=theme))
     if answer is not None:
         store.remember(offer, answer)
     return answer is not None

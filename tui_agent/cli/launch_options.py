@@ -46,12 +46,36 @@ class LaunchOptions:
     input_format: InputFormat
     include_deltas: bool
     trust: bool
-    """Apply the folder's own settings for this run, without its allow rules."""
+    """Apply the folder's own settings for this run, without its allow rules and tool servers."""
     verbose: bool
     record: Path | None = None
     """File to record to."""
+    mcp_config: Path | None = None
+    """File with tool servers for this launch."""
     notice: str = ""
     """Notice about the choice of the session, for the user."""
+
+    @classmethod
+    def for_command(cls, cwd: Path) -> "LaunchOptions":
+        """Return the options of a start without any, for commands that show what it would use."""
+        return cls(
+            prompt=None,
+            demo=False,
+            cwd=cwd.resolve(),
+            settings={},
+            rules=(),
+            system=None,
+            continue_last=False,
+            resume=None,
+            session_id=None,
+            keep_session=False,
+            print_mode=True,
+            output_format="text",
+            input_format="text",
+            include_deltas=False,
+            trust=False,
+            verbose=False,
+        )
 
     @property
     def plain(self) -> bool:

@@ -16,7 +16,7 @@ _LONGEST_LINE = 4_096
 """Bytes; a terminal passes on no longer line."""
 _ANSWERS: dict[str, TrustAnswer] = {"": "no", "n": "no", "no": "no", "t": "tightening", "a": "all"}
 _PLAIN_YES: dict[str, TrustAnswer] = {"y": "tightening", "yes": "tightening"}
-"""Answers to a folder without allow rules."""
+"""Answers to a folder without allow rules and tool servers."""
 
 
 def ask_in_lines(
@@ -73,12 +73,12 @@ def _in_one_line(text: str) -> str:
 
 
 def _answer(offer: TrustRequest, read: Callable[[], str | None], say: Callable[[str], None]) -> TrustAnswer | None:
-    answers = _ANSWERS if offer.allows else _ANSWERS | _PLAIN_YES
-    choices = "t yes, without allow rules · a yes, allow rules too" if offer.allows else "y yes"
+    answers = _ANSWERS if offer.powers else _ANSWERS | _PLAIN_YES
+    choices = f"t yes, without {offer.powers} · a yes, {offer.powers} too" if offer.powers else "y yes"
     while True:
         say(f"Apply them? enter no · {choices}")
         line = read()
         if line is None:
             return None
-        if (answer := answers.get(line.strip().casefold())) is not None and (answer != "all" or offer.allows):
+        if (answer := answers.get(line.strip().casefold())) is not None and (answer != "all" or offer.powers):
             return answer

@@ -34,8 +34,7 @@ async def run_service(service: str, work: Awaitable[T], failed: Callable[[str], 
 
 def reason_of(error: Exception) -> str:
     """Return the reason of an error in one line; of a group, that of its first error."""
-    if _is_group(error):
-        return reason_of(error.exceptions[0])
+    error = first_error(error)
     if isinstance(error, TuiAgentError):
         return str(error)
     if isinstance(error, MemoryError):
@@ -43,6 +42,11 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return " ".join(str(error).split())[:_LONGEST_REASON] or type(error).__name__
+
+
+def first_error(error: Exception) -> Exception:
+    """Return the first error of a group, however deeply nested; another error as it is."""
+    return first_error(error.exceptions[0]) if _is_group(error) else error
 
 
 def _is_group(error: Exception) -> TypeGuard[ExceptionGroup[Exception]]:

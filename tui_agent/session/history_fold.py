@@ -38,6 +38,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import (
     AssistantMessage,
+    JsonObject,
     Message,
     TextBlock,
     ToolCall,
@@ -253,6 +254,8 @@ class CallRecord:
     """State of one call, as far as the events show."""
 
     queued: bool = False
+    arguments: JsonObject | None = None
+    """Arguments as the model sent them."""
     started: bool = False
     ended: ToolEnded | None = None
     result_id: str | None = None
@@ -263,7 +266,8 @@ class CallRecord:
     def note(self, event: AgentEvent) -> None:
         """Apply the next event about this call."""
         match event:
-            case ToolQueued():
+            case ToolQueued(args_raw=arguments):
+                self.arguments = arguments
                 self.queued, self.started, self.ended, self.result_id, self.request = True, False, None, None, None
             case MessageStarted():
                 self.result_id = event.message_id
@@ -364,9 +368,11 @@ class HistoryFold:
                 self.records.setdefault(call_id, CallRecord()).note(event)
             case MessageEnded(message=message) if message.id not in self.seen:
                 self.streaming = False
-                self.early.clear()
                 self.seen.add(message.id)
                 self._add(message)
+                if isinstance(message, AssistantMessage):
+                    self._note_repeated(message.tool_calls)
+                self.early.clear()
             case CompactionEnded(ok=True):
                 self._condense(event)
             case CompactionUndone():
@@ -397,6 +403,17 @@ class HistoryFold:
             if calls := message.tool_calls:
                 self.asked = _PendingAnswer(calls, message.timestamp, [None] * len(calls))
         self.done.append(message)
+
+    def _note_repeated(self, calls: Iterable[ToolCall]) -> None:
+        """Count a call as started if it repeats one of a discarded response: a resume must not run its effect again."""
+        left = [event for event in self.early.values() if event.call_id not in {call.id for call in calls}]
+        for call in calls:
+            record = self.records.get(call.id)
+            for event in left if record is not None and not record.started else ():
+                if event.name == call.name and self.records[event.call_id].arguments == call.arguments:
+                    self.records[call.id].started = True
+                    left.remove(event)
+                    break
 
     def _close_asked(self) -> None:
         """Finish the last message: no more results of its calls can follow."""

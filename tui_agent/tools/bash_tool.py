@@ -224,7 +224,8 @@ class BashTool(TypedTool[BashArguments]):
         finally:
             captured = job.before or output.close()
             self._workspace.warn_of_full_spool()
-            if not job.task_id and (found := watch.pending) and (report := context.report_effects) and jobs.is_open:
+            report = context.report_effects if jobs is self._jobs and jobs.is_open else None
+            if not job.task_id and report is not None and (found := watch.pending):
                 # Comparing the files takes longer than all else between the command's end and the next request.
                 changes = found
                 jobs.finish_later(_report_effects(watch, held.pop_all(), report, partial(_notify_agent, jobs, job)))

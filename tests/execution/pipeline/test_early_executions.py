@@ -503,3 +503,68 @@ async def test_no_effect_starts_early_while_a_message_of_the_user_waits() -> Non
 
     assert [message.text for message in done.steering_messages or ()] == ["stop"]
     assert turn.ended()["b"] == "skipped_steering"
+
+
+@pytest.mark.parametrize("obstacle", ["steer", "cut", "late"])
+async def test_a_call_that_repeats_an_effect_takes_it_over_whatever_came_in_between(obstacle: str) -> None:
+    messages, told, gate = list[UserMessage](), list[str](), asyncio.Event()
+
+    async def take() -> tuple[UserMessage, ...]:
+        taken, messages[:] = tuple(messages), []
+        return taken
+
+    async def wait(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        await gate.wait()
+        return ToolResult.of_text("seen")
+
+    tool = ScriptedTool("write")
+    turn = TwoAnswers(tool, look(wait), options=ALLOWED)
+    async with EarlyExecutions(
+        turn.token, takes_effects=True, on_unclaimed=lambda one: told.append(one.call_id)
+    ) as early:
+        await turn.break_off(early, call("write", "a", n=1))
+        async with ToolScheduler(
+            turn.executor, cancellation=turn.token, early=early, get_steering=take, steer_waits=lambda: bool(messages)
+        ) as scheduler:
+            # The write waits for the look.
+            scheduler.submit(call("look", "r", n=2))
+            await settled()
+            if obstacle == "late":
+                scheduler.submit_all([call("write", "b", n=1)])
+            else:
+                scheduler.submit(call("write", "b", n=1))
+            await settled()
+            if obstacle == "steer":
+                messages.append(user_message("stop", "steer"))
+            if obstacle != "cut":
+                gate.set()
+            results = (await scheduler.finish(cut=obstacle == "cut")).tool_results
+
+    assert tool.calls == ["a"]
+    assert turn.adopted() == {"b": "a"}
+    assert turn.ended()["b"] == "ok"
+    assert results[1].text == "write {'n': 1}"
+    assert told == []
+
+
+async def test_a_stopped_effect_of_an_answer_that_broke_off_is_reported() -> None:
+    gate, told = asyncio.Event(), list[str]()
+
+    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        await gate.wait()
+        return ToolResult.of_text("done")
+
+    turn = TwoAnswers(write(behaviour), options=ALLOWED)
+    turn.first_ids = {"a"}
+    async with (
+        EarlyExecutions(turn.token, takes_effects=True, on_unclaimed=lambda one: told.append(one.call_id)) as early,
+        turn.scheduler(early) as scheduler,
+    ):
+        scheduler.submit(call("write", "a", n=1))
+        await settled()
+        assert scheduler.cancel_call("a", "the user stopped it")
+        await settled()
+        await scheduler.discard("the stream broke")
+
+    assert turn.ended() == {"a": "cancelled"}
+    assert told == ["a"]

@@ -25,7 +25,7 @@ def question(clock: Clock, *, allows: tuple[str, ...] = RULES, lines: int = 0) -
     matter = TrustPrompt(
         "/w/project",
         (("rules that deny or ask", more or ("deny bash(rm:*)",)), ("rules that allow", allows)),
-        bool(allows),
+        "allow rules" if allows else "",
     )
     return TrustQuestion(matter, clock=clock)
 

@@ -46,7 +46,11 @@ from tui_agent.ui.transcript.transcript_notes import note_of, retried_text
         ),
         (LoopDetected(tool="read", count=4, action="abort"), "warning", "called read 4 times"),
         (LoopDetected(tool="read", count=4, action="nudge"), "warning", "the model was notified"),
-        (McpStatus(server="s", state="failed", error="no such file"), "warning", "Server s is failed: no such file"),
+        (
+            McpStatus(server="s", state="failed", error="no such file"),
+            "warning",
+            "Tool server s does not run: no such file",
+        ),
         (BackgroundEnded(task_id="t1", kind="bash", status="exited", code=2), "warning", "t1 ended with exit code 2"),
         (PlanResolved(plan_id="p", accepted=False, note="smaller"), "notice", "Plan not accepted: smaller"),
         (QuestionAsked(question_id="q", text="Which?", options=("a", "b")), "notice", "Which?\n- a\n- b"),

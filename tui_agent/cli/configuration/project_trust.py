@@ -6,7 +6,7 @@ files separately. If either changes, the user is asked again.
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 from tui_agent.protocol.repository_files import refusal, target_outside
+from tui_agent.protocol.tool_server import ToolServer
 from tui_agent.settings import (
     PROJECT_FILE,
     Locations,
@@ -40,7 +41,9 @@ _LARGEST_STORE = 64 * 1024 * 1024
 """Largest size in bytes of the file with all answers."""
 
 TrustAnswer = Literal["no", "tightening", "all"]
-"""Apply nothing, everything except allow rules, or everything."""
+"""Apply nothing, everything except allow rules and tool servers, or everything."""
+SERVERS_FILE = Path(".mcp.json")
+"""File of a project with tool servers, in the form that other agents use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,10 @@ class TrustRequest:
     """Files with instructions for the model."""
     definitions: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Skills, commands and sub-agents: headings, each with its entries. `instructions_digest` covers them, too."""
+    servers: tuple[str, ...] = ()
+    """Tool servers that it would start or connect to, as they are written."""
+    servers_digest: str | None = None
+    """Digest of the file of servers; None if there is none."""
     links: tuple[str, ...] = ()
     """A message for each file that is not used because it links to a target outside the repository."""
 
@@ -75,11 +82,18 @@ class TrustRequest:
             ("rules that deny or ask", self.tightening),
             ("rules that allow calls without a question", self.allows),
             ("never taken from a project, whatever you answer", self.refused),
+            ("tool servers: programs it would run and addresses it would connect to", self.servers),
             ("files with instructions for the model", self.instructions),
             *self.definitions,
             ("links that lead out of this repository, not used", self.links),
         )
         return tuple((heading, entries) for heading, entries in sections if entries)
+
+    @property
+    def powers(self) -> str:
+        """The contents that need an answer of their own: allow rules, tool servers; empty if there are none."""
+        brought = (("allow rules", self.allows), ("tool servers", self.servers))
+        return " and ".join(what for what, entries in brought if entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +122,9 @@ def trust_request_for(folder: Path, locations: Locations) -> TrustRequest | None
     found = _settings_content(folder)
     own = load_own_instructions(locations.config_dir)
     instructions = load_project_instructions(folder, own)
+    servers_content = _servers_content(folder)
     definitions = project_definitions(folder, locations)
-    if found is None and not instructions and not used(definitions):
+    if found is None and not instructions and servers_content is None and not used(definitions):
         return None
     content = found or b""
     trust = ProjectTrust(content_digest(content), allows=True)
@@ -122,12 +137,16 @@ def trust_request_for(folder: Path, locations: Locations) -> TrustRequest | None
         content_digest(content),
         _instructions_digest(instructions, definitions),
         tuple(
-            f"{key} = {_value(values, key)}" for key, origin in loaded.origins.items() if _is_from(origin, source, key)
+            f"{key} = {_value(values, key)}"
+            for key, origin in loaded.origins.items()
+            if _is_from(origin, source, key) and not key.startswith("mcp.")
         ),
         tuple(f"{rule.verdict} {rule.text}" for rule in rules if rule.verdict != "allow"),
         tuple(f"{rule.verdict} {rule.text}" for rule in rules if rule.verdict == "allow"),
         () if found is None else tuple(loaded.ignored),
         tuple(_name_with_imports(layer, folder) for layer in instructions),
+        servers=(*_servers_of(loaded.settings.mcp, loaded.origins, source), *_servers_in(servers_content)),
+        servers_digest=None if servers_content is None else content_digest(servers_content),
         definitions=trust_sections(definitions),
         links=(*_foreign(folder, own), *link_problems(definitions)),
     )
@@ -145,7 +164,7 @@ def folder_trust(folder: Path, locations: Locations, *, given: bool = False) -> 
     trust = trust_for(folder, locations, given=given)
     own = load_own_instructions(locations.config_dir)
     project = load_project_instructions(folder, own)
-    trusts_settings = _settings_are_trusted(folder, trust)
+    trusts_settings = _settings_are_trusted(folder, trust) and _servers_are_known(folder, trust)
     definitions = project_definitions(folder, locations)
     foreign = tuple(f"{folder}: {text}" for text in _foreign_instructions(folder, own))
     foreign += tuple(f"{folder}: {text}" for text in link_problems(definitions))
@@ -166,7 +185,8 @@ def trust_for(folder: Path, locations: Locations, *, given: bool = False) -> Pro
     Args:
         folder: the project.
         locations: the user's directories.
-        given: True if the user trusts the folder for this run (`--trust`); this accepts no further allow rules.
+        given: True if the user trusts the folder for this run (`--trust`); this accepts no further allow rules and no
+            tool servers.
     """
     stored = TrustStore(locations).trust_in(folder)
     if not given or not _may_be_trusted(Path(os.path.realpath(folder))):
@@ -176,6 +196,23 @@ def trust_for(folder: Path, locations: Locations, *, given: bool = False) -> Pro
         if stored is not None and content is not None and stored.digest == content_digest(content):
             return replace(stored, instructions=None)
     return ProjectTrust()
+
+
+def project_servers(folder: Path, trust: ProjectTrust | None) -> tuple[bytes | None, str]:
+    """Return the content of the project's file of tool servers if they may start, and why they may not. Blocks."""
+    folder = Path(os.path.realpath(folder))
+    content = _servers_content(folder)
+    if content is None:
+        return None, ""
+    if trust is not None and trust.allows and trust.servers == content_digest(content):
+        return content, ""
+    if trust is None:
+        reason = "this folder is not trusted"
+    elif trust.servers in (None, content_digest(content)):
+        reason = "you did not accept them"
+    else:
+        reason = "they changed since you answered"
+    return None, f"{folder / SERVERS_FILE}: tool servers not started, because {reason}"
 
 
 class TrustStore:
@@ -192,15 +229,17 @@ class TrustStore:
         digest: object = entry.get("digest")
         if not isinstance(digest, str):
             return None
-        return ProjectTrust(digest, allows=entry.get("allows") is True, instructions=_instructions_in(entry))
+        allows = entry.get("allows") is True
+        return ProjectTrust(digest, allows=allows, instructions=_instructions_in(entry), servers=_servers_entry(entry))
 
     def knows(self, offer: TrustRequest) -> bool:
         """Return True if the user has accepted or refused exactly this request. Blocks."""
         entry: object = self._read().get(str(offer.folder))
         if not is_object(entry):
             return False
-        is_accepted = entry.get("digest") == offer.digest and _instructions_in(entry) == offer.instructions_digest
-        return is_accepted or entry.get("refused") == _digest_of_both(offer)
+        accepted = (entry.get("digest"), _instructions_in(entry), _servers_entry(entry))
+        offered = (offer.digest, offer.instructions_digest, offer.servers_digest)
+        return accepted == offered or entry.get("refused") == _digest_of_all(offer)
 
     def remember(self, offer: TrustRequest, answer: TrustAnswer) -> None:
         """Store an answer. Blocks.
@@ -208,13 +247,15 @@ class TrustStore:
         Raises:
             ConfigurationError: the file cannot be written.
         """
-        entry: JsonObject = {"refused": _digest_of_both(offer)}
+        entry: JsonObject = {"refused": _digest_of_all(offer)}
         if answer != "no":
             entry = {
                 "digest": offer.digest,
                 "allows": answer == "all",
                 "instructions": offer.instructions_digest,
             }
+            if offer.servers_digest is not None:
+                entry["servers"] = offer.servers_digest
         self._store(str(offer.folder), entry)
 
     def may_renew(self, folder: Path, before: bytes | None) -> bool:
@@ -236,6 +277,9 @@ class TrustStore:
         old: object = self._read().get(os.path.realpath(folder))
         instructions = _instructions_in(old) if is_object(old) else NO_INSTRUCTIONS
         entry: JsonObject = {"digest": content_digest(after), "allows": True, "instructions": instructions}
+        # Servers that the user did not accept must not start because a rule was added.
+        if is_object(old) and old.get("allows") is True and (servers := _servers_entry(old)) is not None:
+            entry["servers"] = servers
         self._store(os.path.realpath(folder), entry)
 
     def _read(self) -> JsonObject:
@@ -264,7 +308,51 @@ def _may_be_trusted(folder: Path) -> bool:
 
 def _settings_content(folder: Path) -> bytes | None:
     """Return the content of the folder's settings file; None if it is missing or links out of the repository."""
-    path = folder / PROJECT_FILE
+    return _content_of(folder / PROJECT_FILE, folder)
+
+
+def _servers_content(folder: Path) -> bytes | None:
+    """Return the content of the folder's file of tool servers; None if it is missing or links out of the repository."""
+    return _content_of(folder / SERVERS_FILE, folder)
+
+
+def _servers_are_known(folder: Path, trust: ProjectTrust | None) -> bool:
+    """Return True if the user answered yes to the folder as its file of tool servers is, or it has none."""
+    try:
+        content = _servers_content(folder)
+    except ConfigurationError:
+        return False
+    return content is None or (trust is not None and trust.servers == content_digest(content))
+
+
+def _servers_of(servers: Mapping[str, ToolServer], origins: Mapping[str, str], source: str) -> list[str]:
+    """Return the servers of the project's settings, as they are written."""
+    from_project = {key.split(".")[1] for key, origin in origins.items() if key.startswith("mcp.") and source in origin}
+    return [_server_words(name, server) for name, server in servers.items() if name in from_project]
+
+
+def _servers_in(content: bytes | None) -> list[str]:
+    """Return the servers of a file, as they are written; if it cannot be read, why."""
+    if content is None:
+        return []
+    from tui_agent.mcp.server_config import parse_server_file
+
+    try:
+        servers, problems = parse_server_file(content)
+    except ConfigurationError as error:
+        return [f"{SERVERS_FILE}: {error}"]
+    return [*(_server_words(name, server) for name, server in servers.items()), *problems]
+
+
+def _server_words(name: str, server: ToolServer) -> str:
+    added = {"env": server.env, "headers": server.headers}
+    more = [f"{what}: {json.dumps(values, ensure_ascii=False)}" for what, values in added.items() if values]
+    more += [f"{what}: {value}" for what in ("cwd", "bearer_token_env") if (value := getattr(server, what))]
+    return "  ".join([f"{name}: {server.shown}", *more])
+
+
+def _content_of(path: Path, folder: Path) -> bytes | None:
+    """Return the content of a file of the folder; None if it is missing or links out of the repository."""
     try:
         content = read_regular_file(str(path))
     except (FileNotFoundError, NotADirectoryError):
@@ -278,8 +366,12 @@ def _settings_content(folder: Path) -> bytes | None:
 def _foreign(folder: Path, own: Sequence[ContextLayer]) -> tuple[str, ...]:
     """Return a message for each file of the folder that is not used because it links out of the repository."""
     instructions = _foreign_instructions(folder, own)
-    outside = target_outside(folder / PROJECT_FILE, folder)
-    return instructions if outside is None else (refusal(PROJECT_FILE, outside), *instructions)
+    links = [
+        refusal(name, outside)
+        for name in (PROJECT_FILE, SERVERS_FILE)
+        if (outside := target_outside(folder / name, folder)) is not None
+    ]
+    return (*links, *instructions)
 
 
 def _foreign_instructions(folder: Path, own: Sequence[ContextLayer]) -> tuple[str, ...]:
@@ -305,8 +397,16 @@ def _instructions_in(entry: JsonObject) -> str:
     return digest if isinstance(digest, str) else NO_INSTRUCTIONS
 
 
-def _digest_of_both(offer: TrustRequest) -> str:
-    return content_digest(f"{offer.digest} {offer.instructions_digest}".encode())
+def _servers_entry(entry: JsonObject) -> str | None:
+    digest: object = entry.get("servers")
+    return digest if isinstance(digest, str) else None
+
+
+def _digest_of_all(offer: TrustRequest) -> str:
+    digests = [offer.digest, offer.instructions_digest]
+    if offer.servers_digest is not None:
+        digests.append(offer.servers_digest)
+    return content_digest(" ".join(digests).encode())
 
 
 def _relative_name(layer: ContextLayer, folder: Path) -> str:

@@ -1,11 +1,15 @@
 """Changes of the user's settings file by tui-agent; comments and order stay."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import tomlkit
+from tomlkit.container import OutOfOrderTableProxy
 from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import Table
 
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 from tui_agent.tools.atomic_write import write_atomically
 
@@ -23,13 +27,59 @@ def store_setting(path: Path, key: str, value: str) -> None:
     Raises:
         ConfigurationError: the file cannot be read or written; nothing was changed.
     """
+    _change(path, key, lambda text: with_setting(text, key, value))
+
+
+def store_server(path: Path, name: str, values: JsonObject) -> None:
+    """Add a tool server, in place of an earlier one of its name. Blocks.
+
+    Raises:
+        ConfigurationError: the file cannot be read or written; nothing was changed.
+    """
+
+    def changed(text: str) -> str:
+        document = tomlkit.parse(text)
+        if "mcp" not in document:
+            document["mcp"] = tomlkit.table(is_super_table=True)
+        servers = document["mcp"]
+        assert isinstance(servers, Table | OutOfOrderTableProxy)
+        servers[name] = values
+        return tomlkit.dumps(document)
+
+    _change(path, f"mcp.{name}", changed)
+
+
+def remove_server(path: Path, name: str) -> bool:
+    """Remove a tool server; False if there is none of this name. Blocks.
+
+    Raises:
+        ConfigurationError: the file cannot be read or written; nothing was changed.
+    """
+    is_there = False
+
+    def changed(text: str) -> str:
+        nonlocal is_there
+        document = tomlkit.parse(text)
+        if "mcp" not in document:
+            return text
+        servers = document["mcp"]
+        if isinstance(servers, Table | OutOfOrderTableProxy) and name in servers:
+            is_there = True
+            del servers[name]
+        return tomlkit.dumps(document)
+
+    _change(path, f"mcp.{name}", changed)
+    return is_there
+
+
+def _change(path: Path, key: str, changed: Callable[[str], str]) -> None:
     path = path.resolve()
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with directory_lock(path.parent):
             before = read_regular_file(str(path)) if path.exists() else b""
             parse_toml(before)
-            after = with_setting(before.decode("utf-8-sig"), key, value).encode("utf-8")
+            after = changed(before.decode("utf-8-sig")).encode("utf-8")
             if after != before:
                 write_atomically(path, after)
     except (OSError, ValueError, TOMLKitError) as error:

@@ -29,14 +29,16 @@ def show(as_json: bool) -> None:
     rows = {
         key: to_jsonable_python(value_of(loaded.settings, key)) for key in key_names() if key != "permissions.rules"
     }
+    del rows["mcp"]  # Variables and headers may contain secrets.
+    rows |= {f"mcp.{name}": server.shown for name, server in loaded.settings.mcp.items()}
     rules = [{"rule": [rule.verdict, rule.text], "origin": rule.origin} for rule in loaded.rules]
     if as_json:
-        origins = {key: loaded.origins.get(key, "default") for key in rows}
+        origins = {key: _origin(loaded, key) for key in rows}
         say_json({"values": rows, "origins": origins, "rules": rules, "ignored": list(loaded.ignored)})
         return
     width = max(len(key) for key in rows)
     for key, value in rows.items():
-        say(f"{key:<{width}} = {json.dumps(value):<24} # {loaded.origins.get(key, 'default')}")
+        say(f"{key:<{width}} = {json.dumps(value):<24} # {_origin(loaded, key)}")
     for rule in loaded.rules:
         say(f"{rule.verdict} {rule.text}  # {rule.origin}")
     for text in loaded.ignored:
@@ -76,6 +78,12 @@ def check() -> None:
     say(f"settings are valid ({files})" + (", with warnings:" if warnings else ""))
     for warning in warnings:
         say(warning)
+
+
+def _origin(loaded: LoadedSettings, key: str) -> str:
+    """Return the origin of a value; of a tool server, that of its first value."""
+    table = (origin for one, origin in loaded.origins.items() if key.startswith("mcp.") and one.startswith(f"{key}."))
+    return loaded.origins.get(key) or next(table, "default")
 
 
 def _load() -> LoadedSettings:

@@ -1,5 +1,6 @@
 """`tui-agent doctor`: checks of the installation, the configuration and the current directory."""
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import click
 from tui_agent import __version__
 from tui_agent.cli.configuration.effective_settings import Credentials
 from tui_agent.cli.configuration.project_trust import folder_trust, trust_for
+from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.cli.process.controlling_terminal import say
 from tui_agent.cli.process.shortage import memory_problem
 from tui_agent.protocol.errors import ConfigurationError
@@ -74,6 +76,7 @@ def examine(directory: Path) -> Iterator[Finding]:
     yield _program("git", "note", "not found: the agent runs, but does not know branches")
     yield _program("rg", "note", "not found: the slower built-in search is used")
     yield _web()
+    yield from _tool_servers(directory, locations, loaded)
     yield _processes(directory)
     yield _sandbox(directory, loaded.settings)
     yield _writable("workspace", directory, "note", "not writable: files cannot be edited here")
@@ -119,6 +122,23 @@ def _web() -> Finding:
         "the packages that read pages are missing, so there is no tool `fetch`; "
         "`pip install 'tui-agent[web]'` brings them",
     )
+
+
+def _tool_servers(directory: Path, locations: Locations, loaded: LoadedSettings) -> Iterator[Finding]:
+    """Yield which tool servers a start here would use; nothing is started."""
+    # Imported here, because the app loads this module, too.
+    from tui_agent.cli.tool_servers import configured_servers
+    from tui_agent.mcp.server_task import NOT_INSTALLED
+
+    servers, notes = configured_servers(LaunchOptions.for_command(directory), locations, loaded)
+    yield from (Finding("mcp", "note", text) for text in notes)
+    if not servers:
+        return
+    names = ", ".join(one.name for one in servers)
+    if importlib.util.find_spec("mcp") is None:
+        yield Finding("mcp", "note", f"{names}: {NOT_INSTALLED}")
+    else:
+        yield Finding("mcp", "ok", f"{names}; `tui-agent mcp test NAME` tries one")
 
 
 def _processes(directory: Path) -> Finding:

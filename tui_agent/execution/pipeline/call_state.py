@@ -147,6 +147,11 @@ class ToolRun:
     """Channel of the call's reports, once it runs."""
 
     @property
+    def repeats_effects(self) -> bool:
+        """True if the call only takes over an execution whose effects have happened or are about to."""
+        return self.claimed is not None and self.claimed.has_effects and not self.claimed.is_stopped
+
+    @property
     def latency_s(self) -> float:
         """Seconds of execution."""
         return 0.0 if self.started_at is None or self.finished_at is None else self.finished_at - self.started_at
@@ -291,7 +296,10 @@ class CallState:
             if self.stop_timeout is not None:
                 self.stopping, self.run.execution = outcome, None
                 self.stop_timeout.reschedule(now())
-        elif self.phase not in ("ran", "over"):
+            return
+        if early is not None and execution is not None:
+            early.leave_unclaimed(execution)
+        if self.phase not in ("ran", "over"):
             self.stop(outcome)
 
     def cancel(self, reason: str) -> None:

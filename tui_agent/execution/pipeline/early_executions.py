@@ -78,12 +78,21 @@ class EarlyExecutions:
         if execution.has_effects and execution not in self._effects:
             self._effects.append(execution)
 
-    def claim(self, name: str, arguments: JsonObject) -> ToolExecution | None:
+    def leave_unclaimed(self, execution: ToolExecution) -> None:
+        """Keep a stopped execution whose response was discarded: no call takes it over, but the model has to know."""
+        if execution.has_effects:
+            self._unclaimed.append(execution)
+            if execution not in self._effects:
+                self._effects.append(execution)
+
+    def claim(self, name: str, arguments: JsonObject, *, only_effects: bool = False) -> ToolExecution | None:
         """Return the oldest execution without an owner for this tool with the same canonical arguments, if any."""
         if not self._unowned:
             return None
         wanted = call_digest(name, arguments)
         for execution in self._unowned:
+            if only_effects and not execution.has_effects:
+                continue
             if call_digest(execution.tool.name, execution.raw_arguments) == wanted:
                 self._unowned.remove(execution)
                 return execution

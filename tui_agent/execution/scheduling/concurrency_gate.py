@@ -193,7 +193,8 @@ class SteeringPoints:
         while not self._clear.is_set():
             state.admission.stale = True
             await state.unless_stopped(self._clear.wait())
-        if state.prepared.read_only or not self._polls_at_once:
+        # Effects of a discarded response that the call takes over have happened, whatever the message says.
+        if state.prepared.read_only or state.run.repeats_effects or not self._polls_at_once:
             return state.stopping
         if not self.known.is_set() and self._steer_waits():
             # The poll, which takes the message, has to wait for the end of the response.
@@ -270,7 +271,7 @@ class SteeringPoints:
     def _may_still_run(self, state: CallState) -> bool:
         # Reads are useful whatever the message says, and a refusal does nothing but inform the model. But the message
         # must not wait for an answer to a question that it may have made pointless.
-        harmless = state.prepared.read_only or isinstance(state.prepared, RefusedCall)
+        harmless = state.prepared.read_only or state.run.repeats_effects or isinstance(state.prepared, RefusedCall)
         return self._mode == "before_effects" and harmless and not state.approval.is_open
 
 

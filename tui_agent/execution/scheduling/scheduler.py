@@ -174,6 +174,15 @@ class ToolScheduler:
         state.run.early, state.run.claimed = early, claimed
         self._start(state)
 
+    def _claim_effects(self, early: EarlyExecutions) -> None:
+        """Let the calls that could not start early take over effects of a discarded response: they happen once."""
+        for state in self._batch.states:
+            call = state.received.call
+            if not state.begun and not call.cut and isinstance(state.prepared, PreparedCall):
+                claimed = early.claim(call.name, call.arguments, only_effects=True)
+                if claimed is not None:
+                    state.run.early, state.run.claimed = early, claimed
+
     def submit_all(self, calls: Sequence[ToolCall]) -> None:
         """Add calls of a complete message; none of them starts before `finish`.
 
@@ -203,13 +212,14 @@ class ToolScheduler:
         for state in states:
             state.answer = answer
         if self._early is not None:
+            self._claim_effects(self._early)
             await self._early.settle()
         if states:
             cut = cut or (answer is not None and answer.stop_reason in TRUNCATED)
             if cut or any(state.received.call.cut for state in states):
                 for state in states:
                     # Half an effect is worse than a whole one, and what has started was complete.
-                    if not state.started or state.prepared.read_only:
+                    if state.prepared.read_only or not (state.started or state.run.repeats_effects):
                         state.stop(output_limit(started=state.started))
             self._gate.close()
             if any(state.approval.is_open for state in states):

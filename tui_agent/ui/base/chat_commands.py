@@ -294,6 +294,16 @@ CHAT_COMMANDS: tuple[Command, ...] = (
         argument="[stop ID|detach ID|kill [PID]]",
     ),
     Command(
+        "chat.mcp",
+        (),
+        "tool servers",
+        "Show the tool servers (MCP), start one anew, or show its last lines",
+        "chat",
+        palette=True,
+        slash="mcp",
+        argument="[restart NAME|log NAME]",
+    ),
+    Command(
         "chat.export",
         (),
         "export",

@@ -207,8 +207,20 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     Command("timeline.scroll_end", ("end", "G"), "end", "To the newest call", "timeline"),
     # trusting a folder
     Command("trust.refuse", ("n", "escape", "enter"), "no", "Apply none of this folder's settings", "trust"),
-    Command("trust.tighten", ("t",), "yes, without allow rules", "Apply its settings, except allow rules", "trust"),
-    Command("trust.accept", ("a",), "yes, allow rules too", "Apply its settings, including allow rules", "trust"),
+    Command(
+        "trust.tighten",
+        ("t",),
+        "yes, without allow rules",
+        "Apply its settings, except allow rules and tool servers",
+        "trust",
+    ),
+    Command(
+        "trust.accept",
+        ("a",),
+        "yes, allow rules too",
+        "Apply its settings, including allow rules and tool servers",
+        "trust",
+    ),
     Command("trust.line_up", ("up", "k"), "up", "One line up", "trust"),
     Command("trust.line_down", ("down", "j"), "down", "One line down", "trust"),
     Command("trust.page_up", ("pageup",), "page up", "One page up", "trust"),

@@ -35,6 +35,7 @@ from .queries import (
     SubAgentQueries,
 )
 from .rule_queries import RuleQueries, RuleService
+from .server_queries import ServerQueries, ServerService
 from .services import (
     FileFinder,
     GrantFacts,
@@ -111,8 +112,8 @@ class AgentBridge:
         """Facts about rules that an approval would store."""
         self.rules = RuleQueries(self.exchange)
         """Rules and tools of the session."""
-        self.jobs = JobQueries(self.exchange)
-        """Background commands of the session."""
+        self.jobs, self.servers = JobQueries(self.exchange), ServerQueries(self.exchange)
+        """Background commands and tool servers of the session."""
         self._definitions: DefinitionService | None = None
         self._work: deque[tuple[str | None, Work]] = deque()
         """Work to do one after another; with the text of the user that waits for it, if any."""
@@ -144,6 +145,7 @@ class AgentBridge:
         rules: RuleService | None = None,
         jobs: JobService | None = None,
         definitions: DefinitionService | None = None,
+        servers: ServerService | None = None,
     ) -> None:
         """Connect the agent, and do what the user asked for meanwhile.
 
@@ -160,6 +162,7 @@ class AgentBridge:
             rules: lists and changes the rules of the session; None: pages show none.
             jobs: the background commands of the session; None: there are none.
             definitions: skills and command files that the user can type; None: there are none.
+            servers: the tool servers of the session; None: there are none.
         """
         self._agent = agent
         self._bus = bus
@@ -175,6 +178,7 @@ class AgentBridge:
         self.rules = RuleQueries(self.exchange, rules)
         self.jobs = JobQueries(self.exchange, jobs)
         self._definitions = definitions
+        self.servers = ServerQueries(self.exchange, servers)
         self._restored = tuple(sorted(message.id for message in agent.waiting_messages))
         self._opened.set()
         deferred, self._deferred = self._deferred, []
@@ -209,7 +213,7 @@ class AgentBridge:
             restored_messages=self._restored,
             can_rewind=self._rewinds.service is not None,
             has_leftovers=self._leftovers is not None,
-            commands=self._definitions.commands if self._definitions is not None else (),
+            commands=(*(self._definitions.commands if self._definitions is not None else ()), *self.servers.commands),
         )
 
     @property

@@ -6,6 +6,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 from textual.timer import Timer
 from textual.worker import Worker
 
+from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
@@ -151,9 +152,21 @@ class InputRouter(Generic[Runner]):
                     self.commands.say(NOT_READY, wrong=True)
                 else:
                     self.commands.explain(unknown)
+            case None if self._bridge.servers.are_named_in(event.text):
+                self._entry.run_worker(self._expand(event), group="servers", exit_on_error=False)
             case None:
                 self.images.submit(event)
         self._show_pending_agent()
+
+    async def _expand(self, event: Composer.Submitted) -> None:
+        """Send an input with the prompt or the resources of tool servers that it names."""
+        try:
+            event.text = await self._bridge.servers.expand(event.text)
+        except (TuiAgentError, TimeoutError) as error:
+            self._return(event)
+            self.commands.say(str(error) or "The tool server did not answer in time.", wrong=True)
+        else:
+            self.images.submit(event)
 
     def _send(self, event: Composer.Submitted) -> None:
         if own_command(event.text, self._bridge.status.commands) and self._bridge.must_wait(event.text):
@@ -228,7 +241,16 @@ class InputRouter(Generic[Runner]):
     async def _offer_mentions(self, text: str, *, at_start: bool) -> None:
         aims = (*self._calls_to_aim_at(text), *self._agents_to_aim_at(text)) if at_start else ()
         files = () if text.startswith("#") else await self._bridge.files.find(text)
-        self._entry.composer.offer_mentions(text, (*aims, *map(Suggestion.of_file, files)))
+        resources = tuple(self._resources_to_read(text))
+        self._entry.composer.offer_mentions(text, (*aims, *resources, *map(Suggestion.of_file, files)))
+
+    def _resources_to_read(self, text: str) -> Iterator[Suggestion]:
+        """Yield the resources of the tool server whose name the text begins with."""
+        server = text.partition(":")[0]
+        for fact in self._bridge.servers.list() if ":" in text else ():
+            for resource in fact.resources if fact.name == server else ():
+                if matches_in_order(resource, text):
+                    yield Suggestion(resource, resource, f"resource of {server}")
 
     def _agents_to_aim_at(self, text: str) -> Iterator[Suggestion]:
         """Yield the running sub-agents whose name matches, with their task."""

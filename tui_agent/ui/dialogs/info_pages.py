@@ -10,6 +10,7 @@ from tui_agent.ui.base.commands import hint
 from tui_agent.ui.bridge.definition_facts import DefinitionFact
 from tui_agent.ui.bridge.engine_types import ContextBreakdown
 from tui_agent.ui.bridge.rule_queries import ToolFact
+from tui_agent.ui.bridge.server_queries import ServerFact
 from tui_agent.ui.state.changed_files import ChangedFiles
 from tui_agent.ui.text.amounts import count_text, share_text, tokens_text
 from tui_agent.ui.text.report_text import report_text
@@ -101,6 +102,33 @@ def tools_text(tools: Sequence[ToolFact], width: int) -> Content:
         rules = rules or [f"no rule names it; {rest}"]
         rows += [Content.styled(f"{' ' * _MARGIN}{rule}", "$text-muted") for rule in rules]
     return Content("\n").join(rows)
+
+
+def servers_text(servers: Sequence[ServerFact], width: int) -> Content:
+    """Return each tool server with its state, its target, and what it offers."""
+    rows: list[Content] = []
+    for server in servers:
+        state = {"ready": "ready", "failed": "failed", "degraded": "starting again"}.get(server.state, server.state)
+        style = {"ready": "$success", "failed": "$error", "degraded": "$warning"}.get(server.state, "$text-muted")
+        info = f"  {sanitise(server.info)}" if server.info else ""
+        rows += [
+            Content(""),
+            Content.assemble((server.name, "$primary bold"), (f"  {state}", style), (info, "$text-muted")),
+        ]
+        rows += _wrapped(sanitise(server.error), width, "$error") if server.error else []
+        rows += _wrapped(visible(f"{server.target}  ({server.origin})"), width, "$text-muted")
+        for heading, entries in (
+            ("tools", server.tools),
+            *(("left out", (problem,)) for problem in server.left_out),
+            ("prompts", server.prompts),
+            ("resources", server.resources),
+        ):
+            rows += _wrapped(visible(f"{heading}: {', '.join(entries)}"), width, "$text") if entries else []
+    rows += [
+        Content(""),
+        Content.styled("/mcp restart NAME · /mcp log NAME · rules: allow mcp__NAME__*", "$text-muted"),
+    ]
+    return Content("\n").join(rows[1:])
 
 
 def definitions_text(facts: Sequence[DefinitionFact], width: int) -> Content:

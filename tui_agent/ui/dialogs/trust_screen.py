@@ -24,7 +24,7 @@ from tui_agent.ui.text.styled_lines import clipped, key_runs, plain_line, wrappe
 from .answer_keys import AnswerKeys, GuardedAnswers
 
 TrustChoice: TypeAlias = Literal["no", "tightening", "all"]
-"""Apply nothing; everything but allow rules; everything."""
+"""Apply nothing; everything but allow rules and tool servers; everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,8 @@ class TrustPrompt:
     folder: str
     sections: tuple[tuple[str, tuple[str, ...]], ...]
     """Headings, each with its entries word for word."""
-    has_allow_rules: bool
+    powers: str = ""
+    """Contents that need an answer of their own, such as `allow rules`; empty if there are none."""
 
 
 class TrustScreen(GuardedAnswers, Paging, Screen[TrustChoice | None]):
@@ -69,13 +70,13 @@ class TrustScreen(GuardedAnswers, Paging, Screen[TrustChoice | None]):
             self.dismiss("no")
 
     def action_tighten(self) -> None:
-        """Answer yes, without allow rules."""
+        """Answer yes, without allow rules and tool servers."""
         if self.guard.accepts() and self._body.read_to_end:
             self.dismiss("tightening")
 
     def action_accept(self) -> None:
-        """Answer yes, with allow rules."""
-        if self._matter.has_allow_rules and self.guard.accepts() and self._body.read_to_end:
+        """Answer yes, with allow rules and tool servers."""
+        if self._matter.powers and self.guard.accepts() and self._body.read_to_end:
             self.dismiss("all")
 
     def action_leave(self) -> None:
@@ -101,12 +102,13 @@ class TrustScreen(GuardedAnswers, Paging, Screen[TrustChoice | None]):
         return rows
 
     def _key_rows(self, width: int) -> Sequence[Line]:
-        offered = ["trust.refuse", "trust.tighten", *(["trust.accept"] if self._matter.has_allow_rules else [])]
+        offered = ["trust.refuse", "trust.tighten", *(["trust.accept"] if self._matter.powers else [])]
         answers: list[tuple[str, str, bool]] = []
         for answer in (command(name) for name in offered):
             # "no" counts even if not everything was read.
             counts = self.guard.armed and (answer.id == "trust.refuse" or self._body.read_to_end)
-            text = answer.text if self._matter.has_allow_rules or answer.id == "trust.refuse" else "yes"
+            text = answer.text.replace("allow rules", self._matter.powers)
+            text = text if self._matter.powers or answer.id == "trust.refuse" else "yes"
             answers.append((answer.key_text, text, counts))
         more = "" if self._body.read_to_end else f"{self._body.rows_below} lines more: {hint('trust.page_down')}"
         return [Line(clipped(key_runs(answers), width)), plain_line(more, "warning")]

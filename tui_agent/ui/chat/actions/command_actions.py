@@ -11,6 +11,7 @@ from .action_context import ActionContext, Handlers
 from .job_actions import JobActions
 from .page_actions import PageActions
 from .run_actions import RunActions
+from .server_actions import ServerActions
 from .session_actions import ConversationActions, SessionActions
 from .setting_actions import SettingActions
 
@@ -35,6 +36,7 @@ class CommandActions:
             **self.session.handlers,
             **self.pages.handlers,
             **self.jobs.handlers,
+            **ServerActions(context).handlers,
             **RunActions(context).handlers,
             **ConversationActions(context, state).handlers,
         }

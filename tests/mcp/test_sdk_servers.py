@@ -1,0 +1,88 @@
+"""Servers made with the protocol's own SDK: the example of the documentation over stdio, and one over HTTP."""
+
+import asyncio
+import re
+import socket
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.mcp.pools import SERVERS, running, until
+from tui_agent.cli.command_line import run_program
+from tui_agent.mcp import server_task
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.tool_server import ToolServer
+
+PAGE = Path(__file__).parents[2] / "docs" / "mcp.md"
+
+
+@pytest.mark.slow
+def test_the_example_of_the_page_works(
+    clean_environment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = PAGE.read_text("utf-8")
+    (tmp_path / "clock.py").write_text(re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0])
+    example = re.findall(r"```console\n(.*?)```", text, re.DOTALL)[-1]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
+
+    assert run_program(["mcp", "add", "clock", "--", "python", "clock.py"]) == 0
+    capsys.readouterr()
+    assert run_program(["mcp", "test", "clock"]) == 0
+
+    said = capsys.readouterr().out
+    assert re.sub(r"(connected: clock).*", r"\1", said) == example.partition("test clock\n")[2]
+
+
+@asynccontextmanager
+async def http_server(port: int = 0) -> AsyncGenerator[tuple[str, asyncio.subprocess.Process, int]]:
+    if not port:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(SERVERS / "web.py"), str(port), stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        for _ in range(400):
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.close()
+                break
+            except OSError:
+                await asyncio.sleep(0.05)
+        assert process.returncode is None, "the server did not start"
+        yield f"http://127.0.0.1:{port}/mcp", process, port
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+@pytest.mark.slow
+async def test_a_server_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_task, "WAITS", (0.5,) * 50)
+    async with http_server() as (url, process, port):
+        server = ToolServer(url=url, startup_timeout=60, bearer_token_env="WEB_TOKEN", headers={"X-Team": "${TEAM}"})
+        wrong = ToolServer(url=url, startup_timeout=60)
+        async with running(("h", server), ("wrong", wrong), secrets={"WEB_TOKEN": "right", "TEAM": "blue"}) as servers:
+            assert servers.task().state == "ready", servers.task().error
+            assert servers.task("wrong").state == "failed"
+            assert "401" in servers.task("wrong").error
+
+            assert (await servers.call("team")).text.endswith("blue")
+            await servers.call("count")
+            assert (await servers.call("broken")).is_error
+            assert [report.text for report in servers.reports if "step" in str(report)] != []  # pyright: ignore
+
+            process.kill()
+            await process.wait()
+            with pytest.raises(ToolError):
+                await servers.call("team")
+            await until(lambda: servers.task().state == "degraded")
+            async with http_server(port):
+                await until(lambda: servers.task().state == "ready")
+                assert (await servers.call("team")).text.endswith("blue")

@@ -1,0 +1,154 @@
+"""`tui-agent mcp`: lists, adds, removes and tries tool servers."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from pydantic import ValidationError
+
+from tui_agent.cli.configuration.effective_settings import load_effective_settings
+from tui_agent.cli.configuration.user_settings import remove_server, store_server
+from tui_agent.cli.launch_options import LaunchOptions
+from tui_agent.cli.process.controlling_terminal import say, say_error, say_json
+from tui_agent.cli.tool_servers import configured_servers, server_parts
+from tui_agent.mcp.server_config import is_server_name
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.tool_server import ToolServer
+from tui_agent.protocol.visible_text import escaped
+from tui_agent.settings import Locations
+
+if TYPE_CHECKING:
+    from tui_agent.mcp.server_pool import ConfiguredServer, ServerPool
+
+FAILED = 1
+"""Exit code if a server does not work."""
+
+
+@click.group()
+def mcp() -> None:
+    """Manage tool servers (MCP)."""
+
+
+@mcp.command(name="list")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
+def list_servers(as_json: bool) -> None:
+    """List the servers that a start here would use, and where each is configured."""
+    servers, notes = _configured()
+    if as_json:
+        say_json([{"name": one.name, "server": one.server.shown, "origin": one.origin} for one in servers])
+        return
+    for one in servers:
+        off = "" if one.server.enabled else "  (not enabled)"
+        say(f"{one.name:<16} {escaped(one.server.shown)}{off}  # {one.origin}")
+    if not servers:
+        say("no server is configured; add one: tui-agent mcp add NAME -- COMMAND [ARGUMENT …]")
+    for note in notes:
+        say(f"# {escaped(note)}")
+
+
+@mcp.command(context_settings={"ignore_unknown_options": True})
+@click.argument("name")
+@click.argument("target", nargs=-1, required=True)
+@click.option("--env", multiple=True, metavar="NAME=VALUE", help="Variable of the program. Repeatable.")
+@click.option("--header", multiple=True, metavar="NAME:VALUE", help="Header of each HTTP request. Repeatable.")
+@click.option("--bearer-token-env", metavar="VARIABLE", help="Variable of the environment with a bearer token.")
+def add(
+    name: str, target: Sequence[str], env: Sequence[str], header: Sequence[str], bearer_token_env: str | None
+) -> None:
+    """Add a server to your settings.
+
+    TARGET is a command with its arguments, after `--`, or a URL.
+    """
+    if not is_server_name(name):
+        raise click.UsageError(f"{name!r} is not a name of letters, digits, - and single _")
+    is_url = len(target) == 1 and target[0].startswith(("http://", "https://"))
+    values: JsonObject = {"url": target[0]} if is_url else {"command": target[0], "args": list(target[1:])}
+    values |= {"env": _pairs(env, "=")} if env else {}
+    values |= {"headers": _pairs(header, ":")} if header else {}
+    values |= {"bearer_token_env": bearer_token_env} if bearer_token_env else {}
+    try:
+        ToolServer.model_validate(values)
+    except ValidationError as error:
+        raise click.UsageError(error.errors()[0]["msg"]) from error
+    file = Locations.of_user(os.environ).user_file
+    store_server(file, name, values)
+    say(f"{name} was added to {file}; try it: tui-agent mcp test {name}")
+
+
+@mcp.command()
+@click.argument("name")
+def remove(name: str) -> int:
+    """Remove a server from your settings."""
+    file = Locations.of_user(os.environ).user_file
+    if not remove_server(file, name):
+        say_error(f"tui-agent: {file} has no server {name}")
+        return FAILED
+    say(f"{name} was removed from {file}")
+    return 0
+
+
+@mcp.command(name="test")
+@click.argument("name")
+def test_server(name: str) -> int:
+    """Connect to a server, list what it offers, and report what failed."""
+    servers, notes = _configured()
+    found = next((one for one in servers if one.name == name), None)
+    if found is None:
+        known = ", ".join(one.name for one in servers) or "none"
+        say_error(f"tui-agent: no server {name} is configured; there are: {known}")
+        for note in notes:
+            say_error(f"# {escaped(note)}")
+        return FAILED
+    return asyncio.run(_try(found))
+
+
+async def _try(found: "ConfiguredServer") -> int:
+    from tui_agent.mcp.server_pool import ServerPool
+
+    server = found.server.model_copy(update={"enabled": True})
+    locations = Locations.of_user(os.environ)
+    parts = server_parts(Path.cwd(), EventBus(), locations)
+    alone = [type(found)(found.name, server, found.origin)]
+    async with ServerPool(alone, parts, window=lambda: 0).running() as pool:
+        await pool.tasks[found.name].settled.wait()
+        return _report(pool, found.name)
+
+
+def _report(pool: "ServerPool", name: str) -> int:
+    task = pool.tasks[name]
+    say(f"{name}: {escaped(task.server.shown)}")
+    if task.state != "ready":
+        say(f"failed: {task.error}")
+        for line in task.log.text.splitlines()[-20:]:
+            say(f"  {line}")
+        return FAILED
+    say(f"connected: {task.info or 'the server does not say its name'}")
+    for tool in task.tools:
+        claims = f" (claims: {', '.join(tool.claims)})" if tool.claims else ""
+        say(f"tool {tool.name}{claims}")
+    for problem in task.left_out:
+        say(f"tool left out: {problem}")
+    for prompt in task.prompts:
+        say(f"prompt /{name}:{escaped(prompt.name)} {' '.join(argument[0] for argument in prompt.arguments)}".rstrip())
+    for resource in task.resources:
+        say(f"resource @{name}:{escaped(resource.uri)}")
+    return 0
+
+
+def _configured() -> tuple[tuple["ConfiguredServer", ...], tuple[str, ...]]:
+    options = LaunchOptions.for_command(Path.cwd())
+    locations = Locations.of_user(os.environ)
+    loaded = load_effective_settings(options, locations)
+    servers, notes = configured_servers(options, locations, loaded)
+    return servers, (*loaded.ignored, *notes)
+
+
+def _pairs(texts: Sequence[str], separator: str) -> dict[str, str]:
+    pairs = [text.partition(separator) for text in texts]
+    if wrong := next((text for text, pair in zip(texts, pairs, strict=True) if not pair[0] or not pair[1]), None):
+        raise click.UsageError(f"{wrong!r} is not NAME{separator}VALUE")
+    return {name.strip(): value.strip() for name, _, value in pairs}

@@ -1,0 +1,114 @@
+"""The tool servers of a launch: from settings, the project's file and the command line, and how they are run."""
+
+import os
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tui_agent.mcp.server_config import key_variable, parse_server_file
+from tui_agent.mcp.server_pool import ConfiguredServer, ServerPool
+from tui_agent.mcp.server_questions import NO_QUESTIONS, ServerQuestions
+from tui_agent.mcp.server_task import ServerParts
+from tui_agent.permissions import PermissionPolicy
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.tool_server import ToolServer
+from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations
+from tui_agent.tools.processes.child_environment import child_environment
+
+from .configuration.project_trust import SERVERS_FILE, project_servers, trust_for
+from .launch_options import LaunchOptions
+
+
+def configured_servers(
+    options: LaunchOptions, locations: Locations, loaded: LoadedSettings
+) -> tuple[tuple[ConfiguredServer, ...], tuple[str, ...]]:
+    """Return the servers of a launch, and messages about those that are not used. Blocks.
+
+    Of several servers of one name, that of `--mcp-config` counts, then that of the settings.
+
+    Raises:
+        ConfigurationError: the file of `--mcp-config` cannot be used.
+    """
+    found: dict[str, ConfiguredServer] = {}
+    notes: list[str] = []
+    if options.mcp_config is not None:
+        servers, problems = _given_servers(options.mcp_config)
+        found = {name: ConfiguredServer(name, server, str(options.mcp_config)) for name, server in servers.items()}
+        notes += [f"{options.mcp_config}: {problem}" for problem in problems]
+    if options.demo:
+        # The offline model needs no servers; only those that the command line names start.
+        return tuple(found.values()), tuple(notes)
+    project_file = os.path.realpath(options.cwd / PROJECT_FILE)
+    for name, server in loaded.settings.mcp.items():
+        origin = next((origin for key, origin in loaded.origins.items() if key.startswith(f"mcp.{name}.")), "settings")
+        if project_file in origin and (refused := _key_refusal(name, server)):
+            notes.append(f"{origin}: {refused}")
+        else:
+            found.setdefault(name, ConfiguredServer(name, server, origin))
+    content, refused = project_servers(options.cwd, trust_for(options.cwd, locations, given=options.trust))
+    notes += [refused] if refused else []
+    if content is not None:
+        file = options.cwd / SERVERS_FILE
+        try:
+            servers, problems = parse_server_file(content)
+        except ConfigurationError as error:
+            servers, problems = {}, (str(error),)
+        problems += tuple(
+            f"{name}: not used, because you have a server of this name" for name in servers if name in found
+        )
+        refusals = {name: refused for name, server in servers.items() if (refused := _key_refusal(name, server))}
+        notes += [f"{file}: {problem}" for problem in (*problems, *refusals.values())]
+        for name, server in servers.items():
+            if name not in refusals:
+                found.setdefault(name, ConfiguredServer(name, server, str(file)))
+    return tuple(found.values()), tuple(notes)
+
+
+def _key_refusal(name: str, server: ToolServer) -> str:
+    """Return why a project's server is not used: it would receive our own key; empty if it would not."""
+    variable = key_variable(server)
+    return f"{name}: not used, because a project's server never gets {variable}" if variable is not None else ""
+
+
+def _given_servers(path: Path) -> tuple[dict[str, ToolServer], tuple[str, ...]]:
+    try:
+        return parse_server_file(read_regular_file(str(path)))
+    except OSError as error:
+        raise ConfigurationError(f"--mcp-config {path}: {error.strerror or error}") from error
+    except ConfigurationError as error:
+        raise ConfigurationError(f"--mcp-config {path}: {error}") from error
+
+
+def server_parts(
+    cwd: Path, bus: EventBus, locations: Locations, questions: ServerQuestions = NO_QUESTIONS
+) -> ServerParts:
+    """Return what the servers of a launch share."""
+    return ServerParts(
+        environment=child_environment(os.environ),
+        secrets=dict(os.environ),
+        root=cwd.resolve(),
+        publish=bus.publish,
+        questions=questions,
+    )
+
+
+@asynccontextmanager
+async def open_servers(
+    servers: tuple[ConfiguredServer, ...],
+    parts: ServerParts,
+    policy: PermissionPolicy,
+    window: Callable[[], int],
+) -> AsyncGenerator[ServerPool | None]:
+    """Start the servers in the background, and stop them in the end; None if there are none."""
+    if not servers:
+        yield None
+        return
+
+    def withdraw(tool: str) -> None:
+        """Make a tool that changed ask again."""
+        policy.remove_session_rule("allow", tool)
+
+    async with ServerPool(servers, parts, window=window, tool_changed=withdraw).running() as pool:
+        yield pool

@@ -1,0 +1,170 @@
+"""All servers of a session, and their tools among those of the agent."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from tui_agent.protocol.events import AgentEvent, McpStatus, Noticed, Warned
+from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.tool_server import ToolServer
+
+from .find_tools import FindTools
+from .server_task import ServerParts, ServerTask
+from .server_tool import ServerTool
+from .tool_listing import PREFIX, ListedTool
+
+CHARACTERS_PER_TOKEN = 4
+LARGEST_SHARE = 0.1
+"""Share of the context window that schemas of servers may take; beyond it they are loaded on demand."""
+
+
+class Tools(Protocol):
+    """The tools of an agent."""
+
+    def add(self, tool: Tool) -> object:
+        """Add a tool."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Remove a tool."""
+        ...
+
+    def find(self, name: str) -> Tool | None:
+        """Return the tool of this name."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredServer:
+    """A server of the settings."""
+
+    name: str
+    server: ToolServer
+    origin: str
+    """File, with its line if known, that configures it."""
+
+
+class ServerPool:
+    """The servers of a session. They start in the background; `update` brings their tools to the agent."""
+
+    def __init__(
+        self,
+        servers: Iterable[ConfiguredServer],
+        parts: ServerParts,
+        *,
+        window: Callable[[], int],
+        tool_changed: Callable[[str], object] = lambda _: None,
+    ) -> None:
+        """
+        Args:
+            servers: the servers, those that are not enabled included.
+            parts: what the servers share.
+            window: returns the tokens of the model's context window.
+            tool_changed: called with the name of a tool whose description or schema changed.
+        """
+        self.configured = tuple(servers)
+        self.tasks: Mapping[str, ServerTask] = {
+            one.name: ServerTask(one.name, one.server, one.origin, parts)
+            for one in self.configured
+            if one.server.enabled
+        }
+        """The servers that run, by name."""
+        self._publish = parts.publish
+        self._window = window
+        self._tool_changed = tool_changed
+        self._given: dict[str, ServerTool] = {}
+        self._loaded: set[str] = set()
+        self._seen: dict[str, str] = {}
+        self._listed: set[str] = set()
+        self._finder = FindTools(self._all_tools, self._loaded.update)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator["ServerPool"]:
+        """Start the servers, and stop them in the end."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for task in self.tasks.values():
+                    self._publish(McpStatus(server=task.name, state="connecting"))
+                owners = [group.create_task(task.run()) for task in self.tasks.values()]
+                try:
+                    yield self
+                finally:
+                    for task, owner in zip(self.tasks.values(), owners, strict=True):
+                        task.stop()
+                        owner.cancel()
+        except BaseExceptionGroup as group:
+            # The owners never fail, so this is an error of the caller, which expects no group.
+            raise group.exceptions[0] from None
+
+    async def settled(self) -> None:
+        """Wait until each server is ready or has failed, no longer than its `startup_timeout` from the start."""
+        for task in self.tasks.values():
+            left = task.began + task.server.startup_timeout - time.monotonic()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(left, 0.0)):
+                    await task.settled.wait()
+
+    async def update(self, tools: Tools) -> None:
+        """Give the agent the tools that the servers offer now, and remove those that are gone."""
+        await self.settled()
+        self._note_changes()
+        wanted: dict[str, ListedTool] = {tool.name: tool for tool in self._all_tools()}
+        deferred = self._is_deferred(wanted.values())
+        if deferred:
+            wanted = {name: tool for name, tool in wanted.items() if name in self._loaded}
+        for name in [name for name, given in self._given.items() if wanted.get(name) != given.listed]:
+            del self._given[name]
+            tools.remove(name)
+        for name, listed in wanted.items():
+            if name not in self._given and tools.find(name) is None:
+                task = self.tasks[listed.server]
+                self._given[name] = ServerTool(listed, task.call, task.server.timeout)
+                tools.add(self._given[name])
+        finder = tools.find(self._finder.name)
+        if deferred and finder is None:
+            tools.add(self._finder)
+        elif not deferred and finder is self._finder:
+            tools.remove(self._finder.name)
+
+    def _all_tools(self) -> Sequence[ListedTool]:
+        return [tool for name in sorted(self.tasks) for tool in self.tasks[name].tools]
+
+    def _is_deferred(self, tools: Iterable[ListedTool]) -> bool:
+        size = sum(len(tool.name) + len(tool.description) + len(json.dumps(tool.schema)) for tool in tools)
+        return size / CHARACTERS_PER_TOKEN > LARGEST_SHARE * self._window()
+
+    def _note_changes(self) -> None:
+        """Publish which tools came, went or changed since a server's first list."""
+        for name, task in self.tasks.items():
+            if task.state not in ("ready", "degraded"):
+                continue
+            now = {tool.name: tool.digest for tool in task.tools}
+            mine = {tool for tool in self._seen if tool.startswith(f"{PREFIX}{name}__")}
+            if name in self._listed:
+                changed = [tool for tool in mine & now.keys() if now[tool] != self._seen[tool]]
+                self._report_changes(name, sorted(now.keys() - mine), sorted(mine - now.keys()), sorted(changed))
+            self._listed.add(name)
+            # Tools that went stay known: one that comes back must be the same.
+            self._seen.update(now)
+
+    def _report_changes(self, server: str, new: list[str], gone: list[str], changed: list[str]) -> None:
+        events: list[AgentEvent] = []
+        if new:
+            events.append(Noticed(code="tool_added", text=f"Server {server} offers new tools: {', '.join(new)}."))
+        if changed:
+            text = (
+                f"Server {server} changed what it says about {', '.join(changed)}. What you allowed for this session "
+                "asks again."
+            )
+            events.append(Warned(code="tool_changed", text=text))
+        gone = [tool for tool in gone if tool in self._given]
+        if gone:
+            events.append(Noticed(code="tool_removed", text=f"Server {server} no longer offers {', '.join(gone)}."))
+        for tool in changed:
+            self._tool_changed(tool)
+        for event in events:
+            self._publish(event)

@@ -1,0 +1,242 @@
+"""The task that owns one server: it starts the server, lists what it offers, and starts it again when it dies.
+
+The SDK's sessions must be opened and closed in the same task, so each server has one.
+"""
+
+import asyncio
+import importlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from tui_agent.protocol.background import reason_of, run_service
+from tui_agent.protocol.errors import ConfigurationError, ToolError
+from tui_agent.protocol.events import AgentEvent, McpStatus
+from tui_agent.protocol.messages import JsonObject, UserBlock
+from tui_agent.protocol.tool import ToolContext, ToolResult
+from tui_agent.protocol.tool_server import ToolServer
+
+from .server_config import expanded
+from .server_log import ServerLog
+from .server_questions import NO_QUESTIONS, ServerQuestions
+from .tool_listing import ListedTool, check_tools
+
+if TYPE_CHECKING:
+    # The SDK is loaded in a thread, once a server starts.
+    import httpx2
+
+    from .server_session import OfferedPrompt, OfferedResource, ServerSession
+
+State: TypeAlias = Literal["connecting", "ready", "degraded", "failed", "closed"]
+
+NOT_INSTALLED = "the MCP client is not installed; install it with: pip install 'tui-agent[mcp]'"
+WAITS = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
+"""Seconds before each new start of a server that died or did not start; after the last one, only the user starts it."""
+_STABLE = 60.0
+"""Seconds after which a server counts as healthy, so that the waits begin anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerParts:
+    """Parts that all servers of a session share."""
+
+    environment: Mapping[str, str]
+    """The environment that programs inherit, without secrets."""
+    secrets: Mapping[str, str]
+    """The whole environment, for `${VAR}` and `bearer_token_env`."""
+    root: Path
+    """The workspace."""
+    publish: Callable[[AgentEvent], object]
+    questions: ServerQuestions = NO_QUESTIONS
+    sign_in: "Callable[[str, str], httpx2.Auth] | None" = None
+    """Returns the OAuth sign-in for the name and URL of a server; None: there is none."""
+
+
+class ServerTask:
+    """One server of a session."""
+
+    def __init__(self, name: str, server: ToolServer, origin: str, parts: ServerParts) -> None:
+        self.name = name
+        self.server = server
+        self.origin = origin
+        """File, with its line if known, that configures the server."""
+        self.state: State = "connecting"
+        self.error = ""
+        """Reason why it does not run; empty if it does."""
+        self.info = ""
+        """Name and version, as the server reports them."""
+        self.tools: tuple[ListedTool, ...] = ()
+        self.left_out: tuple[str, ...] = ()
+        """Messages about tools that are not used."""
+        self.prompts: Sequence[OfferedPrompt] = ()
+        self.resources: Sequence[OfferedResource] = ()
+        self.log = ServerLog(name)
+        self.settled = asyncio.Event()
+        """Set once the server is ready, or its first start failed."""
+        self.began = time.monotonic()
+        self._parts = parts
+        self._session: ServerSession | None = None
+        self._wanted = asyncio.Event()
+        self._is_final = False
+        self._is_stopped = False
+        self._next_start = 0.0
+
+    async def run(self) -> None:
+        """Keep the server running until cancelled."""
+        failures = 0
+        try:
+            while not self._is_stopped:
+                self._wanted.clear()
+                began = time.monotonic()
+                await run_service(f"MCP server {self.name}", self._serve(), self._note_failure)
+                if self._is_stopped:
+                    break
+                failures = 1 if time.monotonic() - began > _STABLE else failures + 1
+                if self._is_final or failures > len(WAITS):
+                    self._set("failed", self.error)
+                    await self._wanted.wait()
+                else:
+                    wait = WAITS[failures - 1]
+                    self._next_start = time.monotonic() + wait
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(wait):
+                            await self._wanted.wait()
+                if self._wanted.is_set():
+                    failures = 0
+                    self._set("connecting")
+        finally:
+            self._session = None
+            self._set("closed")
+
+    def restart(self) -> None:
+        """Start the server anew."""
+        self.log.add("restarted by the user")
+        self._is_final = False
+        self._wanted.set()
+        if self._session is not None:
+            self._session.fail("it was restarted")
+
+    def stop(self) -> None:
+        """End the task with its next step. Cancel it, too: a cancellation alone may be lost in the SDK."""
+        self._is_stopped = True
+        self._wanted.set()
+        if self._session is not None:
+            self._session.fail("it was stopped")
+
+    async def call(self, tool: ListedTool, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        """Call a tool.
+
+        Raises:
+            ToolError: the server does not run, refused the call, or ended during it.
+        """
+        return await self._live.call(tool.raw_name, arguments, context)
+
+    async def prompt(self, name: str, arguments: dict[str, str]) -> str:
+        """Return the text of a prompt.
+
+        Raises:
+            ToolError: the server does not run, or refused it.
+        """
+        async with asyncio.timeout(self.server.timeout):
+            return await self._live.prompt(name, arguments)
+
+    async def resource(self, uri: str) -> Sequence[UserBlock]:
+        """Return the content of a resource.
+
+        Raises:
+            ToolError: the server does not run, or refused it.
+        """
+        async with asyncio.timeout(self.server.timeout):
+            return await self._live.resource(uri)
+
+    @property
+    def _live(self) -> "ServerSession":
+        if self._session is not None:
+            return self._session
+        wait = max(0, round(self._next_start - time.monotonic()))
+        hint = f"It starts again in {wait} s." if wait else "The user can start it again: /mcp"
+        state = "is starting." if self.state == "connecting" else f"does not run: {self.error}. {hint}"
+        raise ToolError(f"The MCP server {self.name} {state}")
+
+    async def _serve(self) -> None:
+        """Start the server and serve until it ends or is restarted.
+
+        Raises:
+            ConfigurationError: it cannot start until something is changed.
+            ToolError: it did not start, or it ended.
+        """
+        try:
+            session = await self._make_session()
+        except ConfigurationError:
+            self._is_final = True
+            raise
+        limit = self.server.startup_timeout
+        start = asyncio.timeout(limit)
+        try:
+            async with start, session.open():
+                await self._list(session)
+                start.reschedule(None)
+                self._session = session
+                self._set("ready")
+                while not session.end:
+                    await session.wake.wait()
+                    session.wake.clear()
+                    if session.has_changed and not session.end:
+                        start.reschedule(asyncio.get_running_loop().time() + limit)
+                        await self._list(session)
+                        start.reschedule(None)
+                        self._set("ready")
+        except TimeoutError as error:
+            raise ToolError(f"it was not ready within {limit:g} s") from error
+        except ConfigurationError:
+            self._is_final = True
+            raise
+        except ExceptionGroup as group:
+            raise ToolError(reason_of(group)) from group
+        finally:
+            self._session = None
+        if not self._wanted.is_set():
+            raise ToolError(session.end)
+
+    async def _make_session(self) -> "ServerSession":
+        server = expanded(self.server, self._parts.secrets)
+        try:
+            room = await asyncio.to_thread(importlib.import_module, "tui_agent.mcp.server_session")
+        except ModuleNotFoundError as error:
+            raise ConfigurationError(NOT_INSTALLED) from error
+        parts, sign_in = self._parts, self._parts.sign_in
+        return room.ServerSession(
+            room.SessionSetup(
+                name=self.name,
+                server=server,
+                environment=parts.environment,
+                secrets=parts.secrets,
+                root=parts.root,
+                log=self.log,
+                questions=parts.questions,
+                sign_in=None if sign_in is None else lambda: sign_in(self.name, server.url or ""),
+            )
+        )
+
+    async def _list(self, session: "ServerSession") -> None:
+        offers = await session.offers()
+        self.tools, self.left_out = await asyncio.to_thread(check_tools, self.name, offers.tools, self.server.tools)
+        self.prompts, self.resources, self.info = offers.prompts, offers.resources, offers.info
+        for problem in self.left_out:
+            self.log.add(f"tool left out: {problem}")
+
+    def _note_failure(self, reason: str) -> None:
+        self.log.add(f"ended: {reason}")
+        self._set("failed" if not self.tools or self._is_final else "degraded", reason)
+
+    def _set(self, state: State, error: str = "") -> None:
+        is_new = (state, error) != (self.state, self.error)
+        self.state, self.error = state, error
+        if state != "connecting":
+            self.settled.set()
+        if is_new:
+            names = tuple(tool.name for tool in self.tools)
+            self._parts.publish(McpStatus(server=self.name, state=state, error=error or None, tools=names))

@@ -1,0 +1,202 @@
+"""Transport over the standard streams of a child process.
+
+The SDK's own transport keeps a line of any length in memory and reads as fast as the server writes. This one bounds
+both, and it reports when the process ends.
+"""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import mcp_types
+from mcp.shared.message import SessionMessage
+
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.tool_server import ToolServer
+
+from .server_log import ServerLog
+
+if TYPE_CHECKING:
+    from mcp.client._transport import TransportStreams
+
+LONGEST_MESSAGE = 16 * 1024 * 1024
+"""Bytes of the longest message that a server may send; a longer one ends the connection."""
+_CHUNK = 64 * 1024
+_BURST = 100
+_PAUSE = 0.01
+"""After each `_BURST` messages the transport pauses this many seconds, so that a flood cannot delay the screen."""
+_EXIT_CHECK = 0.01
+_EXIT_SECONDS = 1.0
+"""Seconds that a process gets to end after its input was closed, and again after SIGTERM."""
+
+
+class ServerProcess:
+    """The process of a server."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.ended = asyncio.Event()
+        """Set once nothing more comes from the server."""
+        self.reason = ""
+        """Reason of the end, if the server broke the protocol."""
+
+    @property
+    def end_text(self) -> str:
+        """Return how the process ended, in words."""
+        if self.reason:
+            return self.reason
+        code = self.process.returncode
+        if code is None:
+            return "it closed its output"
+        return f"it was ended by {signal.Signals(-code).name}" if code < 0 else f"it exited with code {code}"
+
+
+async def start_process(
+    server: ToolServer, environment: Mapping[str, str], root: Path, log: ServerLog
+) -> ServerProcess:
+    """Start the program of a server in a session and process group of its own.
+
+    Args:
+        server: the server, expanded.
+        environment: the environment that the program inherits, without secrets.
+        root: the workspace.
+        log: for the lines of its standard error.
+
+    Raises:
+        ToolError: the program cannot be started.
+    """
+    directory = root / Path(server.cwd or ".").expanduser()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            server.command or "",
+            *server.args,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=directory,
+            env={**environment, **server.env},
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ToolError(f"{server.command} cannot be started: {reason}") from error
+    log.add(f"started: {server.shown} (process {process.pid})")
+    return ServerProcess(process)
+
+
+@asynccontextmanager
+async def stdio_streams(started: ServerProcess, log: ServerLog) -> AsyncGenerator["TransportStreams"]:
+    """Yield the streams of the SDK's session; in the end stop the process and everything in its group."""
+    process = started.process
+    from_server, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    to_server, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def read_messages() -> None:
+        async with from_server:
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                count = 0
+                async for line in _lines(process.stdout, started):
+                    if (message := _parsed(line, log)) is not None:
+                        await from_server.send(message)
+                    count += 1
+                    await asyncio.sleep(0 if count % _BURST else _PAUSE)
+            await _has_exited(process)  # The exit code is known a moment after the end of the output.
+            started.ended.set()
+
+    async def write_messages() -> None:
+        assert process.stdin is not None
+        async with outgoing:
+            with suppress(OSError):
+                async for item in outgoing:
+                    data = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    process.stdin.write(data.encode("utf-8", "replace") + b"\n")
+                    await process.stdin.drain()
+
+    async def read_errors() -> None:
+        async for line in _lines(process.stderr, None):
+            log.add(line.decode("utf-8", "replace"))
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(work()) for work in (read_messages, write_messages, read_errors)]
+        try:
+            yield messages, to_server
+        finally:
+            await _finish(process)
+            for task in running:
+                task.cancel()
+            messages.close()
+            to_server.close()
+
+
+async def _lines(stream: asyncio.StreamReader | None, started: ServerProcess | None) -> AsyncGenerator[bytes]:
+    """Yield the lines of a stream.
+
+    Args:
+        stream: the stream.
+        started: the process whose connection a line that is too long ends; None: such a line is skipped.
+    """
+    assert stream is not None
+    parts: list[bytes] = []
+    size = 0
+    while chunk := await stream.read(_CHUNK):
+        *lines, rest = chunk.split(b"\n")
+        for line in lines:
+            whole, parts, size = b"".join((*parts, line)), [], 0
+            yield whole
+        parts.append(rest)
+        size += len(rest)
+        if size > LONGEST_MESSAGE:
+            if started is not None:
+                started.reason = f"it sent a message of more than {LONGEST_MESSAGE // 1024**2} MiB"
+                return
+            parts, size = [], 0
+    if size:
+        yield b"".join(parts)
+
+
+def _parsed(line: bytes, log: ServerLog) -> SessionMessage | None:
+    """Return the message of a line; None, and a note in the log, if it is none."""
+    if not line.strip():
+        return None
+    try:
+        return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError:
+        log.add(f"not a message, on its standard output: {line[:200].decode('utf-8', 'replace')}")
+        return None
+
+
+async def _finish(process: asyncio.subprocess.Process) -> None:
+    """End the process: close its input, then SIGTERM, then SIGKILL, also for what it started in its group."""
+    if process.stdin is not None:
+        process.stdin.close()
+    for ending in (None, signal.SIGTERM, signal.SIGKILL):
+        if ending is not None:
+            _signal_group(process, ending)
+        if await _has_exited(process):
+            break
+    _signal_group(process, signal.SIGKILL)
+    # Nothing public closes the pipes, which a process that left the group may hold open.
+    getattr(process, "_transport").close()  # noqa: B009
+
+
+async def _has_exited(process: asyncio.subprocess.Process) -> bool:
+    """Return True once the process has exited; False if it is still there after `_EXIT_SECONDS`.
+
+    `process.wait` would also wait for the end of its output, which no one reads any more.
+    """
+    deadline = time.monotonic() + _EXIT_SECONDS
+    while process.returncode is None and time.monotonic() < deadline:
+        await asyncio.sleep(_EXIT_CHECK)
+    return process.returncode is not None
+
+
+def _signal_group(process: asyncio.subprocess.Process, ending: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, ending)

@@ -1,0 +1,47 @@
+"""Actions on tool servers."""
+
+import re
+
+from textual.content import Content
+
+from tui_agent.ui.bridge.queries import NOT_READY
+from tui_agent.ui.text.sanitiser import sanitise
+
+from .action_context import ActionContext, Handlers
+
+_NAMED = re.compile(r"(restart|log)[ \t]+(\S+)")
+_USAGE = "/mcp shows the tool servers; /mcp restart NAME starts one anew, /mcp log NAME shows its last lines."
+
+
+class ServerActions:
+    """Show and restart servers."""
+
+    def __init__(self, context: ActionContext) -> None:
+        self._context = context
+        self.handlers: Handlers = {"chat.mcp": self._servers}
+        """Actions by id of their command."""
+
+    def _servers(self, argument: str) -> bool:
+        context, servers = self._context, self._context.bridge.servers
+        if context.bridge.status.pending:
+            context.say(NOT_READY, wrong=True)
+            return False
+        named = _NAMED.fullmatch(argument.strip())
+        if argument and named is None:
+            context.say(_USAGE, wrong=True)
+            return False
+        facts = servers.list()
+        if not facts:
+            context.say("No tool server is configured. In a shell: tui-agent mcp add NAME -- COMMAND")
+        elif named is None:
+            from tui_agent.ui.dialogs.info_pages import servers_text
+
+            context.show_page("Tool servers", lambda width: servers_text(servers.list(), width))
+        elif named[1] == "restart":
+            refused = servers.restart(named[2])
+            context.say(refused or f"{named[2]} starts anew.", wrong=bool(refused))
+            return not refused
+        else:
+            text = sanitise(servers.log(named[2])) or f"There are no lines of a server {named[2]}."
+            context.show_page(f"Log of {named[2]}", lambda _: Content(text))
+        return True
