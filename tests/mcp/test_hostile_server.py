@@ -105,7 +105,7 @@ async def test_a_server_that_does_not_start_says_why_and_is_not_tried_for_ever(
     missing = hostile().model_copy(update={"command": "/no/such/program"})
     async with running(("b", hostile("broken")), ("m", missing)) as servers:
         assert servers.tools.names == ()
-        assert servers.task("m").error == "/no/such/program cannot be started: No such file or directory"
+        assert servers.task("m").error == f"{missing.shown} cannot be started: No such file or directory"
         await until(lambda: servers.task("b").log.text.count("started:") == 3)
         await until(lambda: servers.task("b").log.text.count("ended:") == 3)
         assert servers.task("b").error == "it exited with code 7: Traceback: cannot start"
