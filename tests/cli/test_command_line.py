@@ -144,6 +144,19 @@ def test_light_commands_load_neither_screen_nor_sdk(arguments: list[str], tmp_pa
 
 
 @pytest.mark.slow
+def test_the_sdk_begins_to_load_with_the_engine_in_a_thread_of_its_own() -> None:
+    script = (
+        "import sys, threading; from tui_agent.cli.interactive import _load_engine; "
+        "before = 'anthropic' in sys.modules; _load_engine(); "
+        "[each.join() for each in threading.enumerate() if each.name == 'model-sdk']; "
+        "print(before, 'anthropic' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "False True\n"
+
+
+@pytest.mark.slow
 def test_a_full_standard_output_is_an_error_of_one_line() -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(

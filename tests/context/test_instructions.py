@@ -199,7 +199,10 @@ def test_nothing_outside_the_workspace_and_no_hidden_file_is_imported(repository
     (repository / "link.md").symlink_to(tmp_path / "key.md")
     (repository / ".env").write_text("secret")
     (repository / ".git" / "config.md").write_text("secret")
-    mentioned = f"@../key.md @link.md @{tmp_path}/key.md @.env @.git/config.md @~/key.md"
+    (repository / "docs.md").symlink_to(".env")
+    (repository / "docs").symlink_to(".git")
+    hidden = "@.env @.git/config.md @docs.md @docs/config.md"
+    mentioned = f"@../key.md @link.md @{tmp_path}/key.md @~/key.md {hidden}"
     (repository / "AGENTS.md").write_text(mentioned)
 
     (layer,) = load_instructions(None, repository)

@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from tui_agent.definitions.prompt_template import Arguments, PromptTemplate, framed_output
+from tui_agent.protocol.errors import ConfigurationError
 
 
 def prompt(template: str, arguments: str = "", *outputs: str) -> str:
@@ -46,6 +47,45 @@ def test_an_argument_is_one_word_of_a_command_wherever_it_stands(template: str, 
     said = subprocess.run(["bash", "--noprofile", "--norc", "-c", command], capture_output=True, text=True, check=True)
 
     assert said.stdout == value
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        'echo "$(basename "$1")"',
+        'echo "$(basename $1)"',
+        'echo "a $(echo "b $1 c") $1"',
+        'echo "$(echo \'$1\' $(echo "($1"))"',
+        'echo (a) 2>/dev/null; (echo "$1"; echo $ARGUMENTS)',
+        'cat <<<$1 <(echo "$1")',
+    ],
+)
+def test_an_argument_stays_data_in_a_command_inside_a_command(template: str) -> None:
+    (command,) = PromptTemplate.of(f"!`{template}`").commands_with(Arguments("'$(echo no >&2)'"))
+
+    said = subprocess.run(["bash", "--noprofile", "--norc", "-c", command], capture_output=True, text=True, check=False)
+
+    assert "no\n" not in said.stderr.splitlines(keepends=True)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "echo $'it\\'s $1'",
+        'echo "${x:-"$1"}"',
+        "echo # it's $1",
+        "cat <<EOF; echo $1",
+        'echo "$$(echo $1)"',
+        "case a in a) echo $1;; esac",
+        "echo $(($1))",
+    ],
+)
+def test_an_argument_that_cannot_be_quoted_with_certainty_is_refused(template: str) -> None:
+    made = PromptTemplate.of(f"!`{template}`")
+
+    assert made.commands_with(Arguments("src/a-1.py")) != ()
+    with pytest.raises(ConfigurationError, match="was not run"):
+        made.commands_with(Arguments("'$(echo no)'"))
 
 
 def test_quotes_around_an_argument_alone_are_replaced() -> None:

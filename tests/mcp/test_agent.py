@@ -117,6 +117,10 @@ async def test_many_tools_are_found_on_demand() -> None:
         assert "mcp__h__extra_42" in names
         assert len(names) <= 11
 
+        servers.tools.only = "read".__eq__
+        await servers.update()
+        servers.tools.only = None
+        assert "find_tools" in servers.tools.names
         assert "No tool matches" in (await servers.call_of("find_tools", {"query": "zebra"})).text
     async with running(hostile("many"), window=1_000_000) as servers:
         assert "find_tools" not in servers.tools.names

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.configuration.test_live_settings import options_for
-from tests.mcp.pools import SERVERS
+from tests.mcp.pools import SERVERS, running, until
 from tui_agent.cli.command_line import run_program
 from tui_agent.cli.configuration.effective_settings import load_effective_settings
 from tui_agent.cli.configuration.project_trust import TrustStore, trust_request_for
@@ -72,6 +72,24 @@ def test_variables_are_replaced_when_a_server_starts() -> None:
         expanded(server, {})
 
 
+def test_different_commands_are_shown_differently() -> None:
+    shown = {ToolServer(command="run", args=args).shown for args in (("a b",), ("a", "b"), ("a 'b",), ("a", "'b"))}
+
+    assert len(shown) == 4
+
+
+async def test_the_value_of_a_variable_is_never_shown() -> None:
+    secret = "canary-5d1c"
+    server = ToolServer(command="no-such-program", args=("--token", "${MY_TOKEN}"), startup_timeout=60)
+
+    async with running(server, secrets={"MY_TOKEN": secret}) as found:
+        await until(lambda: "MY_TOKEN" in f"{found.task().log.text} {found.events}")
+        said = f"{found.task().log.text} {found.events}"
+
+    assert "MY_TOKEN" in said
+    assert secret not in said
+
+
 def test_the_question_lists_the_servers_as_they_are_written(project: Path, locations: Locations) -> None:
     (project / ".tui-agent").mkdir()
     (project / ".tui-agent" / "config.toml").write_text('[mcp.mine]\ncommand = "run"\nargs = ["it"]\ncwd = "/x"\n')
@@ -83,7 +101,7 @@ def test_the_question_lists_the_servers_as_they_are_written(project: Path, locat
     assert offer.powers == "tool servers"
     assert offer.servers[:3] == (
         "mine: run it  cwd: /x",
-        'files: npx -y ${PACKAGE:-files}  env: {"TOKEN": "${T}"}',
+        'files: npx -y \'${PACKAGE:-files}\'  env: {"TOKEN": "${T}"}',
         'git_hub: https://mcp.example/${TEAM}  headers: {"X-Key": "${KEY}"}',
     )
     assert any("tool servers" in heading for heading, _ in offer.sections)

@@ -44,6 +44,34 @@ def test_the_reason_names_a_place_outside_the_workspace(desk: Desk, command: str
     assert decision.parts[-1].dangers == ("outside the workspace",)
 
 
+@pytest.mark.parametrize("mode", [PermissionMode.ACCEPT_EDITS, PermissionMode.ALLOW])
+@pytest.mark.parametrize(
+    ("tool", "call"),
+    [
+        ("write", {"path": ".claude/commands/x.md"}),
+        ("write", {"path": ".claude/settings.json"}),
+        ("write", {"path": ".agents/skills/x/SKILL.md"}),
+        ("write", {"path": "dotfiles/x.md"}),
+        ("bash", {"command": "cp a.py .claude/agents/a.md"}),
+    ],
+)
+def test_definitions_of_the_user_are_never_changed_without_a_question(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, mode: PermissionMode, tool: str, call: JsonObject
+) -> None:
+    monkeypatch.setenv("HOME", str(desk.root))
+    (desk.root / "dotfiles").mkdir()
+    (desk.root / ".claude").mkdir()
+    (desk.root / ".claude" / "agents").symlink_to(desk.root / "dotfiles")
+    policy = desk.policy("allow write", "allow bash(cp:*)")
+
+    assert policy.check_in_mode(desk.tools[tool], call, mode).decision == "ask"
+    assert policy.check_in_mode(desk.tools[tool], call, PermissionMode.DENY).decision == "deny"
+    assert policy.check_in_mode(desk.tools["write"], {"path": "b.py"}, mode).decision == "allow"
+    if tool == "write":
+        named = desk.policy(f"allow write({call['path']})")
+        assert named.check_in_mode(desk.tools[tool], call, mode).decision == "allow"
+
+
 def test_rules_are_changed_live_and_grants_stay(desk: Desk) -> None:
     policy = desk.policy("ask bash(make:*)")
     policy.grant("bash(make all)", "session")

@@ -16,7 +16,7 @@ PASTED = "\x1b[200~one\x03\x03 two\x1b[201~"
 def typed(*parts: str | bytes) -> TypedInput:
     found = TypedInput()
     for part in parts:
-        found.feed(part if isinstance(part, bytes) else part.encode(), 0.0)
+        found.feed(part if isinstance(part, bytes) else part.encode())
     return found
 
 
@@ -55,7 +55,7 @@ def test_a_character_that_comes_in_two_reads_is_shown_whole() -> None:
 def test_a_full_row_shows_no_more() -> None:
     found = typed("漢字abc")
     found.fit(6)
-    found.feed(b"\x7f\x7fx", 0.0)
+    found.feed(b"\x7f\x7fx")
 
     assert found.shown == "漢字a"
 
@@ -107,6 +107,17 @@ def test_it_does_not_matter_how_input_is_cut_into_reads(keys: list[str], cuts: l
 
     assert b"".join(part for part, _ in cut.reads) == data
     assert (cut.shown, cut.breaks, cut.words, cut.size) == (whole.shown, whole.breaks, whole.words, len(data))
+
+
+def test_only_silence_that_was_seen_ends_an_escape() -> None:
+    found = TypedInput()
+    found.note_silence(0.05)
+    found.feed(b"\x1b")
+    found.note_silence(0.05)
+    found.note_silence(0.05)
+    found.feed(b"x")
+
+    assert found.reads == [(b"\x1b", 0.1), (b"x", 0.0)]
 
 
 def test_every_character_that_is_shown_is_as_wide_as_in_the_app() -> None:

@@ -73,7 +73,7 @@ class Terminal:
         self._master, self._slave = os.openpty()
         fcntl.ioctl(self._slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.modes_before = termios.tcgetattr(self._slave)
-        self._changed = threading.Condition()
+        self._changed, self._between_keys = threading.Condition(), threading.Lock()
         self._enough, self._enough_sign = os.pipe()
         self._reader = threading.Thread(target=self._take, daemon=True)
         variables = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8", **environment}
@@ -136,6 +136,13 @@ class Terminal:
     def write(self, text: str) -> None:
         """Send the bytes in one write."""
         os.write(self._master, text.encode())
+
+    def write_slowly(self, key: str, pause: float) -> None:
+        """Send the bytes of a key one by one, with a pause behind each; a terminal sends no answer between them."""
+        with self._between_keys:
+            for byte in key.encode():
+                os.write(self._master, bytes((byte,)))
+                self.read(pause)
 
     def answer_when(self, question: str, answer: str) -> None:
         """Answer a question of the program to its terminal, once. Call this before the program asks."""
@@ -215,7 +222,8 @@ class Terminal:
             self.screen.feed(shown)
             self._changed.notify_all()
         for question in [question for question in self._answers if question in self.raw]:
-            os.write(self._master, self._answers.pop(question))
+            with self._between_keys:
+                os.write(self._master, self._answers.pop(question))
 
     def _finish_reading(self) -> None:
         if self._reader.is_alive():

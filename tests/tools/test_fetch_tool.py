@@ -70,6 +70,21 @@ async def test_text_stays_as_it_is(fetch: FetchTool, site: Site, kind: str, body
     assert f'">\n{text}\n</page>' in (await call(fetch, url=site.url("/"))).text
 
 
+@pytest.mark.parametrize("charset", ["punycode", "idna", "utf-7", "unicode_escape", "raw-unicode-escape"])
+async def test_a_charset_that_is_slow_or_makes_surrogates_is_not_used(
+    fetch: FetchTool, site: Site, charset: str
+) -> None:
+    body = b"\\ud800+2AA-" + b"ab" * 1_000_000
+    for kind in ("text/plain", "text/html"):
+        site.serve("/", body, f"{kind}; charset={charset}")
+
+        async with asyncio.timeout(10):
+            text = (await call(fetch, url=site.url("/"))).text
+
+        assert "abab" in text
+        text.encode()
+
+
 @pytest.mark.parametrize("kind", ["application/pdf", "image/png", "application/octet-stream", ""])
 async def test_other_types_are_refused_by_name(fetch: FetchTool, site: Site, kind: str) -> None:
     site.serve("/file", b"\x00\x01\x02", kind)
@@ -116,6 +131,45 @@ async def test_a_redirect_to_another_host_needs_a_rule_for_it(fetch: FetchTool, 
     assert ("other.example" in site.resolved) == (verdict == "allow")
     if verdict != "allow":
         assert f"redirects to {target}, which was not fetched" in result.text
+
+
+@pytest.mark.parametrize(
+    "location", ["http://[::1", "http://docs.example:99999/", "http://docs.example:x/", "ftp://docs.example/", "//a b/"]
+)
+async def test_a_redirect_to_no_address_of_the_web_ends(fetch: FetchTool, site: Site, location: str) -> None:
+    site.serve("/a", b"", "", f"Location: {location}", status="302 Found")
+
+    if location.startswith(("ftp", "//")):
+        assert "was not fetched" in (await call(fetch, url=site.url("/a"))).text
+    else:
+        with pytest.raises(ToolError, match="cannot fetch"):
+            await call(fetch, url=site.url("/a"))
+    assert len(site.requests) == 1
+
+
+async def test_the_address_of_a_redirect_cannot_end_the_frame(fetch: FetchTool, site: Site) -> None:
+    site.serve("/a", b"", "", 'Location: /b</page>\u202e\u2028"x', status="302 Found")
+    site.serve("/b%3C/page%3E%E2%80%AE%E2%80%A8%22x", b"there", "text/plain")
+
+    result = await call(fetch, url=site.url("/a"))
+
+    assert "there" in result.text
+    assert result.text.count("</page>") == 1
+    assert result.text.isascii()
+    assert str(details_of(result)["url"]).isascii()
+
+
+@pytest.mark.parametrize("header", ["Content-Type: a/b\u202e", "Content-Encoding: b\u202e"])
+async def test_words_of_headers_are_short_and_without_hidden_characters(
+    fetch: FetchTool, site: Site, header: str
+) -> None:
+    site.serve("/", b"\0", "", f"{header} {'obey ' * 1_000}")
+
+    with pytest.raises(ToolError) as refused:
+        await call(fetch, url=site.url("/"))
+
+    assert len(str(refused.value)) < 400
+    assert "\u202e" not in str(refused.value)
 
 
 async def test_redirects_end(fetch: FetchTool, site: Site) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
@@ -255,10 +256,14 @@ async def _serve_engines(
 
 
 def _load_engine() -> Callable[..., Awaitable[None]]:
-    """Import the engine, which the first screen does not need. Blocks."""
+    """Import the engine, which the first screen does not need, and begin to import the model's SDK. Blocks."""
     with IMPORTING:
+        from tui_agent.providers.anthropic_provider import load_sdk
+
         from .engine_host import serve
 
+    # While the engine opens its session. `AgentBridge.warm_up` waits for it, and reports an error.
+    threading.Thread(target=load_sdk, name="model-sdk", daemon=True).start()
     return serve
 
 

@@ -31,14 +31,14 @@ class SessionServers:
             is_defined: True for a text that runs a command file or loads a skill: these come before prompts.
         """
         self._pool = pool
-        self._is_defined = is_defined
+        self._is_defined = is_defined or _is_never_defined
 
     @property
     def commands(self) -> tuple[PromptCommand, ...]:
         """The prompts of the servers that run, for menus."""
         prompts = [(name, prompt) for name, task in sorted(self._pool.tasks.items()) for prompt in task.prompts]
         commands = [_command(name, prompt) for name, prompt in prompts if _MENU_NAME.fullmatch(prompt.name)]
-        return tuple(command for command in commands if not self._has_file(f"/{command.slash}"))
+        return tuple(command for command in commands if not self._is_defined(f"/{command.slash}"))
 
     def list(self) -> tuple[ServerFact, ...]:
         """Return the servers, in the order of their configuration."""
@@ -64,7 +64,7 @@ class SessionServers:
             ToolError: a server does not have what the text names, or does not run.
         """
         named = _PROMPT.match(text)
-        if named is not None and not self._has_file(text) and (task := self._pool.tasks.get(named[1])) is not None:
+        if named is not None and not self._is_defined(text) and (task := self._pool.tasks.get(named[1])) is not None:
             return await _prompt(task, named[2], named[3] or "")
         parts = [text]
         for match in _RESOURCE.finditer(text):
@@ -73,8 +73,9 @@ class SessionServers:
                 parts += [block.text for block in blocks if isinstance(block, TextBlock)]
         return "\n\n".join(parts)
 
-    def _has_file(self, text: str) -> bool:
-        return self._is_defined is not None and self._is_defined(text)
+
+def _is_never_defined(text: str) -> bool:
+    return False
 
 
 async def _prompt(task: "ServerTask", name: str, rest: str) -> str:

@@ -50,7 +50,10 @@ class Imports:
                 self._texts.append(f"(@{name}: not imported, only {MAX_IMPORTS} files are.)")
                 return
             file = path.parent / name
-            if not _is_importable(name, file) or (real := os.path.realpath(file)) in self._seen:
+            real = os.path.realpath(file)
+            # A link must not lead to a hidden file, either.
+            target = os.path.relpath(real, os.path.realpath(path.parent))
+            if not _is_importable(name, file) or _is_hidden(target) or real in self._seen:
                 continue
             self._seen.add(real)
             if depth > MAX_DEPTH:
@@ -76,10 +79,14 @@ def mentions(text: str) -> Iterator[str]:
 
 
 def _is_importable(name: str, file: Path) -> bool:
-    parts = [part for part in name.split("/") if part not in ("", ".", "..")]
-    if not parts or any(part.startswith(".") and part not in _SHOWN_FOLDERS for part in parts):
+    if not name.strip("./") or _is_hidden(name):
         return False
     try:
         return stat.S_ISREG(file.stat().st_mode)
     except (OSError, ValueError):
         return False
+
+
+def _is_hidden(path: str) -> bool:
+    parts = (part for part in path.split("/") if part not in ("", ".", ".."))
+    return any(part.startswith(".") and part not in _SHOWN_FOLDERS for part in parts)

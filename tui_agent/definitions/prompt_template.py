@@ -10,7 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
+from tui_agent.protocol.errors import ConfigurationError
+
 _COMMAND = re.compile(r"(?<![\w`\\])!`([^`\n]+)`")
+_UNCLEAR = re.compile(r"\$['$\[]|\$\{(?!\w+\})|\(\(|(?<!<)<<(?!<)|(?:^|[\s;&|(])#|\bcase\b")
+"""Shell text in which quotes have another meaning than that of their usual place."""
+_PLAIN_WORDS = re.compile(r"[\w./:@%+=, -]*", re.ASCII)
 _ARGUMENT = re.compile(r"\$(ARGUMENTS|[1-9])(?!\w)")
 
 
@@ -53,7 +58,11 @@ class PromptTemplate:
         return self.parts[1::2]
 
     def commands_with(self, arguments: Arguments) -> tuple[str, ...]:
-        """Return the commands with the arguments inserted as quoted words."""
+        """Return the commands with the arguments inserted as quoted words.
+
+        Raises:
+            ConfigurationError: it is not certain how an argument must be quoted in one of them.
+        """
         return tuple(_with_quoted(command, arguments) for command in self.commands)
 
     def prompt(self, arguments: Arguments, outputs: Sequence[str] = ()) -> str:
@@ -84,21 +93,26 @@ def json_text(text: str) -> str:
 
 
 def _with_quoted(command: str, arguments: Arguments) -> str:
-    """Return a shell command with the arguments as quoted words, also where a placeholder is inside quotes."""
+    """Return a shell command with the arguments as quoted words, also where a placeholder is inside quotes.
+
+    Raises:
+        ConfigurationError: it is not certain how an argument must be quoted.
+    """
     pieces: list[str] = []
-    end, quote = 0, ""
+    end, open_now = 0, ""
     for match in _ARGUMENT.finditer(command):
         between = command[end : match.start()]
-        before, quote = quote, _open_quote(between, quote)
+        before, open_now = _open_in(between[:-1], open_now), _open_in(between, open_now)
         value, end = arguments.value(match[1]), match.end()
-        if (
-            quote
-            and between.endswith(quote)
-            and not _open_quote(between[:-1], before)
-            and command[end : end + 1] == quote
-        ):
+        quote = open_now[-1:].strip("(")
+        if _UNCLEAR.search(command) and not _PLAIN_WORDS.fullmatch(value):
+            raise ConfigurationError(
+                f"`{command}` was not run: its quotes are too complex for the argument {value!r}. Use letters and "
+                "digits, or a simpler command."
+            )
+        if quote and between.endswith(quote) and before == open_now[:-1] and command[end : end + 1] == quote:
             # `"$1"`: the quotes of the value replace those of the template.
-            between, value, end, quote = between[:-1], shlex.quote(value), end + 1, ""
+            between, value, end, open_now = between[:-1], shlex.quote(value), end + 1, before
         elif quote:
             value = f"{quote}{shlex.quote(value)}{quote}"
         elif match[1] == "ARGUMENTS":
@@ -109,14 +123,20 @@ def _with_quoted(command: str, arguments: Arguments) -> str:
     return "".join([*pieces, command[end:]])
 
 
-def _open_quote(text: str, quote: str) -> str:
-    """Return the quote that is open behind a piece of shell text; empty if none is."""
-    letters = iter(text)
+def _open_in(text: str, open_now: str) -> str:
+    """Return the quotes and the `(` that are open behind a piece of shell text, the innermost last."""
+    letters, previous = iter(text), ""
     for letter in letters:
-        if letter == "\\" and quote != "'":
+        inner = open_now[-1:]
+        if letter == "\\" and inner != "'":
             next(letters, "")
-        elif letter == quote:
-            quote = ""
-        elif letter in "'\"" and not quote:
-            quote = letter
-    return quote
+            previous = ""
+            continue
+        if (letter in "'\"" and letter == inner) or (letter == ")" and inner == "("):
+            open_now = open_now[:-1]
+        elif inner == '"':
+            open_now += letter if letter == "(" and previous == "$" else ""
+        elif inner != "'" and letter in "'\"(":
+            open_now += letter
+        previous = letter
+    return open_now

@@ -80,6 +80,7 @@ class ServerPool:
         self._loaded: set[str] = set()
         self._seen: dict[str, str] = {}
         self._listed: set[str] = set()
+        self._has_finder = False
         self._finder = FindTools(self._all_tools, self._loaded.update)
 
     @asynccontextmanager
@@ -124,11 +125,12 @@ class ServerPool:
                 task = self.tasks[listed.server]
                 self._given[name] = ServerTool(listed, task.call, task.server.timeout)
                 tools.add(self._given[name])
-        finder = tools.find(self._finder.name)
-        if deferred and finder is None:
+        # Not looked up: a run with other tools hides it.
+        if deferred and not self._has_finder:
             tools.add(self._finder)
-        elif not deferred and finder is self._finder:
+        elif not deferred and self._has_finder:
             tools.remove(self._finder.name)
+        self._has_finder = deferred
 
     def _all_tools(self) -> Sequence[ListedTool]:
         return [tool for name in sorted(self.tasks) for tool in self.tasks[name].tools]

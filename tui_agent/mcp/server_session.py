@@ -81,6 +81,8 @@ class SessionSetup:
     name: str
     server: ToolServer
     """The server, its variables expanded."""
+    shown: str
+    """Its command line or URL as written."""
     environment: Mapping[str, str]
     """The environment that a program inherits, without secrets."""
     secrets: Mapping[str, str]
@@ -154,7 +156,7 @@ class ServerSession:
     async def _transport(self, stack: AsyncExitStack) -> Any:
         setup = self._setup
         if setup.server.url is None:
-            self._process = await start_process(setup.server, setup.environment, setup.root, setup.log)
+            self._process = await start_process(setup.server, setup.shown, setup.environment, setup.root, setup.log)
             return stdio_streams(self._process, setup.log)
         from mcp.client.streamable_http import streamable_http_client
 

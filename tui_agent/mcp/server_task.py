@@ -212,6 +212,7 @@ class ServerTask:
             room.SessionSetup(
                 name=self.name,
                 server=server,
+                shown=self.server.shown,
                 environment=parts.environment,
                 secrets=parts.secrets,
                 root=parts.root,

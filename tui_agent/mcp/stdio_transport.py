@@ -58,12 +58,13 @@ class ServerProcess:
 
 
 async def start_process(
-    server: ToolServer, environment: Mapping[str, str], root: Path, log: ServerLog
+    server: ToolServer, shown: str, environment: Mapping[str, str], root: Path, log: ServerLog
 ) -> ServerProcess:
     """Start the program of a server in a session and process group of its own.
 
     Args:
         server: the server, expanded.
+        shown: its command line as written, without the values of variables, which may be secrets.
         environment: the environment that the program inherits, without secrets.
         root: the workspace.
         log: for the lines of its standard error.
@@ -85,8 +86,8 @@ async def start_process(
         )
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ToolError(f"{server.command} cannot be started: {reason}") from error
-    log.add(f"started: {server.shown} (process {process.pid})")
+        raise ToolError(f"{shown} cannot be started: {reason}") from error
+    log.add(f"started: {shown} (process {process.pid})")
     return ServerProcess(process)
 
 

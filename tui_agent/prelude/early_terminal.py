@@ -7,7 +7,6 @@ import _thread
 import os
 import select
 import termios
-import time
 
 from .frame_names import FrameNames
 from .start_frame import StartFrame, read_frame, write_file, write_frame
@@ -28,6 +27,8 @@ _BEGIN = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[?2004h"
 """Alternate screen, no cursor, no line wrap, brackets around pastes."""
 _END = "\x1b[0m\x1b[?2004l\x1b[?7h\x1b[?1049l\x1b[?25h"
 _READ_SIZE = 64 * 1024
+_STEP = 0.05
+"""Seconds in which silence is counted."""
 _STOP = 0
 """Byte that ends the thread; the others are numbers of signals."""
 _LETHAL = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -105,7 +106,7 @@ class EarlyTerminal:
             self._names = None
 
     def take_input(self) -> list[tuple[bytes, float]]:
-        """Return what was typed, once: the bytes of each read, and its time in monotonic seconds."""
+        """Return what was typed, once: the bytes of each read, and the seconds of silence behind them."""
         typed, self._typed = self._typed, TypedInput()
         return typed.reads
 
@@ -201,7 +202,10 @@ class EarlyTerminal:
         sources = [self._wake_end, _INPUT]
         try:
             while True:
-                ready = select.select(sources, [], [])[0]
+                ready = select.select(sources, [], [], _STEP)[0]
+                if not ready:
+                    # The time between two reads is longer on a busy machine, although the bytes follow one another.
+                    self._typed.note_silence(_STEP)
                 signs = os.read(self._wake_end, 64) if self._wake_end in ready else b""
                 if _INPUT in ready and not self._read():
                     sources.remove(_INPUT)
@@ -222,7 +226,7 @@ class EarlyTerminal:
             return False  # The terminal is gone, and its signal is on the way.
         with self._painting:
             before = self._typed.shown
-            self._typed.feed(data, time.monotonic())
+            self._typed.feed(data)
             if self._frame is not None:
                 self._typed.fit(self._frame.width)
                 if self._typed.shown != before:

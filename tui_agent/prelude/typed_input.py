@@ -42,7 +42,7 @@ class TypedInput:
 
     def __init__(self) -> None:
         self.reads: list[tuple[bytes, float]] = []
-        """The bytes of each read, with its time in monotonic seconds."""
+        """The bytes of each read, with the seconds of silence behind them."""
         self.size = 0
         """Number of bytes."""
         self.shown = ""
@@ -57,9 +57,15 @@ class TypedInput:
         self._lines = [""]
         """Everything typed as text; the last line is the draft."""
 
-    def feed(self, data: bytes, now: float) -> None:
+    def note_silence(self, seconds: float) -> None:
+        """Note that nothing more arrived for a while."""
+        if self.reads:
+            data, before = self.reads[-1]
+            self.reads[-1] = (data, before + seconds)
+
+    def feed(self, data: bytes) -> None:
         """Take the bytes of one read."""
-        self.reads.append((data, now))
+        self.reads.append((data, 0.0))
         self.size += len(data)
         for character in self._decoder.decode(data):
             if self._in_paste:

@@ -1,6 +1,7 @@
 """Configuration of a tool server, which speaks the Model Context Protocol (MCP)."""
 
 import re
+import shlex
 from fnmatch import fnmatchcase
 
 from pydantic import ConfigDict, Field, model_validator
@@ -69,4 +70,4 @@ class ToolServer(FrozenModel):
     @property
     def shown(self) -> str:
         """The command line or the URL, as written."""
-        return self.url if self.url is not None else " ".join((self.command or "", *self.args))
+        return self.url if self.url is not None else shlex.join((self.command or "", *self.args))

@@ -45,6 +45,17 @@ _BUILD_OFF_LOOP = 400
 """Number of new messages above which a request is built in a thread, as after resuming a long session."""
 
 
+def load_sdk() -> "type[SdkClient]":
+    """Import the SDK and return its client. Blocks: about a second.
+
+    Raises:
+        ImportError, OSError, MemoryError: this is not possible now.
+    """
+    from .anthropic_sdk import SdkClient
+
+    return SdkClient
+
+
 class AnthropicProvider:
     """Provider for one model of the Messages API. Implements `protocol.provider.ModelProvider`."""
 
@@ -174,7 +185,7 @@ class AnthropicProvider:
     def _load(self) -> "SdkClient":
         """Import the SDK and create its client. Blocks: about a second, and a tenth for reading the certificates."""
         try:
-            from .anthropic_sdk import SdkClient
+            make = load_sdk()
         except ImportError as error:
             reason = f"the anthropic package cannot be loaded ({error})"
             raise ErrorFactory().write("unavailable", reason, advice="install tui-agent again") from error
@@ -182,7 +193,7 @@ class AnthropicProvider:
             reason = f"the anthropic package cannot be loaded now ({reason_of(error)})"
             raise ErrorFactory().write("unavailable", reason) from error
         try:
-            client = self._connect(SdkClient)
+            client = self._connect(make)
         except (OSError, MemoryError) as error:
             reason = f"no connection can be prepared ({reason_of(error)})"
             raise ErrorFactory().write("unavailable", reason) from error

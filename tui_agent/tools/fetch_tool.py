@@ -87,7 +87,7 @@ class FetchTool(TypedTool[FetchArguments]):
         return await self._result(answer, max(SECONDS - (time.monotonic() - started), 1.0), context)
 
     async def _result(self, answer: "Page | Redirect", seconds: float, context: ToolContext) -> ToolResult:
-        from .web.download import LARGEST_PAGE, Redirect
+        from .web.download import LARGEST_PAGE, Redirect, clipped
         from .web.page_text import is_html, is_text, markdown_of, plain_text
 
         if isinstance(answer, Redirect):
@@ -96,11 +96,11 @@ class FetchTool(TypedTool[FetchArguments]):
         if is_html(answer):
             text = await markdown_of(answer, seconds, context.cancellation)
         elif is_text(answer):
-            text = plain_text(answer)
+            text = await asyncio.to_thread(plain_text, answer)
         else:
             raise ToolError(
-                f"{answer.url} is {answer.media_type or 'binary data'}, not text. To keep it as a file, download it "
-                "with a command such as `curl -O`."
+                f"{answer.url} is {clipped(answer.media_type) or 'binary data'}, not text. To keep it as a file, "
+                "download it with a command such as `curl -O`."
             )
         size = _size(len(answer.data))
         is_failure = answer.status >= 400

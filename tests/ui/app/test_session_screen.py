@@ -112,7 +112,7 @@ def root(tmp_path: Path) -> Path:
 async def test_the_sessions_of_this_folder_are_listed_with_age_branch_messages_cost_and_size(
     root: Path, tmp_path: Path
 ) -> None:
-    async with listed(root, tmp_path / "here") as shown:
+    async with listed(root, tmp_path / "here", size=(140, 40)) as shown:
         assert [row.split()[:3] for row in shown.rows] == [
             ["›", "5", "min"],
             ["3", "h", "write"],

@@ -1,10 +1,21 @@
 """Names of keys for the bytes that a terminal sends."""
 
+import itertools
+import os
+from typing import Any, cast
+
 import pytest
 from textual._xterm_parser import XTermParser
 from textual.events import Key, Paste
+from textual.message import Message
 
-from tui_agent.ui.app.terminal_driver import register_alt_enter, with_normalised_name
+from tui_agent.ui.app import terminal_driver
+from tui_agent.ui.app.terminal_driver import (
+    TerminalDriver,
+    _SelectableEvent,
+    register_alt_enter,
+    with_normalised_name,
+)
 
 
 def keys_of(sent: str) -> list[str]:
@@ -54,3 +65,25 @@ def test_enter_inside_a_paste_is_text() -> None:
     events = list(XTermParser().feed("\x1b[200~one\rtwo\x1b[201~x"))
 
     assert [event.text for event in events if isinstance(event, Paste)] == ["one\rtwo"]
+
+
+@pytest.mark.parametrize(("sent", "key"), [(b"\x1b[27;2;13~", "shift+\r"), (b"\x1b", "escape")])
+def test_a_reading_thread_that_is_late_cuts_no_sequence(monkeypatch: pytest.MonkeyPatch, sent: bytes, key: str) -> None:
+    monkeypatch.setattr("textual._parser.get_time", itertools.count(0, 10).__next__)
+    monkeypatch.setattr(terminal_driver, "_READ_SIZE", 1)
+    driver, keys = object.__new__(TerminalDriver), list[str]()
+    driver._app, driver._debug, driver.exit_event = cast("Any", None), False, _SelectableEvent()
+
+    def take(message: Message) -> None:
+        keys.append(cast("Key", message).key)
+        driver.exit_event.set()
+
+    monkeypatch.setattr(driver, "process_message", take)
+    driver.fileno, end = os.pipe()
+    with open(driver.fileno, "rb"), open(end, "wb") as keyboard:
+        keyboard.write(sent)
+        keyboard.flush()
+        driver.run_input_thread()
+    driver.exit_event.close()
+
+    assert keys == [key]

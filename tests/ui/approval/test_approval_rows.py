@@ -11,7 +11,7 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart
 from tui_agent.protocol.tool import Preview, Verdict
 from tui_agent.tools.unified_diff import diff_of
-from tui_agent.ui.approval.approval_rows import ApprovalRows
+from tui_agent.ui.approval.approval_rows import ApprovalRows, request_in_short
 from tui_agent.ui.text.diff_parser import MAX_LINES
 from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import copied_text, width_of_runs
@@ -41,6 +41,12 @@ def test_the_exact_command_comes_first_with_hidden_characters_visible() -> None:
         "description  harmless",
         "timeout  5",
     ]
+
+
+def test_the_lines_of_a_command_stay_apart_in_the_announcement() -> None:
+    asked = request({"command": "cd src\nmake"}, Preview(kind="command", text="cd src\nmake"), summary="cd src\nmake")
+
+    assert request_in_short(asked) == "Run this command? cd src ⏎ make"
 
 
 def test_a_note_on_the_execution_follows_the_command() -> None:

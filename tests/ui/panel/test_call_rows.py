@@ -107,6 +107,18 @@ def test_a_note_after_a_long_path_is_shown(width: int, shown: str) -> None:
     assert " ".join(rows(story, width)[0].split()[3:6]) == shown
 
 
+def test_a_long_path_leaves_room_for_the_state() -> None:
+    path, width = "/tmp/tui-agent-tour-fp2xudq0/cart.py (+2 −1)", 43
+    story = Story().run("x").step(0)
+    story.call("edit", path, status="skipped_steering")
+    story.asks(story.queued("edit", path), "edit", path, "no rule")
+
+    assert [" ".join(row.split()[2:]) for row in rows(story.wait(7), width)] == [
+        "edit …/cart.py (+2 −1) skipped",
+        "edit …/cart.py (+2 −1) needs you",
+    ]
+
+
 def test_of_a_long_name_the_beginning_is_shown() -> None:
     story = Story().run("x").step(0)
     story.call("read", "src/a_very_long_file_name.py")

@@ -67,6 +67,13 @@ def test_a_queued_call_has_its_name_and_arguments() -> None:
     assert not view.ended
 
 
+def test_the_lines_of_a_command_stay_apart_in_its_summary() -> None:
+    lines = "set -e\ncd src\n\n  make clean\n"
+
+    assert seen(QUEUED.model_copy(update={"summary": lines})).summary == "set -e ⏎ cd src ⏎ make clean"
+    assert seen(ASKED.model_copy(update={"summary": lines})).summary == "set -e ⏎ cd src ⏎ make clean"
+
+
 def test_a_waiting_call_names_its_reason() -> None:
     view = seen(QUEUED, ToolBlockedOn(call_id="c1", what="group", on=("c0",)))
     assert (view.phase, view.waits_for, view.waits_on) == ("waiting", "group", ("c0",))

@@ -107,6 +107,11 @@ def test_a_failure_shows_its_first_line() -> None:
     failed = done("c1", "bash", "pytest -q", "exit 1 · FAILED test_price.py::test_round", status="error")
     assert Talk(*failed).rows(60) == ["✖ bash pytest -q #1", "└ exit 1 · FAILED test_price.py::test_round"]
 
+    error = f"exit 1 · FAILED {'../shop/' * 15}test_price.py::test_round"
+    *_, row = Talk(*done("c1", "bash", "pytest -q", error, status="error")).rows(60)
+    assert row.endswith("…")
+    assert len(row) < 60
+
     unreported = done("c1", "edit", "a.py", text="old_string was not found\nin a.py", status="error")
     assert Talk(*unreported).rows() == ["✖ edit a.py old_string was not found #1"]
 
@@ -152,7 +157,7 @@ def test_an_unfolded_call_shows_its_input_and_both_ends_of_its_output() -> None:
     lines = [f"line {number}" for number in range(100)]
     command = "for n in $(seq 100); do\n  echo line $n\ndone"
     talk = Talk(*done("c1", "bash", command, "100 lines · line 99", text="\n".join(lines)))
-    assert talk.rows() == ["✔ bash for n in $(seq 100); do echo line $n done 100 lines · line 99 #1"]
+    assert talk.rows() == ["✔ bash for n in $(seq 100); do ⏎ echo line $n ⏎ done 100 lines · line 99 #1"]
 
     talk.toggle()
     rows = talk.rows()

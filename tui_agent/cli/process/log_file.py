@@ -66,8 +66,8 @@ def log_to_file(locations: Locations, *, verbose: bool) -> None:
             earlier.close()
     root.addHandler(handler)
     root.setLevel(logging.DEBUG if verbose else logging.ERROR)
-    # Their debug records contain request headers, and with them the key.
-    for name in ("httpcore2", "httpx2", "anthropic"):
+    # Their debug records contain request headers and addresses, and with them keys.
+    for name in ("httpcore2", "httpx2", "anthropic", "mcp"):
         logging.getLogger(name).setLevel(logging.WARNING)
 
 

@@ -4,6 +4,7 @@ No check ends the others: a command that a rule allows is still checked for its 
 commands. In every mode and under every rule, the user decides about text that could not be read with certainty.
 """
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -339,8 +340,8 @@ class _Case:
             paths.add_reasons_to_ask(self._suspicions.about(command, contexts, wrapping, task.step))
         for found in contexts:
             for assignment in command.assignments:
-                # A bare assignment only sets a shell variable, but git reads a `GIT_*` that is exported already.
-                if command.words or assignment.name.startswith("GIT_"):
+                # A bare assignment only sets a shell variable; programs read one that is exported already.
+                if command.words or assignment.name in os.environ or assignment.name.startswith(("GIT_", "HIST")):
                     values = self.expander.assigned(assignment.value, found.directory, found.bindings)
                     paths.check_assignment(assignment.name, values, found.directory)
 

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from tui_agent.permissions.commands.builtins import sets_switches_only, unsets_script_variables
@@ -48,6 +48,9 @@ _MOVERS = names("eval source . exec trap alias unalias shopt set enable hash bin
 """Commands after which the shell's directory is unknown, or names may have another meaning."""
 _SHIFTERS = names("shift set getopts eval source .")
 _CHANGE_DIRECTORY = names("cd pushd popd")
+_PLACES = names("HOME PWD OLDPWD CDPATH")
+_SETS_PLACE = re.compile(r"(?:\w+=|-v)?(?!CDPATH=\Z)(HOME|PWD|OLDPWD|CDPATH)(?:\+?=.*|\[.*)?\Z", re.DOTALL)
+"""A word that may set one of these variables, also by a reference to it; an empty `CDPATH` changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,17 @@ def widens_patterns(everything: Iterable[Statement]) -> bool:
     return False
 
 
+def _places_set(everything: Iterable[Statement]) -> Iterator[str]:
+    """Yield the variables that a script may set, of those with which the shell finds directories."""
+    for part in everything:
+        if isinstance(part, ForEach):
+            yield from _PLACES & {part.variable}
+        elif isinstance(part, SimpleCommand):
+            # `env`, `read`, `printf -v` and the like take the name as a word.
+            texts = (*(assignment.text for assignment in part.assignments), *(word.value for word in part.words))
+            yield from (found[1] for found in map(_SETS_PLACE.match, texts) if found)
+
+
 @dataclass(frozen=True, slots=True)
 class _After:
     """Possible directories of the shell after a statement."""
@@ -104,6 +118,8 @@ class _Flow:
         self._operator = operator
         """Operator before the next step."""
         everything = list(walk_statements(statement))
+        expander.unknown_places.update(_places_set(everything))
+        self._unknown_places = expander.unknown_places
         self.steps: list[ScriptStep] = []
         self._functions = {part.name for part in everything if isinstance(part, Definition)}
         """Functions that may change the directory."""
@@ -195,6 +211,9 @@ class _Flow:
         if not values:
             return _After(places, places)
         if values[0] in _CHANGE_DIRECTORY:
+            takes_place = "CDPATH" in self._unknown_places or all(value.startswith("-") for value in values[1:])
+            if self._unknown_places and takes_place:
+                return _After((None,), places)
             if values[0] == "popd" or (values[1:] in ([], ["-"]) and values != ["cd"]):
                 # Back to one of the earlier directories, if the script has changed directory.
                 return _After(_either(tuple(self._visited), ()) if self._has_moved else (None,), places)

@@ -18,6 +18,11 @@ _SECRET_NAMES = frozenset(("environ", "mem", "auxv"))
 _SECRET_PLACES = frozenset(("fd", "cwd", "root", "map_files"))
 """Directories of `/proc` that lead to files another process uses."""
 _PROCESS = re.compile(r"/proc(?:/[^/]+(?:/task(?:/[^/]+)?)?)?\Z")
+_OWN_DEFINITIONS = (
+    *("~/.claude", "~/.claude/skills", "~/.claude/commands", "~/.claude/agents"),
+    *("~/.agents", "~/.agents/skills"),
+)
+"""Directories of the user's own definitions. Each may be a link to elsewhere."""
 _OURS = "the agent's own settings or sessions"
 _OTHERS = "it shows the data of another process"
 _STREAMS = frozenset(("/dev/stdin", "/dev/stdout", "/dev/stderr"))
@@ -56,6 +61,11 @@ class PathLookup:
         """The workspace, links followed."""
         self._private = tuple(
             {os.path.abspath(path) for path in private_paths} | {os.path.realpath(path) for path in private_paths}
+        )
+        self._own_definitions = tuple(
+            spell(os.path.expanduser(place))
+            for place in _OWN_DEFINITIONS
+            for spell in (os.path.abspath, os.path.realpath)
         )
         self._readable = tuple(os.path.realpath(path) for path in readable_paths)
         self._apart = tuple(top for top in _APART if not is_within(self.workspace, top))
@@ -138,6 +148,11 @@ class PathLookup:
         tails = {os.path.basename(place) for place in self._private}
         name = next((name for name in names if name in tails), None)
         return f"{name} may be the agent's own settings or sessions" if name else None
+
+    def why_lasting(self, facts: PathFacts) -> str | None:
+        """Return why a change would count in all later sessions without another question, or None if it would not."""
+        is_definition = any(_is_in(path, self._own_definitions) for path in (facts.lexical, facts.resolved))
+        return "later sessions take your own skills, commands and sub-agents from there" if is_definition else None
 
     def why_too_much(self, facts: PathFacts) -> str | None:
         """Return why a directory may not be changed as a whole because of a rule for a command, or None if it may."""

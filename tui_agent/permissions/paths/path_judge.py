@@ -6,7 +6,7 @@ from typing import Literal
 from tui_agent.permissions.commands.consequences import OUTSIDE
 from tui_agent.permissions.commands.invocation import FileFilter
 from tui_agent.permissions.rules.rule import Intent
-from tui_agent.permissions.rules.rule_set import RuleSet
+from tui_agent.permissions.rules.rule_set import RuleSet, Ruling
 from tui_agent.permissions.verdicts import AccessKind, Finding, finding_for_mode, finding_for_rule
 from tui_agent.protocol.permissions import PermissionMode
 
@@ -48,7 +48,7 @@ class PathJudge:
             tool, facts, "read" if intent == "list" else intent, trace, includes=includes, filtered=filtered
         )
         found = finding_for_rule(ruling)
-        is_named = ruling.is_grant or (ruling.rule is not None and ruling.rule.pattern is not None)
+        is_named = _is_named(ruling)
         private = facts.private or (self.path_lookup.why_tree_private(facts) if intent != "read" else None)
         # A rule without a pattern, such as `allow read`, does not open private paths; one that names them does.
         if private and not (found and (found.decision == "deny" or (found.decision == "allow" and is_named))):
@@ -94,9 +94,14 @@ class PathJudge:
             return Finding("allow", "read_only", f"{facts.given} stores nothing")
         if mode is PermissionMode.PLAN:
             return finding_for_mode(mode, "effect", f"changing {facts.given}")
-        found = finding_for_rule(self.rules.ruling_for_path(tool, facts, "write", trace, whole=whole))
+        ruling = self.rules.ruling_for_path(tool, facts, "write", trace, whole=whole)
+        found = finding_for_rule(ruling)
         if found and found.decision == "deny":
             return found
+        if (why := self.path_lookup.why_lasting(facts)) and not (found and _is_named(ruling)):
+            trace.append(f"floor: {facts.resolved} lasts: {why}")
+            decided = finding_for_mode(mode, "effect", f"changing {facts.given}")
+            return decided if decided.decision == "deny" else Finding("ask", "floor", f"changes {facts.given}: {why}")
         if whole and (held := self.path_lookup.why_tree_protected(facts)):
             trace.append(f"floor: {facts.resolved} is changed as a whole: {held}")
             return Finding("ask", "floor", f"{facts.given} is changed with everything in it: {held}")
@@ -111,6 +116,11 @@ class PathJudge:
         access_kind: AccessKind = "edit" if tool is not None else "effect"
         asks = f"changes {facts.given}; no rule allows it"
         return finding_for_mode(mode, access_kind, f"changing {facts.given}", asks=asks)
+
+
+def _is_named(ruling: Ruling) -> bool:
+    """True if the user granted exactly this, or a rule with a pattern decided."""
+    return ruling.is_grant or (ruling.rule is not None and ruling.rule.pattern is not None)
 
 
 def _outside(facts: PathFacts, mode: PermissionMode, access_kind: AccessKind, doing: str) -> Finding:

@@ -36,6 +36,7 @@ OPEN = "#open"
 WORDS = "*"
 """Suffix of a variable's name: its value is a list of words."""
 
+_NAME = re.compile(r"\w+")
 _OPERATION = re.compile(r"(\w+)(%%?|##?)(.*)\Z", re.DOTALL)
 _MAX_CUT = 500
 """Maximum length of a value that is trimmed, in characters; the pattern has at most one star, so matching stays cheap.
@@ -63,6 +64,8 @@ class Expander:
     """Expands the words of one script, reading at most `MAX_ENTRIES` directory entries in total."""
 
     def __init__(self) -> None:
+        self.unknown_places: set[str] = set()
+        """Variables with which the shell finds directories (`HOME`, `PWD`, …), if the script sets them."""
         self._entries = MAX_ENTRIES
         self._listed: dict[str, None] = {}
         self._is_certain = True
@@ -79,7 +82,7 @@ class Expander:
             return (word.value,)
         values: list[str] = []
         for one in expand_braces(word):
-            for fixed in self._with_variables(_with_home(one, directory), directory, bindings):
+            for fixed in self._with_variables(self._with_home(one, directory), directory, bindings):
                 values.extend(self._paths(fixed, directory))
                 if len(values) > MAX_VALUES:
                     return (plain_part(word),)
@@ -91,8 +94,27 @@ class Expander:
         tildes = frozenset(at for at in value.live if value.value[at] == "~")
         if not tildes <= {0}:
             return (UNKNOWN,)  # In an assignment, a tilde after a colon is a home directory, too.
-        found = self._with_variables(_with_home(Word(value.value, tildes, variables), directory), directory, bindings)
+        word = self._with_home(Word(value.value, tildes, variables), directory)
+        found = self._with_variables(word, directory, bindings)
         return tuple(word.value for word in found)
+
+    def _with_home(self, word: Word, directory: str | None) -> Word:
+        """Return the word with its tilde expanded.
+
+        To bash, a tilde whose user name is partly quoted is a plain character.
+        """
+        if 0 not in word.live or word.value[0] != "~":
+            return word
+        prefix = word.value.partition("/")[0]
+        end = len(prefix)
+        home = UNKNOWN
+        may_be_set = self.unknown_places and prefix in ("~", "~+")
+        if word.text[: end + 1] in (prefix, f"{prefix}/") and not may_be_set:
+            if prefix == "~+":
+                home = directory or UNKNOWN
+            elif prefix == "~" or _USER.match(prefix):
+                home = os.path.expanduser(prefix)
+        return joined_words(Word(home), part_of(word, end, len(word.value)))
 
     def _paths(self, word: Word, directory: str | None) -> list[str]:
         """Expand pathnames; a pattern without a match stays as it is."""
@@ -123,7 +145,8 @@ class Expander:
         choices: list[tuple[str, ...]] = []
         combinations = 1
         for variable in word.variables:
-            values = _values_of(variable.name, directory, bindings)
+            is_unknown = not self.unknown_places.isdisjoint(_NAME.findall(variable.name)[:1])
+            values = (UNKNOWN,) if is_unknown else _values_of(variable.name, directory, bindings)
             if not variable.quoted and not all(value and _UNSPLIT.match(value) for value in values):
                 if any(not _GLOB.isdisjoint(value) for value in values):
                     self._is_certain = False
@@ -267,24 +290,6 @@ def _counted(text: str) -> list[Word]:
     width = max(len(first), len(last)) if is_padded else 0
     numbers = range(low, high + 1, step) if low <= high else range(low, high - 1, -step)
     return [Word(f"{number:0{width}d}" if first else chr(number)) for number in numbers[: MAX_WORDS + 1]]
-
-
-def _with_home(word: Word, directory: str | None) -> Word:
-    """Return the word with its tilde expanded.
-
-    To bash, a tilde whose user name is partly quoted is a plain character.
-    """
-    if 0 not in word.live or word.value[0] != "~":
-        return word
-    prefix = word.value.partition("/")[0]
-    end = len(prefix)
-    home = UNKNOWN
-    if word.text[: end + 1] in (prefix, f"{prefix}/"):
-        if prefix == "~+":
-            home = directory or UNKNOWN
-        elif prefix == "~" or _USER.match(prefix):
-            home = os.path.expanduser(prefix)
-    return joined_words(Word(home), part_of(word, end, len(word.value)))
 
 
 def _filled(word: Word, chosen: Sequence[str]) -> Word:

@@ -11,6 +11,8 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 import httpx2
 
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.visible_text import escaped
+from tui_agent.protocol.web_address import host_of
 
 from .public_transport import PublicTransport, RefusedAddressError
 
@@ -26,6 +28,7 @@ _HEADERS = {
 }
 _REDIRECTS = (301, 302, 303, 307, 308)
 _SECONDS_WITHOUT_DATA = 10.0
+_LONGEST_WORDS = 100
 _GZIP = zlib.MAX_WBITS | 32
 
 MakeTransport = Callable[[str, ssl.SSLContext], httpx2.AsyncBaseTransport]
@@ -94,6 +97,8 @@ class Downloader:
                 answer = await self._get(url, self._tls)
                 if isinstance(answer, Page):
                     return answer
+                if host_of(answer.target) is None:
+                    return answer
                 if not _stays(url, answer.target) and not may_follow(answer.target):
                     return answer
                 url = answer.target
@@ -103,8 +108,9 @@ class Downloader:
             ) from error
         except httpx2.HTTPError as error:
             raise ToolError(f"cannot fetch {url}: {_words(error)}") from error
-        except (httpx2.InvalidURL, UnicodeError, zlib.error) as error:
-            raise ToolError(f"cannot fetch {url}: {error}") from error
+        except (httpx2.InvalidURL, OverflowError, ValueError, zlib.error) as error:
+            # Addresses that cannot be read raise ValueError.
+            raise ToolError(f"cannot fetch {url}: {clipped(str(error))}") from error
         raise ToolError(f"cannot fetch {url}: more than {MOST_REDIRECTS} redirects")
 
     async def _get(self, url: str, tls: ssl.SSLContext) -> Page | Redirect:
@@ -120,7 +126,8 @@ class Downloader:
         ):
             target = response.headers.get("location")
             if response.status_code in _REDIRECTS and target is not None:
-                return Redirect(url, urldefrag(urljoin(url, target)).url)
+                # Written out in ASCII: the address is shown outside the frame of the page.
+                return Redirect(url, str(httpx2.URL(urldefrag(urljoin(url, target)).url)))
             data = await _body(response)
         media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         charset = response.charset_encoding or ""
@@ -135,7 +142,7 @@ async def _body(response: httpx2.Response) -> bytes:
     """
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip", "x-gzip", "deflate"):
-        raise httpx2.DecodingError(f"its content is compressed as {encoding}")
+        raise httpx2.DecodingError(f"its content is compressed as {clipped(encoding)}")
     unpack = None if encoding == "identity" else zlib.decompressobj(_GZIP)
     data = bytearray()
     chunks: AsyncIterator[bytes] = response.aiter_raw()
@@ -156,4 +163,11 @@ def _stays(url: str, target: str) -> bool:
 def _words(error: httpx2.HTTPError) -> str:
     if isinstance(error, httpx2.TimeoutException):
         return "the server does not answer"
-    return str(error) or type(error).__name__
+    return clipped(str(error)) or type(error).__name__
+
+
+def clipped(text: str) -> str:
+    """Return words of a server for a message outside the frame of the page: short, on one line, hidden characters
+    as escapes."""
+    line = escaped(" ".join(text.split()))
+    return line if len(line) <= _LONGEST_WORDS else f"{line[:_LONGEST_WORDS]}…"

@@ -13,6 +13,8 @@ from bs4 import BeautifulSoup, Tag
 from markdownify import MarkdownConverter  # pyright: ignore[reportMissingTypeStubs]
 
 _MEMORY = 2 * 1024**3
+_SECONDS = 60
+"""Seconds of the processor, for the case that the engine is gone and cannot end this program."""
 _WITHOUT_TEXT = (
     "script",
     "style",
@@ -33,6 +35,7 @@ _LEAST_TEXT = 200
 def main(url: str, charset: str, descriptor: int) -> int:
     """Write the page as Markdown to the standard output."""
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
     with open(descriptor, "rb") as file:
         page = BeautifulSoup(file.read(), "html.parser", from_encoding=charset or None)
     title = page.title.get_text(" ", strip=True) if page.title is not None else ""

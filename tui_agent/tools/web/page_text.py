@@ -33,6 +33,8 @@ _TEXT = (
     "image/svg+xml",
 )
 _ERRORS_SIZE = 4_000
+_UNSAFE_CODECS = ("idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape", "utf_7")
+"""Codecs that take time with the square of the size, or make lone surrogates, which no request can contain."""
 
 
 def is_html(page: Page) -> bool:
@@ -56,10 +58,18 @@ def is_text(page: Page) -> bool:
 def plain_text(page: Page) -> str:
     """Decode a page that is no HTML; what is not valid becomes U+FFFD."""
     try:
-        codec = codecs.lookup(page.charset or "utf-8").name
-        return page.data.decode(codec, "replace").removeprefix("\ufeff")
+        return page.data.decode(_charset(page) or "utf-8", "replace").removeprefix("\ufeff")
     except (LookupError, UnicodeError):
         return page.data.decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def _charset(page: Page) -> str:
+    """Return the character set that the server named; empty if it cannot be used."""
+    try:
+        name = codecs.lookup(page.charset).name
+    except (LookupError, ValueError):
+        return ""
+    return "" if name.replace("-", "_") in _UNSAFE_CODECS else name
 
 
 async def markdown_of(page: Page, seconds: float, cancellation: CancellationToken) -> str:
@@ -73,7 +83,7 @@ async def markdown_of(page: Page, seconds: float, cancellation: CancellationToke
     output, errors = BoundedBytes(LARGEST_PAGE), BoundedBytes(_ERRORS_SIZE)
     with tempfile.TemporaryFile() as file:
         await asyncio.to_thread(_fill, file, page.data)
-        argv = (sys.executable, "-I", "-B", "-W", "ignore", str(_WORKER), page.url, page.charset, str(file.fileno()))
+        argv = (sys.executable, "-I", "-B", "-W", "ignore", str(_WORKER), page.url, _charset(page), str(file.fileno()))
         environment = child_environment(os.environ)
         spec = ProcessSpec(argv, Path("/"), environment, seconds, descriptors=(file.fileno(),))
         outcome = await run_process(spec, output, errors, cancellation)

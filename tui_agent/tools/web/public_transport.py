@@ -13,7 +13,9 @@ Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 MOST_ADDRESSES = 4
 """Most addresses of a host that are tried."""
 
-_WITH_IPV4_AT_THE_END = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
+_WITH_IPV4_AT_THE_END = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"), IPv6Network("::ffff:0:0:0/96"))
+_LOCAL = (IPv6Network("64:ff9b:1::/48"), IPv6Network("fec0::/10"))
+"""Local translation to IPv4, and site-local addresses, which Python counts as global."""
 
 
 class RefusedAddressError(Exception):
@@ -38,7 +40,8 @@ def is_public_address(text: str) -> bool:
     embedded = [address.sixtofour, *(address.teredo or ())]
     if any(address in network for network in _WITH_IPV4_AT_THE_END):
         embedded.append(IPv4Address(int(address) & 0xFFFF_FFFF))
-    is_reachable = address.is_global and not address.is_multicast
+    is_local = any(address in network for network in _LOCAL)
+    is_reachable = address.is_global and not address.is_multicast and not is_local
     return is_reachable and all(is_public_address(str(inner)) for inner in embedded if inner is not None)
 
 

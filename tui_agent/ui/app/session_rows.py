@@ -18,7 +18,7 @@ MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 AGE_WIDTH = 9
 _WIDE = 100
 """Cells of a row from which branch and folder have twice the room."""
-LEAST_TITLE = 26
+LEAST_TITLE = 30
 """Cells that the columns right of the title leave to it."""
 MAX_FILES = 12
 """Changed files that a preview names."""

@@ -112,11 +112,9 @@ class TerminalDriver(LinuxDriver):
                     waits = is_last or self._has_timeout(parser)
                     if any(key is keyboard for key, _ in selector.select(_POLL_INTERVAL if waits else None)):
                         self._take(decoder.decode(os.read(self.fileno, _READ_SIZE), final=is_last), parser)
-                    self._parse(self._answers.tick(), parser)
-                    for message in parser.tick():
-                        self.process_message(message)
-                    for pasted in self._pastes.tick():
-                        self.process_message(Paste(pasted.text))
+                    else:
+                        # Only here: on a busy machine this thread may be late while the rest of a sequence is there.
+                        self._end_waits(parser)
                 for pasted in self._pastes.finish():
                     self.process_message(Paste(pasted.text))
             finally:
@@ -133,13 +131,19 @@ class TerminalDriver(LinuxDriver):
         private: Any = parser
         return private._timeout_time is not None or self._pastes.is_open or self._answers.holds_back
 
+    def _end_waits(self, parser: XTermParser) -> None:
+        """Process input that has waited too long for what follows it."""
+        self._parse(self._answers.tick(), parser)
+        for message in parser.tick():
+            self.process_message(message)
+        for pasted in self._pastes.tick():
+            self.process_message(Paste(pasted.text))
+
     def _take_early(self, decode: Callable[[bytes], str], parser: XTermParser) -> None:
         """Process the input of the prelude, read by read: an escape with a pause behind it begins no sequence."""
-        reads = self._early.take_input() if self._early is not None else []
-        ends = [moment for _, moment in reads[1:]] + [time.monotonic()]
-        for (data, moment), end in zip(reads, ends, strict=True) if reads else ():
+        for data, silence in self._early.take_input() if self._early is not None else ():
             self._take(decode(data), parser)
-            if end - moment >= ESCAPE_DELAY:
+            if silence >= ESCAPE_DELAY:
                 self._parse(self._answers.release(), parser)
                 private: Any = parser
                 if private._timeout_time is not None:

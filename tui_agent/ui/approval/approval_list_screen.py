@@ -21,7 +21,7 @@ from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import Paging, RowsView
-from tui_agent.ui.text.sanitiser import one_line, visible
+from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, key_rows, wrapped
 
 from .approval_marks import danger_marks
@@ -222,7 +222,7 @@ class ApprovalListScreen(Paging, TypedAnswers[Answer | None]):
             return ()
         count = len(self._group)
         rows = [Line(), *wrapped([(f"It allows {count_text(count, 'question')} of this page:", "muted")], width)]
-        about = (visible(request.summary or request.tool) for request in self._group)
+        about = (visible(joined_lines(request.summary) or request.tool) for request in self._group)
         rows.extend(Line((("  ", ""), (one_line(text, width - 2), ""))) for text in about)
         return [*self._offer.rows(width, fixed=True), *rows]
 

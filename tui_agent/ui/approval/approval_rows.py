@@ -24,7 +24,7 @@ from tui_agent.ui.text.argument_rows import (
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import DiffLine, diff_counts, is_cut, read_diff
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.sanitiser import one_line, visible
+from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_runs, wrapped
 
 from .approval_marks import OUTSIDE
@@ -60,7 +60,7 @@ def request_title(request: ApprovalRequest) -> str:
 def request_in_short(request: ApprovalRequest) -> str:
     """Return the question and what it is about, for one line, such as `Run this command? make test`."""
     title, path = request_title(request), request.args.get("path")
-    about = request.summary or request.reason
+    about = joined_lines(request.summary) or request.reason
     if request.tool == "agent":
         return title
     if request.preview is not None and request.preview.kind == "diff" and isinstance(path, str):

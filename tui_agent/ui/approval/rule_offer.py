@@ -9,7 +9,7 @@ from tui_agent.ui.bridge.services import GrantFacts
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.argument_rows import beside, exact_rows
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.sanitiser import one_line, visible
+from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, folded, wrapped
 
 MAX_LISTED_CALLS = 3
@@ -134,5 +134,7 @@ class RuleOffer:
             return wrapped([("It would have answered no other question of this session.", "muted")], width)
         count = count_text(len(calls), "more question")
         rows = wrapped([(f"It would have answered {count} of this session:", "muted")], width)
-        rows.extend(Line((("  ", ""), (one_line(call, width - 2), "muted"))) for call in calls[-MAX_LISTED_CALLS:])
+        rows.extend(
+            Line((("  ", ""), (one_line(joined_lines(call), width - 2), "muted"))) for call in calls[-MAX_LISTED_CALLS:]
+        )
         return rows

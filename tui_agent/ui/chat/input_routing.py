@@ -19,6 +19,7 @@ from tui_agent.ui.composer.prompt_parser import (
     Suggestion,
     TargetedMessage,
     UnknownSlash,
+    image_mentions,
     matches_in_order,
     own_command,
     parse_shell_call,
@@ -161,11 +162,14 @@ class InputRouter(Generic[Runner]):
     async def _expand(self, event: Composer.Submitted) -> None:
         """Send an input with the prompt or the resources of tool servers that it names."""
         try:
-            event.text = await self._bridge.servers.expand(event.text)
+            text = await self._bridge.servers.expand(event.text)
         except (TuiAgentError, TimeoutError) as error:
             self._return(event)
             self.commands.say(str(error) or "The tool server did not answer in time.", wrong=True)
         else:
+            # Images that only the server names count as pasted: it must not attach files outside the workspace.
+            named = frozenset(image_mentions(text).keys() - image_mentions(event.text).keys())
+            event.text, event.pasted = text, event.pasted | named
             self.images.submit(event)
 
     def _send(self, event: Composer.Submitted) -> None:

@@ -15,7 +15,7 @@ from tui_agent.ui.text.amounts import bytes_text, count_text, seconds_text
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_page import RowsPage
 from tui_agent.ui.text.rows_view import RowsView
-from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
+from tui_agent.ui.text.sanitiser import joined_lines, one_line, sanitise, visible
 from tui_agent.ui.text.styled_lines import clipped, key_runs, wrapped
 
 from .text_page import TextPage
@@ -138,7 +138,7 @@ class JobsScreen(RowsPage[None]):
     async def _open(self, fact: JobFact) -> None:
         text = sanitise(await self._jobs.output(fact.task_id)) or "It has printed nothing yet."
         self.app.push_screen(
-            TextPage(f"{fact.task_id} · {one_line(visible(fact.command), 60)}", lambda _: Content(text))
+            TextPage(f"{fact.task_id} · {one_line(visible(joined_lines(fact.command)), 60)}", lambda _: Content(text))
         )
 
     def _is_confirmed(self, action: str, fact: JobFact, effect: str) -> bool:
@@ -197,14 +197,18 @@ class JobsScreen(RowsPage[None]):
         size = bytes_text(fact.size) if fact.size else "–"
         numbers = f"{seconds_text(fact.seconds):>{_TIME}}{size:>{_SIZE}}  " if width >= _NARROW else ""
         runs: list[Run] = [("› " if at_cursor else "  ", "key"), (f"{fact.task_id:<{_ID}}", "strong")]
-        runs += [(f"{state:<{_STATE}}", style), (numbers, "muted"), (one_line(visible(fact.command), 300), "")]
+        runs += [
+            (f"{state:<{_STATE}}", style),
+            (numbers, "muted"),
+            (one_line(visible(joined_lines(fact.command)), 300), ""),
+        ]
         return Line(clipped(runs, width))
 
     def _detail_rows(self, width: int) -> Sequence[Line]:
         if (fact := self.selected) is None:
             return []
         state = "is running" if fact.is_running else fact.state
-        text = f"{one_line(visible(fact.command), 600)}"
+        text = f"{one_line(visible(joined_lines(fact.command)), 600)}"
         return wrapped([(text, "strong"), (f" · {visible(state)}", "muted")], width)[:_DETAIL_ROWS]
 
     def _state_rows(self, width: int) -> Sequence[Line]:

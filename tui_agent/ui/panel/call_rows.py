@@ -93,12 +93,16 @@ def row_of(call: LedgerCall, context: RowContext) -> tuple[Run, ...]:
     number = f"{f'#{call.number}':<{context.digits + 1}} "
     name = f"{one_line(view.name, 16):<5} "
     room = max(0, context.width - cell_len(head) - cell_len(number) - cell_len(name) - 1)
-    kept = min(cell_len(one_line(_named_summary(view), _LONGEST_SUMMARY)), context.width // 2)
+    text = _named_summary(view)
+    kept = min(cell_len(one_line(text, _LONGEST_SUMMARY)), context.width // 2)
     forms, right_style = _right(view, context)
     if facts := _agent_facts(call):
         forms = (*(f"{fact}  {forms[0]}" for fact in facts), *forms)
     right = next((form for form in forms if cell_len(form) + 2 + kept <= room), "")
-    summary = _fitted_summary(_named_summary(view), max(0, room - (cell_len(right) + 2 if right else 0)))
+    if not right and view.status != "ok" and (path := _fitted_summary(text, kept)).startswith(f"{ELLIPSIS}/"):
+        # Cut at a slash, the path leaves some of its half to the state.
+        right = next((form for form in forms if cell_len(form) + 2 + cell_len(path) <= room), "")
+    summary = _fitted_summary(text, max(0, room - (cell_len(right) + 2 if right else 0)))
     gap = " " * max(0, room - cell_len(summary) - cell_len(right))
     return (
         (head, style),
@@ -268,6 +272,6 @@ def _endings(view: CallViewState) -> list[str]:
         (status, files, waited, clock),
         (status, files, clock),
         (status, clock),
-        (clock if style == "failed" and clock else status or clock,),
+        (clock if style == "failed" and clock else status.partition(",")[0] or clock,),
     )
     return ["  ".join(filter(None, form)) for form in forms]

@@ -33,6 +33,7 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import ImageBlock, JsonObject, UserBlock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import EFFECTS_DATA, TIME_LIMIT_DATA
+from tui_agent.ui.text.sanitiser import joined_lines
 
 from .call_records import (
     CallApproval,
@@ -154,7 +155,7 @@ class CallViewState:
     def _queued(self, event: ToolQueued, envelope: Envelope) -> None:
         self.origin = envelope.origin
         self.name, self.index, self.group, self.safe = event.name, event.index, event.group, event.safe
-        self.arguments.effective, self.summary = event.args_raw, event.summary
+        self.arguments.effective, self.summary = event.args_raw, joined_lines(event.summary)
         self.timing.queued_at = envelope.mono
 
     def _blocked(self, what: BlockedOn, on: tuple[str, ...]) -> bool:
@@ -170,7 +171,7 @@ class CallViewState:
             arguments.asked = arguments.effective
         arguments.effective = event.args
         self.name, self.read_only = event.name, event.read_only
-        self.summary = event.summary or self.summary
+        self.summary = joined_lines(event.summary) or self.summary
         self.changes.preview = event.preview or self.changes.preview
         self.outcome.took_over = event.adopted_from is not None
         self.phase, self.waits_for, self.waits_on = "running", None, ()
@@ -277,7 +278,7 @@ class CallViewState:
     def _asked(self, request: ApprovalRequest) -> None:
         self.approval.request, self.approval.resolution = request, None
         self.changes.preview = request.preview or self.changes.preview
-        self.summary = self.summary or request.summary
+        self.summary = self.summary or joined_lines(request.summary)
         if self.phase not in ("running", "ended"):
             self.phase, self.waits_for = "asking", "approval"
 

@@ -31,6 +31,8 @@ LONG_BLANK = 40
 """Length of a run of blanks that `visible` counts rather than shows."""
 TAB_SIGN = "⇥"
 """Sign of a tab in `visible`, which escapes a literal one."""
+LINE_BREAK = " ⏎ "
+"""Stands for a line break in one row, as in the summaries of the tools."""
 WRAP_SIGN = "↪"
 """Sign of a row that continues the line above, in visible text; a literal one is escaped, too."""
 
@@ -141,6 +143,13 @@ def one_line(text: str, width: int) -> str:
     if len(head) < len(text):
         shown += ELLIPSIS
     return clip(shown, width)
+
+
+def joined_lines(text: str) -> str:
+    """Return text of several lines, such as a command, as one line, with `⏎` between them."""
+    if "\n" not in text:
+        return text
+    return LINE_BREAK.join(line for line in map(str.strip, text.splitlines()) if line)
 
 
 def ends_of(text: str, most: int) -> str:

@@ -27,7 +27,7 @@ from tui_agent.ui.text.argument_rows import argument_texts
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.sanitiser import clip, one_line, sanitise, without_controls
+from tui_agent.ui.text.sanitiser import clip, joined_lines, one_line, sanitise, without_controls
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_runs, wrapped
 from tui_agent.ui.text.terminal_output import OutputReader, plain_output
 
@@ -398,7 +398,7 @@ def _changed_rows(view: CallViewState, width: int) -> list[Line]:
     by_user = resolution is not None and resolution.by == "user" and resolution.decision == "approve"
     who = "you changed it" if by_user else f"hook {one_line(hook, 24)} changed it" if hook else "changed before it ran"
     before = asked.get("command")
-    words = f"; the model asked for: {one_line(before, _LONGEST)}" if isinstance(before, str) else ""
+    words = f"; the model asked for: {one_line(joined_lines(before), _LONGEST)}" if isinstance(before, str) else ""
     return [Line(clipped(((f"{BODY}└ ", "muted"), (f"{who}{words}", "warning")), width), indent=len(BODY) + 2)]
 
 
@@ -491,7 +491,9 @@ def _head_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: b
     rows = [Line(clipped(runs, width), indent=cell_len(f"{HEAD}{sign} "))]
     if outcome and not fits:
         below = wrapped([(outcome, style)], width - len(BODY) - 2)
-        rows.extend(prefixed_lines(below[: None if is_open else 2], ((f"{BODY}└ ", "muted"),), ((f"{BODY}  ", ""),)))
+        if not is_open and len(below) > 2:
+            below = [below[0], Line(clipped([*below[1].runs, (" …", style)], width - len(BODY) - 2))]
+        rows.extend(prefixed_lines(below, ((f"{BODY}└ ", "muted"),), ((f"{BODY}  ", ""),)))
     return rows
 
 

@@ -48,7 +48,7 @@ from tui_agent.ui.state.call_view_state import LedgerCall, call_of
 from tui_agent.ui.state.plan import Plan
 from tui_agent.ui.state.step_numbers import StepNumbers
 from tui_agent.ui.text.amounts import bytes_text, names_text
-from tui_agent.ui.text.sanitiser import one_line, with_controls
+from tui_agent.ui.text.sanitiser import joined_lines, one_line, with_controls
 
 from .answer_fold import AnswerFold
 from .call_part import MOST_READS, CallContext, CallPart, ReadsPart
@@ -412,7 +412,7 @@ class TranscriptFold:
             case BackgroundStarted(task_id=task_id, command=command):
                 self._jobs[task_id] = command
             case BackgroundEnded(task_id=task_id):
-                self._note(event, f" · {one_line(self._jobs.pop(task_id, ''), 60)}")
+                self._note(event, f" · {one_line(joined_lines(self._jobs.pop(task_id, '')), 60)}")
             case TodoUpdated(items=items):
                 self._planned(items)
             case PlanProposed(text=text):
