@@ -1,4 +1,4 @@
-"""Questions that a server asks the user or the model through tui-agent."""
+"""Questions that a server asks the user through tui-agent."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -35,7 +35,6 @@ class ServerQuestions:
     """The functions that answer questions; None: such questions are refused."""
 
     elicit: Elicit | None = None
-    sample: object | None = None
 
 
 NO_QUESTIONS = ServerQuestions()

@@ -136,7 +136,6 @@ class ServerSession:
                 logging_callback=self._on_log,
                 list_roots_callback=self._roots,
                 elicitation_callback=self._elicit if questions.elicit is not None else None,
-                sampling_callback=self._sample if questions.sample is not None else None,
             )
             try:
                 self._client = await stack.enter_async_context(client)
@@ -360,11 +359,6 @@ class ServerSession:
             )
         )
         return types.ElicitResult(action=answer.action, content=answer.content)
-
-    async def _sample(
-        self, context: ClientRequestContext, params: types.CreateMessageRequestParams
-    ) -> types.CreateMessageResult | types.ErrorData:
-        return types.ErrorData(code=types.INVALID_REQUEST, message="Sampling is not allowed here")
 
     # --- errors -------------------------------------------------------------------------------------------------------
 

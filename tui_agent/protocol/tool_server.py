@@ -60,8 +60,6 @@ class ToolServer(FrozenModel):
     """Tools to use."""
     enabled: bool = True
     """False to keep the entry without starting the server."""
-    sampling: bool = False
-    """True if the server may ask the model; each request still asks the user."""
 
     @model_validator(mode="after")
     def _has_one_transport(self) -> "ToolServer":
