@@ -301,7 +301,8 @@ async def test_calls_at_the_output_limit_are_reported_once_and_with_p_too() -> N
     seen = await shown_after([{"blocks": [BEGUN, CUT_CALL], "stop_reason": "max_tokens"}, FINE])
 
     text = (
-        "The answer was cut off at the model's output limit. Its calls do not run; the model is asked to repeat them."
+        "The answer was cut off at the model's output limit. Its calls that have not started do not run; the model is "
+        "asked to repeat them."
     )
     assert (seen.screen, seen.printed, seen.code) == ((text,), (f"warning: {text}",), ExitCode.DONE)
 

@@ -36,7 +36,7 @@ from tui_agent.agent import (
     UserInput,
 )
 from tui_agent.agent.checkpoints import restore_state, restored_config
-from tui_agent.agent.loop_config import BeforeRequests, SystemText
+from tui_agent.agent.loop_config import BeforeRequests, SystemText, UpdateTools
 from tui_agent.agent.output_format import OutputT
 from tui_agent.agent.run_input import Trigger
 from tui_agent.context import ContextGuard, ContextLayer, ConversationHistory
@@ -95,6 +95,7 @@ class MoreOptions(TypedDict, total=False):
     cancellation: CancellationToken | None
     before_effects: BeforeEffects | None
     before_requests: BeforeRequests | None
+    update_tools: UpdateTools | None
     effects_published: Callable[[], Awaitable[None]] | None
     waiting: Sequence[UserMessage]
     session_id: str
