@@ -78,7 +78,16 @@ Approve: TypeAlias = Callable[[ApprovalRequest], ApprovalDecision | bool | Await
 """Answers a request for approval: True allows the call, False denies it; an `ApprovalDecision` can do more."""
 
 
-class MoreOptions(TypedDict, total=False):
+class StepOptions(TypedDict, total=False):
+    """Options of `AgentLoopConfig` with functions that a run awaits at certain moments."""
+
+    before_effects: BeforeEffects | None
+    before_requests: BeforeRequests | None
+    update_tools: UpdateTools | None
+    effects_published: Callable[[], Awaitable[None]] | None
+
+
+class MoreOptions(StepOptions, total=False):
     """Options of `AgentLoopConfig` that an `Agent` accepts beside its own."""
 
     context: str
@@ -93,10 +102,6 @@ class MoreOptions(TypedDict, total=False):
     retry: RetryPolicy
     checkpoint: CheckpointStore | None
     cancellation: CancellationToken | None
-    before_effects: BeforeEffects | None
-    before_requests: BeforeRequests | None
-    update_tools: UpdateTools | None
-    effects_published: Callable[[], Awaitable[None]] | None
     waiting: Sequence[UserMessage]
     session_id: str
     agent_id: str
