@@ -24,24 +24,7 @@ DENY_MAKE = '[permissions]\nrules = [["deny", "bash(make:*)"]]\n'
 
 
 def options_for(folder: Path) -> LaunchOptions:
-    return LaunchOptions(
-        prompt=None,
-        demo=True,
-        cwd=folder,
-        settings={},
-        rules=(("ask", "bash(date)"),),
-        system=None,
-        continue_last=False,
-        resume=None,
-        session_id=None,
-        keep_session=False,
-        print_mode=True,
-        output_format="text",
-        input_format="text",
-        include_deltas=False,
-        verbose=False,
-        trust=False,
-    )
+    return replace(LaunchOptions.for_command(folder), demo=True, rules=(("ask", "bash(date)"),))
 
 
 @asynccontextmanager

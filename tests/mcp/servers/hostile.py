@@ -167,7 +167,7 @@ if "broken" in FLAGS:
     print("Traceback: cannot start", file=sys.stderr)
     sys.exit(7)
 print("hello on\x1b[31m stderr", file=sys.stderr, flush=True)
-print("this line is no message", flush=True)
+print("this line is not a message", flush=True)
 if "child" in FLAGS:
     child = subprocess.Popen(["sleep", "60"])
     print(f"child {child.pid}", file=sys.stderr, flush=True)

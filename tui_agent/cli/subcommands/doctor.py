@@ -119,7 +119,7 @@ def _web() -> Finding:
     return Finding(
         "web",
         "note",
-        "the packages that read pages are missing, so there is no tool `fetch`; "
+        "the packages that read pages are missing, so the tool `fetch` is off; "
         "`pip install 'tui-agent[web]'` brings them",
     )
 

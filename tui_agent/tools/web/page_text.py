@@ -56,7 +56,7 @@ def is_text(page: Page) -> bool:
 
 
 def plain_text(page: Page) -> str:
-    """Decode a page that is no HTML; what is not valid becomes U+FFFD."""
+    """Decode a text page other than HTML; invalid bytes become U+FFFD."""
     try:
         return page.data.decode(_charset(page) or "utf-8", "replace").removeprefix("\ufeff")
     except (LookupError, UnicodeError):
