@@ -24,6 +24,8 @@ SAME_FLOOR = {
     "recording",
     "definitions",
     "mcp",
+    "tracing",
+    "hook_files",
 }
 PARTS_OF_THE_SCREEN = ("base", "text", "transcript", "panel", "composer", "state")
 MAY_IMPORT: dict[str, set[str]] = {
@@ -48,8 +50,9 @@ MAY_IMPORT: dict[str, set[str]] = {
         "ui",
     },
     "headless": {"protocol", "agent", "session"},
+    "acp": {"protocol", "agent", "session"},
     "library": {"protocol", "context", "execution", "permissions", "providers", "tools", "agent"},
-    "cli": {"prelude", "protocol", *SAME_FLOOR, "agent", "session", "rewind", "ui", "headless", "library"},
+    "cli": {"prelude", "protocol", *SAME_FLOOR, "agent", "session", "rewind", "ui", "headless", "library", "acp"},
     "__main__": {"cli", "prelude"},
 }
 NEVER: dict[str, set[str]] = {
@@ -57,7 +60,15 @@ NEVER: dict[str, set[str]] = {
     "ui.bridge": {"ui.transcript", "ui.panel", "ui.chat", "ui.app"},
     "ui.chat": {"ui.app"},
 }
-ONLY_IN = {"textual": "ui", "anthropic": "providers", "yaml": "definitions", "mcp": "mcp", "mcp_types": "mcp"}
+ONLY_IN = {
+    "textual": "ui",
+    "anthropic": "providers",
+    "yaml": "definitions",
+    "mcp": "mcp",
+    "mcp_types": "mcp",
+    "opentelemetry": "tracing",
+    "acp": "acp",
+}
 
 
 @cache
@@ -282,8 +293,10 @@ def test_file_names_are_unique_in_the_package() -> None:
         ("tui_agent.recording", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.rewind", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.headless", {"textual", "anthropic", "httpx2"}),
+        ("tui_agent.acp.editor_service", {"textual", "anthropic", "httpx2", "mcp"}),
         ("tui_agent.library", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.cli", {"textual", "anthropic", "httpx2"}),
+        ("tui_agent.cli.interactive", {"anthropic", "tui_agent.agent", "tui_agent.tools", "psutil"}),
     ],
 )
 def test_importing_the_engine_loads_neither_screen_nor_sdk(module: str, unwanted: set[str]) -> None:
@@ -302,11 +315,11 @@ def test_importing_the_package_loads_nothing_else() -> None:
     assert loaded == ["tui_agent"]
 
 
-def test_a_start_without_tool_servers_loads_nothing_of_their_sdk() -> None:
+def test_a_start_without_tool_servers_and_editors_loads_nothing_of_their_libraries() -> None:
     script = (
         "import sys, tui_agent.cli.interactive, tui_agent.cli.engine_host, tui_agent.cli.session_jobs;"
-        "print(*(name for name in sys.modules if name.split('.')[0] in ('mcp', 'mcp_types')"
-        " or name.startswith('tui_agent.mcp') or name == 'jsonschema'))"
+        "print(*(name for name in sys.modules if name.split('.')[0] in ('mcp', 'mcp_types', 'acp')"
+        " or name.startswith(('tui_agent.mcp', 'tui_agent.acp')) or name == 'jsonschema'))"
     )
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
 
@@ -393,6 +406,7 @@ MAX_FUNCTION_LINES, MAX_FIELDS = 60, 20
 LARGE_RECORDS = {
     "agent.loop_config:AgentLoopConfig": "public options of an agent",
     "execution.options:ExecutionOptions": "public options of the executor",
+    "settings:Settings": "every setting, by its name in the files",
 }
 """Classes with more fields than `MAX_FIELDS`, and why."""
 

@@ -69,8 +69,23 @@ def test_rules_of_all_layers_are_kept_with_their_lines(locations: Locations) -> 
         ('[permissions]\nmode = "aks"', ":2: `permissions.mode`"),
         ("max_steps = 0", ":1: `max_steps`"),
         ('strategy = "batched:0"', ":1: `strategy`"),
-        ('[[hooks]]\non = "before_tol"\ncommand = "true"', ":1: `hooks.0.on`"),
-        ('[[hooks]]\non = "before_tool"\ncommand = "true"\ntimeout = 0', ":1: `hooks.0.timeout`"),
+        ('[[hooks]]\non = "before_tol"\ncommand = "true"', ":2: `hooks.0.on`"),
+        ('[[hooks]]\non = "before_tool"\ncommand = "true"\ntimeout = 0', ":4: `hooks.0.timeout`"),
+        (
+            '[providers.box]\nmodels = [{name = "x", windw = 8192}]',
+            ":2: unknown key `providers.box.models.0.windw`; did you mean `providers.box.models.0.window`?",
+        ),
+        (
+            "[providers.box]\nheader = {}",
+            ":2: unknown key `providers.box.header`; did you mean `providers.box.headers`?",
+        ),
+        ('[providers.box]\nbase_url = "http://me:secret@host"', ":2: `providers.box.base_url`: not a URL such as"),
+        ('[providers.box]\ndrop = ["messages"]', ":2: `providers.box.drop`: 'messages' is not a field that"),
+        (
+            '[[providers.box.models]]\nname = "x"\n[[providers.box.models]]\nname = "y"\nwindow = 0',
+            ":5: `providers.box.models.1.window`",
+        ),
+        ('[providers]\n"a/b" = {}', ":1: `providers`: 'a/b' is not a name"),
         ("model = ", "not valid TOML"),
     ],
 )

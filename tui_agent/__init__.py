@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from .permissions import PermissionPolicy, Rule, is_read_only_command
     from .protocol import (
         AssistantMessage,
+        DocumentBlock,
         Envelope,
         EventBus,
         ImageBlock,
@@ -213,6 +214,7 @@ __all__ = [
     "Continue",
     "ConversationHistory",
     "DenyCall",
+    "DocumentBlock",
     "Done",
     "EditTool",
     "Envelope",
@@ -386,8 +388,8 @@ _NAMES = (
     # The conversation
     (
         "protocol",
-        "AssistantMessage ImageBlock JsonObject Message TextBlock ThinkingBlock ToolCall ToolResultMessage "
-        "Usage UserMessage user_message",
+        "AssistantMessage DocumentBlock ImageBlock JsonObject Message TextBlock ThinkingBlock ToolCall "
+        "ToolResultMessage Usage UserMessage user_message",
     ),
     ("context", "ContextGuard ContextLayer ContextRegistry ConversationHistory GuardOptions load_instructions"),
     # Models

@@ -38,6 +38,7 @@ from tui_agent.agent import (
 from tui_agent.agent.checkpoints import restore_state, restored_config
 from tui_agent.agent.loop_config import BeforeRequests, SystemText, UpdateTools
 from tui_agent.agent.output_format import OutputT
+from tui_agent.agent.run_hooks import RunHooks
 from tui_agent.agent.run_input import Trigger
 from tui_agent.context import ContextGuard, ContextLayer, ConversationHistory
 from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, ToolLike
@@ -85,6 +86,7 @@ class StepOptions(TypedDict, total=False):
     before_requests: BeforeRequests | None
     update_tools: UpdateTools | None
     effects_published: Callable[[], Awaitable[None]] | None
+    run_hooks: RunHooks | None
 
 
 class MoreOptions(StepOptions, total=False):
@@ -96,6 +98,7 @@ class MoreOptions(StepOptions, total=False):
     bus: EventBus
     input_filters: Sequence[InputFilter]
     guard: ContextGuard | None
+    summary_provider: Callable[[], ModelProvider] | None
     repetition: RepetitionLimits | None
     thinking_tokens: int | None
     cache: bool

@@ -9,6 +9,7 @@ import difflib
 import hashlib
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,8 +17,18 @@ from typing import Annotated, Literal, get_args
 from urllib.parse import urlsplit
 
 import platformdirs
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+)
 
+from tui_agent.protocol.endpoint import ENDPOINT_NAME, Endpoint, EndpointModel
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import PermissionMode, SandboxSetting, Verdict
@@ -42,11 +53,17 @@ NEVER_FROM_PROJECT = (
     "permissions.mode",
     "permissions.rule_resolution",
     "permissions.unknown_targets",
+    "permissions.editor_servers",
     "sandbox",
     "sandbox_network",
     "hooks",
+    "hook_files",
     "keys",
+    "otel.endpoint",
     "ui.vim_keys",
+    "providers",
+    "models.small",
+    "web.search",
 )
 """Settings that a project must not set: it could send the key elsewhere, run commands, weaken approvals and the
 sandbox, or change what the user's keys do."""
@@ -62,6 +79,13 @@ def is_web_address(text: str) -> bool:
 
 
 LayerName = Literal["defaults", "user", "project", "environment", "options"]
+
+
+def _address(value: str | None) -> str | None:
+    """Return the URL, or raise ValueError."""
+    if value is not None and not is_web_address(value):
+        raise ValueError(f"{value!r} is not a URL such as https://host/path")
+    return value
 
 
 class _Section(BaseModel):
@@ -80,6 +104,8 @@ class PermissionSettings(_Section):
     unknown_targets: Literal["ask", "allow"] = "ask"
     """Answer to an allowed shell command whose targets tui-agent cannot determine, if it cannot run in the
     sandbox. `allow` is for a machine that is a sandbox itself, such as a container. Never taken from a project."""
+    editor_servers: Literal["ask", "allow", "deny"] = "ask"
+    """Answer to tool servers that an editor names for its session (`tui-agent acp`). Never taken from a project."""
 
 
 class BudgetSettings(_Section):
@@ -107,6 +133,30 @@ class HookSettings(_Section):
     """Seconds after which the command is killed and counts as failed."""
     strict: bool = False
     """True to deny the call if the command fails."""
+
+
+class ModelSettings(_Section):
+    """`[models]`: models for parts of the work."""
+
+    small: str = ""
+    """Model for compaction, for questions about fetched pages and for sub-agents that ask for it; empty for the model
+    of the session. Never taken from a project."""
+
+
+class WebSettings(_Section):
+    """`[web]`"""
+
+    search: bool = False
+    """True to offer the tool `web_search` where the endpoint can search. Never taken from a project."""
+
+
+class OtelSettings(_Section):
+    """`[otel]`: spans for a collector of OpenTelemetry. Never taken from a project."""
+
+    endpoint: str | None = None
+    """URL that receives spans by OTLP over HTTP, such as `http://localhost:4318/v1/traces`."""
+
+    _is_address = field_validator("endpoint")(_address)
 
 
 class UiSettings(_Section):
@@ -143,6 +193,20 @@ def _flat_items(table: JsonObject, prefix: str = "") -> Iterator[tuple[str, obje
             yield f"{prefix}{name}", value
 
 
+def _endpoints(value: object) -> dict[str, Endpoint]:
+    """Return the endpoints. Their schema is built only if there are some: every start builds that of the settings.
+
+    Raises:
+        ValidationError: one of them is wrong; its location begins with the endpoint's name.
+        ValueError: this is not a table of tables, or a name is wrong.
+    """
+    if not is_object(value):
+        raise ValueError("not a table")
+    if wrong := next((name for name in value if ENDPOINT_NAME.fullmatch(name) is None), None):
+        raise ValueError(f"{wrong!r} is not a name of letters, digits, -, _ and .")
+    return TypeAdapter(dict[str, Endpoint]).validate_python(value) if value else {}
+
+
 KeySettings = Annotated[dict[str, Annotated[tuple[str, ...], BeforeValidator(_keys_of)]], BeforeValidator(_flat)]
 """`[keys]`: keys of each command by its id."""
 
@@ -177,11 +241,19 @@ class Settings(_Section):
     permissions: PermissionSettings = PermissionSettings()
     hooks: tuple[HookSettings, ...] = ()
     """Commands that decide about calls, in order. Never taken from a project."""
+    hook_files: bool = True
+    """True to run the hooks of `.claude/settings.json`, yours and those of a trusted project. Never taken from a
+    project."""
     ui: UiSettings = UiSettings()
+    otel: OtelSettings = OtelSettings()
     keys: KeySettings = Field(default_factory=dict[str, tuple[str, ...]])
     """Keys that replace those of commands, by the id of the command. Never taken from a project."""
     mcp: dict[str, ToolServer] = Field(default_factory=dict[str, ToolServer])
     """Tool servers by name. Those of a project start only once they were accepted."""
+    providers: Annotated[dict[str, Endpoint], PlainValidator(_endpoints)] = Field(default_factory=dict[str, Endpoint])
+    """Endpoints by name, for models named `PROVIDER/MODEL`. Never taken from a project."""
+    models: ModelSettings = ModelSettings()
+    web: WebSettings = WebSettings()
 
     @field_validator("mcp")
     @classmethod
@@ -190,12 +262,7 @@ class Settings(_Section):
             raise ValueError(f"{wrong!r} is not a name of letters, digits, - and single _")
         return value
 
-    @field_validator("base_url")
-    @classmethod
-    def _is_address(cls, value: str | None) -> str | None:
-        if value is not None and not is_web_address(value):
-            raise ValueError(f"{value!r} is not a URL such as https://host/path")
-        return value
+    _is_address = field_validator("base_url")(_address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,12 +310,16 @@ class ProjectTrust:
     digest: str | None = None
     """`content_digest` of the settings the user trusted; None for any content."""
     allows: bool = False
-    """True if the user accepted the project's allow rules and tool servers, too; otherwise only the rest applies."""
+    """True if the user accepted the project's allow rules, tool servers and hooks, too; otherwise only the rest
+    applies."""
     instructions: str | None = None
     """`content_digest` of the instructions the user trusted; None for any content."""
     servers: str | None = None
     """`content_digest` of the file of tool servers the user answered about, which start only if `allows` is set, too;
     None if there was none."""
+    hooks: str | None = None
+    """Digest of the project's hooks the user answered about, which run only if `allows` is set, too; None if there were
+    none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,6 +466,9 @@ def _project_layer(project: Path, trust: ProjectTrust | None, ignored: list[str]
     _check(layer)
     taken = [key for key in NEVER_FROM_PROJECT if _take(layer.values, key)]
     ignored.extend(f"{layer.origin_of(key)}: `{key}`: not applied, because a project cannot set it" for key in taken)
+    model: object = layer.values.get("model")
+    if isinstance(model, str) and "/" in model and _take(layer.values, "model"):
+        ignored.append(f"{layer.origin_of('model')}: `model`: not applied, because a project cannot choose an endpoint")
     if not trust.allows and _take(layer.values, "mcp"):
         ignored.append(f"{layer.origin_of('mcp')}: `mcp`: not applied, because you did not accept its servers")
     rules = _rules_of([layer])
@@ -443,7 +517,7 @@ def _environment_layer(environment: Mapping[str, str]) -> _Layer:
 def _variables() -> dict[str, str]:
     """Return the key of each variable that sets one."""
     known = {ENVIRONMENT_PREFIX + key.upper().replace(".", "__"): key for key in key_names()}
-    for tables in ("PERMISSIONS__RULES", "KEYS", "MCP"):
+    for tables in ("PERMISSIONS__RULES", "KEYS", "MCP", "PROVIDERS"):
         del known[f"{ENVIRONMENT_PREFIX}{tables}"]
     return known | {
         f"{ENVIRONMENT_PREFIX}THEME": "ui.theme",
@@ -470,21 +544,37 @@ def _check(layer: _Layer) -> None:
         Settings.model_validate(layer.values)
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"] if isinstance(part, str) and part in _all_names())
-        wrong = ".".join(str(part) for part in first["loc"])
+        loc, inner = first["loc"], first.get("ctx", {}).get("error")
+        if isinstance(inner, ValidationError):
+            first = inner.errors()[0]
+            loc = (*loc, *first["loc"])
+        wrong = ".".join(str(part) for part in loc)
+        origin = _origin_near(layer, loc)
         if first["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(wrong, [*key_names(), *_sections(), *_server_keys(first["loc"])], n=1)
+            near = difflib.get_close_matches(wrong, [*key_names(), *_sections(), *_keys_beside(loc)], n=1)
             hint = f"; did you mean `{near[0]}`?" if near else ""
-            raise ConfigurationError(f"{layer.origin_of(wrong)}: unknown key `{wrong}`{hint}") from error
-        origin = layer.origin_of(wrong if wrong in layer.lines else key)
+            raise ConfigurationError(f"{origin}: unknown key `{wrong}`{hint}") from error
         raise ConfigurationError(f"{origin}: `{wrong}`: {first['msg'].removeprefix('Value error, ')}") from error
 
 
-def _server_keys(loc: Sequence[int | str]) -> list[str]:
-    """Return the keys of the tool server that an error is about; none if it is about something else."""
-    if len(loc) < 3 or loc[0] != "mcp":
+def _origin_near(layer: _Layer, loc: Sequence[int | str]) -> str:
+    """Return the origin of the innermost key that an error is about and whose line is known."""
+    exact = ".".join(str(part) for part in loc)
+    names = [part for part in loc if isinstance(part, str)]
+    keys = (".".join(names[:end]) for end in range(len(names), 0, -1))
+    return layer.origin_of(next((key for key in (exact, *keys) if key in layer.lines), exact))
+
+
+def _keys_beside(loc: Sequence[int | str]) -> list[str]:
+    """Return the keys of the tool server, the endpoint or the model that an error is about; none for something else."""
+    kinds: dict[str, type[BaseModel]] = {"mcp": ToolServer, "providers": Endpoint}
+    kind = kinds.get(str(loc[0]))
+    if kind is None or len(loc) < 3:
         return []
-    return [f"mcp.{loc[1]}.{key}" for key in ToolServer.model_fields]
+    if kind is Endpoint and loc[2] == "models" and len(loc) > 4:
+        kind = EndpointModel
+    prefix = ".".join(str(part) for part in loc[:-1])
+    return [f"{prefix}.{key}" for key in kind.model_fields]
 
 
 def _rules_of(layers: Sequence[_Layer]) -> list[RuleSetting]:
@@ -511,11 +601,17 @@ def _key_lines(text: str) -> dict[str, int]:
     lines: dict[str, int] = {}
     table = ""
     rules = 0
+    entries = Counter[str]()
     for number, line in enumerate(text.splitlines(), 1):
-        header = re.match(r"\s*\[+\s*([\w.\-\"]+)\s*\]+", line)
+        header = re.match(r"\s*(\[+)\s*([\w.\-\"]+)\s*\]+", line)
         if header and "=" not in line and "," not in line:
-            table = header.group(1).replace('"', "") + "."
-            lines.setdefault(table[:-1], number)
+            name = header.group(2).replace('"', "")
+            lines.setdefault(name, number)
+            if header.group(1) == "[[":
+                entries[name] += 1
+                name = f"{name}.{entries[name] - 1}"
+                lines.setdefault(name, number)
+            table = f"{name}."
             continue
         pair = re.match(r"\s*([\w.\-\"]+)\s*=", line)
         if pair:
@@ -565,7 +661,3 @@ def _leaves(values: JsonObject, prefix: str = "") -> list[str]:
 
 def _sections() -> list[str]:
     return sorted({key.split(".")[0] for key in key_names() if "." in key})
-
-
-def _all_names() -> set[str]:
-    return {part for key in key_names() for part in key.split(".")}

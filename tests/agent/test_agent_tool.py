@@ -30,7 +30,7 @@ from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.provider import ModelInfo, ModelRequest
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool import ToolContext, ToolResult
-from tui_agent.providers import call, fail, reply
+from tui_agent.providers import Call, call, fail, reply
 from tui_agent.providers.scripted_provider import Reply
 
 from .fakes import FakePolicy
@@ -414,3 +414,24 @@ async def test_its_messages_are_not_in_the_parents_conversation(bench: BenchMake
     own = [envelope.event for envelope in b.envelopes if not envelope.origin.depth]
     kept = [event.message for event in own if isinstance(event, MessageEnded)]
     assert kept == list(b.loop.history.messages())
+
+
+async def test_no_call_has_the_id_of_another_agents_call(bench: BenchMaker) -> None:
+    """Some servers count the calls of each answer from zero."""
+    look = ScriptedTool("look")
+    b = made(
+        bench,
+        reply(Call("agent", {"task": "Find it"}, "call_0")),
+        reply(Call("look", {}, "call_0"), Call("look", {}, "call_1")),
+        "Found.",
+        reply(Call("look", {}, "call_1")),
+        "Done.",
+        tools=(look,),
+    )
+
+    await b.loop.run("Go")
+
+    started = [event.call_id for event in b.of(ToolStarted)]
+    assert len(started) == len(set(started)) == 4
+    assert (started[0], started[2]) == ("call_0", "call_1")
+    assert {event.call_id for event in b.of(ToolEnded)} == set(started)

@@ -317,6 +317,24 @@ async def test_a_new_model_is_used_from_the_next_request_on(bench: BenchMaker) -
     assert (report.final_text, report.model) == ("Two.", "other")
 
 
+async def test_an_answer_costs_the_price_of_the_model_that_gave_it(bench: BenchMaker) -> None:
+    b = bench([])
+    free = ScriptedProvider([], model=ModelInfo("free", input_price=0.0, output_price=0.0))
+
+    class Replaced(ScriptedProvider):
+        async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+            b.loop.provider = free
+            async for event in super().stream(request):
+                yield event
+
+    answer = reply("One.", usage=Usage(output_tokens=1_000_000))
+    b.loop.provider = Replaced([answer], model=ModelInfo("priced", input_price=1.0, output_price=2.0))
+    report = await b.loop.run("Go")
+
+    assert report.cost_usd == 2.0
+    assert b.loop.provider is free
+
+
 async def test_usage_and_cost_add_up(bench: BenchMaker) -> None:
     usage = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
     b = bench([], ScriptedTool("look"), usage=Usage(output_tokens=7), cost=1.0)

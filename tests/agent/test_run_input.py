@@ -7,7 +7,14 @@ import pytest
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.agent.run_input import as_messages
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.messages import AssistantMessage, ImageBlock, TextBlock, UserMessage, user_message
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    DocumentBlock,
+    ImageBlock,
+    TextBlock,
+    UserMessage,
+    user_message,
+)
 from tui_agent.providers import ScriptedProvider
 
 PICTURE = ImageBlock(media_type="image/png", data="aGk=")
@@ -21,11 +28,20 @@ PICTURE = ImageBlock(media_type="image/png", data="aGk=")
         (user_message("hello"), ["hello"]),
         (["look at this", PICTURE, TextBlock(text="and this")], ["look at this\nand this"]),
         (["one", "two"], ["one\ntwo"]),
+        (["a \ud83d"], ["a \ufffd"]),
         ((user_message("one"), AssistantMessage(content=(TextBlock(text="two"),))), ["one", "two"]),
     ],
 )
 def test_an_input_is_a_text_a_message_parts_of_one_or_several_messages(given: Any, texts: list[str]) -> None:
     assert [message.text for message in as_messages(given)] == texts
+
+
+def test_a_document_has_no_lone_surrogate_in_its_text_or_its_name() -> None:
+    document = DocumentBlock(media_type="text/plain", data="a \ud83d", name="caf\udce9.txt")
+
+    assert as_messages([document])[0].content == (
+        DocumentBlock(media_type="text/plain", data="a \ufffd", name="caf\ufffd.txt"),
+    )
 
 
 @pytest.mark.parametrize(

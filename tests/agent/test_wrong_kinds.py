@@ -93,7 +93,9 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "before_effects": [(True, "before_effects must be a function or None, got True")],
     "before_requests": [("x", "before_requests must be a function or None, got 'x'")],
     "update_tools": [("x", "update_tools must be a function or None, got 'x'")],
+    "summary_provider": [("x", "summary_provider must be a function or None, got 'x'")],
     "effects_published": [("x", "effects_published must be a function or None, got 'x'")],
+    "run_hooks": [(print, "run_hooks must be RunHooks or None")],
     "session_id": [(None, "session_id must be text, got None")],
     "agent_id": [(7, "agent_id must be text, got 7")],
     "parent_call_id": [(7, "parent_call_id must be text or None, got 7")],
@@ -103,6 +105,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "on_spend": [(1, "on_spend must be a function or None, got 1")],
     "parent_overrun": [(1, "parent_overrun must be a function or None, got 1")],
     "parent_wait_clock": [(1, "parent_wait_clock must be the ApprovalWaitClock of another agent or None, got 1")],
+    "call_owners": [(1, "call_owners must be a dict of agent ids by call ids, got 1")],
 }
 
 

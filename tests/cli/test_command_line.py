@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from click import Context
 
 from tui_agent import __version__
-from tui_agent.cli.command_line import run_program
+from tui_agent.cli.command_line import program, run_program
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -123,7 +124,7 @@ def test_version_and_help_are_on_stdout(capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["tools", "list"], ["config", "show"]])
+@pytest.mark.parametrize("arguments", [["--version"], ["tools", "list"], ["config", "show"], ["hooks", "list"]])
 def test_light_commands_load_neither_screen_nor_sdk(arguments: list[str], tmp_path: Path) -> None:
     script = (
         "import sys; from tui_agent.cli.command_line import run_program; "
@@ -141,6 +142,22 @@ def test_light_commands_load_neither_screen_nor_sdk(arguments: list[str], tmp_pa
 
     assert done.returncode == 0, done.stderr
     assert done.stderr.strip() == "[]"
+
+
+def test_the_help_imports_no_command_and_has_the_first_sentence_of_each(tmp_path: Path) -> None:
+    script = (
+        "import sys; from tui_agent.cli.command_line import run_program; run_program(['--help']); "
+        "heavy = {'textual', 'anthropic', 'tree_sitter', 'tui_agent.agent', 'tui_agent.ui', 'tui_agent.providers'}; "
+        "print(sorted(name for name in sys.modules if name in heavy or '.subcommands.' in name), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert done.stderr.strip() == "[]"
+    listed = " ".join(done.stdout.partition("Commands:\n")[2].split())
+    names = [name for name in program.list_commands(Context(program)) if name != "run"]
+    commands = {name: program.get_command(Context(program), name) for name in names}
+    helps = {name: found.get_short_help_str(200) for name, found in commands.items() if found is not None}
+    assert listed.replace(".", "") == " ".join(f"{name} {text}" for name, text in helps.items()).replace(".", "")
 
 
 @pytest.mark.slow

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.forked_program import PROGRAM, ForkedProgram
+
 pytestmark = pytest.mark.slow
 
 DEMO = ("--demo", "-p", "--output-format")
@@ -23,6 +25,15 @@ def without(tmp_path: Path, closed: Sequence[int], *arguments: str) -> "subproce
 
     command = [sys.executable, "-m", "tui_agent", *arguments]
     return subprocess.run(command, cwd=tmp_path, input=b"", capture_output=True, check=False, preexec_fn=close)
+
+
+def run_with_output(output: int, tmp_path: Path, *arguments: str) -> tuple[int, str]:
+    """Run the program with a descriptor as its output; return its exit code and standard error."""
+    with (tmp_path / "errors").open("w+", encoding="utf-8") as errors, open(os.devnull, "rb") as nothing:
+        streams = (nothing.fileno(), output, errors.fileno())
+        code = ForkedProgram([str(PROGRAM), *arguments], cwd=tmp_path, environment=os.environ, streams=streams).wait(60)
+        errors.seek(0)
+        return code, errors.read()
 
 
 def journals(home: Path) -> list[bytes]:
@@ -44,16 +55,10 @@ def test_a_run_whose_output_is_closed_fails_and_writes_into_no_other_file(
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_run_with_a_full_output_fails(tmp_path: Path, form: str) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "tui_agent", *DEMO, form, "list files"],
-            cwd=tmp_path,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
+        code, errors = run_with_output(full.fileno(), tmp_path, *DEMO, form, "list files")
 
-    assert done.returncode == 1
-    assert done.stderr == b"tui-agent: error: the output could not be written (No space left on device)\n"
+    assert code == 1
+    assert errors == "tui-agent: error: the output could not be written (No space left on device)\n"
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -61,18 +66,12 @@ def test_a_closed_reader_causes_no_message(tmp_path: Path, form: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "tui_agent", *DEMO, form, "list files"],
-            cwd=tmp_path,
-            stdout=writer,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
+        code, errors = run_with_output(writer, tmp_path, *DEMO, form, "list files")
     finally:
         os.close(writer)
 
-    assert done.stderr == b""
-    assert done.returncode == (130 if form == "stream-json" else 0)
+    assert errors == ""
+    assert code == (130 if form == "stream-json" else 0)
 
 
 def test_a_run_without_error_output_and_input_works(tmp_path: Path, clean_environment: Path) -> None:
@@ -109,9 +108,10 @@ def test_an_unknown_theme_in_the_settings_is_a_warning_without_a_screen(
     settings = clean_environment / ".config" / "tui-agent" / "config.toml"
     settings.parent.mkdir(parents=True)
     settings.write_text('[ui]\ntheme = "drak"\n', "utf-8")
-    words = f"tui-agent: warning: {settings}:2: `ui.theme`: no theme 'drak'; did you mean dark?\n".encode()
+    words = f"tui-agent: warning: {settings}:2: `ui.theme`: no theme 'drak'; did you mean dark?\n"
 
-    assert without(tmp_path, [], *DEMO, "text", "list files").stderr == words
+    with open(os.devnull, "wb") as nowhere:
+        assert run_with_output(nowhere.fileno(), tmp_path, *DEMO, "text", "list files") == (0, words)
 
-    settings.write_text('[ui]\ntheme = "light"\n', "utf-8")
-    assert without(tmp_path, [], *DEMO, "text", "list files").stderr == b""
+        settings.write_text('[ui]\ntheme = "light"\n', "utf-8")
+        assert run_with_output(nowhere.fileno(), tmp_path, *DEMO, "text", "list files") == (0, "")

@@ -9,6 +9,7 @@ import pytest
 
 from tests.agent.harness import Bench, BenchMaker
 from tui_agent.cli.built_in_tools import built_in_tools
+from tui_agent.cli.sessions.side_requests import SideRequests
 from tui_agent.cli.typed_definitions import (
     NamedModels,
     TypedDefinitions,
@@ -45,7 +46,7 @@ def made(
     layers = catalogue_layers(definitions)
     b = BenchMaker()(steps, *built_in_tools(root, root / "spool", jobs=jobs), policy=policy, layers=layers)
     other = ScriptedProvider(["From the other model."], model=ModelInfo("other"))
-    models = NamedModels(b.loop, Settings(), lambda _: other)
+    models = NamedModels(b.loop, Settings(), SideRequests(Settings(), None), lambda _: other)
     give_definitions(b.loop, definitions, models)
     return b, TypedDefinitions(b.loop, definitions, models)
 
@@ -167,7 +168,9 @@ def test_without_definitions_nothing_of_them_is_loaded(tmp_path: Path) -> None:
         "        assert engine.definitions is None\n"
         "        assert 'skill' not in {tool.name for tool in engine.loop.tools}\n"
         "asyncio.run(main())\n"
-        "assert not {'yaml', 'tui_agent.definitions', 'tui_agent.cli.typed_definitions'} & set(sys.modules)\n"
+        "unwanted = {'yaml', 'tui_agent.definitions', 'tui_agent.cli.typed_definitions'}\n"
+        "unwanted |= {'tui_agent.hook_files', 'tui_agent.cli.file_hooks'}\n"
+        "assert not unwanted & set(sys.modules)\n"
     )
 
     subprocess.run([sys.executable, "-c", code], check=True)

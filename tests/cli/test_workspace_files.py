@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.workspace_files import MAX_FOUND, WorkspaceFiles, best_matches
+from tui_agent.cli.workspace_files import MAX_FOUND, WorkspaceFiles, best_matches, with_directories
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 
@@ -53,6 +53,14 @@ async def test_ignored_files_are_left_out_and_a_missing_root_has_none(tmp_path: 
 
     assert await WorkspaceFiles(tmp_path).find("price") == ("price.py",)
     assert await WorkspaceFiles(tmp_path / "gone").find("price") == ()
+
+
+def test_directories_end_in_a_slash_and_their_name_counts() -> None:
+    names = with_directories(NAMES)
+
+    assert names[:3] == ("a/", "a/p/", "a/p/r/")
+    assert best_matches(names, "pricing", CancellationToken())[0] == "src/pricing/"
+    assert best_matches(names, "src/", CancellationToken())[0] == "src/"
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from tui_agent.context.transcript_text import as_transcript
 from tui_agent.protocol.errors import CompactionError, ConfigurationError
 from tui_agent.protocol.messages import (
     AssistantMessage,
+    DocumentBlock,
     ImageBlock,
     Message,
     TextBlock,
@@ -120,12 +121,13 @@ def test_a_user_message_with_the_header_is_not_a_replacement() -> None:
     assert condensed(user_message(HEADER, "notice")) is not None
 
 
-def test_images_of_old_results_are_named() -> None:
+def test_attachments_of_old_results_are_named() -> None:
     image = ImageBlock(media_type="image/png", data="x" * 900)
-    cut = cut_result(ToolResultMessage(call_id="c", tool_name="read", content=(TextBlock(text="a"), image)))
+    pdf = DocumentBlock(media_type="application/pdf", data="x" * 900, name="b.pdf", pages=1)
+    cut = cut_result(ToolResultMessage(call_id="c", tool_name="read", content=(TextBlock(text="a"), image, pdf)))
 
     assert cut is not None
-    assert cut.text == "a\n[image]"
+    assert cut.text == "a\n[image]\n[PDF b.pdf, 1 page]"
 
 
 async def test_a_model_summarises_and_an_unusable_answer_gives_a_digest() -> None:

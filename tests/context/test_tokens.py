@@ -3,7 +3,7 @@
 import pytest
 
 from tui_agent.context import estimate_content, estimate_message, estimate_text
-from tui_agent.protocol.messages import ImageBlock, TextBlock, ThinkingBlock, ToolCall, ToolResultMessage
+from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock, ThinkingBlock, ToolCall, ToolResultMessage
 
 
 @pytest.mark.parametrize(("letters", "tokens"), [(0, 0), (1, 1), (4, 1), (5, 2), (400, 100)])
@@ -21,6 +21,18 @@ def test_every_block_counts_what_the_model_reads() -> None:
     )
 
     assert estimate_content(content) == 250 + (4 + 4 + 4 + len("read") + len('{"path": "x"}') + 3) // 4
+
+
+@pytest.mark.parametrize(
+    ("document", "tokens"),
+    [
+        (DocumentBlock(media_type="application/pdf", data="AAAA", pages=3), 6_000),
+        (DocumentBlock(media_type="application/pdf", data="A" * 4 * 50_000), 2_000 * 4),
+        (DocumentBlock(media_type="text/plain", data="x" * 400, name="a.py"), 101),
+    ],
+)
+def test_a_document_counts_by_its_pages_or_its_text(document: DocumentBlock, tokens: int) -> None:
+    assert estimate_content([document]) == tokens
 
 
 def test_details_do_not_count() -> None:

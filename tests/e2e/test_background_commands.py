@@ -89,7 +89,7 @@ def test_a_running_call_goes_to_the_background_and_its_end_reaches_the_model(mac
         app.press("ctrl+b")
         app.wait_for_words("I go on.")
         app.say("/jobs")
-        app.wait_for_row("1 command running; they end with the session")
+        app.wait_for_row("1 command running; it ends with the session")
         app.wait_for_row("bash_1 +◐ running")
         app.press("enter")
         app.wait_for_row("^.*│ *listening *│")

@@ -27,6 +27,12 @@ ENDS_LINE = {"xterm": "\n", "kitty": "\x1b[13;2u", "modifyOtherKeys": "\x1b[27;2
 """A key that begins a new line, as terminals send it."""
 
 
+@pytest.fixture(autouse=True)
+def slow_start(machine: UserMachine) -> None:
+    """Let each program import its modules, so that there is time to type."""
+    machine.forks = False
+
+
 def prelude_alone(machine: UserMachine, *arguments: str, size: tuple[int, int]) -> Terminal:
     """Start a program that has a prelude and nothing behind it."""
     command = [sys.executable, "-c", HANGS, *arguments]

@@ -3,17 +3,17 @@
 import json
 import os
 import signal
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
 import pytest
 
+from tests.support.forked_program import PipedProgram
 from tests.support.server_thread import ServerThread
 
 from .script import Reply, bodies_of, call, calls, fails, results_in, says, text_block, until, words_in
-from .user_machine import PROGRAM, UserMachine
+from .user_machine import UserMachine
 
 WRITE = call("write", path="new.txt", content="x\n")
 
@@ -27,7 +27,7 @@ def lines_of(text: str) -> list[dict[str, Any]]:
 class Piped:
     """The program with pipes, controlled line by line."""
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
+    def __init__(self, process: PipedProgram) -> None:
         self.process = process
         self.events: list[dict[str, Any]] = []
         """Events read so far."""
@@ -38,19 +38,16 @@ class Piped:
     def __exit__(self, *_: object) -> None:
         self.process.kill()
         self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                pipe.close()
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            pipe.close()
 
     def tell(self, **order: object) -> None:
         """Write one command."""
-        assert self.process.stdin is not None
         self.process.stdin.write(f"{json.dumps(order)}\n")
         self.process.stdin.flush()
 
     def hear(self, kind: str) -> dict[str, Any]:
         """Read until an event of this type."""
-        assert self.process.stdout is not None
         for line in self.process.stdout:
             self.events.append(json.loads(line))
             if self.events[-1]["type"] == kind:
@@ -59,8 +56,6 @@ class Piped:
 
     def end(self) -> int:
         """Close the input, read the rest, and return the exit code."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
         self.process.stdin.close()
         self.events += [json.loads(line) for line in self.process.stdout]
         return self.process.wait()
@@ -71,15 +66,7 @@ def piped(machine: UserMachine, script: list[Reply], *options: str) -> Iterator[
     """Start the program with both stream formats."""
     formats = ("-p", "--input-format", "stream-json", "--output-format", "stream-json")
     with ServerThread(script) as server:
-        process = subprocess.Popen(
-            [str(PROGRAM), *formats, *options],
-            cwd=machine.work,
-            env={**machine.environment, **server.environment},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+        process = machine.piped(*formats, *options, variables=server.environment)
         with Piped(process) as program:
             yield program, server
 
@@ -233,7 +220,6 @@ def test_a_command_interrupts_and_the_next_run_follows(machine: UserMachine) -> 
 
 def test_an_invalid_line_is_reported_and_the_run_continues(machine: UserMachine) -> None:
     with piped(machine, [says("Heard.")]) as (program, _):
-        assert program.process.stdin is not None
         program.process.stdin.write("no json at all\n")
         program.tell(type="dance")
         program.tell(type="user", text="hello")
@@ -382,7 +368,6 @@ def test_a_closed_output_ends_the_program(machine: UserMachine) -> None:
     with piped(machine, script, "--permission-mode", "allow", "--include-deltas") as (program, _):
         program.tell(type="user", text="talk")
         program.hear("tool.output")
-        assert program.process.stdout is not None
         program.process.stdout.close()
         assert program.process.wait(timeout=30) != 0
         assert machine.processes() == []

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 import psutil
 import pytest
 
+from tests.support.forked_program import PipedProgram
 from tests.support.server_thread import ServerThread
 from tests.tools.calls import eventually
 from tests.tools.daemons import daemon, living_in, until_there
 
 from .script import Reply, bodies_of, call, calls, results_in, says
-from .user_machine import PROGRAM, App, UserMachine
+from .user_machine import App, UserMachine
 
 ALLOWED = ("--permission-mode", "allow")
 LASTING = "echo all are there; sleep {tag} & sleep {tag}"
@@ -134,15 +135,10 @@ def test_a_command_of_the_user_leaves_no_daemon(machine: UserMachine) -> None:
         app.wait_for_end()
 
 
-def started(machine: UserMachine, server: ServerThread, *options: str) -> "subprocess.Popen[str]":
+def started(machine: UserMachine, server: ServerThread, *options: str) -> PipedProgram:
     """The program without a screen; its events are read as they are published."""
-    return subprocess.Popen(
-        [str(PROGRAM), "-p", "start it", *ALLOWED, "--output-format", "stream-json", *options],
-        cwd=machine.work,
-        env={**machine.environment, **server.environment},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    arguments = ("-p", "start it", *ALLOWED, "--output-format", "stream-json", *options)
+    return machine.piped(*arguments, variables=server.environment)
 
 
 def test_the_daemon_of_a_still_running_command_is_left_alone(machine: UserMachine) -> None:
@@ -150,7 +146,6 @@ def test_the_daemon_of_a_still_running_command_is_left_alone(machine: UserMachin
     second = f"until [ -s first.pid ]; do sleep 0.02; done; {with_daemon(machine, 'true', 'second')}"
     script = [calls(call("bash", command=first), call("bash", command=second)), says("Both are done.")]
     with ServerThread(script) as server, started(machine, server, "--strategy", "parallel") as program:
-        assert program.stdout is not None
         next(line for line in program.stdout if '"type":"tool.ended"' in line)
         lasting = int((machine.work / "first.pid").read_text())
         ended = int((machine.work / "second.pid").read_text())
@@ -257,7 +252,6 @@ def test_wherever_a_headless_program_is_killed_its_commands_end_or_are_found(mac
     kinds = ("tool.queued", "tool.started", "process.started", "tool.output")
     with ServerThread(lasting(machine)) as server:
         with started(machine, server, "--include-deltas", "--session", "mine") as program:
-            assert program.stdout is not None
             next(line for line in program.stdout if f'"type":"{kinds[moment]}"' in line)
             program.kill()
             program.stdout.read()

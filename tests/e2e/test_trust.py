@@ -1,7 +1,6 @@
 """A folder's settings apply only after the user trusts it; grants outlive the session as chosen."""
 
 import json
-import subprocess
 import tomllib
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from tests.support.server_thread import ServerThread
 
 from .script import bodies_of, call, calls, results_in, says
-from .user_machine import PROGRAM, UserMachine
+from .user_machine import UserMachine
 
 SETTINGS = '[permissions]\nrules = [["deny", "bash(make:*)"], ["allow", "bash(touch:*)"]]\n'
 
@@ -141,15 +140,9 @@ def test_a_grant_for_the_project_applies_in_the_next_session(machine: UserMachin
 
 def piped(machine: UserMachine, server: ServerThread, lines: list[dict[str, str]], answer: dict[str, str]) -> list[str]:
     """Control the program line by line; return the types of its events."""
-    arguments = [str(PROGRAM), "-p", "--input-format", "stream-json", "--output-format", "stream-json"]
-    environment = {**machine.environment, **server.environment}
-    process = subprocess.Popen(
-        arguments, cwd=machine.work, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
+    arguments = ("-p", "--input-format", "stream-json", "--output-format", "stream-json")
     types: list[str] = []
-    with process:
+    with machine.piped(*arguments, variables=server.environment) as process:
         for line in lines:
             process.stdin.write(json.dumps(line) + "\n")
         process.stdin.flush()

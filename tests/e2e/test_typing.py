@@ -42,6 +42,7 @@ def test_three_lines_in_one_piece_are_three_messages_in_order(machine: UserMachi
 
 
 def test_input_typed_during_the_start_is_kept(machine: UserMachine) -> None:
+    machine.forks = False
     with ServerThread([says("Early bird.")]) as server, machine.app_on(server) as app:
         app.type("typed too early")
         app.ready()

@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.metadata import Metadata
 
 from tests.support.server_process import ROOT
 from tui_agent import __version__
@@ -75,6 +76,21 @@ def test_the_wheel_contains_themes_and_style_sheets(wheel: Path) -> None:
     assert any(name.endswith(".tcss") for name in names)
     assert "tui_agent/py.typed" in names
     assert not any(name.startswith("tests/") for name in names)
+
+
+def test_the_wheel_contains_the_manual_page_and_valid_metadata(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    base = f"tui_agent-{__version__}"
+
+    metadata = Metadata.from_email(archive.read(f"{base}.dist-info/METADATA"), validate=True)
+
+    assert metadata.description_content_type == "text/markdown"
+    assert archive.read(f"{base}.data/data/share/man/man1/tui-agent.1") == (ROOT / "docs/tui-agent.1").read_bytes()
+    assert {name.partition("/")[0] for name in archive.namelist()} == {
+        "tui_agent",
+        f"{base}.data",
+        f"{base}.dist-info",
+    }
 
 
 @pytest.mark.slow

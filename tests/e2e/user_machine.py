@@ -4,7 +4,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,12 +11,10 @@ from typing import Any
 
 import psutil
 
+from tests.support.forked_program import PROGRAM, PipedProgram, run_forked
 from tests.support.server_thread import ServerThread
 from tests.support.terminal import PATIENCE, ScreenBuffer, Terminal
 from tui_agent.session import SessionStore
-
-PROGRAM = Path(sys.executable).parent / "tui-agent"
-"""The program installed beside the running interpreter."""
 
 PROMPT_SIGN = " › "
 PLACEHOLDERS = ("Ask for something", "Type to steer")
@@ -111,6 +108,8 @@ class UserMachine:
             directory.mkdir()
         self.tag = f"{os.getpid()}{zlib.crc32(os.fsencode(root)):010d}"
         """Digits that occur in no other command line, to find processes by."""
+        self.forks = True
+        """False if the start itself is tested: each program imports its modules, which takes a second of CPU time."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -126,7 +125,11 @@ class UserMachine:
             environment={**self.environment, **(variables or {})},
             columns=size[0],
             rows=size[1],
+            forked=self._may_fork(variables),
         )
+
+    def _may_fork(self, variables: Mapping[str, str] | None) -> bool:
+        return self.forks and "PYTHONPATH" not in (variables or {})
 
     def app_on(self, server: ServerThread, *arguments: str, size: tuple[int, int] = WIDE) -> App:
         """Start the full-screen program with a scripted model."""
@@ -141,10 +144,14 @@ class UserMachine:
         self, *arguments: str, stdin: str | None = None, variables: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run the program without a terminal, to its end."""
+        command = [str(PROGRAM), *arguments]
+        environment = {**self.environment, **(variables or {})}
+        if self._may_fork(variables):
+            return run_forked(command, cwd=self.work, environment=environment, stdin=stdin, patience=PATIENCE)
         return subprocess.run(
-            [str(PROGRAM), *arguments],
+            command,
             cwd=self.work,
-            env={**self.environment, **(variables or {})},
+            env=environment,
             input=stdin,
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
@@ -152,6 +159,11 @@ class UserMachine:
             check=False,
             timeout=PATIENCE,
         )
+
+    def piped(self, *arguments: str, variables: Mapping[str, str] | None = None) -> PipedProgram:
+        """Start the program with pipes."""
+        environment = {**self.environment, **(variables or {})}
+        return PipedProgram([str(PROGRAM), *arguments], cwd=self.work, environment=environment)
 
     def file(self, name: str, text: str) -> Path:
         """Put a file into the work directory."""

@@ -1,5 +1,6 @@
 import asyncio
 import contextlib
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -207,6 +208,22 @@ async def test_after_a_wait_the_call_is_decided_again() -> None:
 
     assert outcome is not None
     assert outcome.status == "denied_policy"
+
+
+@pytest.mark.parametrize(("read_only", "verdict"), [(False, "denied_policy"), (True, None)])
+async def test_after_the_wait_for_effects_of_earlier_calls_the_call_is_decided_again(
+    read_only: bool, verdict: str | None
+) -> None:
+    policy = FakePolicy()
+    stand = Stand(ScriptedTool(read_only=read_only), policy=policy)
+
+    async def deny() -> None:
+        await asyncio.sleep(0)
+        policy.verdicts["act"] = "deny"
+
+    outcome = await take_turn(replace(stand.services, effects_published=deny), stand.state)
+
+    assert (outcome and outcome.status) == verdict
 
 
 async def test_a_slot_is_released_while_the_user_is_asked_again() -> None:

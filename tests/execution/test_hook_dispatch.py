@@ -1,6 +1,6 @@
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -274,3 +274,16 @@ async def test_an_observer_of_ends_may_fail() -> None:
     assert seen == [ended]
     failed = next(event for event in heard.events() if isinstance(event, HookFailed))
     assert failed.fail_open
+
+
+async def test_an_approval_does_not_cover_arguments_that_a_later_hook_writes() -> None:
+    verdict, _ = await before(lambda _: ApproveCall("fine"), lambda _: ModifyArguments({"n": 2}), may_approve=True)
+
+    assert (verdict.answer, verdict.may_approve, verdict.arguments) == (Continue(), False, {"n": 2})
+
+
+async def test_a_verdict_of_another_kind_is_not_an_answer() -> None:
+    verdict, events = await before(lambda _: ModifyArguments({"n": 2}, cast(Any, "allow")))
+
+    assert isinstance(verdict.answer, DenyCall)
+    assert ["not an answer" in event.error for event in events if isinstance(event, HookFailed)] == [True]

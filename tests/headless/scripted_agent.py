@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import Any, Literal
 
 from tui_agent.headless import HeadlessOptions, StandardStreams, run_headless
-from tui_agent.headless.pipes import LineReader
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.events import (
@@ -28,6 +27,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import TextBlock, Usage, UserMessage, user_message
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
+from tui_agent.protocol.pipes import LineReader
 from tui_agent.protocol.reports import AgentRunReport, RunReason
 
 SESSION = "headless"

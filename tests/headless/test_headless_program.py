@@ -1,8 +1,8 @@
 """The whole headless program as a process: a real agent, real pipes, real signals, real journals."""
 
 import json
+import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.forked_program import PipedProgram
 from tests.support.transcript_checks import validate_events, validate_history
 from tui_agent.protocol.envelope import Envelope, read_envelope
 from tui_agent.session import SessionStore, StoredSession
@@ -27,13 +28,7 @@ class Process:
 
     def __init__(self, root: Path, chosen: dict[str, Any]) -> None:
         command = [sys.executable, "-m", "tests.headless.headless_program", str(root), json.dumps(chosen)]
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, encoding="utf-8", cwd=REPOSITORY
-        )
-        assert self.process.stdin
-        assert self.process.stdout
-        assert self.process.stderr
+        self.process = PipedProgram(command, cwd=REPOSITORY, environment=os.environ)
         self.stdin, self.stdout, self.stderr = self.process.stdin, self.process.stdout, self.process.stderr
 
     def send(self, **order: Any) -> None:

@@ -18,7 +18,6 @@ from tests.headless.scripted_agent import (
 )
 from tui_agent.headless import ExitCode, HeadlessOptions, StandardStreams, read_prompt, run_headless
 from tui_agent.headless.listener import INPUT_ENDED
-from tui_agent.headless.pipes import LineReader
 from tui_agent.protocol.errors import ConfigurationError, ProviderError, SessionError
 from tui_agent.protocol.events import (
     Failed,
@@ -32,6 +31,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import Usage, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.protocol.pipes import LineReader
 from tui_agent.protocol.reports import AgentRunReport
 
 TEXT = HeadlessOptions("go")

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tui_agent.protocol.events import AgentEvent
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import ToolContext, ToolResult, ToolUpdate
 from tui_agent.protocol.tool_server import ToolServer
+from tui_agent.tools.processes.helper_tree import HelperTree
 
 SERVERS = Path(__file__).with_name("servers")
 
@@ -62,7 +64,7 @@ async def running(
     questions: ServerQuestions = NO_QUESTIONS,
     secrets: dict[str, str] | None = None,
     root: Path = Path("/tmp"),
-    sign_in: Callable[[str, str], Any] | None = None,
+    tokens: Path | None = None,
 ) -> AsyncGenerator[Running]:
     """Run servers; one without a name is called `h`."""
     events: list[AgentEvent] = []
@@ -73,7 +75,8 @@ async def running(
         root=root,
         publish=events.append,
         questions=questions,
-        sign_in=sign_in,
+        new_tree=partial(HelperTree, root),
+        tokens=tokens,
     )
     named = [one if isinstance(one, tuple) else ("h", one) for one in servers]
     configured = [ConfiguredServer(name, server, "a test") for name, server in named]

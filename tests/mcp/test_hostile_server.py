@@ -194,16 +194,20 @@ async def test_a_question_that_nothing_answers_is_refused() -> None:
 
 @pytest.mark.slow
 async def test_nothing_of_a_server_survives_the_session() -> None:
-    async with running(hostile("child", "stubborn")) as servers:
-        await until(lambda: "child " in servers.task().log.text)
+    async with running(hostile("child", "daemon", "stubborn")) as servers:
+        await until(lambda: "daemon " in servers.task().log.text)
         lines = servers.task().log.text.splitlines()
-        child = int(next(line for line in lines if line.startswith("child ")).split()[1])
+        child, daemon = (
+            int(next(line for line in lines if line.startswith(name)).split()[1]) for name in ("child ", "daemon ")
+        )
         leader = int(lines[0].rpartition(" ")[2].rstrip(")"))
         assert os.getpgid(child) == leader != os.getpgid(0)
+        # It ignores TERM, and its session and environment are its own.
+        assert os.getsid(daemon) != leader
 
     def is_gone(pid: int) -> bool:
         with suppress(ProcessLookupError, FileNotFoundError):
             return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
         return True
 
-    await until(lambda: is_gone(child) and is_gone(leader))
+    await until(lambda: all(map(is_gone, (child, daemon, leader))))

@@ -5,15 +5,23 @@ import re
 import socket
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import AsyncMock
 
+import mcp_types as types
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from tests.mcp.pools import SERVERS, running, until
 from tui_agent.cli.command_line import run_program
 from tui_agent.mcp import server_task
+from tui_agent.mcp.server_questions import QuestionAnswer, ServerQuestions
+from tui_agent.mcp.server_session import ServerSession
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.protocol.tool_server import ToolServer
 
 PAGE = Path(__file__).parents[2] / "docs" / "mcp.md"
@@ -62,13 +70,41 @@ async def http_server(port: int = 0) -> AsyncGenerator[tuple[str, asyncio.subpro
         await process.wait()
 
 
+async def accept(question: ServerQuestion) -> QuestionAnswer:
+    assert question.server == "h"
+    return QuestionAnswer("accept", {"pieces": 3})
+
+
+async def test_a_server_that_refuses_the_handshake_is_connected_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    modes: list[str] = []
+
+    @asynccontextmanager
+    async def client(transport: object, mode: str) -> AsyncGenerator[str]:
+        modes.append(mode)
+        if mode == "legacy":
+            raise MCPError(types.METHOD_NOT_FOUND, "no initialize")
+        yield "a client"
+
+    setup: Any = SimpleNamespace(name="h", questions=None, log=None)
+    session: Any = ServerSession(setup)
+    monkeypatch.setattr(session, "_new_client", client)
+    monkeypatch.setattr(session, "_transport", AsyncMock())
+    async with AsyncExitStack() as stack:
+        assert await session._connected(stack) == "a client"
+
+    assert modes == ["legacy", "auto"]
+    assert session._transport.await_count == 2, "the first connection has ended"
+
+
 @pytest.mark.slow
 async def test_a_server_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_task, "WAITS", (0.5,) * 50)
     async with http_server() as (url, process, port):
         server = ToolServer(url=url, startup_timeout=60, bearer_token_env="WEB_TOKEN", headers={"X-Team": "${TEAM}"})
         wrong = ToolServer(url=url, startup_timeout=60)
-        async with running(("h", server), ("wrong", wrong), secrets={"WEB_TOKEN": "right", "TEAM": "blue"}) as servers:
+        questions = ServerQuestions(ask=accept)
+        secrets = {"WEB_TOKEN": "right", "TEAM": "blue"}
+        async with running(("h", server), ("wrong", wrong), secrets=secrets, questions=questions) as servers:
             assert servers.task().state == "ready", servers.task().error
             assert servers.task("wrong").state == "failed"
             assert "401" in servers.task("wrong").error
@@ -76,6 +112,7 @@ async def test_a_server_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
             assert (await servers.call("team")).text.endswith("blue")
             await servers.call("count")
             assert (await servers.call("broken")).is_error
+            assert (await servers.call("order")).text.endswith("accept 3")
             assert [report.text for report in servers.reports if "step" in str(report)] != []  # pyright: ignore
 
             process.kill()

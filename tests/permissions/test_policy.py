@@ -9,7 +9,7 @@ import pytest
 from tests.support.sample_tools import SampleBash
 from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule
 from tui_agent.permissions.shell import parser
-from tui_agent.permissions.shell.fallback import fallback_commands
+from tui_agent.permissions.shell.parser import fallback_commands
 from tui_agent.permissions.shell.syntax import SimpleCommand
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject
@@ -70,6 +70,37 @@ def test_definitions_of_the_user_are_never_changed_without_a_question(
     if tool == "write":
         named = desk.policy(f"allow write({call['path']})")
         assert named.check_in_mode(desk.tools[tool], call, mode).decision == "allow"
+
+
+@pytest.mark.parametrize(
+    ("tool", "call"),
+    [
+        *(
+            ("write", {"path": path})
+            for path in (
+                ".claude/settings.json",
+                ".Claude/settings.local.json",
+                ".claude/hooks/a/b.sh",
+                "a/.claude/skills/x",
+            )
+        ),
+        ("write", {"path": ".agents/skills/x/SKILL.md"}),
+        ("bash", {"command": "cd .claude && echo x > settings.json"}),
+        ("bash", {"command": "sed -i s/2/0/ .claude/hooks/guard.py"}),
+        ("bash", {"command": "f=.claude/commands/x.md; cp README.md $f"}),
+        ("bash", {"command": "rm -rf .claude"}),
+        ("bash", {"command": 'python3 -c \'open(".claude/settings.json", "w")\''}),
+    ],
+)
+def test_what_agents_take_from_a_project_is_never_changed_without_a_question(
+    desk: Desk, tool: str, call: JsonObject
+) -> None:
+    policy = desk.policy("allow write", "allow bash(cp:*)", "allow bash(sed:*)")
+
+    for mode in (PermissionMode.ACCEPT_EDITS, PermissionMode.ALLOW):
+        assert policy.check_in_mode(desk.tools[tool], call, mode).decision == "ask"
+    notes = {"path": ".claude/notes.md"}
+    assert policy.check_in_mode(desk.tools["write"], notes, PermissionMode.ACCEPT_EDITS).decision == "allow"
 
 
 def test_rules_are_changed_live_and_grants_stay(desk: Desk) -> None:

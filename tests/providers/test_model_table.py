@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.protocol.messages import Usage
-from tui_agent.providers.model_table import DEMO_MODEL, default_max_tokens, model_info, thinking_form
+from tui_agent.providers.model_table import DEMO_MODEL, default_max_tokens, model_info
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_the_demo_is_not_a_language_model_and_costs_nothing() -> None:
     ],
 )
 def test_each_generation_has_its_form_of_reasoning(name: str, form: str) -> None:
-    assert thinking_form(name) == form
+    assert model_info(name).thinking == form
 
 
 @given(st.text())

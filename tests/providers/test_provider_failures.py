@@ -64,6 +64,13 @@ def test_a_conversation_that_does_not_fit_has_its_own_kind(words: str) -> None:
     assert "remove its largest messages" in str(error)
 
 
+@pytest.mark.parametrize("words", ["messages.0.content.1: image input is not supported", "unknown block type document"])
+def test_a_model_that_takes_no_images_or_documents_is_named_as_the_cause(words: str) -> None:
+    error = WRITER.of_status(400, body("invalid_request_error", words), {})
+
+    assert "remove them from the conversation with /rewind" in str(error)
+
+
 def test_overload_is_recognised_whatever_its_status() -> None:
     assert WRITER.of_status(503, body("overloaded_error"), {}).kind == "overloaded"
 

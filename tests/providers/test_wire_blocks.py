@@ -10,6 +10,7 @@ from tests.support.protocol_strategies import json_objects
 from tui_agent.protocol.messages import (
     TERMINAL_OUTPUT,
     AssistantMessage,
+    DocumentBlock,
     ImageBlock,
     TextBlock,
     ThinkingBlock,
@@ -34,6 +35,24 @@ def test_text_and_images_are_sent_as_they_are() -> None:
         {"type": "text", "text": "look"},
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
     ]
+
+
+def test_a_pdf_is_a_document_and_attached_lines_are_text() -> None:
+    pdf = DocumentBlock(media_type="application/pdf", data="JVBERg==", name="report.pdf", pages=3)
+    lines = DocumentBlock(media_type="text/plain", data="    10\tx = 1", name="a.py:10")
+    wanted = [
+        {
+            "type": "document",
+            "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERg=="},
+            "title": "report.pdf",
+        },
+        {"type": "text", "text": "[a.py:10]\n    10\tx = 1"},
+    ]
+
+    assert blocks_of(UserMessage(content=(TextBlock(text="see"), pdf, lines)))[1:] == wanted
+    assert blocks_of(UserMessage(content=(TextBlock(text="see"), pdf, lines), kind="notice"))[1:] == wanted
+    (result,) = blocks_of(ToolResultMessage(call_id="c", tool_name="read", content=(pdf,)))
+    assert result["content"] == wanted[:1]
 
 
 def test_blank_text_is_left_out_and_an_empty_message_says_so() -> None:

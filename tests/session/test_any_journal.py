@@ -179,6 +179,8 @@ def judge_beginning(told: Sequence[Envelope]) -> None:
         validate_history(resumable_conversation.messages, complete=False)
     history, guard = ConversationHistory(messages), ContextGuard()
     stored = StoredSession("s", None, Path("/"), tuple(told), resumed=True)
+    assert stored.messages == messages  # Folded event by event, as a journal is read.
+    assert stored.unfinished == unfinished(told)
     bus = EventBus(stored.origin(), first_seq=told[-1].seq + 1)
     made = AgentLoopConfig(ScriptedProvider(), bus=bus, guard=guard, history=history, compactions=stored.compactions)
     agent = AgentLoop(made)

@@ -15,6 +15,7 @@ from tui_agent.protocol.envelope import read_envelope
 from tui_agent.protocol.events import MessageEnded
 from tui_agent.protocol.messages import (
     AssistantMessage,
+    DocumentBlock,
     ImageBlock,
     Message,
     TextBlock,
@@ -31,7 +32,14 @@ from tui_agent.session.stored_session import StoredSession
 HOSTILE = "<script>alert(1)</script>\n````\n# heading & more"
 
 MESSAGES: tuple[Message, ...] = (
-    UserMessage(content=(TextBlock(text="look at this"), ImageBlock(media_type="image/png", data="QUJD"))),
+    UserMessage(
+        content=(
+            TextBlock(text="look at this"),
+            ImageBlock(media_type="image/png", data="QUJD"),
+            DocumentBlock(media_type="application/pdf", data="QUJD", name="a.pdf", pages=2),
+            DocumentBlock(media_type="text/plain", data="     1\tx", name="a.py:1"),
+        )
+    ),
     AssistantMessage(
         content=(
             ThinkingBlock(thinking="secret thoughts"),
@@ -71,7 +79,7 @@ def test_markdown_reads_like_the_conversation(session: StoredSession) -> None:
         "## Notice",
         "## Assistant",
     ]
-    assert "look at this\n[image, image/png]" in text
+    assert "look at this\n[image, image/png]\n[PDF a.pdf, 2 pages]\n[a.py:1]\n     1\tx" in text
     assert '"command": "ls ä"' in text
     assert "QUJD" not in text
     assert "secret thoughts" not in text

@@ -1,6 +1,7 @@
 """The open state of an interrupted run is classified and closed."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -35,6 +36,7 @@ from tui_agent.protocol.events import (
     MessageStarted,
     RunEnded,
     RunStarted,
+    SessionRewinding,
     StatusChanged,
     StepStarted,
     SubagentEnded,
@@ -44,7 +46,7 @@ from tui_agent.protocol.events import (
     ToolQueued,
     ToolStarted,
 )
-from tui_agent.protocol.messages import ToolResultMessage, Usage, UserMessage
+from tui_agent.protocol.messages import TextBlock, ToolResultMessage, Usage, UserMessage
 from tui_agent.session.history_fold import NOT_STARTED, OUTCOME_UNKNOWN, messages_of
 from tui_agent.session.interrupted_run import InterruptedRun, unfinished
 
@@ -128,6 +130,21 @@ def test_a_partial_answer_is_discarded_and_its_early_call_closed() -> None:
     assert isinstance(notice, UserMessage)
     assert (notice.kind, "may have taken effect" in notice.text) == ("notice", True)
     assert messages_of(envelopes) == (prompt, notice)
+
+
+def test_a_notice_that_a_killed_resume_began_is_ended_and_not_started_again() -> None:
+    notice = UserMessage(id="msg_rewind", content=(TextBlock(text="A rewind was interrupted."),), kind="notice")
+    envelopes = play(ONE_CALL)
+    rewinding = SessionRewinding(to_seq=1, text="the start", notice=notice)
+    envelopes.append(replace(envelopes[-1], event=rewinding, seq=envelopes[-1].seq + 1, origin=Origin(SESSION)))
+    once = resumed(envelopes)
+    assert once[-1].event == MessageEnded(message_id=notice.id, message=notice)
+
+    twice = resumed(once[:-1])
+
+    validate_events(twice)
+    assert messages_of(twice) == messages_of(once)
+    assert messages_of(once)[-1] == notice
 
 
 def test_an_open_request_for_approval_is_denied_before_its_call_ends() -> None:

@@ -2,6 +2,7 @@
 
 import gc
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,10 +12,13 @@ from hypothesis import strategies as st
 
 from tests.session.played_sessions import FULL_SESSION, play
 from tests.support.transcript_checks import validate_history
-from tui_agent.protocol.envelope import LATEST_TIME
+from tui_agent.protocol.envelope import LATEST_TIME, Envelope
 from tui_agent.protocol.errors import SessionError
+from tui_agent.protocol.event_lines import events_of
+from tui_agent.protocol.events import MessageEnded
+from tui_agent.protocol.superseded_events import drop_superseded
 from tui_agent.session.history_fold import messages_of
-from tui_agent.session.journal_reader import BYTE_ORDER_MARK, parse_journal, read_journal
+from tui_agent.session.journal_reader import BYTE_ORDER_MARK, parse_journal, read_journal, scan_journal
 
 EVENTS = play(FULL_SESSION)
 LINES = [f"{envelope.to_json()}\n".encode() for envelope in EVENTS]
@@ -28,6 +32,30 @@ def test_an_undamaged_journal_is_read_completely() -> None:
     assert contents.problems == ()
     assert contents.last_seq == EVENTS[-1].seq
     assert contents.size == len(JOURNAL)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        JOURNAL,
+        JOURNAL[:-5],
+        JOURNAL.rstrip(),
+        BYTE_ORDER_MARK + JOURNAL,
+        b"".join(b"\0 \n{}\n \0" + one for one in LINES),
+    ],
+    ids=["whole", "cut", "without a last line feed", "with a mark", "damaged"],
+)
+def test_a_journal_kept_as_lines_has_the_same_events(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "s.jsonl").write_bytes(data)
+    passed: list[Envelope] = []
+
+    lines = scan_journal(tmp_path / "s.jsonl", passed.append)
+    whole = parse_journal(data)
+
+    assert replace(lines, envelopes=tuple(lines.envelopes)) == whole
+    assert tuple(passed) == whole.envelopes == (*lines.envelopes[:3], *(lines.envelopes[3:]))
+    assert tuple(drop_superseded(lines.envelopes)) == tuple(drop_superseded(whole.envelopes))
+    assert list(events_of(lines.envelopes, (MessageEnded,))) == list(events_of(whole.envelopes, (MessageEnded,)))
 
 
 def test_only_a_line_feed_ends_a_line() -> None:

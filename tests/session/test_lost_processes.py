@@ -4,7 +4,7 @@ from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import AgentEvent, ProcessStarted, SessionForked, ToolEnded, ToolStarted, ToolStatus
 from tui_agent.protocol.tool import StartedProcess
-from tui_agent.session.stored_session import LostProcess, lost_processes
+from tui_agent.session.lost_processes import LostProcess, lost_processes
 
 
 def told(*events: AgentEvent) -> list[Envelope]:

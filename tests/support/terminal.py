@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from .forked_program import ForkedProgram
 from .screen_buffer import ScreenBuffer
 
 PATIENCE = 60.0
@@ -64,7 +65,10 @@ class Terminal:
         environment: Mapping[str, str],
         columns: int = 120,
         rows: int = 40,
+        forked: bool = False,
     ) -> None:
+        """Start the command; with `forked`, from a process that has its modules loaded already."""
+        self.forked = forked
         self.screen = ScreenBuffer(columns, rows)
         self.raw = bytearray()
         """All output of the program."""
@@ -79,17 +83,26 @@ class Terminal:
         variables = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8", **environment}
         self.started = time.perf_counter()
         """Time when the program started."""
-        self.process = subprocess.Popen(
+        self.process = self._start(command, cwd, variables)
+        self._reader.start()
+
+    def _start(
+        self, command: Sequence[str], cwd: Path, variables: Mapping[str, str]
+    ) -> "subprocess.Popen[bytes] | ForkedProgram":
+        slave = self._slave
+        if self.forked:
+            streams = (slave, slave, slave)
+            return ForkedProgram(command, cwd=cwd, environment=variables, streams=streams, terminal=True)
+        return subprocess.Popen(
             command,
             cwd=cwd,
             env=variables,
-            stdin=self._slave,
-            stdout=self._slave,
-            stderr=self._slave,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
             start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )
-        self._reader.start()
 
     def __enter__(self) -> Self:
         return self

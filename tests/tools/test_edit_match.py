@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.tools.edit_tool import replace_text
+from tui_agent.tools.text_match import replace_text
 
 TEXT = st.text("ab\n ", max_size=30)
 PART = st.text("ab\n ", min_size=1, max_size=4)

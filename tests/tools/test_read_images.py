@@ -1,14 +1,17 @@
-"""Images: recognised by content, measured, and refused if they would make later requests fail."""
+"""Images: recognised by content, measured, scaled, and refused if they would make later requests fail."""
 
 import base64
 import io
+import random
 import struct
 
 import pytest
 from PIL import Image
 
+from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
-from tui_agent.tools.read_tool import image_block, image_type
+from tui_agent.tools.media import image_files
+from tui_agent.tools.media.image_files import MOST_PIXELS, SCALED_SIDE, image_type, load_image, size_of_image
 
 KINDS = [
     ("PNG", {}),
@@ -20,9 +23,9 @@ KINDS = [
 ]
 
 
-def image(kind: str, size: tuple[int, int] = (7, 5), **options: object) -> bytes:
+def image(kind: str, size: tuple[int, int] = (7, 5), color: str = "black", **options: object) -> bytes:
     file = io.BytesIO()
-    Image.new("RGB", size).save(file, kind, **options)
+    Image.new("RGB", size, color).save(file, kind, **options)
     return file.getvalue()
 
 
@@ -32,9 +35,7 @@ def test_an_image_is_recognised_and_measured(kind: str, options: dict[str, objec
     media_type = image_type(content)
 
     assert media_type == f"image/{kind.lower()}"
-    block, size = image_block(content, media_type, "x")
-    assert size == (7, 5)
-    assert base64.b64decode(block.data) == content
+    assert size_of_image(content, media_type, "x") == (7, 5)
 
 
 def test_an_extended_webp_is_measured() -> None:
@@ -43,7 +44,7 @@ def test_an_extended_webp_is_measured() -> None:
     frames[0].save(file, "WEBP", save_all=True, append_images=frames[1:])
 
     assert file.getvalue()[12:16] == b"VP8X"
-    assert image_block(file.getvalue(), "image/webp", "x")[1] == (7, 5)
+    assert size_of_image(file.getvalue(), "image/webp", "x") == (7, 5)
 
 
 def test_other_files_are_not_images() -> None:
@@ -57,7 +58,7 @@ def test_a_cut_image_is_refused(kind: str) -> None:
     content = image(kind)[: 11 if kind != "GIF" else 7] + (b"" if kind != "WEBP" else b"P")
 
     with pytest.raises(ToolError, match="damaged or incomplete"):
-        image_block(content, f"image/{kind.lower()}", "x")
+        size_of_image(content, f"image/{kind.lower()}", "x")
 
 
 @pytest.mark.parametrize(
@@ -65,21 +66,87 @@ def test_a_cut_image_is_refused(kind: str) -> None:
 )
 def test_a_broken_jpeg_is_refused(content: bytes) -> None:
     with pytest.raises(ToolError, match="damaged"):
-        image_block(content, "image/jpeg", "x")
+        size_of_image(content, "image/jpeg", "x")
 
 
 def test_a_webp_of_an_unknown_form_is_refused() -> None:
     with pytest.raises(ToolError, match="damaged"):
-        image_block(b"RIFF\0\0\0\0WEBPVP9 " + b"\0" * 30, "image/webp", "x")
+        size_of_image(b"RIFF\0\0\0\0WEBPVP9 " + b"\0" * 30, "image/webp", "x")
 
 
 def test_an_image_without_end_or_extent_is_refused() -> None:
     with pytest.raises(ToolError, match="damaged"):
-        image_block(image("PNG")[:-12], "image/png", "x")
+        size_of_image(image("PNG")[:-12], "image/png", "x")
     with pytest.raises(ToolError, match="damaged"):
-        image_block(b"GIF89a" + struct.pack("<HH", 0, 5), "image/gif", "x")
+        size_of_image(b"GIF89a" + struct.pack("<HH", 0, 5), "image/gif", "x")
 
 
-def test_too_many_pixels_are_refused() -> None:
-    with pytest.raises(ToolError, match="8001×2 pixels"):
-        image_block(image("PNG", (8001, 2)), "image/png", "x")
+# --- scaling ----------------------------------------------------------------------------------------------------------
+
+
+async def loaded(content: bytes) -> image_files.LoadedImage:
+    return await load_image(content, image_type(content) or "", "x", CancellationToken())
+
+
+async def test_an_image_within_the_limits_stays_as_it_is_and_has_a_thumbnail() -> None:
+    content = image("PNG", (80, 20), color="#ff8000")
+
+    found = await loaded(content)
+
+    assert base64.b64decode(found.block.data) == content
+    size, _, pixels = found.block.thumbnail.partition(":")
+    assert size == "40x10"
+    assert base64.b64decode(pixels) == bytes((255, 128, 0)) * 400
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "options"),
+    [("PNG", (SCALED_SIDE + 1, 2), {}), ("GIF", (2, 3_000), {}), ("JPEG", (3_000, 1_000), {"exif": True})],
+)
+async def test_a_larger_image_is_scaled_without_its_metadata(
+    kind: str, size: tuple[int, int], options: dict[str, bool]
+) -> None:
+    exif = Image.Exif()
+    exif[0x0112], exif[0x010E] = 6, "at home"  # Orientation and description.
+    found = await loaded(image(kind, size, **({"exif": exif} if options else {})))
+
+    with Image.open(io.BytesIO(base64.b64decode(found.block.data))) as scaled:
+        assert max(scaled.size) == SCALED_SIDE
+        assert scaled.size == (found.width, found.height)
+        assert (scaled.height > scaled.width) is (size[1] > size[0] or bool(options)), "turned as the camera says"
+        assert not scaled.getexif()
+    assert found.note.startswith(f"scaled from {size[0]:,}×{size[1]:,} pixels")
+
+
+async def test_a_noisy_image_is_made_small_enough() -> None:
+    noise = Image.frombytes("RGB", (1_200, 1_200), random.Random(1).randbytes(1_200 * 1_200 * 3))
+    file = io.BytesIO()
+    noise.save(file, "PNG", compress_level=0)
+
+    found = await loaded(file.getvalue())
+
+    assert found.block.media_type == "image/jpeg"
+    assert len(base64.b64decode(found.block.data)) <= image_files.IMAGE_LIMIT
+
+
+async def test_a_damaged_image_and_one_with_too_many_pixels_are_refused() -> None:
+    content = bytearray(image("PNG", (70, 50), color="#ff8000"))
+    content[60] ^= 0xFF
+    with pytest.raises(ToolError, match="damaged or incomplete"):
+        await loaded(bytes(content))
+
+    content[16:24] = struct.pack(">II", MOST_PIXELS, 2)
+    with pytest.raises(ToolError, match="the limit is 64,000,000 in all: resize the image first"):
+        await loaded(bytes(content))
+
+
+async def test_without_pillow_a_large_image_is_refused_with_the_extra_that_scales_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(image_files, "can_scale_images", lambda: False)
+
+    assert (await loaded(image("PNG"))).block.thumbnail == ""
+    with pytest.raises(ToolError, match=r"8,001×2 pixels; .* or install the extra `images`"):
+        await loaded(image("PNG", (8_001, 2)))
+    with pytest.raises(ToolError, match=r"3,750,001 bytes; .* or install the extra `images`"):
+        image_files.refuse_large_image(3_750_001, "x")

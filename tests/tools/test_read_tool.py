@@ -15,7 +15,8 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.protocol.messages import ImageBlock
 from tui_agent.protocol.tool import Accesses, PathSubject
-from tui_agent.tools.read_tool import IMAGE_LIMIT, LINE_WIDTH, PAGE_CHARACTERS, PAGE_LINES, ReadTool
+from tui_agent.tools.media.image_files import SOURCE_LIMIT
+from tui_agent.tools.read_tool import LINE_WIDTH, PAGE_CHARACTERS, PAGE_LINES, ReadTool
 from tui_agent.tools.workspace import Workspace
 
 
@@ -130,7 +131,7 @@ async def test_an_image_becomes_a_block(read: ReadTool, root: Path, workspace: W
 async def test_an_image_that_is_too_long_is_refused(read: ReadTool, root: Path) -> None:
     with (root / "a.png").open("wb") as file:
         file.write(image("PNG"))
-        file.truncate(IMAGE_LIMIT + 1)
+        file.truncate(SOURCE_LIMIT + 1)
 
     with pytest.raises(ToolError, match="resize the image first"):
         await call(read, path="a.png")

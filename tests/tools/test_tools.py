@@ -16,7 +16,7 @@ from tui_agent.tools import Workspace, default_tools
 ARGUMENTS = {
     "read": (["path"], ["offset", "limit"]),
     "write": (["path", "content"], []),
-    "edit": (["path", "old_string", "new_string"], ["replace_all"]),
+    "edit": (["path", "old_string", "new_string"], ["replace_all", "cell", "cell_action"]),
     "bash": (["command"], ["timeout", "description"]),
     "glob": (["pattern"], ["path"]),
     "grep": (["pattern"], ["path", "glob", "output_mode", "context", "ignore_case", "limit"]),

@@ -117,6 +117,7 @@ def still_app(
     no_color: bool = False,
     reduced_motion: bool = True,
     remembers: bool = True,
+    **services: Any,
 ) -> TuiAgentApp:
     """Return the app showing a story, its clock stopped; `remembers`: its agent knows the queued messages."""
     ended_at, waiting = story.now, WaitingMessages()
@@ -127,7 +128,7 @@ def still_app(
         known = user_message(message.text, message.kind)
         agent.queue.put(known.model_copy(update={"id": message.message_id}))
     return TuiAgentApp(
-        bridge_to(agent, past=story.envelopes),
+        bridge_to(agent, past=story.envelopes, **services),
         theme=theme,
         label=label,
         ideas=ideas,

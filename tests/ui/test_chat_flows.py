@@ -15,8 +15,9 @@ from tests.ui.approval.test_change_parts import NEW, OLD
 from tests.ui.bridge.test_agent_bridge import FakeDefinitions
 from tests.ui.stage import Stage, StageTool, stage, sub_agent_at_work
 from tests.ui.still import notes
+from tui_agent.agent.run_hooks import PromptCheck
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.protocol.messages import JsonObject, ToolResultMessage
+from tui_agent.protocol.messages import JsonObject, ToolResultMessage, UserMessage
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.providers.scripted_provider import Wait, call, fail, reply
 from tui_agent.tools.edit_tool import EditTool
@@ -47,6 +48,24 @@ async def dialog_of(on: Stage) -> ApprovalScreen:
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_slow", [False, True])
+async def test_a_prompt_that_a_hook_refuses_or_the_user_withdraws_returns_to_the_composer(is_slow: bool) -> None:
+    class Refusing:
+        async def check_prompt(self, message: UserMessage, /) -> PromptCheck:
+            if is_slow:
+                on.loop.abort("interrupted")
+                await asyncio.sleep(60)
+            return PromptCheck("no secrets", "a hook")
+
+    async with stage() as on:
+        # The other questions of a run are not asked.
+        on.loop.config.run_hooks = Refusing()  # pyright: ignore[reportAttributeAccessIssue]
+        await on.say("the secret is")
+        await on.until(lambda: on.draft)
+
+        assert (on.draft, on.told()) == ("the secret is", [])
 
 
 async def test_a_prompt_is_answered() -> None:
@@ -1294,7 +1313,7 @@ class FakeCommands:
     """Commands of the program that only note what they were asked."""
 
     def __init__(self) -> None:
-        self.models: list[str] = []
+        self.chosen: list[str] = []
 
     async def export(self, file: str) -> str:
         if file == "taken.md":
@@ -1304,8 +1323,11 @@ class FakeCommands:
     async def doctor(self) -> str:
         return "ok    git        works"
 
+    def models(self) -> tuple[()]:
+        return ()
+
     def choose_model(self, name: str) -> None:
-        self.models.append(name)
+        self.chosen.append(name)
 
     async def keep_default(self, setting: str) -> str:
         return f"/home/me/{setting}.toml"
@@ -1330,7 +1352,7 @@ async def test_commands_of_the_program_answer_in_words(typed: str, answer: str) 
         await on.until(lambda: any(answer in note for note in notes(on.app)))
 
         assert on.told() == []
-        assert commands.models == (["claude-test"] if "claude" in typed else [])
+        assert commands.chosen == (["claude-test"] if "claude" in typed else [])
 
 
 async def test_doctor_opens_a_page_and_a_program_without_it_says_so() -> None:

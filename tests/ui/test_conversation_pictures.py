@@ -1,5 +1,6 @@
 """Pictures of the conversation, the dialog and the page about a call, at both sizes."""
 
+from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
@@ -10,8 +11,8 @@ from tests.ui.row_kit import DIFF, HostApp, Teller, answer, apply_to, delta, run
 from tests.ui.state.test_call_view_state import QUEUED, STARTED, ended, seen
 from tests.ui.test_approval_screen import LONG, REQUEST, Clock
 from tests.ui.test_change_parts_screen import REQUEST as CHANGE
-from tui_agent.protocol.events import Failed, PermissionDecided
-from tui_agent.protocol.messages import TextBlock, Usage
+from tui_agent.protocol.events import Failed, MessageEnded, PermissionDecided
+from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock, Usage, UserMessage
 from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart, PermissionMode
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
@@ -44,6 +45,23 @@ EDIT = REQUEST.model_copy(
         "preview": Preview(kind="diff", text=DIFF, path="/home/ada/shop/src/price.py"),
         "session_rule": "edit(src/**)",
         "agent": "explorer",
+    }
+)
+
+
+NOTEBOOK = REQUEST.model_copy(
+    update={
+        "tool": "edit",
+        "args": {"path": "prices.ipynb", "cell": 2, "old_string": "tax = 1", "new_string": "tax = 2"},
+        "preview": Preview(
+            kind="diff",
+            text=(
+                "--- a/prices.ipynb cell 2 (code)\n+++ b/prices.ipynb cell 2 (code)\n@@ -1,2 +1,2 @@\n"
+                "-tax = 1\n+tax = 2\n print(tax)\n"
+            ),
+            path="/home/ada/shop/prices.ipynb",
+            note="cell 2 (code)",
+        ),
     }
 )
 
@@ -116,6 +134,28 @@ def test_runs_that_ended_well_and_badly(snap_compare: Compare, size: tuple[int, 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("size", SIZES)
+def test_attached_files(snap_compare: Compare, size: tuple[int, int]) -> None:
+    pixels = bytes(value for row in range(12) for column in range(24) for value in (column * 10, row * 20, 128))
+    image = ImageBlock(media_type="image/png", data="AAAA" * 40, thumbnail=f"24x12:{b64encode(pixels).decode()}")
+    pdf = DocumentBlock(media_type="application/pdf", data="JVBERg==", name="report.pdf", pages=3)
+    lines = DocumentBlock(media_type="text/plain", data="2\tx = 1\n3\ty = 2", name="src/shop.py:2-3")
+    text = TextBlock(text="compare [image logo.png 64×48] [PDF report.pdf 3 pages] @src/shop.py:2-3")
+    message = UserMessage(content=(text, image, pdf, lines), id="u1", kind="prompt", timestamp=0)
+
+    async def tell(pilot: Pilot[None]) -> None:
+        await pilot.pause()
+        conversation = pilot.app.query_one(Conversation)
+        teller = Teller()
+        for event in (MessageEnded(message_id="u1", message=message), answer("The logo is on page 2.")):
+            apply_to(conversation, teller.tell(event))
+        conversation.flush()
+        await pilot.pause()
+
+    assert snap_compare(HostApp(side=True), terminal_size=size, run_before=tell)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "high-contrast", "ansi"])
 def test_every_theme(snap_compare: Compare, theme: str) -> None:
     async def tell(pilot: Pilot[None]) -> None:
@@ -131,7 +171,7 @@ def test_every_theme(snap_compare: Compare, theme: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("request_", [PIPELINE, EDIT, LONG], ids=["command", "edit", "long"])
+@pytest.mark.parametrize("request_", [PIPELINE, EDIT, LONG, NOTEBOOK], ids=["command", "edit", "long", "notebook"])
 def test_a_question(snap_compare: Compare, request_: ApprovalRequest, size: tuple[int, int]) -> None:
     assert snap_compare(HostApp(side=True), terminal_size=size, run_before=asking(request_))
 

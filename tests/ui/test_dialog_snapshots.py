@@ -12,8 +12,12 @@ from tests.ui.still import FakeAgent, bridge_to, drawn, pressing, shown, still_a
 from tests.ui.story import Story, working
 from tests.ui.test_chat_flows import FakeFiles
 from tests.ui.test_mention_flows import Heads
+from tests.ui.test_server_question_screen import FORM, PAGE, SIGN_IN
 from tests.ui.test_snapshots import needs_you
+from tui_agent.protocol.events import ApprovalRequested
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import DecisionPart
+from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.app.question_app import TrustQuestion
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
@@ -186,3 +190,59 @@ def test_files_are_offered_with_a_preview(snap_compare: Compare, size: tuple[int
 async def shown_without_story(pilot: Pilot[None]) -> None:
     await pilot.pause()
     await drawn(pilot)
+
+
+def server_asks(question: ServerQuestion) -> Story:
+    """Return a session in which a tool server asks a question during a call."""
+    story = working()
+    story.started(story.queued("mcp__shop__order", "2 chairs"), "mcp__shop__order", "2 chairs")
+    args = SAMPLING_ARGS if question.kind == "sampling" else {}
+    asked = ApprovalRequested(
+        request_id="q", call_id="", digest="", tool="mcp__shop", args=args, question=question,
+        summary=question.message, reason="the MCP server shop asks",
+        options=("approve", "deny") if args else ("approve", "deny", "skip"),
+    )  # fmt: skip
+    story.tell(asked)
+    story.status("waiting_approval")
+    return story.wait(4)
+
+
+SAMPLING_ARGS: JsonObject = {
+    "model": "claude-sonnet-4-5",
+    "max_tokens": 200,
+    "system": "You write short descriptions.",
+    "1. user": "Describe a chair of oak in two sentences.",
+}
+SERVER_QUESTIONS = {
+    "form": FORM,
+    "page": PAGE,
+    "sign_in": SIGN_IN,
+    "sampling": ServerQuestion(server="shop", kind="sampling", message="to claude-sonnet-4-5"),
+}
+
+
+async def filling(pilot: Pilot[None]) -> None:
+    """Show the fields of a form, and what is wrong with the first one."""
+    await shown(pilot)
+    screen = pilot.app.screen
+    screen._fill_in()  # type: ignore[attr-defined]
+    await drawn(pilot)
+    await pilot.press("ctrl+s")
+    await drawn(pilot)
+
+
+@both_sizes
+@pytest.mark.parametrize("kind", SERVER_QUESTIONS)
+def test_a_question_of_a_tool_server(snap_compare: Compare, kind: str, size: tuple[int, int]) -> None:
+    theme = "dark" if size[0] == 80 else "light"
+    app = still_app(server_asks(SERVER_QUESTIONS[kind]), running=True, theme=theme)
+
+    assert snap_compare(app, terminal_size=size, run_before=pressing())
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+@both_sizes
+def test_a_form_of_a_tool_server(snap_compare: Compare, theme: str, size: tuple[int, int]) -> None:
+    app = still_app(server_asks(FORM), running=True, theme=theme)
+
+    assert snap_compare(app, terminal_size=size, run_before=filling)

@@ -19,7 +19,8 @@ READY = "Ask for something"
 @pytest.fixture
 def terminal() -> Iterator[Terminal]:
     command = [sys.executable, "-m", "tests.ui.program"]
-    with Terminal(command, cwd=ROOT, environment={"HOME": os.environ["HOME"], "PATH": os.environ["PATH"]}) as found:
+    environment = {"HOME": os.environ["HOME"], "PATH": os.environ["PATH"]}
+    with Terminal(command, cwd=ROOT, environment=environment, forked=True) as found:
         yield found
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.ui.stage import Stage, StageTool, stage, sub_agent_at_work
 from tests.ui.test_chat_flows import FakeFiles, kinds
 from tui_agent.providers.scripted_provider import call, reply
-from tui_agent.ui.bridge.services import PromptImage
+from tui_agent.ui.bridge.services import PromptAttachment, SourceSymbol
 from tui_agent.ui.composer.mention_preview import MAX_LINES
 
 pytestmark = pytest.mark.slow
@@ -21,15 +21,17 @@ class Heads:
         self.slow = asyncio.Event()
         self.cancelled: list[str] = []
 
-    async def image(self, path: str, /, *, typed: bool) -> PromptImage | None:
+    async def attachment(self, path: str, /, *, typed: bool) -> PromptAttachment | None:
         return None
 
-    async def head(self, path: str, /) -> str:
+    async def head(self, path: str, line: int = 1, /) -> str:
         if path == "docs/slower.md":
             try:
                 await self.slow.wait()
             finally:
                 self.cancelled += [] if self.slow.is_set() else [path]
+        if line > 1:
+            return f"line {line} of {path}"
         lines = ["def price():", "\t\x1b[31mreturn 1", "more"] * 3
         return "\n".join(lines) if path == "src/price.py" else ""
 
@@ -61,12 +63,40 @@ async def test_another_file_replaces_the_preview_and_cancels_its_reading() -> No
         on.chat.bridge.open(on.loop, on.bus, files=FakeFiles(), prompt_files=heads)
         preview = on.chat.entry.preview
         await on.pilot.press("at")
-        await on.until(lambda: preview.path == "docs/slower.md")
+        await on.until(lambda: preview.place[0] == "docs/slower.md")
         await on.pilot.press("down")
         await on.until(lambda: preview.display)
 
-        assert preview.path == "src/price.py"
+        assert preview.place == ("src/price.py", 1)
         assert heads.cancelled == ["docs/slower.md"]
+
+
+class Symbols:
+    """An index that takes its time."""
+
+    def __init__(self) -> None:
+        self.built = asyncio.Event()
+
+    async def find(self, text: str, /) -> tuple[SourceSymbol, ...]:
+        await self.built.wait()
+        return (SourceSymbol("price", "def", "src/my shop.py", 10, 40),) if text == "price" else ()
+
+
+async def test_symbols_join_the_files_and_complete_to_their_lines() -> None:
+    async with stage() as on:
+        symbols = Symbols()
+        on.chat.bridge.open(on.loop, on.bus, files=FakeFiles(), symbols=symbols, prompt_files=Heads())
+        await on.pilot.press("at", *"price")
+        await on.until(lambda: "src/price.py" in menu_of(on))
+        symbols.built.set()
+        await on.until(lambda: "src/my shop.py:10" in menu_of(on))
+        await on.pilot.press("down")
+        preview = on.chat.entry.preview
+        await on.until(lambda: "line 10 of src/my shop.py" in preview.render().plain)
+        assert preview.render().plain.splitlines()[0].strip() == "src/my shop.py:10"
+        await on.pilot.press("tab")
+
+        assert on.draft == '@"src/my shop.py:10-40" '
 
 
 async def test_a_low_window_shows_no_preview() -> None:

@@ -36,7 +36,6 @@ from tui_agent.recording import Recording, RecordingHeader, RecordingWriter, par
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.bridge.bridge_messages import drop_superseded
 from tui_agent.ui.chat.chat_options import HistoryTail
 from tui_agent.ui.replay.input_events import input_recorder
 from tui_agent.ui.replay.recorded_exchange import RecordingExchange
@@ -137,7 +136,7 @@ async def test_a_resumed_session_looks_the_same_once_its_past_is_read(tmp_path: 
             tour.mark("earlier")
 
     recording = read_recording(tmp_path / "r.jsonl")
-    assert [entry.kind for entry in recording.entries].count("past") == len(drop_superseded(past))
+    assert [entry.kind for entry in recording.entries].count("past") == len(past)
     assert "answer 7" in shown[0]
     assert "answer 2" in shown[1]
     stage = Stage(recording)

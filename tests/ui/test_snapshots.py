@@ -8,7 +8,9 @@ import pytest
 from tests.ui.still import pressing, still_app
 from tests.ui.story import Story, working
 from tui_agent.protocol.events import Failed, MessageDiscarded, Noticed, SessionLoaded, StepRetry
+from tui_agent.protocol.messages import ImageBlock
 from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.ui.bridge.services import PromptAttachment, SourceSymbol
 
 pytestmark = pytest.mark.slow
 
@@ -115,6 +117,34 @@ def test_a_state_looks_as_it_should(snap_compare: Compare, state: str, size: tup
     tell, running, keys = STATES[state]
 
     assert snap_compare(still_app(tell(), running=running), terminal_size=size, run_before=pressing(*keys))
+
+
+class Workspace:
+    """A folder with an image, two files and a function."""
+
+    async def find(self, text: str, /) -> tuple[str, ...]:
+        return ("src/price.py", "tests/test_price.py")
+
+    async def attachment(self, path: str, /, *, typed: bool) -> PromptAttachment | None:
+        return PromptAttachment(ImageBlock(media_type="image/png", data="AAAA"), "shop.png", "640×480")
+
+    async def head(self, path: str, line: int = 1, /) -> str:
+        return "def price_of(item: str) -> Decimal:\n    return PRICES[item]\n"
+
+
+class Symbols:
+    """The function."""
+
+    async def find(self, text: str, /) -> tuple[SourceSymbol, ...]:
+        return (SourceSymbol("price_of", "def", "src/price.py", 11, 12),)
+
+
+@both_sizes
+def test_an_image_and_a_symbol_in_the_composer(snap_compare: Compare, size: tuple[int, int]) -> None:
+    app = still_app(Story(), files=Workspace(), prompt_files=Workspace(), symbols=Symbols())
+    keys = (*"see ", "at", *"shop.png", "space", "at", *"price", "down", "down")
+
+    assert snap_compare(app, terminal_size=size, run_before=pressing(*keys))
 
 
 @pytest.mark.parametrize("theme", ["dark", "light", "high-contrast", "ansi"])

@@ -28,7 +28,7 @@ from tui_agent.protocol.permissions import (
     PermissionDecision,
     PermissionMode,
 )
-from tui_agent.protocol.provider import ModelProvider
+from tui_agent.protocol.provider import ModelInfo, ModelProvider
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.value_checks import expect_items
@@ -138,9 +138,14 @@ class AgentState:
         if self.config.effects_published is not None:
             await self.config.effects_published()
 
-    def spend(self, usage: Usage) -> float | None:
-        """Count an answer's tokens, kept or not. Return its cost in dollars."""
-        cost = self.provider.model.cost_of(usage)
+    def takes_call(self, call_id: str) -> bool:
+        """Return True if the id already names a call of this conversation or of another agent; else reserve it."""
+        own = self.config.agent_id
+        return self.history.knows_call(call_id) or self.config.call_owners.setdefault(call_id, own) != own
+
+    def spend(self, usage: Usage, model: ModelInfo) -> float | None:
+        """Count the tokens of an answer by `model`, kept or not. Return its cost in dollars."""
+        cost = model.cost_of(usage)
         self.count(usage, cost)
         return cost
 
@@ -235,9 +240,12 @@ def make_agent(config: AgentLoopConfig) -> AgentState:
         guardrails=tool_lanes(config.guardrails, history, publisher),
         agent=config.agent_id,
         before_effects=config.before_effects,
-        waits_for_effects=config.effects_published is not None,
+        effects_published=config.effects_published,
     )
     _write_own_layers(config, history.registry)
+    for message in history.messages():
+        for call in message.tool_calls if isinstance(message, AssistantMessage) else ():
+            config.call_owners.setdefault(call.id, config.agent_id)
     return AgentState(
         config=config,
         provider=config.provider,

@@ -44,7 +44,7 @@ class Attempt:
             token: the token of this attempt alone; it ends stream and calls.
             on_message_over: called once, when the answer was kept or discarded.
         """
-        self.state = StepState(is_taken=agent.history.knows_call)
+        self.state = StepState(is_taken=agent.takes_call)
         self.answer: AssistantMessage | None = None
         """The answer that was kept."""
         self.calls = ToolExecutionResult()
@@ -53,6 +53,8 @@ class Attempt:
         """Milliseconds until the stream ended."""
         self.begun = False
         """True if any part of the answer was published, so that a failure has something to discard."""
+        self.provider = agent.provider
+        """The model that answers; the user may choose another one meanwhile, for the next request."""
         self._agent = agent
         self._scheduler = scheduler
         self._token = token
@@ -133,7 +135,7 @@ class Attempt:
 
     async def _drain(self, request: ModelRequest) -> None:
         await self._agent.flush_events()
-        publish, stream = self._agent.publisher.publish, _expect_stream(self._agent.provider.stream(request))
+        publish, stream = self._agent.publisher.publish, _expect_stream(self.provider.stream(request))
         try:
             async for event in stream:
                 folded = accumulate(self.state, event)

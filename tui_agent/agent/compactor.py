@@ -1,16 +1,20 @@
 """Compaction of a conversation: its events, and the model's summary of the removed part (S4-91)."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import suppress
 from typing import Literal
 
 from tui_agent.context.guard import Compaction, ContextGuard
-from tui_agent.protocol.errors import CompactionError, ProviderError
+from tui_agent.context.tokens import CHARACTERS_PER_TOKEN
+from tui_agent.context.transcript_text import shortened
+from tui_agent.protocol.errors import CompactionError, ConfigurationError, ProviderError
 from tui_agent.protocol.events import CompactionEnded, CompactionStarted, CompactionUndone, Warned
 from tui_agent.protocol.messages import Usage, user_message
-from tui_agent.protocol.provider import ModelRequest, SystemPart
+from tui_agent.protocol.provider import ModelInfo, ModelProvider, ModelRequest, SystemPart, TokenCounter
 
 from .agent_state import AgentState
 from .response_accumulator import StepState, accumulate
+from .run_hooks import ask_run_hooks
 
 INSTRUCTIONS = """\
 You summarise a part of a conversation between a user and a coding agent, so that the agent can continue without it. \
@@ -22,7 +26,27 @@ headings:
 - Open: work in progress at the end, and next steps.
 Leave out what turned out not to matter. Do not ask questions, do not greet, do not call tools."""
 
-Spend = Callable[[Usage], object]
+_CLOSE = 0.5
+"""Share of the window from which an estimate alone is not trusted."""
+
+Spend = Callable[[Usage, ModelInfo], object]
+
+
+def needs_count(agent: AgentState) -> bool:
+    """True if the next request may fill the window, and its size is only estimated.
+
+    An estimate from characters may be wrong by a third, and knows nothing of the tools.
+    """
+    history, window = agent.history, agent.provider.model.context_window
+    is_counted = agent.config.guard is None or history.is_anchored
+    return not is_counted and history.estimated_tokens() >= _CLOSE * window
+
+
+async def count_request(agent: AgentState, request: ModelRequest) -> None:
+    """Have the endpoint count the tokens of the next request, if it can."""
+    if isinstance(agent.provider, TokenCounter):
+        with suppress(ProviderError):
+            agent.history.record_actual_usage(await agent.provider.count_tokens(request) or 0)
 
 
 def needs_compaction(agent: AgentState) -> bool:
@@ -50,7 +74,9 @@ async def compact_conversation(
         forced: True to compact below the threshold, too.
         focus: what the summary must keep, in the user's words.
     """
-    history = agent.history
+    history, hooks = agent.history, agent.config.run_hooks
+    if hooks is not None:
+        await ask_run_hooks(agent.publisher.publish, hooks.before_compaction, trigger, focus)
     before = history.estimated_tokens()
     agent.publisher.publish(CompactionStarted(trigger=trigger, strategy=guard.options.strategy, tokens_before=before))
     ended = _failed(before, "It was broken off; the conversation is as it was.")
@@ -66,6 +92,13 @@ async def compact_conversation(
         ended = _failed(before, str(error))
     finally:
         agent.publisher.publish(ended)
+    text: str | None = None
+    if hooks is not None and ended.ok:
+        text = await ask_run_hooks(agent.publisher.publish, hooks.after_compaction)
+    if text and trigger == "automatic":
+        agent.add_message(user_message(text, "notice"))
+    elif text:
+        agent.queue.put(user_message(text, "notice"))
     agent.publish_context_usage()
     return ended.ok
 
@@ -84,24 +117,44 @@ def undo(agent: AgentState, guard: ContextGuard) -> Compaction:
 
 
 async def _summary_of(agent: AgentState, transcript: str, focus: str, spend: Spend) -> str | None:
-    """Return the model's summary; None, and a warning, if it cannot be used."""
-    state = StepState()
-    problem = await _listen(agent, _request(agent, transcript, focus), state)
-    if state.usage != Usage():
-        spend(state.usage)
-    text = state.text.strip()
-    if problem is None and (state.stop_reason not in ("end_turn", "stop_sequence") or state.calls or not text):
-        problem = f"its answer could not be used ({state.stop_reason or 'no end'})"
-    if problem is not None:
-        words = f"The model could not summarise the conversation: {problem}. A list of the calls replaces it."
-        agent.publisher.publish(Warned(code="summary_failed", text=words))
-        return None
-    return text
+    """Return the summary of a model; None, and a warning, if none can be used."""
+    problem: str | None = None
+    for provider in _summary_models(agent):
+        state = StepState()
+        problem = await _listen(agent, provider, _request(agent, _fitted(transcript, provider), focus), state)
+        if state.usage != Usage():
+            spend(state.usage, provider.model)
+        text = state.text.strip()
+        if problem is None and (state.stop_reason not in ("end_turn", "stop_sequence") or state.calls or not text):
+            problem = f"its answer could not be used ({state.stop_reason or 'no end'})"
+        if problem is None:
+            return text
+    words = f"The model could not summarise the conversation: {problem}. A list of the calls replaces it."
+    agent.publisher.publish(Warned(code="summary_failed", text=words))
+    return None
 
 
-async def _listen(agent: AgentState, request: ModelRequest, state: StepState) -> str | None:
+def _summary_models(agent: AgentState) -> Iterator[ModelProvider]:
+    """Yield the models to ask for a summary, one after another until one gives a usable answer."""
+    if agent.config.summary_provider is not None:
+        try:
+            chosen = agent.config.summary_provider()
+        except ConfigurationError as error:
+            agent.publisher.publish(Warned(code="summary_failed", text=f"The agent's own model summarises: {error}."))
+        else:
+            if chosen is not agent.provider:
+                yield chosen
+    yield agent.provider
+
+
+def _fitted(transcript: str, provider: ModelProvider) -> str:
+    """Return the transcript, without its middle if it would fill more than half of the model's window."""
+    return shortened(transcript, provider.model.context_window * CHARACTERS_PER_TOKEN // 2, "\n[…]\n")
+
+
+async def _listen(agent: AgentState, provider: ModelProvider, request: ModelRequest, state: StepState) -> str | None:
     await agent.flush_events()
-    stream = agent.provider.stream(request)
+    stream = provider.stream(request)
     try:
         async for event in stream:
             accumulate(state, event)

@@ -21,6 +21,7 @@ from tui_agent.protocol.messages import (
     Message,
     ToolCall,
     ToolResultMessage,
+    Usage,
     UserKind,
     UserMessage,
     new_id,
@@ -32,7 +33,7 @@ from tui_agent.protocol.permissions import (
     PermissionMode,
     as_permission_mode,
 )
-from tui_agent.protocol.provider import ModelProvider
+from tui_agent.protocol.provider import ModelInfo, ModelProvider, ModelRequest
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.value_checks import expect_kind, expect_number
@@ -46,6 +47,7 @@ from .current_run import CurrentRun
 from .loop_config import AgentLoopConfig, expect_provider
 from .run import AgentRun
 from .run_input import Trigger, UserInput, as_messages, as_user_message
+from .side_answers import SideAnswer, answer_beside, ask_user
 from .snapshot import AgentLoopSnapshot
 from .steering_queue import SteeringQueue
 from .sub_agents import SubAgents
@@ -128,7 +130,9 @@ class AgentLoop:
     @provider.setter
     def provider(self, provider: ModelProvider) -> None:
         expect_provider("AgentLoop.provider", provider)
-        self._agent.provider = provider
+        window, self._agent.provider = self._agent.provider.model.context_window, provider
+        if self._agent.history.length and provider.model.context_window != window:
+            self._agent.publish_context_usage()
 
     @property
     def reports(self) -> tuple[AgentRunReport, ...]:
@@ -398,6 +402,10 @@ class AgentLoop:
         self._agent.config.options = options
         self._agent.executor.set_options(options)
 
+    def count_usage(self, usage: Usage, model: ModelInfo) -> None:
+        """Count the tokens of a request beside the conversation, such as a tool's question to a model."""
+        self._sub_agents.count(usage, model.cost_of(usage))
+
     def add_tool(self, tool: ToolLike) -> None:
         """Give the agent another tool, or a function as one, from the next request on (S4-82).
 
@@ -405,6 +413,24 @@ class AgentLoop:
             ConfigurationError: `tool` is not a tool, or the agent already has one of that name.
         """
         self._agent.tools.add(tool)
+
+    # --- beside the conversation --------------------------------------------------------------------------------------
+
+    async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
+        """Ask the user a question that belongs to no call; without an approver the answer is `deny`."""
+        return await ask_user(self._agent, request)
+
+    async def answer_beside(self, request: ModelRequest, provider: ModelProvider | None = None) -> SideAnswer:
+        """Ask the model something outside the conversation. The usage counts for the agent and its run.
+
+        Args:
+            request: the request.
+            provider: another model; None: that of the agent.
+
+        Raises:
+            ProviderError: the model did not answer, or the budget of the run is used up.
+        """
+        return await answer_beside(self._agent, self._run, request, provider)
 
     # --- the conversation between runs --------------------------------------------------------------------------------
 

@@ -35,6 +35,7 @@ from .guardrails import Guardrail, expect_guardrail
 from .input_filters import InputFilter
 from .limit_settings import Budget, RepetitionLimits
 from .output_format import OutputFormat
+from .run_hooks import RunHooks
 from .snapshot import AgentLoopSnapshot, OpenCall, PastCompaction
 from .system_prompt import DEFAULT_SYSTEM
 
@@ -147,6 +148,8 @@ class AgentLoopConfig:
     """Most steps of one run, checked after each; None: no cap; 0 and less: `DEFAULT_MAX_STEPS`."""
     guard: ContextGuard | None = field(default_factory=ContextGuard)
     """Compacts the conversation before it exceeds the model's context window (S4-91); None: it is never compacted."""
+    summary_provider: Callable[[], ModelProvider] | None = None
+    """Returns the model that summarises a conversation to compact it; None: the agent's own."""
     budget: Budget = field(default_factory=Budget)
     """The budget of one run."""
     repetition: RepetitionLimits | None = field(default_factory=RepetitionLimits)
@@ -171,6 +174,8 @@ class AgentLoopConfig:
     effects_published: Callable[[], Awaitable[None]] | None = None
     """Awaited before a message of the user joins the conversation and before a run ends: the moment to publish the
     effects of earlier calls, which then precede it."""
+    run_hooks: RunHooks | None = None
+    """Answers questions about prompts, the end of a run and compactions; sub-agents get hooks of their own from it."""
     session_id: str = ""
     agent_id: str = "main"
     parent_call_id: str | None = None
@@ -186,6 +191,8 @@ class AgentLoopConfig:
     """Returns the limit that the parent agent has reached, as text; checked together with the own budget."""
     parent_wait_clock: ApprovalWaitClock | None = None
     """The approval wait clock of the parent agent."""
+    call_owners: dict[str, str] = field(default_factory=dict[str, str])
+    """Agents by the ids of their calls, shared with sub-agents: an id names one call of the session."""
 
     def __post_init__(self) -> None:
         self._check_parts()
@@ -200,6 +207,9 @@ class AgentLoopConfig:
             expect_members("AgentLoopConfig.policy", self.policy, POLICY_MEMBERS, policy)
         if self.checkpoint is not None:
             expect_members("AgentLoopConfig.checkpoint", self.checkpoint, ("set",), "a checkpoint store or None")
+        if self.run_hooks is not None:
+            members = ("check_prompt", "before_end", "before_compaction", "after_compaction", "for_sub_agent")
+            expect_members("AgentLoopConfig.run_hooks", self.run_hooks, members, "RunHooks or None")
         for name, (kind, wanted) in _PARTS.items():
             expect_kind(f"AgentLoopConfig.{name}", getattr(self, name), kind, wanted)
         if not callable(self.system):
@@ -235,7 +245,7 @@ class AgentLoopConfig:
 
     def _check_functions(self) -> None:
         functions = ("before_effects", "before_requests", "update_tools", "effects_published", "on_spend")
-        for name in (*functions, "parent_overrun"):
+        for name in (*functions, "parent_overrun", "summary_provider"):
             expect_function(f"AgentLoopConfig.{name}", getattr(self, name), "a function or None", optional=True)
 
 
@@ -257,6 +267,7 @@ _PARTS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "parent_call_id": ((str, NoneType), "text or None"),
     "usage": (Usage, "a Usage"),
     "parent_wait_clock": ((ApprovalWaitClock, NoneType), "the ApprovalWaitClock of another agent or None"),
+    "call_owners": (dict, "a dict of agent ids by call ids"),
 }
 """Fields that take one object: its class, and the words for an error."""
 

@@ -23,6 +23,7 @@ from tui_agent.protocol.messages import (
     parse_tool_call,
 )
 from tui_agent.protocol.provider import (
+    Cited,
     StreamEnded,
     StreamEvent,
     StreamStarted,
@@ -33,6 +34,8 @@ from tui_agent.protocol.provider import (
     ToolCallEnded,
     ToolCallStarted,
     UsageReported,
+    WebSearched,
+    WebSource,
 )
 from tui_agent.protocol.value_checks import shown_value
 
@@ -154,6 +157,9 @@ def accumulate(state: StepState, event: StreamEvent) -> MessageDelta | ToolCall 
         case StreamEnded():
             state.stop_reason = event.stop_reason
             state.detail = replace_lone_surrogates(event.detail)
+        case WebSearched() | Cited():
+            # Only the tool `web_search` asks for searches, and reads the stream itself.
+            pass
     return None
 
 
@@ -165,6 +171,8 @@ _KINDS: dict[type, tuple[tuple[str, type], ...]] = {
     ToolCallStarted: (("call_id", str), ("name", str)),
     ToolCallDelta: (("call_id", str), ("fragment", str)),
     ToolCallEnded: (("call", ToolCall),),
+    WebSearched: (("query", str), ("sources", tuple)),
+    Cited: (("source", WebSource),),
     UsageReported: (("usage", Usage),),
     StreamEnded: (("stop_reason", str), ("detail", str)),
 }

@@ -1,5 +1,6 @@
 """One run: one user input handled to its end. Read `execute` from top to bottom."""
 
+import itertools
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -15,6 +16,7 @@ from tui_agent.protocol.reports import INVALID_OUTPUT, AgentRunReport
 
 from .agent_state import OWNER, AgentState
 from .message_delivery import MessageDelivery
+from .run_hooks import MAX_CONTINUATIONS, ask_run_hooks
 from .run_input import CONTINUE_TEXT, Trigger, text_of
 from .run_limits import RunLimits
 from .run_report import Ending, RunTally
@@ -61,6 +63,7 @@ class AgentRun:
         self._delivery = MessageDelivery(agent, self._stop_tokens.now)
         self._limits = RunLimits(agent, self._tally)
         self._is_repaired = False
+        self._continuations = 0
 
     async def execute(self) -> AgentRunReport:
         """Handle the input to its end and return the report; a failure of the model is an ending, not an exception.
@@ -179,15 +182,14 @@ class AgentRun:
         """Append queued messages, then the input, to the repaired conversation."""
         self._repair("the last run of this conversation broke off")
         queue = self._agent.queue
-        messages = [await self._delivery.apply_input_filters(message, "prompt") for message in self._messages]
+        messages = [await self._delivery.checked(message, "prompt") for message in self._messages]
         refusal = next((message for message in messages if isinstance(message, str)), None)
         if refusal is not None:
             return Ending("input_rejected", text=f"The message was not sent: {refusal}")
         queue.take_steers()
         await self._delivery.deliver("at the start")
-        for message in messages:
-            if not isinstance(message, str):
-                self._agent.add_message(message)
+        for message in itertools.chain.from_iterable(one for one in messages if not isinstance(one, str)):
+            self._agent.add_message(message)
         last = self._agent.history.messages()[-1:]
         if not any(map(awaits_assistant, last)):
             queue.take_follow_up()
@@ -221,22 +223,22 @@ class AgentRun:
             # They may leave a notice for the model.
             await self._agent.effects_published()
         if not continues and not self._agent.queue.waiting:
-            return self._finish(turn)
+            return await self._finish(turn)
         ending = self._limits.reached(turn, self._next.index + 1)
         if ending is not None:
             return ending
         trigger = await self._deliver_waiting_messages(turn, continues=continues)
         if not trigger:
-            return self._finish(turn)
+            return await self._finish(turn)
         self._next = TurnPosition(self._next.index + 1, trigger, "tool_followup" if continues else "initial")
         return None
 
-    def _finish(self, turn: Turn) -> Ending | None:
-        """Return why the run is over after its final answer; None: one more turn repairs the answer's format."""
+    async def _finish(self, turn: Turn) -> Ending | None:
+        """Return why the run is over after its final answer; None: one more turn follows, for its format or a hook."""
         output, text = self._agent.config.output, turn.answer.text if turn.answer else ""
         problem = output.problem(text) if output is not None else None
         if output is None or problem is None:
-            return Ending("done")
+            return await self._ask_before_end(turn, text)
         if self._is_repaired:
             error = f"The final answer does not fit {output.name}, not even after a repair:\n{problem}"
             return Ending("error", error=error, error_kind=INVALID_OUTPUT)
@@ -246,6 +248,36 @@ class AgentRun:
             self._agent.add_message(user_message(output.repair_text(problem), "notice"))
             self._next = TurnPosition(self._next.index + 1, "repair", "initial")
         return ending
+
+    async def _ask_before_end(self, turn: Turn, text: str) -> Ending | None:
+        """Return why the run is over; None: a hook or a new message of the user continues it."""
+        hooks, index = self._agent.config.run_hooks, self._next.index + 1
+        if hooks is None:
+            return Ending("done")
+        is_continued = self._continuations > 0
+        objection = await ask_run_hooks(
+            self._publish, hooks.before_end, text, is_continued, token=self._stop_tokens.now
+        )
+        if self._stop_tokens.soon.is_set():
+            return Ending("done")
+        if objection is not None and self._continuations >= MAX_CONTINUATIONS:
+            warning = f"Hooks continued this run {MAX_CONTINUATIONS} times; it does not continue for them again."
+            self._publish(Warned(code="hook_limit", text=warning))
+            objection = None
+        if objection is None and not self._agent.queue.waiting:
+            return Ending("done")
+        if (ending := self._limits.reached(turn, index)) is not None:
+            return ending
+        trigger = "hook"
+        if objection is None:
+            trigger = await self._deliver_waiting_messages(turn, continues=False)
+        else:
+            self._continuations += 1
+            self._agent.add_message(user_message(objection, "notice"))
+        if not trigger:
+            return Ending("done")
+        self._next = TurnPosition(index, trigger, "initial")
+        return None
 
     def _ended_by(self, calls: ToolExecutionResult) -> Ending | None:
         """Return why the run ends after these calls: it was stopped, or a call demands it."""

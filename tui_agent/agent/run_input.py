@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, TypeGuard
 
-from tui_agent.execution.json_coercion import replace_lone_surrogates
+from tui_agent.execution.json_coercion import whole_block
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import (
     AssistantMessage,
+    DocumentBlock,
     ImageBlock,
     Message,
     TextBlock,
@@ -58,7 +59,7 @@ def as_user_message(said: str | UserMessage) -> UserMessage:
     """
     expect_kind("a message", said, (str, UserMessage), "text or a UserMessage")
     message = _whole(user_message(said) if isinstance(said, str) else said)
-    if not message.text.strip() and not any(isinstance(block, ImageBlock) for block in message.content):
+    if not message.text.strip() and not any(isinstance(block, ImageBlock | DocumentBlock) for block in message.content):
         raise ConfigurationError("an empty message cannot be sent; nothing was done")
     return message
 
@@ -74,12 +75,9 @@ def _is_message(part: object) -> TypeGuard[Message]:
 
 def _expect_part(name: str, part: object) -> None:
     if not _is_message(part):
-        expect_kind(name, part, (str, TextBlock, ImageBlock), "text, a block or a message")
+        expect_kind(name, part, (str, TextBlock, ImageBlock, DocumentBlock), "text, a block or a message")
 
 
 def _whole(message: UserMessage) -> UserMessage:
-    content = tuple(
-        TextBlock(text=replace_lone_surrogates(part.text)) if isinstance(part, TextBlock) else part
-        for part in message.content
-    )
+    content = tuple(map(whole_block, message.content))
     return message if content == message.content else message.model_copy(update={"content": content})

@@ -93,13 +93,14 @@ class SubAgents(Generic[AgentT]):
             waiting=(),
             checkpoint=None,
             update_tools=None,
+            run_hooks=None if config.run_hooks is None else config.run_hooks.for_sub_agent(agent_id),
             output=None,
             agent_id=agent_id,
             parent_call_id=call_id,
             depth=config.depth + 1,
             usage=Usage(),
             cost=None,
-            on_spend=self._count,
+            on_spend=self.count,
             parent_overrun=self._run.overrun,
             parent_wait_clock=agent.publisher.waits,
         )
@@ -145,7 +146,7 @@ class SubAgents(Generic[AgentT]):
         for child in self:
             child.abort(reason)
 
-    def _count(self, usage: Usage, cost: float | None) -> None:
-        """Add the usage of a sub-agent to the parent's and its run's."""
+    def count(self, usage: Usage, cost: float | None) -> None:
+        """Add the usage of a sub-agent, or of a request beside the conversation, to the parent's and its run's."""
         self._agent.count(usage, cost)
         self._run.count(usage, cost)

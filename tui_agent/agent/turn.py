@@ -15,13 +15,13 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.events import RequestBuilt, StepEnded, StepRetry, StepStarted, TurnEnded, TurnStarted, Warned
 from tui_agent.protocol.messages import AssistantMessage, ToolResultMessage, Usage, UserMessage, user_message
-from tui_agent.protocol.provider import ModelRequest
+from tui_agent.protocol.provider import ModelInfo, ModelRequest
 from tui_agent.protocol.reports import StepReport
 
 from .agent_state import AgentState
 from .answer_problems import EmptyAnswerError, ending_of, output_limit_text, unclaimed_text
 from .attempt import Attempt, Problem
-from .compactor import compact_conversation, needs_compaction
+from .compactor import compact_conversation, count_request, needs_compaction, needs_count
 from .guardrails import GuardrailContext, GuardrailKind, first_trip
 from .run_report import Ending, RunTally
 from .stop_tokens import StopTokens, unless_cancelled
@@ -81,6 +81,8 @@ class Turn:
         try:
             if (update := self._agent.config.update_tools) is not None:
                 await unless_cancelled(self._stop_tokens.now, update(self._agent.tools))
+            if needs_count(self._agent):
+                await unless_cancelled(self._stop_tokens.now, count_request(self._agent, self._next_request()))
             if needs_compaction(self._agent):
                 await self._compact_history()
             if await self._passes("input"):
@@ -148,8 +150,14 @@ class Turn:
 
     def _request(self) -> ModelRequest:
         """Return the request with the current conversation, system prompt and tools (S4-41)."""
+        agent, request = self._agent, self._next_request()
+        estimate = agent.history.estimated_tokens()
+        self._publish(RequestBuilt(message_count=len(request.messages), est_tokens=estimate, tools=len(request.tools)))
+        return request
+
+    def _next_request(self) -> ModelRequest:
         agent, config = self._agent, self._agent.config
-        request = ModelRequest(
+        return ModelRequest(
             messages=agent.history.messages(),
             system=system_parts(agent.history.registry),
             tools=agent.tools.specs,
@@ -159,9 +167,6 @@ class Turn:
             cache=config.cache,
             conversation_id=agent.history.id,
         )
-        estimate = agent.history.estimated_tokens()
-        self._publish(RequestBuilt(message_count=len(request.messages), est_tokens=estimate, tools=len(request.tools)))
-        return request
 
     # --- an answer ----------------------------------------------------------------------------------------------------
 
@@ -243,15 +248,15 @@ class Turn:
         self._model_ms += attempt.model_ms
         self._usage = self._usage + attempt.state.usage
         if attempt.state.usage != Usage():
-            self._spend(attempt.state.usage)
+            self._spend(attempt.state.usage, attempt.provider.model)
         if attempt.answer is not None:
             self.answer = attempt.answer
             self._tally.final_text = attempt.answer.text or self._tally.final_text
             self._agent.publish_context_usage(attempt.answer)
             self._end_step()
 
-    def _spend(self, usage: Usage) -> None:
-        self._tally.spend(usage, self._agent.spend(usage))
+    def _spend(self, usage: Usage, model: ModelInfo) -> None:
+        self._tally.spend(usage, self._agent.spend(usage, model))
 
     def _end_step(self) -> None:
         if self._step_is_open:

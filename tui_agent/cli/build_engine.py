@@ -1,6 +1,7 @@
 """Builds an agent from options, settings and a session, with everything that a front end needs beside it."""
 
 import asyncio
+import importlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -29,6 +30,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.protocol.permissions import Containment
 from tui_agent.protocol.provider import ModelProvider
+from tui_agent.protocol.superseded_events import drop_superseded
 from tui_agent.rewind import Rewinder
 from tui_agent.session import JournalWriter, StoredSession
 from tui_agent.session.store import CONTENTS_NAME
@@ -42,8 +44,9 @@ from .build_provider import ProviderBuilder
 from .built_in_tools import build_sandbox, built_in_tools, own_directories, try_sandbox
 from .configuration.definition_files import own_definitions
 from .configuration.effective_settings import prepare_settings, wrong_key_settings, wrong_theme_setting
+from .configuration.hook_file_trust import FoundHooks, own_hooks, trusted_project_hooks
 from .configuration.permission_rules import build_policy, parse_rules
-from .configuration.project_trust import SERVERS_FILE, FolderTrust, folder_trust
+from .configuration.project_trust import SERVERS_FILE, FolderTrust, folder_trust, trust_for
 from .hook_commands import command_hooks
 from .launch_options import LaunchOptions
 from .leftover_commands import LeftoverCommands, adopt_orphans
@@ -52,13 +55,17 @@ from .process.log_file import log_loop_stalls
 from .sessions.model_choice import ModelChoice
 from .sessions.resume import open_session, resolve_continue, restore_session_rules, usage_of
 from .sessions.session_facts import session_facts
+from .sessions.side_requests import SideRequests
 
 if TYPE_CHECKING:
-    # Imported at run time only by a program that has servers, records, or has skills, command files or sub-agents.
+    # Imported at run time only by a program that has servers or hook files, records, or has skills, command files or
+    # sub-agents.
     from tui_agent.definitions.records import Definitions
     from tui_agent.mcp.server_pool import ServerPool
     from tui_agent.recording import RecordingSink
 
+    from .answer_servers import ServerAnswers
+    from .file_hooks import FileHooks
     from .typed_definitions import TypedDefinitions
 
 HEADLESS_MAX_STEPS = 16
@@ -66,14 +73,20 @@ HEADLESS_MAX_STEPS = 16
 ONLY_AT_START = (
     "base_url",
     "hooks",
+    "hook_files",
     "mcp",
+    "otel.endpoint",
     "output_disk_limit",
     "sandbox",
     "sandbox_network",
     "permissions.rule_resolution",
     "permissions.unknown_targets",
+    "permissions.editor_servers",
     "ui.reduced_motion",
     "ui.notifications",
+    "providers",
+    "models.small",
+    "web.search",
 )
 """Settings whose changes take effect at the next start."""
 APPENDED_LAYER = "user.append"
@@ -96,7 +109,7 @@ class Engine:
     flush_journal: Callable[[], Awaitable[None]] | None
     """Returns once every event so far is in the journal; None without one."""
     past_events: Iterator[Envelope]
-    """Earlier events of the session. Consume it once: the events of a long session take much memory."""
+    """Earlier events of the session without superseded ones, parsed as they are read."""
     loaded: LoadedSettings
     locations: Locations
     jobs: BackgroundJobs
@@ -107,6 +120,8 @@ class Engine:
     """Skills and command files that the user can type; None: no file defines anything."""
     servers: "ServerPool | None"
     """The tool servers; None: none is configured."""
+    file_hooks: "FileHooks | None"
+    """Hooks of hook files; None: there are none."""
     make_provider: Callable[[Settings], ModelProvider]
     """Makes the provider for other settings; it is closed with the engine.
 
@@ -133,6 +148,8 @@ class _Start:
     containment: Containment
     protected: ProtectedTree
     jobs: BackgroundJobs
+    resumes_calls: bool
+    """True if the first run resumes the calls that waited for an approval."""
 
 
 @asynccontextmanager
@@ -160,23 +177,19 @@ async def open_engine(
         providers = ProviderBuilder(stack, sink)
         provider, loaded = await providers.build_first(options, loaded)
         rules = parse_rules(loaded.rules)
-        # The journal is open before the first event.
-        start = await _open_session(options, locations, loaded, stack)
-        # A journal must record that calls were resumed, or the next program would resume them once more.
-        resume_pending_calls = resume_pending_calls and start.journal is not None
-        await _announce(start, resume_pending_calls=resume_pending_calls)
+        start = await _open_session(options, locations, loaded, stack, resume_pending_calls=resume_pending_calls)
+        await _announce(start)
+        await _export_spans(start, stack)
         leftover = await _warn_of_leftovers(start)
         folder = await _publish_notices(start)
         policy = _policy(start, rules, folder)
         definitions, layers = await asyncio.to_thread(_definitions, folder, locations)
         gate = ApprovalGate(interactive=watched)
-        config = await _loop_config(start, provider, policy, gate, layers, resume_pending_calls=resume_pending_calls)
-        servers = await _open_servers(start, policy, config, stack)
-        loop = AgentLoop(config)
-        typed = _connect(start, loop, definitions, providers)
-        choice = ModelChoice(loop, start.bus, loaded.settings, providers.build)
-        if not options.demo:
-            choice.begin(*_first_choice(start))
+        side = SideRequests(loaded.settings, None if options.demo else providers.build)
+        config = await _loop_config(start, provider, policy, gate, layers, side)
+        servers, answers = await _open_servers(start, policy, config, stack)
+        loop = _agent(config, answers)
+        choice = _choice(start, loop, providers)
         engine = Engine(
             loop=loop,
             bus=start.bus,
@@ -185,13 +198,14 @@ async def open_engine(
             rewinder=_rewinder(start, loop),
             gate=gate,
             flush_journal=start.journal.flush if start.journal is not None else None,
-            past_events=iter(start.session.envelopes),
+            past_events=drop_superseded(start.session.envelopes),
             loaded=loaded,
             locations=locations,
             jobs=start.jobs,
             choice=choice,
-            definitions=typed,
+            definitions=_connect(start, loop, definitions, providers, side),
             servers=servers,
+            file_hooks=await _open_file_hooks(start, loop, stack, watched=watched),
             make_provider=providers.build,
         )
         del start
@@ -202,7 +216,12 @@ async def open_engine(
 
 
 async def _open_session(
-    options: LaunchOptions, locations: Locations, loaded: LoadedSettings, stack: AsyncExitStack
+    options: LaunchOptions,
+    locations: Locations,
+    loaded: LoadedSettings,
+    stack: AsyncExitStack,
+    *,
+    resume_pending_calls: bool,
 ) -> _Start:
     """Open the session and its journal, before anything is published."""
     options = await asyncio.to_thread(resolve_continue, options, locations)
@@ -237,13 +256,33 @@ async def _open_session(
         containment,
         protected,
         jobs,
+        # A journal must record that calls were resumed, or the next program would resume them once more.
+        resume_pending_calls and journal is not None,
     )
 
 
-async def _announce(start: _Start, *, resume_pending_calls: bool) -> None:
+def _publish_dropped_field(bus: EventBus, text: str) -> None:
+    bus.publish(Noticed(code="field_dropped", text=text))
+
+
+async def _export_spans(start: _Start, stack: AsyncExitStack) -> None:
+    """Send spans to the collector of the settings, if there is one."""
+    endpoint = start.loaded.settings.otel.endpoint
+    if endpoint is None:
+        return
+    try:
+        exporter = await asyncio.to_thread(importlib.import_module, "tui_agent.tracing.span_exporter")
+    except ImportError:
+        text = "No spans are sent to `otel.endpoint`: install the exporter with: pip install 'tui-agent[otel]'"
+        start.bus.publish(Warned(code="left_out", text=text))
+        return
+    await stack.enter_async_context(exporter.SpanStream.to_collector(start.bus, endpoint, __version__))
+
+
+async def _announce(start: _Start) -> None:
     """Publish the first event of the session."""
     branch = await asyncio.to_thread(branch_of, start.options.cwd)
-    start.session.announce(start.bus, __version__, branch=branch, resume_pending_calls=resume_pending_calls)
+    start.session.announce(start.bus, __version__, branch=branch, resume_pending_calls=start.resumes_calls)
 
 
 def _notify_agent(loop: AgentLoop, name: str, text: str) -> None:
@@ -266,7 +305,11 @@ def _definitions(folder: FolderTrust, locations: Locations) -> "tuple[Definition
 
 
 def _connect(
-    start: _Start, loop: AgentLoop, definitions: "Definitions | None", providers: ProviderBuilder
+    start: _Start,
+    loop: AgentLoop,
+    definitions: "Definitions | None",
+    providers: ProviderBuilder,
+    side: SideRequests,
 ) -> "TypedDefinitions | None":
     """Give the agent its tools for sub-agents and skills, and the reports of background commands, also of lost ones.
 
@@ -274,15 +317,17 @@ def _connect(
         The definitions as the user types them; None if there are none.
     """
     typed, profiles = None, ()
+    side.loop = loop
     if definitions is not None:
         from .typed_definitions import NamedModels, TypedDefinitions, give_definitions
 
-        models = NamedModels(loop, start.loaded.settings, None if start.options.demo else providers.build)
+        models = NamedModels(loop, start.loaded.settings, side, None if start.options.demo else providers.build)
         typed, profiles = (
             TypedDefinitions(loop, definitions, models),
             give_definitions(loop, definitions, models),
         )
     loop.add_tool(AgentTool(loop, profiles))
+    providers.on_notice = partial(_publish_dropped_field, start.bus)
     start.jobs.notify = partial(_notify_agent, loop)
     if start.session.resumed and (lost := lost_jobs(start.session.envelopes)):
         loop.notify(f"These background commands ended with the program that ran them: {', '.join(lost)}.")
@@ -291,22 +336,62 @@ def _connect(
 
 async def _open_servers(
     start: _Start, policy: PermissionPolicy, config: AgentLoopConfig, stack: AsyncExitStack
-) -> "ServerPool | None":
-    """Start the tool servers in the background, and let the agent use their tools; None if there are none."""
+) -> "tuple[ServerPool | None, ServerAnswers | None]":
+    """Start the tool servers in the background, and let the agent use their tools; None if there are none.
+
+    Returns:
+        The servers, and the answers to their questions, which need the agent.
+    """
     options = start.options
     if options.mcp_config is None and not start.loaded.settings.mcp and not (options.cwd / SERVERS_FILE).exists():
-        return None
+        return None, None
     # Imported here so that a start without servers does not wait for it.
+    from .answer_servers import ServerAnswers
     from .tool_servers import configured_servers, open_servers, server_parts
 
     servers, notes = await asyncio.to_thread(configured_servers, options, start.locations, start.loaded)
     for note in notes:
         start.bus.publish(Warned(code="left_out", text=note))
-    parts = server_parts(options.cwd, start.bus, start.locations)
+    answers = ServerAnswers()
+    parts = server_parts(options.cwd, start.bus, start.locations, answers.functions)
     opened = open_servers(servers, parts, policy, lambda: config.provider.model.context_window)
     pool = await stack.enter_async_context(opened)
     config.update_tools = None if pool is None else pool.update
-    return pool
+    return pool, answers
+
+
+def _agent(config: AgentLoopConfig, answers: "ServerAnswers | None") -> AgentLoop:
+    """Return the agent, which also answers the questions of tool servers."""
+    loop = AgentLoop(config)
+    if answers is not None:
+        answers.loop = loop
+    return loop
+
+
+async def _open_file_hooks(
+    start: _Start, loop: AgentLoop, stack: AsyncExitStack, *, watched: bool
+) -> "FileHooks | None":
+    """Give the agent the hooks of hook files that may run, until the stack closes; None if there are none."""
+    options = start.options
+    if not start.loaded.settings.hook_files:
+        return None
+
+    def find() -> tuple[FoundHooks, FoundHooks, str]:
+        trust = partial(trust_for, options.cwd, start.locations, given=options.trust)
+        return own_hooks(options.cwd), *trusted_project_hooks(options.cwd, trust)
+
+    own, project, note = await asyncio.to_thread(find)
+    for text in (*([note] if note else ()), *own.broken, *project.broken, *project.links):
+        start.bus.publish(Warned(code="left_out", text=text))
+    if not (own.hooks or project.hooks):
+        return None
+    # Imported here so that a start without hook files does not wait for it.
+    from .file_hooks import FileHooks
+
+    source = "resume" if start.session.resumed else "startup"
+    hooks = FileHooks(own, project, loop, start.archive, watched=watched, source=source)
+    await stack.enter_async_context(hooks.serve())
+    return hooks
 
 
 def _report_unsaved_events(journal: JournalWriter) -> None:
@@ -346,11 +431,14 @@ async def _publish_notices(start: _Start) -> FolderTrust:
     return folder
 
 
-def _first_choice(start: _Start) -> tuple[str, str]:
+def _choice(start: _Start, loop: AgentLoop, providers: ProviderBuilder) -> ModelChoice:
     """Return model and effort to begin with: those chosen in the session, unless `--model` names another model."""
-    model, effort = start.session.chosen_model
-    model = "" if "model" in start.options.settings else model
-    return model, effort or start.loaded.settings.effort
+    settings = start.loaded.settings
+    choice = ModelChoice(loop, start.bus, settings, providers.build)
+    if not start.options.demo:
+        model, effort = start.session.chosen_model
+        choice.begin("" if "model" in start.options.settings else model, effort or settings.effort)
+    return choice
 
 
 # --- policy and rewinder ----------------------------------------------------------------------------------------------
@@ -395,11 +483,10 @@ async def _loop_config(
     policy: PermissionPolicy,
     gate: ApprovalGate,
     instructions: Sequence[ContextLayer],
-    *,
-    resume_pending_calls: bool,
+    side: SideRequests,
 ) -> AgentLoopConfig:
     options, settings, session, bus = start.options, start.loaded.settings, start.session, start.bus
-    pending = session.resumable_conversation if resume_pending_calls else None
+    pending = session.resumable_conversation if start.resumes_calls else None
     flush = start.journal.flush_or_warn if start.journal is not None else None
     spent = usage_of(session)
     tools = built_in_tools(
@@ -413,6 +500,7 @@ async def _loop_config(
         protected=start.protected,
         warn_of_protected=lambda text: bus.publish(Warned(code="protected_changed", text=text)),
         jobs=start.jobs,
+        side_requests=None if options.demo else side,
     )
     return AgentLoopConfig(
         provider=provider,
@@ -431,6 +519,7 @@ async def _loop_config(
         compactions=session.compactions,
         waiting=session.waiting,
         max_steps=_max_steps(options, settings),
+        summary_provider=side.small if side.has_small else None,
         budget=Budget(**dict(settings.budget)),
         max_tokens=settings.max_tokens,
         session_id=session.id,

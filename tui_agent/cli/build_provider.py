@@ -1,18 +1,23 @@
 """Builds the model provider: the one that the settings name, or with `--demo` the offline model."""
 
 import os
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
+from tui_agent.providers.anthropic_provider import EndpointTraits
 from tui_agent.settings import LoadedSettings, RuleSetting, Settings
 
 from .configuration.effective_settings import Credentials
+from .configuration.named_endpoints import key_of, target_of
 from .launch_options import LaunchOptions
 
 if TYPE_CHECKING:
+    from tui_agent.providers.endpoint_profiles import ModelTarget
+
     # Imported at run time only by a program that records.
     from tui_agent.recording import RecordingSink
 
@@ -28,6 +33,9 @@ class ProviderBuilder:
         """
         self._stack = stack
         self._sink = sink
+        self._built: dict[tuple[str, str | None], ModelProvider] = {}
+        self.on_notice: Callable[[str], object] | None = None
+        """Called with a notice of a provider for the user; set once there is a session."""
 
     async def build_first(self, options: LaunchOptions, loaded: LoadedSettings) -> tuple[ModelProvider, LoadedSettings]:
         """Return the provider, and the settings with the rules of the offline model's tour.
@@ -48,17 +56,43 @@ class ProviderBuilder:
         """Return the provider that the settings name.
 
         Raises:
-            ConfigurationError: no key is set.
+            ConfigurationError: no key is set, or the model's endpoint is unknown.
         """
+        target = target_of(settings, os.environ)
+        endpoint = settings.base_url if target is None else target.endpoint.model_dump_json()
+        key = (settings.model, endpoint)
+        if key not in self._built:
+            # Kept, because a provider remembers which fields its endpoint refuses.
+            self._built[key] = self._keep(self._build_default(settings) if target is None else self._build_for(target))
+        return self._built[key]
+
+    def _build_default(self, settings: Settings) -> AnthropicProvider:
+        """Return the provider for a model of the default endpoint."""
         found = Credentials.require(os.environ, settings.base_url)
-        provider = AnthropicProvider(
+        return AnthropicProvider(
             settings.model, api_key=found.api_key, auth_token=found.auth_token, base_url=found.base_url
         )
-        return self._keep(provider)
+
+    def _build_for(self, target: "ModelTarget") -> AnthropicProvider:
+        """Return the provider for a model of a named endpoint, which gets that endpoint's key and no other."""
+        endpoint = target.endpoint
+        version = {"anthropic-version": endpoint.anthropic_version} if endpoint.anthropic_version else {}
+        return AnthropicProvider(
+            target.name,
+            auth_token=key_of(target.provider, endpoint, os.environ),
+            base_url=endpoint.base_url,
+            headers={**version, **endpoint.headers},
+            endpoint=EndpointTraits(target.info, frozenset(endpoint.drop), endpoint.count_tokens is not False),
+        )
+
+    def _notice(self, text: str) -> None:
+        if self.on_notice is not None:
+            self.on_notice(text)
 
     def _keep(self, provider: AnthropicProvider) -> ModelProvider:
         """Have the stack close the provider, and wrap it if its streams are recorded."""
         self._stack.push_async_callback(provider.aclose)
+        provider.on_notice = self._notice
         sink = self._sink
         if sink is None:
             return provider

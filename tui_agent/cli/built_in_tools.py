@@ -4,6 +4,7 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tui_agent.permissions import accesses_of_command, is_read_only_command
 from tui_agent.permissions.paths.protected_paths import PROTECTED_NAMES
@@ -15,6 +16,9 @@ from tui_agent.tools import BackgroundJobs, Sandbox, Workspace, default_tools, s
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.processes.sandbox import linked_name
 from tui_agent.tools.processes.spool_file import SESSION_SPOOL_LIMIT
+
+if TYPE_CHECKING:
+    from .sessions.side_requests import SideRequests
 
 
 def built_in_tools(
@@ -28,6 +32,7 @@ def built_in_tools(
     protected: ProtectedTree | None = None,
     warn_of_protected: Callable[[str], None] | None = None,
     jobs: BackgroundJobs | None = None,
+    side_requests: "SideRequests | None" = None,
 ) -> list[Tool]:
     """Return the built-in tools for a workspace.
 
@@ -42,6 +47,7 @@ def built_in_tools(
         protected: the protected paths, in which changes by commands are reported; None: they are not.
         warn_of_protected: called with a warning for the user after such a change.
         jobs: keeps the background commands; None: the tools describe them, and start none.
+        side_requests: answers questions about pages, and searches the web if it can; None: neither is offered.
     """
     spool = spool_dir or Path(tempfile.gettempdir()) / "tui-agent-spool"
     tools = default_tools(
@@ -60,7 +66,10 @@ def built_in_tools(
         sandbox=sandbox,
         jobs=jobs or BackgroundJobs(),
     )
-    return [*tools, *web_tools()]
+    if side_requests is None:
+        return [*tools, *web_tools()]
+    search = side_requests.search if side_requests.can_search else None
+    return [*tools, *web_tools(side_requests.answer, search)]
 
 
 def tool_finder(root: Path) -> Callable[[str], Tool | None]:

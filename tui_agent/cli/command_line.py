@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from tui_agent import __version__
 from tui_agent.protocol.errors import TuiAgentError
@@ -20,6 +21,7 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode, Verdict
 from tui_agent.settings import Locations
 
+from .completion import SessionId, ThemeName
 from .launch_options import PICK_SESSION, LaunchOptions, OneOf, StrategyName
 from .process.controlling_terminal import say_error
 from .process.shortage import FAILED, memory_problem, shortage_in
@@ -28,15 +30,34 @@ USAGE_ERROR = 2
 INTERRUPTED = 130
 
 _COMMANDS = {
+    "acp": ".subcommands.acp_command",
+    "completion": ".subcommands.completion_command",
     "config": ".subcommands.config_command",
     "doctor": ".subcommands.doctor",
     "hooks": ".subcommands.hooks_command",
     "mcp": ".subcommands.mcp_command",
+    "models": ".subcommands.models_command",
     "permissions": ".subcommands.permissions_command",
     "sessions": ".subcommands.sessions_command",
     "tools": ".subcommands.tools_command",
+    "update-check": ".subcommands.update_command",
 }
 """Modules of the sub-commands, imported on use."""
+
+_SUMMARIES = {
+    "acp": "Serve an editor by the Agent Client Protocol, on standard input and output.",
+    "completion": "Print the completion script of SHELL: bash, zsh or fish.",
+    "config": "Show and check the settings.",
+    "doctor": "Check what works here.",
+    "hooks": "List and try hooks.",
+    "mcp": "Manage tool servers (MCP).",
+    "models": "Show the models of the configured endpoints.",
+    "permissions": "Decide calls without running them.",
+    "sessions": "Manage stored sessions.",
+    "tools": "Show the tools.",
+    "update-check": "Ask the package index for a newer version.",
+}
+"""First sentence of each sub-command's help, so that `--help` imports none of them."""
 
 _MODES = tuple(mode.value for mode in PermissionMode)
 
@@ -70,13 +91,14 @@ def _option(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], Call
     "-r",
     "--resume",
     metavar="[ID]",
+    type=SessionId(),
     is_flag=False,
     flag_value=PICK_SESSION,
     help="Resume a session. Without ID, choose one.",
 )
 @_option("--session", "session_id", metavar="ID", help="Use this id for the new session.")
 @_option("--no-session", is_flag=True, help="Save no session; with --resume, save nothing new.")
-@_option("--model", metavar="NAME", help="Model to use.")
+@_option("--model", metavar="NAME", help="Model to use, or PROVIDER/NAME.")
 @_option("--base-url", metavar="URL", help="Endpoint of the Messages API.")
 @_option("--permission-mode", type=OneOf(_MODES), help="Decision for calls that no rule matches.")
 @_option("--allow", multiple=True, metavar="RULE", help="Allow matching calls, as in 'bash(git status:*)'. Repeatable.")
@@ -93,7 +115,7 @@ def _option(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], Call
 @_option("--cwd", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Directory to work in.")
 @_option("--system", metavar="TEXT", help="Replace the built-in system prompt.")
 @_option("--append-system", metavar="TEXT", help="Append to the system prompt.")
-@_option("--theme", metavar="NAME", help="Theme of the screen.")
+@_option("--theme", metavar="NAME", type=ThemeName(), help="Theme of the screen.")
 @_option(
     "--output-format", type=OneOf(("text", "json", "stream-json")), help="With -p: format of the output. Default: text."
 )
@@ -111,7 +133,7 @@ def launch(**values: Any) -> int:
     """Start the agent in the current directory, and send PROMPT if given."""
     if values["replay"] is not None:
         _refuse_beside_replay(values)
-    options = _options_of(values)
+    options = launch_options(values)
     if problem := memory_problem():
         say_error(f"tui-agent: {problem}")
         return FAILED
@@ -141,8 +163,10 @@ def _refuse_beside_replay(values: dict[str, Any]) -> None:
             raise click.UsageError(f"--replay plays a recording as it is; it cannot be combined with {option}")
 
 
-def _options_of(values: dict[str, Any]) -> LaunchOptions:
-    """Return the launch options; refuse combinations that make no sense."""
+def launch_options(given: dict[str, Any]) -> LaunchOptions:
+    """Return the launch options; refuse combinations that make no sense. Values that are not given are defaults."""
+    values: dict[str, Any] = {one.name or "": () if one.multiple else None for one in launch.params}
+    values |= given
     print_mode = bool(values["print_mode"])
     for name in ("output_format", "input_format", "include_deltas"):
         if values[name] and not print_mode:
@@ -211,15 +235,23 @@ class Program(click.Group):
         """Import and return a command."""
         if cmd_name not in _COMMANDS:
             return super().get_command(ctx, cmd_name)
-        found: click.Command = getattr(importlib.import_module(_COMMANDS[cmd_name], __package__), cmd_name)
+        module = importlib.import_module(_COMMANDS[cmd_name], __package__)
+        found: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return found
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Insert the agent's own command before arguments that name no command."""
-        if args[:1] not in (["--help"], ["--version"]) and (not args or args[0] not in self.list_commands(ctx)):
+        # A shell that completes the first word parses the words before it: none.
+        known = args[0] in ("--help", "--version", *self.list_commands(ctx)) if args else ctx.resilient_parsing
+        if not known:
             self._refuse_misspelt(args)
             args = [launch.name or "", *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[Any]]:
+        """Return the commands and options for the first argument, for a shell; imports no command."""
+        names = [name for name in self.list_commands(ctx) if name != launch.name and name.startswith(incomplete)]
+        return [*map(CompletionItem, names), *launch.shell_complete(ctx, incomplete)]
 
     def _refuse_misspelt(self, args: list[str]) -> None:
         """Refuse a prompt that begins with a misspelt command."""
@@ -234,6 +266,11 @@ class Program(click.Group):
         """Write the agent's options with the program's: users look for them in `tui-agent --help`."""
         launch.format_options(ctx, formatter)
         self.format_commands(ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sub-commands; imports none of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(_SUMMARIES.items()))
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the usage of both forms."""

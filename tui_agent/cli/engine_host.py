@@ -22,6 +22,7 @@ from .sessions.prompt_files import PromptFiles
 from .sessions.recordings import open_recording_writer, recording_header, warn_of_broken_recording
 from .sessions.session_commands import SessionCommands
 from .workspace_files import WorkspaceFiles
+from .workspace_symbols import WorkspaceSymbols
 
 if TYPE_CHECKING:
     # Print mode runs without the screen, the screen without print mode, and most runs are not recorded.
@@ -41,20 +42,32 @@ async def serve(
     use_on_screen: UseOnScreen | None,
     screen_gone: Callable[[], Awaitable[object]],
     sink: "RecordingSink | None" = None,
+    *,
+    follows: bool = False,
 ) -> None:
     """Build an engine, open the bridge to it, and keep it until the screen is gone; then end its run and save it.
+
+    Args:
+        options: the command line.
+        bridge: connects the engine with the screen.
+        use_on_screen: applies changed settings to the screen.
+        screen_gone: returns once the screen is gone, or shows another session.
+        sink: records what the model sends.
+        follows: True if another session was on the screen before.
 
     Raises:
         ConfigurationError: settings, rules or credentials are missing or wrong; nothing was started.
         SessionError: the session cannot be opened.
     """
     # Loads Textual, which print mode does without.
+    from .session_hooks import SessionHooks
     from .session_jobs import SessionJobs
     from .session_rules import SessionRules
     from .session_servers import SessionServers
 
     async with open_engine(options, watched=True, resume_pending_calls=True, sink=sink) as engine:
         is_defined = None if engine.definitions is None else engine.definitions.knows
+        symbols = WorkspaceSymbols(options.cwd)
         grants = RuleImpact(engine.loop, engine.policy, engine.locations, options.cwd)
         bridge.open(
             engine.loop,
@@ -64,18 +77,25 @@ async def serve(
             grants=grants,
             left_running=engine.leftover_commands,
             files=WorkspaceFiles(options.cwd),
+            symbols=symbols,
             prompt_files=PromptFiles(options.cwd, engine.policy),
             commands=SessionCommands(engine, options),
             rules=SessionRules(engine),
             jobs=SessionJobs(engine.jobs),
             definitions=engine.definitions,
             servers=None if engine.servers is None else SessionServers(engine.servers, is_defined),
+            hooks=SessionHooks(engine.bus, engine.loaded, options.cwd, engine.file_hooks),
         )
+        if engine.file_hooks is not None:
+            engine.file_hooks.begin("clear" if follows and options.resume is None else None)
         async with asyncio.TaskGroup() as tasks:
-            freezing = tasks.create_task(_freeze_loaded(bridge))
+            beside = [tasks.create_task(_freeze_loaded(bridge)), tasks.create_task(symbols.keep())]
             await with_live_settings(engine, options, screen_gone, use_on_screen)
-            freezing.cancel()
+            for task in beside:
+                task.cancel()
         await _end_run(engine.loop, engine.bus)
+        if engine.file_hooks is not None:
+            engine.file_hooks.end_reason = "clear" if bridge.is_detached else "prompt_input_exit"
 
 
 async def _freeze_loaded(bridge: "AgentBridge") -> None:
@@ -152,6 +172,8 @@ async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions", des
         open_recording_writer(options.record) as sink,
         open_engine(options, watched=watched, resume_pending_calls=watched, sink=sink) as engine,
     ):
+        if engine.file_hooks is not None:
+            engine.file_hooks.begin()
 
         async def work() -> int:
             return await run_headless(

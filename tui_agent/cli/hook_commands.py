@@ -1,7 +1,8 @@
 """The hook commands of the settings, as hooks of an agent."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 from tui_agent.execution import HookBus, ProcessHook
@@ -14,6 +15,14 @@ def command_hooks(hooks: Iterable[HookSettings], working_dir: Path) -> HookBus:
     bus = HookBus()
     environment = child_environment(os.environ)
     for hook in hooks:
-        command = ProcessHook(hook.command, working_dir, environment, hook.timeout, hook.strict)
+        command = ProcessHook(hook.command, working_dir, environment, hook.timeout, hook.strict, marked_tree)
         command.add_to(bus, hook.on)
     return bus
+
+
+def marked_tree(environment: Mapping[str, str]) -> tuple[Mapping[str, str], Callable[[int], object]]:
+    """Return an environment that marks a process, and a function that ends it with everything it started."""
+    from tui_agent.tools.processes.process_tree import TreeMark, end_tree
+
+    mark = TreeMark.new()
+    return mark.put_into(environment), partial(end_tree, mark=mark, grace=0.0)

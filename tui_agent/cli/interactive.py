@@ -19,7 +19,8 @@ from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.chat_options import HistoryTail
 from tui_agent.ui.text.sanitiser import one_line
 
-from .configuration.effective_settings import Credentials, prepare_settings
+from .configuration.effective_settings import prepare_settings
+from .configuration.named_endpoints import lacks_key, require_key
 from .configuration.project_trust import TrustStore, trust_request_for
 from .configuration.screen_settings import apply_keys, use_on_screen
 from .launch_options import DEMO_LABEL, LaunchOptions
@@ -82,7 +83,7 @@ def _check_options(options: LaunchOptions, locations: Locations, loaded: LoadedS
         ConfigurationError: no key is set, a rule cannot be parsed, or the new session's id is not valid.
     """
     if not options.demo:
-        Credentials.require(os.environ, loaded.settings.base_url)
+        require_key(loaded.settings, os.environ)
     if options.rules:
         from .configuration.permission_rules import parse_rules
 
@@ -99,7 +100,7 @@ def _offer_demo(options: LaunchOptions, loaded: LoadedSettings) -> LaunchOptions
     Raises:
         ConfigurationError: the environment's endpoint is not a URL.
     """
-    if Credentials.of_environment(os.environ, loaded.settings.base_url).usable:
+    if not lacks_key(loaded.settings, os.environ):
         return options
     # Imported here because most starts do not ask this question.
     from tui_agent.ui.app.session_picker import NoKey
@@ -241,10 +242,11 @@ async def _serve_engines(
     On an error in the first session, close the screen and return the error.
     """
     serve = await asyncio.to_thread(_load_engine)
+    follows = False
     while not screen.done():
         try:
             end = partial(sessions.wait_for_end, screen)
-            await serve(sessions.options, sessions.bridge, partial(use_on_screen, app), end, sink)
+            await serve(sessions.options, sessions.bridge, partial(use_on_screen, app), end, sink, follows=follows)
         except TuiAgentError as error:
             if not await sessions.go_back(app, str(error)):
                 if sink is not None and sessions.bridge.status.pending:
@@ -252,6 +254,7 @@ async def _serve_engines(
                 app.exit()
                 return error
         await sessions.wait_for_next(screen)
+        follows = True
     return None
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import click
+from click.shell_completion import CompletionItem
 
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import Verdict
@@ -107,6 +108,10 @@ class OneOf(click.ParamType[str]):
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
         """Return the values as help shows them."""
         return self.name
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
+        """Return the values that begin with the text, for a shell."""
+        return [CompletionItem(value) for value in self.values if value.startswith(incomplete)]
 
 
 class StrategyName(OneOf):

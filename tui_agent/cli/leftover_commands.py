@@ -10,7 +10,7 @@ from functools import partial
 
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import Noticed, Warned
-from tui_agent.session.stored_session import LostProcess
+from tui_agent.session.lost_processes import LostProcess
 from tui_agent.tools.processes.orphans import become_subreaper, own_children, resign_as_subreaper, unclaimed_orphans
 from tui_agent.tools.processes.process import GRACE
 from tui_agent.tools.processes.process_record import end_recorded, running_of

@@ -10,6 +10,8 @@ from tui_agent.protocol.messages import TextBlock
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.bridge.server_queries import ServerFact
 
+from .open_page import open_page
+
 if TYPE_CHECKING:
     from tui_agent.mcp.server_pool import ConfiguredServer, ServerPool
     from tui_agent.mcp.server_session import OfferedPrompt
@@ -57,6 +59,16 @@ class SessionServers:
         task = self._pool.tasks.get(name)
         return task.log.text if task is not None else ""
 
+    def login(self, name: str, /) -> str:
+        """Sign in to a server; return why that is impossible."""
+        task = self._pool.tasks.get(name)
+        return task.login() if task is not None else f"No server {name} runs here."
+
+    def logout(self, name: str, /) -> str:
+        """Forget the sign-in to a server; return what was done."""
+        task = self._pool.tasks.get(name)
+        return task.logout() if task is not None else f"No server {name} runs here."
+
     async def expand(self, text: str, /) -> str:
         """Return an input with the prompt and the resources of servers that it names.
 
@@ -72,6 +84,10 @@ class SessionServers:
                 blocks = await task.resource(match[2])
                 parts += [block.text for block in blocks if isinstance(block, TextBlock)]
         return "\n\n".join(parts)
+
+    async def open_page(self, url: str, /) -> str:
+        """Open a page in the user's browser; return why that is impossible."""
+        return await open_page(url)
 
 
 def _is_never_defined(text: str) -> bool:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from tui_agent.mcp.server_config import key_variable, parse_server_file
@@ -16,9 +17,13 @@ from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.protocol.tool_server import ToolServer
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations
 from tui_agent.tools.processes.child_environment import child_environment
+from tui_agent.tools.processes.helper_tree import HelperTree
 
 from .configuration.project_trust import SERVERS_FILE, project_servers, trust_for
 from .launch_options import LaunchOptions
+
+TOKENS = "mcp-tokens"
+"""Directory of the tokens of servers, below that of the state."""
 
 
 def configured_servers(
@@ -45,6 +50,9 @@ def configured_servers(
         origin = next((origin for key, origin in loaded.origins.items() if key.startswith(f"mcp.{name}.")), "settings")
         if project_file in origin and (refused := _key_refusal(name, server)):
             notes.append(f"{origin}: {refused}")
+        elif server.sampling and project_file in loaded.origins.get(f"mcp.{name}.sampling", project_file):
+            notes.append(f"{origin}: {name}: only your own settings may let a server ask the model (sampling)")
+            found.setdefault(name, ConfiguredServer(name, server.model_copy(update={"sampling": False}), origin))
         else:
             found.setdefault(name, ConfiguredServer(name, server, origin))
     content, refused = project_servers(options.cwd, trust_for(options.cwd, locations, given=options.trust))
@@ -91,6 +99,8 @@ def server_parts(
         root=cwd.resolve(),
         publish=bus.publish,
         questions=questions,
+        new_tree=partial(HelperTree, cwd.resolve()),
+        tokens=locations.state_dir / TOKENS,
     )
 
 

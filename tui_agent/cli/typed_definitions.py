@@ -1,5 +1,6 @@
 """Skills and command files that the user runs by typing `/NAME`, and what an agent gets of all definitions."""
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -23,6 +24,9 @@ from tui_agent.providers.model_table import model_of_family
 from tui_agent.settings import Settings
 from tui_agent.ui.base.chat_commands import CHAT_COMMANDS
 from tui_agent.ui.bridge.definition_facts import DefinitionFact
+
+from .configuration.named_endpoints import target_of
+from .sessions.side_requests import SMALL, SideRequests
 
 if TYPE_CHECKING:
     from tui_agent.definitions.records import Found
@@ -56,15 +60,23 @@ def catalogue_layers(definitions: Definitions) -> tuple[ContextLayer, ...]:
 class NamedModels:
     """Models that definitions name, with a provider for each."""
 
-    def __init__(self, loop: AgentLoop, settings: Settings, build: Callable[[Settings], ModelProvider] | None) -> None:
+    def __init__(
+        self,
+        loop: AgentLoop,
+        settings: Settings,
+        side: SideRequests,
+        build: Callable[[Settings], ModelProvider] | None,
+    ) -> None:
         """
         Args:
             loop: the agent, whose model is used where no other is named.
             settings: the settings.
+            side: has the model for the name `small`.
             build: returns the provider for other settings; None: the only model is that of the agent.
         """
         self._loop = loop
         self._settings = settings
+        self._side = side
         self._build = build
         self._providers: dict[str, ModelProvider] = {}
 
@@ -72,15 +84,24 @@ class NamedModels:
         """Return the provider of a model; None for the agent's own.
 
         Raises:
-            ConfigurationError: no key is set.
+            ConfigurationError: no key is set, or the settings do not configure its endpoint.
         """
+        if name == SMALL:
+            return self._side.small()
         present = self._loop.provider.model.name
         full = model_of_family(name, present) if name else present
         if full == present or self._build is None:
             return None
+        endpoint, slash, _ = full.partition("/")
+        if slash and endpoint not in self._settings.providers and target_of(self._settings_for(full), os.environ):
+            # A file of a project may name it, so it must be an endpoint that the user uses.
+            raise ConfigurationError(f"{full}: your settings have no [providers.{endpoint}]")
         if full not in self._providers:
-            self._providers[full] = self._build(self._settings.model_copy(update={"model": full}))
+            self._providers[full] = self._build(self._settings_for(full))
         return self._providers[full]
+
+    def _settings_for(self, model: str) -> Settings:
+        return self._settings.model_copy(update={"model": model})
 
 
 def give_definitions(loop: AgentLoop, definitions: Definitions, models: NamedModels) -> tuple[AgentProfile, ...]:

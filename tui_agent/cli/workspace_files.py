@@ -40,12 +40,22 @@ class WorkspaceFiles:
             if time.monotonic() - self._listed_at > LISTING_AGE:
                 place = ResolvedPath(await asyncio.to_thread(self._root.resolve))
                 listing = await list_files(place, place.path, find_ripgrep(place.path), token)
-                self._names, self._listed_at = listing.names, time.monotonic()
+                self._names = await asyncio.to_thread(with_directories, listing.names)
+                self._listed_at = time.monotonic()
             return await asyncio.to_thread(best_matches, self._names, text, token)
         except (ToolError, OSError, OperationCancelledError):
             return ()
         finally:
             token.cancel("the search is over")
+
+
+def with_directories(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of files with those of their directories, which end in a slash."""
+    directories: set[str] = set()
+    for name in names:
+        while (name := name.rpartition("/")[0]) and f"{name}/" not in directories:
+            directories.add(f"{name}/")
+    return (*sorted(directories), *names)
 
 
 def best_matches(names: Sequence[str], text: str, cancellation: CancellationToken) -> tuple[str, ...]:
@@ -69,9 +79,9 @@ def best_matches(names: Sequence[str], text: str, cancellation: CancellationToke
 
 def _distance(name: str, wanted: str, pattern: re.Pattern[str]) -> int:
     """Return how far a path is from a text: the file name counts before the directories, whole parts before letters."""
-    base = name.rpartition("/")[2]
+    base = name.rstrip("/").rpartition("/")[2]
     checks = (
-        name == wanted or base == wanted,
+        wanted in (name, base, name.rstrip("/")),
         base.startswith(wanted),
         wanted in base,
         wanted in name,

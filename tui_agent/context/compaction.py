@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from tui_agent.protocol.messages import (
     AssistantMessage,
+    DocumentBlock,
     ImageBlock,
     JsonObject,
     Message,
@@ -23,8 +24,8 @@ from tui_agent.protocol.messages import (
     new_id,
 )
 
-from .tokens import CHARACTERS_PER_TOKEN, MEDIA_TOKENS
-from .transcript_text import shortened
+from .tokens import CHARACTERS_PER_TOKEN, estimate_content
+from .transcript_text import block_text, shortened
 
 # Saved sessions contain these four texts, and `condensed` recognises its messages by them: do not change them.
 HEADER = "[The earlier part of this conversation was condensed. Nothing in it needs an answer.]"
@@ -41,8 +42,9 @@ LONGEST_RESULT = 1_000
 SHORTEST_SAID = 100
 """Characters of a user message that are kept even if the limit is exceeded."""
 
-Words: TypeAlias = tuple[str, tuple[ImageBlock, ...]]
-"""One user message: its text, with `[image]` for each image, and the images."""
+Attachment: TypeAlias = ImageBlock | DocumentBlock
+Words: TypeAlias = tuple[str, tuple[Attachment, ...]]
+"""One user message: its text, with `[image]` and the like for each attachment, and the attachments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +70,15 @@ class CompactedRange:
 
     @property
     def words(self) -> tuple[Words, ...]:
-        """Texts and images of the user messages in the range."""
+        """Texts and attachments of the user messages in the range."""
         words: list[Words] = []
         for block in self.message.content:
             if isinstance(block, TextBlock):
                 if block.text.startswith(SAID):
                     words.append((block.text.removeprefix(SAID), ()))
             elif words:
-                text, images = words.pop()
-                words.append((text, (*images, block)))
+                text, attached = words.pop()
+                words.append((text, (*attached, block)))
         return tuple(words)
 
 
@@ -120,10 +122,10 @@ def tail_start(messages: Sequence[Message], steps: int) -> int:
 
 
 def cut_result(result: ToolResultMessage) -> ToolResultMessage | None:
-    """Return the result without the middle of its text and with `[image]` for its images; None if it is short enough,
+    """Return the result without the middle of its text and its attachments, which it names; None if it is short enough,
     as after an earlier cut."""
     text = _words(result)[0]
-    if len(text) <= LONGEST_RESULT and not any(isinstance(block, ImageBlock) for block in result.content):
+    if len(text) <= LONGEST_RESULT and all(isinstance(block, TextBlock) for block in result.content):
         return None
     left_out = len(text) - LONGEST_RESULT // 2
     note = f"\n[… {left_out} characters were left out when the conversation was condensed …]\n"
@@ -150,8 +152,8 @@ def build_replacement(
     summary = shortened(summary, max(limit - others, limit // 2), LEFT_OUT)
     texts = [HEADER, f"{SUMMARY}{summary}", *([f"{PLAN}{plan}"] if plan else [])]
     blocks: list[UserBlock] = [TextBlock(text=text) for text in texts]
-    for text, images in words:
-        blocks += [TextBlock(text=f"{SAID}{text}"), *images]
+    for text, attached in words:
+        blocks += [TextBlock(text=f"{SAID}{text}"), *attached]
     return UserMessage(id=new_id("msg"), content=tuple(blocks), kind="notice", timestamp=messages[-1].timestamp)
 
 
@@ -178,25 +180,29 @@ def _said_in(messages: Sequence[Message]) -> Iterator[Words]:
 
 
 def _words(message: UserMessage | ToolResultMessage) -> Words:
-    texts = ("[image]" if isinstance(block, ImageBlock) else block.text for block in message.content)
-    return "\n".join(texts), tuple(block for block in message.content if isinstance(block, ImageBlock))
+    attached = tuple(block for block in message.content if not isinstance(block, TextBlock))
+    return "\n".join(map(block_text, message.content)), attached
 
 
 def _fitted(words: list[Words], limit: int, *, with_goal: bool) -> list[Words]:
     """Fit the user messages into `limit` characters.
 
-    Images may use half of the limit, newest first. Texts are cut to a common length, so that short ones stay whole.
+    Attachments may use half of the limit, newest first. Texts are cut to a common length, so that short ones stay
+    whole.
     """
     goal, words = (words[:1], words[1:]) if with_goal else ([], words)
-    most_images = limit // 2 // (MEDIA_TOKENS * CHARACTERS_PER_TOKEN)
+    room = limit // 2
     fitted: list[Words] = []
-    for text, images in reversed(words):
-        kept = images[max(len(images) - most_images, 0) :]
-        most_images -= len(kept)
-        limit -= len(kept) * MEDIA_TOKENS * CHARACTERS_PER_TOKEN
-        fitted.append((text, kept))
+    for text, attached in reversed(words):
+        kept: list[Attachment] = []
+        for block in reversed(attached):
+            size = estimate_content([block]) * CHARACTERS_PER_TOKEN
+            if size <= room:
+                room, limit = room - size, limit - size
+                kept.insert(0, block)
+        fitted.append((text, tuple(kept)))
     longest = max(_level([len(text) for text, _ in words], limit), SHORTEST_SAID)
-    return [*goal, *((shortened(text, longest, SAID_LEFT_OUT), images) for text, images in reversed(fitted))]
+    return [*goal, *((shortened(text, longest, SAID_LEFT_OUT), attached) for text, attached in reversed(fitted))]
 
 
 def _level(lengths: Sequence[int], limit: int) -> int:

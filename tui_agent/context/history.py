@@ -5,6 +5,7 @@ Appending and reading take constant time: readers get a view, not a copy.
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 
 from tui_agent.protocol.messages import (
     AssistantMessage,
@@ -18,7 +19,7 @@ from tui_agent.protocol.messages import (
 )
 from tui_agent.protocol.value_checks import expect_items, expect_kind
 
-from .history_entries import HistoryEntry, HistorySnapshot, MessageView
+from .history_entries import HistoryEntry, HistorySnapshot, KeptEntry, MessageView
 from .layers import LEGACY_LAYER, write_layer
 from .registry import ContextRegistry
 from .repair import PairingCheck, RepairResult, repair_messages
@@ -61,7 +62,7 @@ class ConversationHistory:
     @property
     def entries(self) -> tuple[HistoryEntry, ...]:
         """A copy of all entries; linear time."""
-        return tuple(self._entries)
+        return _shown(self._entries)
 
     @property
     def system(self) -> str:
@@ -103,18 +104,11 @@ class ConversationHistory:
         if isinstance(message, AssistantMessage):
             model = message.model if model is None else model
             usage = message.usage if usage is None else usage
-        entry = HistoryEntry(
-            index=len(self._entries),
-            message=message,
-            tokens=estimate_message(message),
-            model=model or "",
-            usage=usage,
-            latency_ms=latency_ms,
-        )
+        entry = KeptEntry(message, estimate_message(message), model or "", usage, latency_ms)
         if isinstance(message, AssistantMessage) and usage is not None and usage.context_tokens > 0:
             self.record_actual_usage(usage.context_tokens)
         self._add(entry)
-        return entry
+        return entry.at(len(self._entries) - 1)
 
     def messages(self) -> MessageView:
         """Return a view of all messages, which later changes do not affect; constant time."""
@@ -171,7 +165,7 @@ class ConversationHistory:
         before, removed, after = self._entries[:start], self._entries[start:end], self._entries[end:]
         anchor = (self._anchor_tokens, self._anchor_index) if start > self._anchor_index else (0, -1)
         self._start_over([*before, *map(_bare_entry, replacements), *after], *anchor)
-        return tuple(removed)
+        return _shown(removed, start)
 
     def replace_messages(self, replacements: Mapping[str, Message]) -> int:
         """Replace messages by id and return how many were replaced. The anchor is dropped if it counted one of them."""
@@ -180,8 +174,7 @@ class ConversationHistory:
             entries = list(self._entries)
             for index in indices:
                 message = replacements[entries[index].message.id]
-                update = {"message": message, "tokens": estimate_message(message)}
-                entries[index] = entries[index].model_copy(update=update)
+                entries[index] = replace(entries[index], message=message, tokens=estimate_message(message))
             anchored = indices[0] > self._anchor_index
             self._start_over(entries, *((self._anchor_tokens, self._anchor_index) if anchored else (0, -1)))
         return len(indices)
@@ -231,7 +224,7 @@ class ConversationHistory:
         """Return a snapshot from which `restore` makes the same conversation (S4-25)."""
         return HistorySnapshot(
             id=self.id,
-            entries=tuple(self._entries),
+            entries=self.entries,
             registry=self.registry.snapshot(),
             metadata=deepcopy(self.metadata),
             anchor_tokens=self._anchor_tokens,
@@ -255,24 +248,24 @@ class ConversationHistory:
             registry = ContextRegistry(layer.model_copy(deep=True) for layer in layers)
         history = cls(registry=registry, id=id or snapshot.id)
         history.metadata = deepcopy(snapshot.metadata)
-        history._start_over(list(snapshot.entries), snapshot.anchor_tokens, snapshot.anchor_index)
+        history._start_over(list(map(KeptEntry.of, snapshot.entries)), snapshot.anchor_tokens, snapshot.anchor_index)
         if snapshot.registry is None and snapshot.system:
             history.system = snapshot.system
         return history
 
-    def _start_over(self, entries: list[HistoryEntry], anchor_tokens: int = 0, anchor_index: int = -1) -> None:
+    def _start_over(self, entries: list[KeptEntry], anchor_tokens: int = 0, anchor_index: int = -1) -> None:
         """Replace the entries. New lists are made, so that existing views do not change."""
-        self._entries: list[HistoryEntry] = []
+        self._entries: list[KeptEntry] = []
         self._messages: list[Message] = []
         self._check = PairingCheck()
         self._anchor_tokens = anchor_tokens
         self._anchor_index = anchor_index
         self._since_anchor = 0
-        for index, entry in enumerate(entries):
-            self._add(entry if entry.index == index else entry.model_copy(update={"index": index}))
+        for entry in entries:
+            self._add(entry)
         self._since_anchor = sum(entry.tokens for entry in self._entries[anchor_index + 1 :])
 
-    def _add(self, entry: HistoryEntry) -> None:
+    def _add(self, entry: KeptEntry) -> None:
         self._version += 1
         self._entries.append(entry)
         self._messages.append(entry.message)
@@ -281,6 +274,11 @@ class ConversationHistory:
         self.remember_calls((entry.message,))
 
 
-def _bare_entry(message: Message) -> HistoryEntry:
+def _bare_entry(message: Message) -> KeptEntry:
     """Return an entry without model, usage and latency."""
-    return HistoryEntry(index=0, message=message, tokens=estimate_message(message))
+    return KeptEntry(message, estimate_message(message))
+
+
+def _shown(entries: Iterable[KeptEntry], start: int = 0) -> tuple[HistoryEntry, ...]:
+    """Return entries with their indexes, the first of which is `start`."""
+    return tuple(entry.at(index) for index, entry in enumerate(entries, start))

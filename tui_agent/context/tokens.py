@@ -6,11 +6,15 @@ No tokenizer is available offline. `ConversationHistory` anchors its estimate on
 import json
 from collections.abc import Iterable
 
-from tui_agent.protocol.messages import ImageBlock, Message, TextBlock, ThinkingBlock, ToolCall
+from tui_agent.protocol.messages import DocumentBlock, ImageBlock, Message, TextBlock, ThinkingBlock, ToolCall
 
 CHARACTERS_PER_TOKEN = 4
 MEDIA_TOKENS = 250
 """Estimate for an image."""
+PAGE_TOKENS = 2_000
+"""Estimate for a page of a PDF, which the model reads as text and as a picture."""
+PAGE_BYTES = 50_000
+"""Bytes of a page of a PDF whose pages cannot be counted."""
 
 
 def estimate_text(text: str) -> int:
@@ -18,7 +22,7 @@ def estimate_text(text: str) -> int:
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
-def estimate_content(content: Iterable[TextBlock | ImageBlock | ThinkingBlock | ToolCall]) -> int:
+def estimate_content(content: Iterable[TextBlock | ImageBlock | DocumentBlock | ThinkingBlock | ToolCall]) -> int:
     """Return the estimated tokens of the blocks of one message."""
     tokens = letters = 0
     for block in content:
@@ -27,6 +31,10 @@ def estimate_content(content: Iterable[TextBlock | ImageBlock | ThinkingBlock | 
                 letters += len(block.text)
             case ImageBlock():
                 tokens += MEDIA_TOKENS
+            case DocumentBlock(media_type="text/plain"):
+                letters += len(block.name) + len(block.data)
+            case DocumentBlock():
+                tokens += PAGE_TOKENS * (block.pages or 1 + len(block.data) * 3 // 4 // PAGE_BYTES)
             case ThinkingBlock():
                 letters += len(block.thinking) + len(block.redacted or "")
             case ToolCall():

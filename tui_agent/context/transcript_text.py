@@ -5,10 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tui_agent.protocol.messages import (
     AssistantMessage,
+    DocumentBlock,
     ImageBlock,
     Message,
     ToolCall,
     ToolResultMessage,
+    UserBlock,
     UserMessage,
 )
 
@@ -75,7 +77,18 @@ def _lines(message: Message) -> Iterator[str]:
 
 
 def _words(message: UserMessage | ToolResultMessage) -> str:
-    return "\n".join("[image]" if isinstance(block, ImageBlock) else block.text for block in message.content)
+    return "\n".join(map(block_text, message.content))
+
+
+def block_text(block: UserBlock) -> str:
+    """Return a text, or words in place of an image or a document."""
+    match block:
+        case ImageBlock():
+            return "[image]"
+        case DocumentBlock():
+            return block.label
+        case _:
+            return block.text
 
 
 def _call(call: ToolCall) -> str:

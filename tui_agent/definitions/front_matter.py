@@ -25,6 +25,7 @@ TOOL_NAMES = {
     "task": "agent",
     "agent": "agent",
     "webfetch": "fetch",
+    "websearch": "web_search",
     "todowrite": "todo",
     "bashoutput": "bash_output",
     "killshell": "kill_bash",

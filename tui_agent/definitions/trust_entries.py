@@ -1,7 +1,7 @@
 """The definitions of a project as the trust question lists them."""
 
 from .prompt_template import PromptTemplate
-from .records import CommandFile, Definition, Kind, shortened
+from .records import AgentFile, Definition, Kind, Skill, shortened
 
 HEADINGS: dict[Kind, str] = {
     "skill": "skills, which the model can load",
@@ -11,8 +11,13 @@ HEADINGS: dict[Kind, str] = {
 
 
 def trust_entry(definition: Definition) -> str:
-    """Return a definition with its file, and with the shell commands that it would run."""
-    if not isinstance(definition, CommandFile):
+    """Return a definition with its file: with the commands it would run, or the tools and the model it would use."""
+    if isinstance(definition, AgentFile):
+        tools = "all tools" if definition.tools is None else f"the tools {', '.join(definition.tools) or 'none'}"
+        model = f" and the model {definition.model}" if definition.model else ""
+        entry = f"{definition.name} ({definition.source.shown}), with {tools}{model}"
+        return f"{entry}: {shortened(definition.description)}"
+    if isinstance(definition, Skill):
         return f"{definition.name} ({definition.source.shown}): {shortened(definition.description)}"
     commands = PromptTemplate.of(definition.body).commands
     runs = f", runs {', '.join(f'`{command}`' for command in commands)}" if commands else ""

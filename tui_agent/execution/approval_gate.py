@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, Warned
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionDecision
 from tui_agent.protocol.value_checks import expect_flag, expect_function, expect_seconds
 
@@ -20,6 +21,8 @@ AnsweredBy: TypeAlias = Literal["user", "policy", "resume", "timeout", "cancel",
 Approver = Callable[[ApprovalRequest], ApprovalDecision | Awaitable[ApprovalDecision]]
 Judge = Callable[[], PermissionDecision]
 
+NO_ANSWER_TEXT = "no one can answer here, so the question was declined."
+"""Note on a question of a tool server without a user."""
 NOBODY_TEXT = "no approver is available here, so the call was denied. A rule or another permission mode can allow it."
 
 
@@ -137,6 +140,7 @@ class ApprovalGate:
                 by=answer.by,
                 note=decision.note,
                 rule=rule_to_store(request, decision, may_store),
+                answers=_public_answers(request, decision),
             )
             publisher.publish(resolved)
         return answer
@@ -154,7 +158,8 @@ class ApprovalGate:
         if prefed is not None and prefed[1] == question.request.digest:
             question.answer(prefed[0], "resume")
         elif self.approver is None and not self.interactive:
-            question.answer(ApprovalDecision(decision="deny", note=NOBODY_TEXT), "nobody")
+            note = NOBODY_TEXT if question.request.question is None else NO_ANSWER_TEXT
+            question.answer(ApprovalDecision(decision="deny", note=note), "nobody")
         try:
             async with asyncio.timeout(self.timeout):
                 await self._wait(question)
@@ -189,6 +194,13 @@ def rule_to_store(request: ApprovalRequest, decision: ApprovalDecision, may_stor
     if rule is None:
         return request.session_rule
     return rule if rule in request.rules or may_store(rule) else None
+
+
+def _public_answers(request: ApprovalRequest, decision: ApprovalDecision) -> JsonObject | None:
+    """Return the values of a form for the journal."""
+    if request.question is None or not request.question.fields or decision.input is None:
+        return None
+    return request.question.public(decision.input)
 
 
 class _Question:

@@ -64,6 +64,8 @@ class ExecutionServices:
     agent: str
     """Name of the agent in approval requests."""
     before_effects: BeforeEffects | None = None
+    effects_published: Callable[[], Awaitable[None]] | None = None
+    """Awaited before a call that may change something is decided on for the last time."""
     waits_for_effects: bool = False
     """True if the agent waits for effects that are published after a call's end where it needs them."""
     own_files: dict[str, Identity] = field(default_factory=dict[str, Identity])

@@ -14,6 +14,7 @@
 Every call passes the same stages, whatever path it came by.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from copy import copy
 from dataclasses import replace
@@ -40,7 +41,7 @@ from .pipeline.finish_call import add_notes_and_truncate, finish_result
 from .pipeline.run_tool import extend_time_limit, publish_start, run_tool
 from .tool_adapters import ToolLike
 from .tool_registry import ToolRegistry
-from .untrusted_calls import copy_of, is_being_cancelled, now
+from .untrusted_calls import asked, copy_of, is_being_cancelled, now
 
 Stage = Callable[[ExecutionServices, CallState], Awaitable[Outcome | None]]
 
@@ -70,7 +71,7 @@ class ToolExecutor:
         guardrails: ToolGuardrails | None = None,
         agent: str = "main",
         before_effects: BeforeEffects | None = None,
-        waits_for_effects: bool = False,
+        effects_published: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """
         Raises:
@@ -93,7 +94,8 @@ class ToolExecutor:
             guardrails=guardrails,
             agent=agent,
             before_effects=before_effects,
-            waits_for_effects=waits_for_effects,
+            effects_published=effects_published,
+            waits_for_effects=effects_published is not None,
         )
 
     def set_options(self, options: ExecutionOptions) -> None:
@@ -196,6 +198,8 @@ async def take_turn(services: ExecutionServices, state: CallState) -> Outcome | 
     """Stages 9 and 10: wait for the call's turn, and decide again after every wait; return why it does not run."""
     try:
         refusal = await state.turns.take(state)
+        if refusal is None and services.effects_published is not None and not state.prepared.read_only:
+            await _wait_for_effects(services.effects_published, state)
         while refusal is None and state.admission.stale:
             refusal = recheck_decision(services, state)
             if refusal is None and needs_approval(services, state):
@@ -207,6 +211,16 @@ async def take_turn(services: ExecutionServices, state: CallState) -> Outcome | 
         if state.stopping is None:
             raise
         return state.stopping
+
+
+async def _wait_for_effects(effects_published: Callable[[], Awaitable[None]], state: CallState) -> None:
+    """Wait until the effects of earlier calls are published, which must not be mixed up with those of this one."""
+    took_time: list[bool] = []
+    turned = asyncio.get_running_loop().call_soon(took_time.append, True)
+    await state.unless_stopped(asked(effects_published, timeout=None))
+    turned.cancel()
+    # Rules, mode and tools may have changed meanwhile.
+    state.admission.stale = state.admission.stale or bool(took_time)
 
 
 def cut_off_outcome(state: CallState) -> Outcome:

@@ -32,7 +32,7 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.protocol.value_checks import expect_seconds
 
-from .untrusted_calls import asked
+from .untrusted_calls import asked, call_or_default
 
 HookEvent: TypeAlias = Literal[
     "before_tool", "before_update", "after_update", "on_tool_error", "after_tool", "after_tool_observer"
@@ -70,6 +70,12 @@ class Hook:
     fail_open: bool
     hides: bool = False
     with_input: bool = False
+    may_approve: bool = False
+    applies: Callable[[Any], bool] | None = None
+
+    def is_about(self, question: object) -> bool:
+        """Return True if it wants to answer the question."""
+        return self.applies is None or call_or_default(self.applies, question, otherwise=True)
 
     async def ask(self, question: object) -> object:
         """Return its answer, or a `Crash`."""
@@ -100,6 +106,8 @@ class HookBus:
         fail_open: bool = False,
         hides: bool = False,
         with_input: bool = False,
+        may_approve: bool = False,
+        applies: Callable[[Any], bool] | None = None,
     ) -> Callable[[], None]:
         """Add a hook after the existing ones.
 
@@ -113,6 +121,10 @@ class HookBus:
                 progress, data) do not pass the hook; with `hides` they are not published.
             with_input: True if an `after_tool_observer` gets an `EndedCall`, which has the arguments, instead of the
                 `ToolEnded` event.
+            may_approve: True if an approval by a `before_tool` hook answers what the mode alone would ask, even without
+                the option `hook_may_approve`.
+            applies: returns False for the questions of `before_tool` and `after_tool` that the hook has no answer to;
+                it is not called for these, and no event is published.
 
         Returns:
             A function that removes the hook again.
@@ -132,7 +144,7 @@ class HookBus:
             raise ConfigurationError(f"a {event} hook must be a function, got {function!r}")
         own_name = name or getattr(function, "__name__", type(function).__name__)
         limit = self.timeout if timeout is None else _usable(timeout)
-        hook = Hook(own_name, function, limit, fail_open, hides, with_input)
+        hook = Hook(own_name, function, limit, fail_open, hides, with_input, may_approve, applies)
         self._hooks[event].append(hook)
         self.events.add(event)
 

@@ -20,6 +20,7 @@ from tui_agent.protocol.hooks import (
     FailureAnswer,
     ModifyArguments,
     OverrideResult,
+    RequireApproval,
     SkipCall,
     ToolFailed,
 )
@@ -38,37 +39,47 @@ Action: TypeAlias = Literal["allow", "deny", "skip", "modify", "override"]
 class HookVerdict:
     """Combined answer of a call's `before_tool` hooks."""
 
-    answer: Continue | ApproveCall | DenyCall | SkipCall | OverrideResult
+    answer: Continue | ApproveCall | RequireApproval | DenyCall | SkipCall | OverrideResult
     arguments: JsonObject
     """Arguments after every rewriting."""
     rewritten: bool = False
     failed: bool = False
     """True if the call is denied because a hook failed, not because it answered so."""
+    may_approve: bool = False
+    """True if the approval is one of a hook that may approve calls."""
 
 
 async def ask_before_tool(
     hooks: HookBus, call: ToolCall, tool: Tool | None, arguments: JsonObject, publisher: Publisher
 ) -> HookVerdict:
     """Ask every hook in order, each with the arguments that the one before it returned; stop at the first refusal."""
-    verdict: Continue | ApproveCall = Continue()
-    rewritten = False
+    verdict: Continue | ApproveCall | RequireApproval = Continue()
+    rewritten, may_approve = False, False
     for hook in hooks.hooks("before_tool"):
         question = BeforeTool(copy_of(call), tool, copy_of(arguments))
+        if not hook.is_about(question):
+            continue
         answer = await _ask(hook, "before_tool", question, call.id, publisher)
         if isinstance(answer, Crash):
             if hook.fail_open:
                 continue
             return HookVerdict(DenyCall(_failure_text(hook, answer)), arguments, rewritten, failed=True)
+        if isinstance(answer, ModifyArguments):
+            arguments, rewritten = answer.arguments, True
+            if isinstance(verdict, ApproveCall):
+                # It was about other arguments.
+                verdict, may_approve = Continue(), False
+            answer = answer.verdict
         match answer:
-            case ApproveCall():
+            case ApproveCall() if not isinstance(verdict, RequireApproval):
+                verdict, may_approve = answer, may_approve or hook.may_approve
+            case RequireApproval():
                 verdict = answer
-            case ModifyArguments(arguments=changed):
-                arguments, rewritten = changed, True
             case DenyCall() | SkipCall() | OverrideResult():
                 return HookVerdict(answer, arguments, rewritten)
             case _:
                 pass
-    return HookVerdict(verdict, arguments, rewritten)
+    return HookVerdict(verdict, arguments, rewritten, may_approve=may_approve)
 
 
 async def ask_after_tool(
@@ -78,6 +89,8 @@ async def ask_after_tool(
     something, so the result must not be shown."""
     for hook in hooks.hooks("after_tool"):
         question = AfterTool(copy_of(call), copy_of(arguments), copy_of(result))
+        if not hook.is_about(question):
+            continue
         answer = await _ask(hook, "after_tool", question, call.id, publisher)
         if isinstance(answer, Crash):
             if not hook.fail_open:
@@ -179,19 +192,27 @@ def _before_tool_answer(answer: object) -> BeforeToolAnswer | Crash:
             return Continue()
         case False | SkipCall(result=None):
             return SkipCall()
-        case ApproveCall(reason=reason):
-            return ApproveCall(str(reason))
+        case ApproveCall() | RequireApproval():
+            return _own_verdict(answer)
         case DenyCall(reason=reason):
             return DenyCall(str(reason))
         case SkipCall(result=result):
             return SkipCall(_own_result(result))
         case OverrideResult(result=result):
             return OverrideResult(_own_result(result))
-        case ModifyArguments(arguments=arguments):
+        case ModifyArguments(arguments=arguments, verdict=verdict):
             fits = is_object(arguments) and is_json_value(arguments)
-            return ModifyArguments(copy_of(arguments)) if fits else Crash(TypeError(f"its {NOT_JSON_TEXT}"))
+            if not fits:
+                return Crash(TypeError(f"its {NOT_JSON_TEXT}"))
+            if not isinstance(verdict, ApproveCall | RequireApproval | None):  # pyright: ignore[reportUnnecessaryIsInstance] — a foreign hook
+                return _no_answer("before_tool", answer)
+            return ModifyArguments(copy_of(arguments), None if verdict is None else _own_verdict(verdict))
         case _:
             return _no_answer("before_tool", answer)
+
+
+def _own_verdict(verdict: ApproveCall | RequireApproval) -> ApproveCall | RequireApproval:
+    return type(verdict)(str(verdict.reason))
 
 
 def _own_result(result: object) -> ToolResult:
@@ -212,7 +233,7 @@ def _action_of(answer: object) -> tuple[Action, str]:
             return ("override" if fallback else "allow"), ("" if continues else "the run ends")
         case ModifyArguments():
             return "modify", ""
-        case ApproveCall(reason=reason):
+        case ApproveCall(reason=reason) | RequireApproval(reason=reason):
             return "allow", reason
         case _:
             return "allow", ""

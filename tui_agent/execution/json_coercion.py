@@ -6,7 +6,15 @@ from collections.abc import Collection
 from functools import partial
 from typing import Any, TypeGuard
 
-from tui_agent.protocol.messages import MAX_NESTING, JsonObject, is_array, is_object
+from tui_agent.protocol.messages import (
+    MAX_NESTING,
+    DocumentBlock,
+    JsonObject,
+    TextBlock,
+    UserBlock,
+    is_array,
+    is_object,
+)
 from tui_agent.protocol.reports import Metric
 from tui_agent.protocol.tool import ToolResult
 
@@ -40,6 +48,18 @@ def coerce_metrics(metrics: dict[str, Any]) -> dict[str, Metric]:
 def replace_lone_surrogates(text: str) -> str:
     """Return the text with surrogate pairs joined and lone ones replaced, which no request or journal can hold."""
     return text if _is_whole(text) else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def whole_block(block: UserBlock) -> UserBlock:
+    """Return a block without lone surrogates in its text or its name."""
+    match block:
+        case TextBlock(text=text):
+            return block if _is_whole(text) else TextBlock(text=replace_lone_surrogates(text))
+        case DocumentBlock(data=data, name=name) if not (_is_whole(data) and _is_whole(name)):
+            texts = {"data": replace_lone_surrogates(data), "name": replace_lone_surrogates(name)}
+            return block.model_copy(update=texts)
+        case _:
+            return block
 
 
 def is_json_value(value: object, levels: int = MAX_NESTING) -> bool:

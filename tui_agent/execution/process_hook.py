@@ -11,18 +11,11 @@ The question is one JSON object: `event`, `call_id`, `tool` and `input`; after t
 `deny`, `skip`, `modify` or `override`) with `reason`, `input` or `result`.
 """
 
-import asyncio
 import json
-import os
-import signal
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import Popen
-from tempfile import TemporaryFile
-from threading import Thread
-from typing import IO, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.hooks import (
@@ -42,12 +35,10 @@ from tui_agent.protocol.tool_result import as_tool_result
 from tui_agent.protocol.value_checks import expect_kind
 
 from .hook_bus import EndedCall, HookBus
+from .hook_process import HookOutputError, HookProcess, TreeMarker
 from .json_coercion import plain
 
 ProcessHookEvent: TypeAlias = Literal["before_tool", "after_tool", "after_tool_observer"]
-
-MAX_OUTPUT_BYTES = 256 * 1024
-"""Number of bytes of an answer that are read."""
 
 BLOCKED = 2
 """Exit code that denies a call."""
@@ -75,6 +66,8 @@ class ProcessHook:
     strict: bool = False
     """True if a call does not continue when the command fails. As an `after_tool` hook it also `hides`: reports of
     running calls are not published."""
+    mark_tree: TreeMarker | None = None
+    """Finds processes that left the group of a command that is killed; None: these stay."""
 
     def __post_init__(self) -> None:
         expect_kind("ProcessHook.command", self.command, str, "a shell command")
@@ -160,7 +153,12 @@ class ProcessHook:
 
     async def _answer(self, question: JsonObject) -> tuple[int, JsonObject, str]:
         """Return the exit code, which is 0 or 2, the JSON object on stdout, if any, and the reason."""
-        code, out, err = await self._run(json.dumps(plain(question)).encode())
+        process = HookProcess(self.command, self.working_dir, self.environment, self.mark_tree)
+        try:
+            ended = await process.run(json.dumps(plain(question)).encode())
+        except HookOutputError as error:
+            raise UnusableAnswerError(str(error)) from error
+        code, out, err = ended.code, ended.out, ended.err
         if code not in (0, BLOCKED):
             raise UnusableAnswerError(": ".join(filter(None, (f"exit code {code}", err.strip()))))
         answer: object = {}
@@ -173,26 +171,6 @@ class ProcessHook:
         reason = err.strip() if code == BLOCKED else str(record.get("reason", ""))
         return code, record, reason or f"Denied by hook {self.command}"
 
-    async def _run(self, question: bytes) -> tuple[int, str, str]:
-        # Files instead of pipes: a command that never reads its question, or leaves a process behind that keeps its
-        # output open, then blocks nothing.
-        with TemporaryFile() as stdin, TemporaryFile() as out, TemporaryFile() as err:
-            await asyncio.to_thread(_write, stdin, question)
-            code = await _end_of(self._start(stdin, out, err))
-            return code, *await asyncio.to_thread(_read, out, err)
-
-    def _start(self, stdin: IO[bytes], out: IO[bytes], err: IO[bytes]) -> "Popen[bytes]":
-        # Not asyncio's, which if cancelled during the start kills the process without its group.
-        return Popen(
-            ("bash", "--noprofile", "--norc", "-c", self.command),
-            stdin=stdin,
-            stdout=out,
-            stderr=err,
-            cwd=self.working_dir,
-            env=dict(self.environment),
-            start_new_session=True,
-        )
-
 
 def _question(event: str, call_id: str, tool: str, arguments: JsonObject) -> JsonObject:
     return {"event": event, "call_id": call_id, "tool": tool, "input": arguments}
@@ -200,36 +178,3 @@ def _question(event: str, call_id: str, tool: str, arguments: JsonObject) -> Jso
 
 def _result(content: str, is_error: bool, details: JsonObject | None) -> JsonObject:
     return {"content": content, "is_error": is_error, "details": details}
-
-
-def _write(file: IO[bytes], question: bytes) -> None:
-    file.write(question)
-    file.seek(0)
-
-
-def _read(out: IO[bytes], err: IO[bytes]) -> tuple[str, str]:
-    texts: list[str] = []
-    for file in (out, err):
-        file.seek(0)
-        texts.append(file.read(MAX_OUTPUT_BYTES).decode("utf-8", "replace"))
-    return texts[0], texts[1]
-
-
-async def _end_of(process: "Popen[bytes]") -> int:
-    """Return the exit code of a command once it is over; its process group is killed in any case."""
-    loop, over = asyncio.get_running_loop(), asyncio.Event()
-
-    def watch() -> None:
-        process.wait()
-        with suppress(RuntimeError):
-            # The event loop may be closed by now.
-            loop.call_soon_threadsafe(over.set)
-
-    try:
-        # A separate thread, because the work that the command waits for may need those of the pool.
-        Thread(target=watch, name="hook", daemon=True).start()
-        await over.wait()
-    finally:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    return process.wait()

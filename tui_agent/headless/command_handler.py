@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from tui_agent.protocol.errors import ConfigurationError, TuiAgentError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+from tui_agent.protocol.pipes import InputLine, LineReader
 
 from .agent_port import Agent
-from .pipes import InputLine, LineReader
 
 
 class _Command(BaseModel):
@@ -184,6 +184,7 @@ class CommandHandler:
                 else:
                     await self._start(text)
             case ApprovalCommand(request_id=request_id):
+                self._check_form(order)
                 if not self._agent.resolve_approval(request_id, order.answer):
                     raise ConfigurationError(f"no open request for approval has the id {request_id!r}")
             case InterruptCommand():
@@ -196,6 +197,21 @@ class CommandHandler:
                 self._agent.set_mode(mode, "user")
             case _:
                 assert_never(order)
+
+    def _check_form(self, order: ApprovalCommand) -> None:
+        """Check the values for a form of a tool server, so that a wrong answer leaves the question open.
+
+        Raises:
+            ConfigurationError: a value is missing or wrong.
+        """
+        if order.decision != "approve":
+            return
+        for request in self._agent.pending_calls:
+            if request.request_id == order.request_id and request.question is not None:
+                try:
+                    request.question.content(order.input or {})
+                except ValueError as error:
+                    raise ConfigurationError(f"the form of {request.question.server}: {error}") from error
 
     async def _start(self, text: str) -> None:
         """Queue a prompt and wait until its run starts, so that the next command finds it running."""

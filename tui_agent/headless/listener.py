@@ -9,12 +9,12 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import SessionError
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, RunEnded
 from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.pipes import PipeWriter
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.visible_text import escaped
 
 from .agent_port import Agent
 from .exit_codes import ExitCode, UnansweredApprovals, code_of
-from .pipes import PipeWriter
 from .reporters import DELTAS, Reporter
 
 PACE = 0.02

@@ -8,11 +8,13 @@ import time
 from collections.abc import Callable, Sequence
 
 from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+from tui_agent.protocol.pipes import LineReader
+from tui_agent.protocol.server_question import ServerQuestion
 
 from .agent_port import Agent
 from .command_handler import PromptQueue
-from .pipes import LineReader
 from .plain_reporter import OpenQuestion, PlainReporter
 
 READING_SECONDS = 0.5
@@ -31,6 +33,22 @@ HELP = (
     "ctrl+c cancels the run; while nothing runs, or twice, it quits.",
 )
 _DENIAL = re.compile(r"(?:n|no)(?:[\s,:;.]+(?P<reason>.*))?", re.IGNORECASE | re.DOTALL)
+
+
+def _form_values(question: ServerQuestion, text: str) -> JsonObject:
+    """Return the values of a typed form.
+
+    Raises:
+        ValueError: a value is missing or wrong, or no field has this name.
+    """
+    fields = {field.name: field for field in question.fields}
+    values: JsonObject = {}
+    for part in filter(None, map(str.strip, text.split(";"))):
+        name, _, value = (half.strip() for half in part.partition("="))
+        if name not in fields:
+            raise ValueError(f"it has no field {name}")
+        values[name] = fields[name].read(value)
+    return dict(question.content(values))
 
 
 class PlainCommands:
@@ -105,7 +123,10 @@ class PlainCommands:
         if word == "w":
             self._say(*(request.trace or (request.reason or "no rule was checked",)), *self._reporter.prompt())
             return True
-        if word in ("y", "yes"):
+        if request.question is not None and request.question.fields and (word in ("y", "yes") or "=" in text):
+            if (decision := self._form_answer(request.question, text)) is None:
+                return True
+        elif word in ("y", "yes"):
             decision = ApprovalDecision(decision="approve")
         elif word == "a" and request.session_rule:
             decision = ApprovalDecision(decision="approve", scope="session", rule=None)
@@ -123,6 +144,17 @@ class PlainCommands:
         elif not self._agent.resolve_approval(request.request_id, decision):
             self._say("This question was already settled. Your answer changed nothing.")
         return True
+
+    def _form_answer(self, form: ServerQuestion, text: str) -> ApprovalDecision | None:
+        """Return the answer to a form of a tool server; None, and a message, if the line is not one."""
+        try:
+            if "=" in text:
+                return ApprovalDecision(decision="approve", input=_form_values(form, text))
+            names = ", ".join(field.name for field in form.fields)
+            self._say(f"Type the answer as NAME=VALUE; NAME=VALUE. The names: {names}", *self._reporter.prompt())
+        except ValueError as error:
+            self._say(f"The form was not sent: {error}.", *self._reporter.prompt())
+        return None
 
     async def _command(self, text: str) -> None:
         name, _, argument = text[1:].partition(" ")

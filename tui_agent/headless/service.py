@@ -16,13 +16,13 @@ from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.errors import ConfigurationError, TuiAgentError
 from tui_agent.protocol.events import Failed
 from tui_agent.protocol.messages import now_ms
+from tui_agent.protocol.pipes import LineReader, PipeWriter, read_everything
 from tui_agent.protocol.reports import AgentRunReport
 
 from .agent_port import Agent
 from .command_handler import CommandHandler, PromptQueue
 from .exit_codes import ExitCode
 from .listener import EndWork, Flush, Listener
-from .pipes import LineReader, PipeWriter, read_everything
 from .plain_commands import PlainCommands
 from .plain_reporter import INTRODUCTION, Describe, PlainReporter, in_lines
 from .reporters import OutputFormat, describe_briefly, reporter_for

@@ -13,7 +13,8 @@ from tui_agent.protocol.tool_server import SERVER_NAME, ToolServer
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _OURS = "ANTHROPIC_"
 """Start of the names of variables with the key, the token, the endpoint and headers of the model's provider."""
-_KNOWN = frozenset(ToolServer.model_fields)
+_KNOWN = frozenset(ToolServer.model_fields) - {"sampling"}
+"""Fields of an entry; only the user's settings let a server ask the model."""
 
 
 def parse_server_file(content: bytes) -> tuple[dict[str, ToolServer], tuple[str, ...]]:

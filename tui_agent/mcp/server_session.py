@@ -1,6 +1,7 @@
 """One session with a server, from its start to its end. The only module that drives the protocol's SDK."""
 
 import asyncio
+import logging
 import ssl
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -8,10 +9,11 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import httpx2
 import mcp_types as types
+from mcp.client.auth import OAuthFlowError
 from mcp.client.client import Client
 from mcp.client.session import ClientRequestContext, IncomingMessage
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
@@ -26,16 +28,30 @@ from tui_agent.protocol.tool import ToolContext, ToolResult
 from tui_agent.protocol.tool_server import ToolServer
 
 from .call_result import blocks_of, framed, resource_blocks, result_of
+from .client_callbacks import ClientCallbacks
+from .limited_transport import LimitedTransport
+from .oauth_sign_in import SignIn, SignInError, signing_in, stored_sign_in
 from .server_log import ServerLog
-from .server_questions import Elicitation, ServerQuestions
-from .stdio_transport import ServerProcess, start_process, stdio_streams
+from .server_questions import ServerQuestions
+from .stdio_transport import ProcessTree, ServerProcess, start_process, stdio_streams
+from .token_store import TokenStore
 from .tool_listing import OfferedTool, clipped
+
+# Without a handler, Python would print the SDK's warnings and errors on the terminal.
+logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 MOST_PAGES = 100
 """Pages of one list that are read."""
 _REPORT_INTERVAL = 0.1
 """Least seconds between two reports of one call."""
 _LONGEST_REASON = 500
+_NO_HANDSHAKE = (
+    types.METHOD_NOT_FOUND,
+    types.INVALID_REQUEST,
+    types.INVALID_PARAMS,
+    types.UNSUPPORTED_PROTOCOL_VERSION,
+)
+"""Errors of a server that knows only the protocol without a handshake."""
 _CLAIMS = {
     "read_only_hint": "only reads",
     "destructive_hint": "may destroy",
@@ -90,8 +106,12 @@ class SessionSetup:
     root: Path
     log: ServerLog
     questions: ServerQuestions
-    sign_in: Callable[[], httpx2.Auth] | None = None
-    """Returns the OAuth sign-in of a server over HTTP; None: there is none."""
+    new_tree: Callable[[], ProcessTree] | None = None
+    """Returns the marks for the processes of a program; None: there are none."""
+    tokens: TokenStore | None = None
+    """The stored tokens (OAuth); None: the server needs none."""
+    signs_in: bool = False
+    """True if the user wants to sign in now."""
 
 
 _Page: TypeAlias = types.ListToolsResult | types.ListPromptsResult | types.ListResourcesResult
@@ -111,8 +131,10 @@ class ServerSession:
         self._client: Client | None = None
         self._process: ServerProcess | None = None
         self._status = ""
+        self._sign_in: SignIn | None = None
         self._calls: dict[str, ToolContext] = {}
         self._reported: dict[str, float] = {}
+        self._callbacks = ClientCallbacks(setup.name, setup.questions, lambda: self._calls, setup.log)
 
     # --- beginning and end --------------------------------------------------------------------------------------------
 
@@ -125,21 +147,11 @@ class ServerSession:
             ToolError: the server cannot be reached.
         """
         async with AsyncExitStack() as stack:
-            transport = await self._transport(stack)
-            questions = self._setup.questions
-            client = Client(
-                transport,
-                client_info=types.Implementation(name="tui-agent", version=__version__),
-                cache=None,
-                log_level="info",
-                message_handler=self._on_message,
-                logging_callback=self._on_log,
-                list_roots_callback=self._roots,
-                elicitation_callback=self._elicit if questions.elicit is not None else None,
-            )
             try:
-                self._client = await stack.enter_async_context(client)
-            except (MCPError, httpx2.HTTPError, ExceptionGroup, RuntimeError, ValidationError) as error:
+                self._client = await self._connected(stack)
+            except (MCPError, httpx2.HTTPError, OAuthFlowError, ExceptionGroup, RuntimeError, ValidationError) as error:
+                if problem := self._sign_in_problem(error):
+                    raise ConfigurationError(problem) from error
                 raise ToolError(self._reason(error)) from error
             tasks = await stack.enter_async_context(asyncio.TaskGroup())
             followers = [tasks.create_task(self._follow_lists())]
@@ -153,10 +165,41 @@ class ServerSession:
                 for follower in followers:
                     follower.cancel()
 
+    async def _connected(self, stack: AsyncExitStack) -> Client:
+        """Connect with the handshake, or without it if the server refuses that.
+
+        Without a handshake a server cannot send requests while it works on a call, and many ask the user in this way.
+        """
+        try:
+            return await stack.enter_async_context(self._new_client(await self._transport(stack), "legacy"))
+        except MCPError as error:
+            if error.code not in _NO_HANDSHAKE:
+                raise
+        return await stack.enter_async_context(self._new_client(await self._transport(stack), "auto"))
+
+    def _new_client(self, transport: Any, mode: Literal["legacy", "auto"]) -> Client:
+        questions, callbacks = self._setup.questions, self._callbacks
+        may_sample = self._setup.server.sampling and questions.sample is not None
+        return Client(
+            transport,
+            mode=mode,
+            client_info=types.Implementation(name="tui-agent", version=__version__),
+            cache=None,
+            log_level="info",
+            message_handler=self._on_message,
+            logging_callback=self._on_log,
+            list_roots_callback=self._roots,
+            elicitation_callback=callbacks.elicit if questions.ask is not None else None,
+            sampling_callback=callbacks.sample if may_sample else None,
+        )
+
     async def _transport(self, stack: AsyncExitStack) -> Any:
         setup = self._setup
         if setup.server.url is None:
-            self._process = await start_process(setup.server, setup.shown, setup.environment, setup.root, setup.log)
+            tree = None if setup.new_tree is None else setup.new_tree()
+            self._process = await start_process(
+                setup.server, setup.shown, setup.environment, setup.root, setup.log, tree
+            )
             return stdio_streams(self._process, setup.log)
         from mcp.client.streamable_http import streamable_http_client
 
@@ -166,18 +209,33 @@ class ServerSession:
                 raise ConfigurationError(f"the variable {variable}, which has its token, is not set")
             headers["Authorization"] = f"Bearer {token}"
         has_token = any(name.lower() == "authorization" for name in headers)
-        auth = None if has_token or setup.sign_in is None else setup.sign_in()
+        auth = None if has_token else await self._authentication(stack, setup.server.url)
         seconds = max(setup.server.timeout, setup.server.startup_timeout)
         http = httpx2.AsyncClient(
             headers=headers,
             auth=auth,
             timeout=httpx2.Timeout(30.0, read=seconds + 30.0),
-            # Read in a thread, because that takes a tenth of a second.
-            verify=await asyncio.to_thread(_certificates),
+            # The certificates are read in a thread, because that takes a tenth of a second.
+            transport=LimitedTransport(await asyncio.to_thread(_certificates), self.fail),
             event_hooks={"response": [self._note_status]},
         )
         await stack.enter_async_context(http)
         return streamable_http_client(setup.server.url, http_client=http)
+
+    async def _authentication(self, stack: AsyncExitStack, url: str) -> httpx2.Auth | None:
+        """Return the sign-in: a new one, the stored one, or None."""
+        setup = self._setup
+        if setup.tokens is None:
+            return None
+        if not setup.signs_in or setup.questions.ask is None:
+            return await asyncio.to_thread(stored_sign_in, url, setup.tokens)
+        try:
+            auth, self._sign_in = await stack.enter_async_context(
+                signing_in(setup.name, url, setup.tokens, setup.questions.ask)
+            )
+        except SignInError as error:
+            raise ConfigurationError(f"the sign-in failed: {error}") from error
+        return auth
 
     async def _note_status(self, response: httpx2.Response) -> None:
         """Keep the status of a refused request: the SDK's errors do not contain it."""
@@ -261,7 +319,13 @@ class ServerSession:
             self._report(context, message or f"{progress:g}{f' of {total:g}' if total else ''}", fraction)
 
         try:
-            answer = await self._open_client.call_tool(tool, arguments, progress_callback=on_progress)
+            with self._callbacks.during_request():
+                try:
+                    answer = await self._open_client.call_tool(tool, arguments, progress_callback=on_progress)
+                except MCPError as error:
+                    if error.code != types.URL_ELICITATION_REQUIRED:
+                        raise
+                    raise ToolError(await self._pages_needed(error)) from error
         except MCPError as error:
             raise ToolError(self._call_failure(error)) from error
         except ValidationError as error:
@@ -284,7 +348,8 @@ class ServerSession:
             ToolError: the server refused it.
         """
         try:
-            answer = await self._open_client.get_prompt(name, arguments)
+            with self._callbacks.during_request():
+                answer = await self._open_client.get_prompt(name, arguments)
         except (MCPError, httpx2.HTTPError, ValidationError, RuntimeError) as error:
             raise ToolError(self._reason(error)) from error
         blocks = blocks_of(message.content for message in answer.messages)
@@ -298,7 +363,8 @@ class ServerSession:
             ToolError: the server refused it.
         """
         try:
-            answer = await self._open_client.read_resource(uri)
+            with self._callbacks.during_request():
+                answer = await self._open_client.read_resource(uri)
         except (MCPError, httpx2.HTTPError, ValidationError, RuntimeError) as error:
             raise ToolError(self._reason(error)) from error
         return framed(self._setup.name, list(resource_blocks(answer.contents)))
@@ -344,21 +410,12 @@ class ServerSession:
         root = self._setup.root.resolve()
         return types.ListRootsResult(roots=[types.Root(uri=AnyUrl(root.as_uri()), name=root.name)])  # pyright: ignore[reportArgumentType]
 
-    async def _elicit(
-        self, context: ClientRequestContext, params: types.ElicitRequestParams
-    ) -> types.ElicitResult | types.ErrorData:
-        ask = self._setup.questions.elicit
-        assert ask is not None
-        is_form = isinstance(params, types.ElicitRequestFormParams)
-        answer = await ask(
-            Elicitation(
-                server=self._setup.name,
-                message=clipped(params.message, 2_000),
-                schema=params.requested_schema if is_form else None,
-                url="" if is_form else params.url,
-            )
-        )
-        return types.ElicitResult(action=answer.action, content=answer.content)
+    async def _pages_needed(self, error: MCPError) -> str:
+        """Ask the user to open the pages that a call needs; return the message to the model."""
+        name = self._setup.name
+        if await self._callbacks.open_pages(error):
+            return f"The server {name} needed the user to open a page first, which they agreed to. Repeat the call."
+        return f"The server {name} needs the user to open a page first, which they declined."
 
     # --- errors -------------------------------------------------------------------------------------------------------
 
@@ -366,9 +423,22 @@ class ServerSession:
         name = self._setup.name
         if error.code != types.CONNECTION_CLOSED:
             return f"The server {name} refused the call: {clipped(error.message, _LONGEST_REASON)}"
-        end = self._process.end_text if self._process is not None else "the connection was closed"
+        end = self._process.end_text if self._process is not None else self.end or "the connection was closed"
         self.fail(end)
         return f"The server {name} ended during the call ({end}). It is not known what the call did."
+
+    def _sign_in_problem(self, error: Exception) -> str:
+        """Return why the user must act before the server can be used; empty if it is another error."""
+        hint = f"/mcp login {self._setup.name} signs in"
+        if self._sign_in is not None:
+            failed = isinstance(first_error(error), OAuthFlowError)
+            problem = self._sign_in.problem or (clipped(str(first_error(error)), _LONGEST_REASON) if failed else "")
+            return f"the sign-in failed: {problem}; {hint}" if problem else ""
+        if self._setup.tokens is None:
+            return ""
+        if isinstance(first_error(error), OAuthFlowError):
+            return f"its sign-in has ended; {hint} again"
+        return f"it wants a sign-in (HTTP 401); {hint}" if "HTTP 401" in self._status else ""
 
     def _reason(self, error: Exception) -> str:
         """Return the reason of an error in one line; for a process that has ended, how."""

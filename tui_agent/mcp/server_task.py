@@ -22,19 +22,21 @@ from tui_agent.protocol.tool_server import ToolServer
 from .server_config import expanded
 from .server_log import ServerLog
 from .server_questions import NO_QUESTIONS, ServerQuestions
+from .token_store import TokenStore
 from .tool_listing import ListedTool, check_tools
 
 if TYPE_CHECKING:
     # The SDK is loaded in a thread, once a server starts.
-    import httpx2
-
     from .server_session import OfferedPrompt, OfferedResource, ServerSession
+    from .stdio_transport import ProcessTree
 
 State: TypeAlias = Literal["connecting", "ready", "degraded", "failed", "closed"]
 
 NOT_INSTALLED = "the MCP client is not installed; install it with: pip install 'tui-agent[mcp]'"
 WAITS = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 """Seconds before each new start of a server that died or did not start; after the last one, only the user starts it."""
+SIGN_IN_SECONDS = 310.0
+"""Seconds that a start with a sign-in of the user may take longer."""
 _STABLE = 60.0
 """Seconds after which a server counts as healthy, so that the waits begin anew."""
 
@@ -51,8 +53,10 @@ class ServerParts:
     """The workspace."""
     publish: Callable[[AgentEvent], object]
     questions: ServerQuestions = NO_QUESTIONS
-    sign_in: "Callable[[str, str], httpx2.Auth] | None" = None
-    """Returns the OAuth sign-in for the name and URL of a server; None: there is none."""
+    new_tree: "Callable[[], ProcessTree] | None" = None
+    """Returns the marks for the processes of one start of a server; None: there are none."""
+    tokens: Path | None = None
+    """Directory with the tokens of servers (OAuth); None: no one can sign in."""
 
 
 class ServerTask:
@@ -82,6 +86,7 @@ class ServerTask:
         self._wanted = asyncio.Event()
         self._is_final = False
         self._is_stopped = False
+        self._signs_in = False
         self._next_start = 0.0
 
     async def run(self) -> None:
@@ -118,6 +123,30 @@ class ServerTask:
         self._wanted.set()
         if self._session is not None:
             self._session.fail("it was restarted")
+
+    @property
+    def tokens(self) -> TokenStore | None:
+        """The stored tokens; None for a server that needs no sign-in."""
+        url, folder = self.server.url, self._parts.tokens
+        if url is None or folder is None or self.server.bearer_token_env is not None:
+            return None
+        return TokenStore(folder, self.name, url)
+
+    def login(self) -> str:
+        """Start the server anew with a sign-in; return why that is impossible."""
+        if self.tokens is None:
+            return f"{self.name} needs no sign-in: it is a program, or has a token in your settings."
+        self._signs_in = True
+        self.restart()
+        return ""
+
+    def logout(self) -> str:
+        """Forget the tokens, and start the server without them; return what was done."""
+        tokens = self.tokens
+        if tokens is None or not tokens.remove():
+            return f"No sign-in to {self.name} is stored."
+        self.restart()
+        return f"The sign-in to {self.name} was removed."
 
     def stop(self) -> None:
         """End the task with its next step. Cancel it, too: a cancellation alone may be lost in the SDK."""
@@ -173,7 +202,11 @@ class ServerTask:
         except ConfigurationError:
             self._is_final = True
             raise
-        limit = self.server.startup_timeout
+        limit = self.server.startup_timeout + (SIGN_IN_SECONDS if self._signs_in else 0.0)
+        if self._signs_in:
+            # This start is the one that the user wanted, also if it was under way already.
+            self._signs_in = False
+            self._wanted.clear()
         start = asyncio.timeout(limit)
         try:
             async with start, session.open():
@@ -207,7 +240,7 @@ class ServerTask:
             room = await asyncio.to_thread(importlib.import_module, "tui_agent.mcp.server_session")
         except ModuleNotFoundError as error:
             raise ConfigurationError(NOT_INSTALLED) from error
-        parts, sign_in = self._parts, self._parts.sign_in
+        parts = self._parts
         return room.ServerSession(
             room.SessionSetup(
                 name=self.name,
@@ -218,7 +251,9 @@ class ServerTask:
                 root=parts.root,
                 log=self.log,
                 questions=parts.questions,
-                sign_in=None if sign_in is None else lambda: sign_in(self.name, server.url or ""),
+                new_tree=parts.new_tree,
+                tokens=self.tokens,
+                signs_in=self._signs_in,
             )
         )
 

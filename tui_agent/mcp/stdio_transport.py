@@ -5,13 +5,15 @@ both, and it reports when the process ends.
 """
 
 import asyncio
+import errno
 import os
+import shutil
 import signal
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 import mcp_types
@@ -36,11 +38,29 @@ _EXIT_SECONDS = 1.0
 """Seconds that a process gets to end after its input was closed, and again after SIGTERM."""
 
 
+class ProcessTree(Protocol):
+    """The processes of one server, also those that leave its session."""
+
+    def prepare(self, argv: tuple[str, ...], environment: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, str]]:
+        """Return the command line and the environment that mark them. Blocks."""
+        ...
+
+    def started(self, pid: int) -> None:
+        """Name the first process."""
+        ...
+
+    def end(self, pid: int | None) -> tuple[str, ...]:
+        """End all that still run; return names and ids. Blocks."""
+        ...
+
+
 class ServerProcess:
     """The process of a server."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, tree: "ProcessTree | None" = None) -> None:
         self.process = process
+        self.tree = tree
+        """Everything that it starts; None: only its process group is known."""
         self.ended = asyncio.Event()
         """Set once nothing more comes from the server."""
         self.reason = ""
@@ -58,7 +78,12 @@ class ServerProcess:
 
 
 async def start_process(
-    server: ToolServer, shown: str, environment: Mapping[str, str], root: Path, log: ServerLog
+    server: ToolServer,
+    shown: str,
+    environment: Mapping[str, str],
+    root: Path,
+    log: ServerLog,
+    tree: ProcessTree | None = None,
 ) -> ServerProcess:
     """Start the program of a server in a session and process group of its own.
 
@@ -68,27 +93,53 @@ async def start_process(
         environment: the environment that the program inherits, without secrets.
         root: the workspace.
         log: for the lines of its standard error.
+        tree: marks its processes; None: nothing does.
 
     Raises:
         ToolError: the program cannot be started.
     """
     directory = root / Path(server.cwd or ".").expanduser()
+    argv, variables = (server.command or "", *server.args), {**environment, **server.env}
+    process: asyncio.subprocess.Process | None = None
     try:
+        if tree is not None:
+            _expect_program(argv[0], directory, variables)
+            argv, variables = await asyncio.to_thread(tree.prepare, argv, variables)
         process = await asyncio.create_subprocess_exec(
-            server.command or "",
-            *server.args,
+            *argv,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             cwd=directory,
-            env={**environment, **server.env},
+            env=variables,
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise ToolError(f"{shown} cannot be started: {reason}") from error
+    finally:
+        if tree is not None and process is None:
+            tree.end(None)
+    assert process is not None
+    if tree is not None:
+        tree.started(process.pid)
     log.add(f"started: {shown} (process {process.pid})")
-    return ServerProcess(process)
+    return ServerProcess(process, tree)
+
+
+def _expect_program(command: str, directory: Path, environment: Mapping[str, str]) -> None:
+    """Check that a program exists, because the one that marks it would only report a code.
+
+    Raises:
+        OSError: it does not.
+    """
+    if "\0" in command:
+        raise ValueError("embedded null byte")
+    found = directory / command if os.sep in command else shutil.which(command, path=environment.get("PATH"))
+    if found is None or not Path(found).exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    if not os.access(found, os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 @asynccontextmanager
@@ -130,6 +181,9 @@ async def stdio_streams(started: ServerProcess, log: ServerLog) -> AsyncGenerato
             yield messages, to_server
         finally:
             await _finish(process)
+            if started.tree is not None:
+                for name in await asyncio.to_thread(started.tree.end, process.pid):
+                    log.add(f"ended what it left running: {name}")
             for task in running:
                 task.cancel()
             messages.close()

@@ -18,6 +18,8 @@ from .verdicts import AccessKind, Finding, PartFindings, decision_of, finding_fo
 _PREDICATE_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, TuiAgentError,
                      TypeError, ValueError)  # fmt: skip
 """Exceptions that a tool's predicates may raise; they count as the more careful answer."""
+_SENDS_DATA = ("web_search",)
+"""Tools that change nothing here, yet their arguments leave the machine."""
 _REMOTE_PREFIX = "mcp__"
 """Prefix of tools of MCP servers. Their claim to be read-only does not loosen a decision."""
 
@@ -112,7 +114,7 @@ class CallJudge:
         return self._paths.rules.denied_below(tool.name, self._paths.path_lookup.look(subject.path))
 
     def _relaxes(self, tool: str) -> bool:
-        return self._relaxed_reads and not tool.startswith(_REMOTE_PREFIX)
+        return self._relaxed_reads and tool not in _SENDS_DATA and not tool.startswith(_REMOTE_PREFIX)
 
 
 def subject_of(tool: Tool, arguments: JsonObject) -> Subject | None:

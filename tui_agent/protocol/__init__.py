@@ -7,6 +7,7 @@ from .envelope import Envelope, Origin, read_envelope
 from .function_tool import function_tool
 from .messages import (
     AssistantMessage,
+    DocumentBlock,
     ImageBlock,
     JsonObject,
     Message,
@@ -23,6 +24,7 @@ from .tool import Tool, ToolContext, ToolResult, ToolSpec
 __all__ = [
     "AssistantMessage",
     "CancellationToken",
+    "DocumentBlock",
     "Envelope",
     "EventBus",
     "EventScope",

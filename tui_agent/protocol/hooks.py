@@ -38,20 +38,31 @@ class OverrideResult:
 
 
 @dataclass(frozen=True, slots=True)
-class ModifyArguments:
-    """The call continues with these arguments, which are validated and checked against the policy again."""
-
-    arguments: JsonObject
-
-
-@dataclass(frozen=True, slots=True)
 class ApproveCall:
     """The call continues and, if hooks may approve calls, needs no approval by the user; never lifts a denial."""
 
     reason: str = ""
 
 
-BeforeToolAnswer: TypeAlias = Continue | DenyCall | SkipCall | OverrideResult | ModifyArguments | ApproveCall
+@dataclass(frozen=True, slots=True)
+class RequireApproval:
+    """The call continues only if the user approves it, even if the policy allows it; never lifts a denial."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModifyArguments:
+    """The call continues with these arguments, which are validated and checked against the policy again."""
+
+    arguments: JsonObject
+    verdict: ApproveCall | RequireApproval | None = None
+    """Verdict about the call with these arguments."""
+
+
+BeforeToolAnswer: TypeAlias = (
+    Continue | DenyCall | SkipCall | OverrideResult | ModifyArguments | ApproveCall | RequireApproval
+)
 
 
 @dataclass(frozen=True, slots=True)

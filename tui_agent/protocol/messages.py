@@ -97,6 +97,35 @@ class ImageBlock(FrozenModel):
     type: Literal["image"] = "image"
     media_type: str
     data: str
+    thumbnail: str = ""
+    """A small copy for the screen, never sent to the model: width, `x`, height, `:`, and its RGB bytes in base64; empty
+    if there is none."""
+
+
+class DocumentBlock(FrozenModel):
+    """A file, or a part of one: a PDF, or text that the user attached to a message."""
+
+    type: Literal["document"] = "document"
+    media_type: Literal["application/pdf", "text/plain"]
+    data: str
+    """A PDF in base64, or the text itself."""
+    name: str = ""
+    """Name of the file, with the lines if it is a part: `src/price.py:10-40`."""
+    pages: int = 0
+    """Pages of a PDF; 0 if they are not known."""
+
+    @property
+    def is_text(self) -> bool:
+        """True if `data` is plain text."""
+        return self.media_type == "text/plain"
+
+    @property
+    def label(self) -> str:
+        """The document in one line, in place of its content."""
+        if self.is_text:
+            return f"[{self.name}]"
+        pages = {0: "", 1: ", 1 page"}.get(self.pages, f", {self.pages:,} pages")
+        return f"[PDF {self.name}{pages}]"
 
 
 class ThinkingBlock(FrozenModel):
@@ -126,7 +155,7 @@ class ToolCall(FrozenModel):
 TERMINAL_OUTPUT = "terminal_output"
 """Key in the details of a result: true if its text is the output of a program, with its colours."""
 
-UserBlock = Annotated[TextBlock | ImageBlock, Field(discriminator="type")]
+UserBlock = Annotated[TextBlock | ImageBlock | DocumentBlock, Field(discriminator="type")]
 AssistantBlock = Annotated[TextBlock | ThinkingBlock | ToolCall, Field(discriminator="type")]
 
 

@@ -10,6 +10,7 @@ from typing import Literal, Protocol, Self, runtime_checkable
 from pydantic import Field, model_validator
 
 from .messages import FrozenModel, JsonObject, new_id
+from .server_question import ServerQuestion
 from .tool import Preview, Tool, ToolResult, Verdict
 from .value_checks import expect_choice
 
@@ -148,6 +149,9 @@ class ApprovalRequest(FrozenModel):
     confinement: str = ""
     """Restrictions under which an approved call runs, such as `runs in the sandbox: writes only here, no network`;
     empty: none."""
+    question: ServerQuestion | None = None
+    """Question of a tool server; None for a call. Such a request belongs to no call (`call_id` is empty). To approve it
+    is to accept, with the values of a form as the decision's `input`; to skip it is to dismiss it without a choice."""
 
 
 class ApprovalDecision(FrozenModel):

@@ -2,11 +2,14 @@
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 from .messages import Message, StopReason, ThinkingBlock, ToolCall, Usage
 from .tool import ToolSpec
 from .value_checks import expect_choice, expect_kind, expect_number, expect_whole, refuse_unknown_fields
+
+ThinkingForm: TypeAlias = Literal["budget", "adaptive", "always", "none"]
+"""Form of a model's reasoning setting: a budget of tokens, an effort, an effort that cannot be turned off, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,8 @@ class ModelRequest:
     cache: bool = True
     """True if the provider may cache the beginning of the request (S4-41)."""
     conversation_id: str = ""
+    web_searches: int = 0
+    """Most searches that the endpoint may make for this answer; 0: it has no such tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,35 @@ class ToolCallEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class WebSource:
+    """A page that the endpoint's search found, or that an answer cites."""
+
+    url: str
+    title: str = ""
+    quote: str = ""
+    """Text of the page that the answer cites."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebSearched:
+    """The endpoint searched the web for the model."""
+
+    query: str
+    sources: tuple[WebSource, ...] = ()
+    error: str = ""
+    """Code of the failure; empty without one."""
+    block: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """The text of a block rests on a page."""
+
+    source: WebSource
+    block: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class UsageReported:
     """Tokens so far; replaces the report before (S4-52)."""
 
@@ -118,6 +152,8 @@ StreamEvent: TypeAlias = (
     | ToolCallStarted
     | ToolCallDelta
     | ToolCallEnded
+    | WebSearched
+    | Cited
     | UsageReported
     | StreamEnded
 )
@@ -141,6 +177,12 @@ class ModelInfo:
     output_price: float | None = None
     """US dollars for a million output tokens; None if unknown."""
     kind: Literal["language_model", "offline_demo"] = "language_model"
+    cache_read_price: float | None = None
+    """US dollars for a million tokens read from the prompt cache; None: a tenth of the input price."""
+    cache_write_price: float | None = None
+    """US dollars for a million tokens written to the prompt cache; None: 1.25 times the input price."""
+    thinking: ThinkingForm = "budget"
+    """Form of its reasoning setting."""
 
     def __post_init__(self) -> None:
         expect_kind("ModelInfo.name", self.name, str, "text")
@@ -149,16 +191,36 @@ class ModelInfo:
         expect_number("ModelInfo.input_price", self.input_price, optional=True)
         expect_number("ModelInfo.output_price", self.output_price, optional=True)
         expect_choice("ModelInfo.kind", self.kind, ("language_model", "offline_demo"))
+        expect_number("ModelInfo.cache_read_price", self.cache_read_price, optional=True)
+        expect_number("ModelInfo.cache_write_price", self.cache_write_price, optional=True)
+        expect_choice("ModelInfo.thinking", self.thinking, get_args(ThinkingForm))
 
     def cost_of(self, usage: Usage) -> float | None:
-        """Return the cost of `usage` in US dollars; None if the price is unknown.
-
-        Cache reads cost a tenth of the input price, cache writes 1.25 times as much.
-        """
+        """Return the cost of `usage` in US dollars; None if the price is unknown."""
         if self.input_price is None or self.output_price is None:
             return None
-        read = usage.input_tokens + usage.cache_read_tokens * 0.1 + usage.cache_write_tokens * 1.25
-        return (read * self.input_price + usage.output_tokens * self.output_price) / 1_000_000
+        read_price = self.input_price * 0.1 if self.cache_read_price is None else self.cache_read_price
+        write_price = self.input_price * 1.25 if self.cache_write_price is None else self.cache_write_price
+        micro_dollars = (
+            usage.input_tokens * self.input_price
+            + usage.cache_read_tokens * read_price
+            + usage.cache_write_tokens * write_price
+            + usage.output_tokens * self.output_price
+        )
+        return micro_dollars / 1_000_000
+
+
+@runtime_checkable
+class TokenCounter(Protocol):
+    """A provider whose endpoint may count the tokens of a request before it is sent."""
+
+    async def count_tokens(self, request: ModelRequest) -> int | None:
+        """Return the input tokens of a request; None if the endpoint does not count.
+
+        Raises:
+            ProviderError: the provider cannot be used.
+        """
+        ...
 
 
 class ModelProvider(Protocol):

@@ -269,6 +269,8 @@ class ApprovalResolved(FrozenModel):
     note: str = ""
     rule: str | None = None
     """Rule to store beyond this call; None if there is none or it is not known yet."""
+    answers: JsonObject | None = None
+    """Values with which the user answered a form of a tool server, without those of secret fields."""
 
 
 class GuardrailTripped(FrozenModel):

@@ -14,7 +14,17 @@ from typing import Any, cast
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from .errors import ToolError
-from .messages import FrozenModel, ImageBlock, JsonObject, TextBlock, UserBlock, is_array, is_object, joined_text
+from .messages import (
+    DocumentBlock,
+    FrozenModel,
+    ImageBlock,
+    JsonObject,
+    TextBlock,
+    UserBlock,
+    is_array,
+    is_object,
+    joined_text,
+)
 
 RESULT_FIELDS = ("content", "details", "is_error", "terminate", "child_run_id")
 """Keys of a dict that is read as a `ToolResult`; a dict with any other key is data."""
@@ -59,7 +69,7 @@ def as_tool_result(value: object) -> ToolResult:
         return value if _is_sound(value.content, value.details) else _result_of(dict(value))
     if value is None:
         return ToolResult()
-    if isinstance(value, TextBlock | ImageBlock):
+    if isinstance(value, TextBlock | ImageBlock | DocumentBlock):
         return ToolResult(content=(value,))
     if isinstance(value, BaseException):
         return ToolResult.of_text(_error_text(value), is_error=True)
@@ -81,7 +91,7 @@ def _is_sound(content: object, details: object) -> bool:
     """True if the fields have the declared types; a result made without validation may break them."""
     if not isinstance(content, tuple) or not (details is None or is_object(details)):
         return False
-    return all(isinstance(block, TextBlock | ImageBlock) for block in cast(tuple[object, ...], content))
+    return all(isinstance(block, TextBlock | ImageBlock | DocumentBlock) for block in cast(tuple[object, ...], content))
 
 
 def _result_of(record: JsonObject) -> ToolResult:

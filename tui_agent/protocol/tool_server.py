@@ -58,6 +58,8 @@ class ToolServer(FrozenModel):
     """Seconds until the server must be ready; the first request waits no longer."""
     tools: ToolFilter = ToolFilter()
     """Tools to use."""
+    sampling: bool = False
+    """True if the server may ask the model, after the user agreed to each request; only in the user's settings."""
     enabled: bool = True
     """False to keep the entry without starting the server."""
 

@@ -25,13 +25,14 @@ from tui_agent.protocol.value_checks import (
     wrong_kind,
 )
 
-from .model_table import default_max_tokens, model_info, thinking_form
+from .model_table import default_max_tokens, model_info
 from .provider_failures import ErrorFactory
-from .request_builder import RequestBuilder, RequestSettings, ThinkingMode
+from .refused_fields import VERSION_FIELD, Refusal, dropped_text, refused_fields
+from .request_builder import RequestBuilder, RequestSettings, ThinkingMode, countable
 from .response_decoder import ResponseDecoder
 
 if TYPE_CHECKING:
-    from .anthropic_sdk import SdkClient
+    from .anthropic_sdk import SdkClient, SdkResponse
 
 _NO_KEY = "No key was found"
 _NO_KEY_ADVICE = "set ANTHROPIC_API_KEY, or try `tui-agent --demo`, which needs none"
@@ -40,6 +41,9 @@ _PLACEHOLDER_TOKEN = "none"
 
 _DRAIN_SECONDS = 0.5
 """Seconds to wait for the end of a complete answer, so that its connection can be reused."""
+
+_OLDEST_VERSION = "2023-06-01"
+"""Version of the API for servers that refuse a newer one."""
 
 _BUILD_OFF_LOOP = 400
 """Number of new messages above which a request is built in a thread, as after resuming a long session."""
@@ -54,6 +58,18 @@ def load_sdk() -> "type[SdkClient]":
     from .anthropic_sdk import SdkClient
 
     return SdkClient
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointTraits:
+    """Facts about a model of a named endpoint, which has a `base_url`."""
+
+    info: ModelInfo
+    """Facts about the model; its name there is that for the screen."""
+    drop: frozenset[str] = frozenset()
+    """Fields that requests leave out."""
+    counts_tokens: bool = True
+    """True if the endpoint counts the tokens of a request."""
 
 
 class AnthropicProvider:
@@ -72,6 +88,7 @@ class AnthropicProvider:
         headers: Mapping[str, str] | None = None,
         connect_timeout: float = 10.0,
         silence_timeout: float = 300.0,
+        endpoint: EndpointTraits | None = None,
     ) -> None:
         """Store the settings; send and load nothing.
 
@@ -86,36 +103,36 @@ class AnthropicProvider:
             headers: headers for each request, such as another `anthropic-version`.
             connect_timeout: seconds to connect.
             silence_timeout: seconds without a single byte after which an answer is abandoned.
+            endpoint: facts about a named endpoint, which gets no credential and no header of the environment.
 
         Raises:
             ConfigurationError: no model, two credentials or one that cannot be sent, a password in the address,
                 or an argument of the wrong kind.
         """
+        _check_times(connect_timeout, silence_timeout)
         expect_kind("AnthropicProvider.model", model, str, "the name of a model")
-        for name, value in (("api_key", api_key), ("auth_token", auth_token)):
-            if value is not None and not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance] — callers may be untyped
-                # The message must not contain the value, which is a secret.
-                raise ConfigurationError(f"AnthropicProvider.{name} must be text or None, not of {type(value)}")
+        if not model.strip():
+            raise ConfigurationError("the model's name is empty")
+        _check_credentials(api_key=api_key, auth_token=auth_token)
         expect_kind("AnthropicProvider.base_url", base_url, (str, NoneType), "an address or None")
         if max_tokens is not None:
             expect_whole("AnthropicProvider.max_tokens", max_tokens, 1)
         expect_choice("AnthropicProvider.thinking", thinking, get_args(ThinkingMode))
         expect_flag("AnthropicProvider.cache", cache)
-        expect_seconds("AnthropicProvider.connect_timeout", connect_timeout, or_zero=True)
-        expect_seconds("AnthropicProvider.silence_timeout", silence_timeout, or_zero=True)
-        if not model.strip():
-            raise ConfigurationError("the model's name is empty")
-        if api_key and auth_token:
-            raise ConfigurationError("give an API key or an auth token, not both")
-        self.model: ModelInfo = model_info(model)
+        if api_key and (auth_token or endpoint):
+            raise ConfigurationError("give an API key or an auth token, not both; a named endpoint has an auth token")
+        traits = endpoint or EndpointTraits(model_info(model))
+        self.model: ModelInfo = traits.info
         self._api_key = _sendable(api_key)
         self._auth_token = _sendable(auth_token)
         self._base_url = _plain_address(base_url)
         self._headers = _sendable_headers(headers)
-        self._connect_timeout = connect_timeout
-        self._silence_timeout = silence_timeout
+        self._connect_timeout, self._silence_timeout = connect_timeout, silence_timeout
         limit = max_tokens or default_max_tokens(self.model)
-        self._builder = RequestBuilder(RequestSettings(model, limit, thinking, thinking_form(model), cache))
+        self._isolated, self._counts_tokens = endpoint is not None, traits.counts_tokens
+        self._builder = RequestBuilder(RequestSettings(model, limit, thinking, self.model.thinking, cache, traits.drop))
+        self.on_notice: Callable[[str], object] | None = None
+        """Called with a notice for the user, such as that requests leave out a field that the endpoint refuses."""
         self._hosts: dict[asyncio.AbstractEventLoop, _LoopClient] = {}
         self._closed = False
 
@@ -137,8 +154,8 @@ class AnthropicProvider:
             ProviderError: the request failed; apart from cancellation nothing else is raised.
         """
         client = await self._ready()
-        body, is_taken = await self._build(request)
-        async with await client.open(body) as answer, aclosing(answer.chunks()) as chunks:
+        answer, is_taken = await self._open(client, request)
+        async with answer, aclosing(answer.chunks()) as chunks:
             fold = ResponseDecoder(client.errors, answer.request_id, is_taken)
             async for chunk in chunks:
                 for fact in fold.facts(chunk):
@@ -151,6 +168,22 @@ class AnthropicProvider:
                 yield fact
             if not fold.complete:
                 raise answer.broken or answer.failure("stream_cut", "it ended before the model had finished")
+
+    async def count_tokens(self, request: ModelRequest) -> int | None:
+        """Return the input tokens of a request as the endpoint counts them; None if it does not count.
+
+        An endpoint that fails once is not asked again.
+
+        Raises:
+            ProviderError: the SDK cannot be loaded, or no key is set.
+        """
+        if not self._counts_tokens:
+            return None
+        client = await self._ready()
+        body, _ = await self._build(request)
+        counted = await client.count_tokens(countable(body))
+        self._counts_tokens = counted is not None
+        return counted
 
     async def aclose(self) -> None:
         """Close all connections; the provider cannot be used afterwards."""
@@ -209,15 +242,47 @@ class AnthropicProvider:
             headers=self._headers,
             connect_timeout=self._connect_timeout,
             silence_timeout=self._silence_timeout,
+            isolated=self._isolated,
         )
 
     def _placeholder(self) -> str | None:
         """Return the placeholder token if there is a base URL but no key, else None."""
         # With a token, the SDK does not look in its profiles: their credentials must not go to another address.
         known = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
-        if self._api_key or not self._base_url or any(os.environ.get(name) for name in known):
+        if self._isolated or self._api_key or not self._base_url or any(os.environ.get(name) for name in known):
             return None
         return _PLACEHOLDER_TOKEN
+
+    async def _open(self, client: "SdkClient", request: ModelRequest) -> "tuple[SdkResponse, Callable[[str], bool]]":
+        """Send a request, without the fields that the endpoint turns out to refuse.
+
+        Returns:
+            The answer, and a function that returns True for an id that the calls of the request already use.
+
+        Raises:
+            ProviderError: the request failed. If that is not about a field, later requests have all fields again.
+        """
+        added: frozenset[str] = frozenset()
+        while True:
+            body, is_taken = await self._build(request)
+            dropped = self._builder.dropped
+            sent = self._builder.optional_fields(request) | ({VERSION_FIELD} - dropped)
+            answer = await client.open(body, _OLDEST_VERSION if VERSION_FIELD in dropped else None)
+            if not isinstance(answer, Refusal):
+                if added and self.on_notice is not None:
+                    self.on_notice(dropped_text(self.model.name, added))
+                return answer, is_taken
+            refused = refused_fields(answer.body, sent)
+            if not refused:
+                await self._leave_out(self._builder.dropped - added)
+                raise answer.failure
+            added |= refused - self._builder.dropped
+            await self._leave_out(self._builder.dropped | refused)
+
+    async def _leave_out(self, fields: frozenset[str]) -> None:
+        async with self._here().building:
+            if fields != self._builder.dropped:
+                self._builder.leave_out(fields)
 
     async def _build(self, request: ModelRequest) -> tuple[bytes, Callable[[str], bool]]:
         """Return the body of a request, and a function that returns True for an id its calls already use."""
@@ -236,6 +301,18 @@ class _LoopClient:
     client: "SdkClient | None" = None
     loading: asyncio.Lock = field(default_factory=asyncio.Lock)
     building: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+def _check_credentials(**credentials: object) -> None:
+    for name, value in credentials.items():
+        if value is not None and not isinstance(value, str):
+            # The message must not contain the value, which is a secret.
+            raise ConfigurationError(f"AnthropicProvider.{name} must be text or None, not of {type(value)}")
+
+
+def _check_times(connect_timeout: float, silence_timeout: float) -> None:
+    expect_seconds("AnthropicProvider.connect_timeout", connect_timeout, or_zero=True)
+    expect_seconds("AnthropicProvider.silence_timeout", silence_timeout, or_zero=True)
 
 
 async def _drain(chunks: AsyncGenerator[bytes, None]) -> None:

@@ -5,19 +5,34 @@ handles addresses, credentials, headers, proxies, certificates and errors.
 """
 
 import os
+import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 import httpx2
-from anthropic import AnthropicError, APIConnectionError, APIStatusError, APITimeoutError, AsyncAnthropic, AsyncStream
+from anthropic import (
+    AnthropicError,
+    APIConnectionError,
+    APIStatusError,
+    APITimeoutError,
+    AsyncAnthropic,
+    AsyncStream,
+    Omit,
+)
 
 from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
+from tui_agent.protocol.messages import is_object
 
 from .provider_failures import BROKE_OFF, ErrorFactory
+from .refused_fields import Refusal
 
 _EVENT_STREAM = "text/event-stream"
+VERSION_HEADER = "anthropic-version"
+_COUNT_SECONDS = 5.0
+_NO_TOKEN = "none"
+_SECRET_NAME = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
 
 
 class SdkClient:
@@ -32,21 +47,25 @@ class SdkClient:
         headers: Mapping[str, str],
         connect_timeout: float,
         silence_timeout: float,
+        isolated: bool = False,
     ) -> None:
         """Create the SDK's client; send nothing.
 
-        Without `api_key` and `auth_token` the SDK looks for credentials in its usual places.
+        Without `api_key` and `auth_token` the SDK looks for credentials in its usual places. An `isolated` client
+        sends no credential but `auth_token`, and no header that the environment sets for another endpoint.
 
         Raises:
             ProviderError: there are no credentials, or the address is invalid.
         """
         failure: ProviderError | None = None
+        sent = _isolated_headers(headers, auth_token) if isolated else headers
         try:
             self._client = AsyncAnthropic(
                 api_key=api_key,
-                auth_token=auth_token,
+                # With a token, the SDK reads no credential of the environment.
+                auth_token=auth_token or (_NO_TOKEN if isolated else None),
                 base_url=base_url,
-                default_headers=headers,
+                default_headers=cast(Mapping[str, str], sent),
                 max_retries=0,
                 timeout=httpx2.Timeout(silence_timeout, connect=connect_timeout),
             )
@@ -56,7 +75,8 @@ class SdkClient:
         if failure is not None:
             raise failure
         self._connect_timeout, self._silence_timeout = connect_timeout, silence_timeout
-        self.errors = ErrorFactory(_known(self._client.api_key, self._client.auth_token), _address(self._client))
+        known = _known(self._client.api_key, self._client.auth_token, *_secret_values(headers))
+        self.errors = ErrorFactory(known, _address(self._client))
         """Writer of this client's errors, which knows its secrets."""
 
     @property
@@ -66,8 +86,15 @@ class SdkClient:
         named = {name.lower() for name in client.default_headers}
         return bool(client.api_key or client.auth_token or client.credentials or "authorization" in named)
 
-    async def open(self, body: bytes) -> "SdkResponse":
+    async def open(self, body: bytes, version: str | None = None) -> "SdkResponse | Refusal":
         """Send one request and wait for the headers of its answer.
+
+        Args:
+            body: the request, as JSON.
+            version: value of the header `anthropic-version`; None for that of the client.
+
+        Returns:
+            The answer, or the refusal of a request that the server calls invalid.
 
         Raises:
             ProviderError: the request failed, or the answer is not an event stream.
@@ -81,7 +108,7 @@ class SdkClient:
                 stream=True,
                 stream_cls=AsyncStream[object],
                 # The SDK would follow up to 20 redirects an attempt, and send the conversation to any address.
-                options={"follow_redirects": False},
+                options={"follow_redirects": False, "headers": {} if version is None else {VERSION_HEADER: version}},
             )
         except APIStatusError as error:
             status, headers = error.status_code, error.response.headers
@@ -90,6 +117,8 @@ class SdkClient:
                 failure = self.errors.of_redirect(status, str(error.request.url), location, headers)
             else:
                 failure = self.errors.of_status(status, error.body, headers)
+                if status in (400, 422) and failure.kind == "invalid_request":
+                    return Refusal(failure, error.body)
         except APITimeoutError as error:
             if isinstance(error.__cause__, httpx2.ConnectTimeout | httpx2.PoolTimeout):
                 failure = self.errors.write("network", f"no connection within {self._connect_timeout:g} s")
@@ -106,6 +135,20 @@ class SdkClient:
         else:
             return await self._checked(response)
         raise failure
+
+    async def count_tokens(self, body: bytes) -> int | None:
+        """Return the number of input tokens of a request as the server counts them; None if it does not."""
+        try:
+            counted: object = await self._client.post(
+                "/v1/messages/count_tokens",
+                cast_to=object,
+                content=body,
+                options={"follow_redirects": False, "timeout": _COUNT_SECONDS},
+            )
+        except (AnthropicError, httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError):
+            return None
+        tokens = counted.get("input_tokens") if is_object(counted) else None
+        return tokens if isinstance(tokens, int) and tokens >= 0 else None
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -164,6 +207,20 @@ class SdkResponse:
             self.broken = self.failure("stream_cut", "the server closed the connection")
         except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
             self.broken = self.failure("stream_cut", _root_cause(error))
+
+
+def _isolated_headers(headers: Mapping[str, str], token: str | None) -> dict[str, str | Omit]:
+    """Return the headers of a client that sends nothing of the environment, with its credential if it has one."""
+    lines = os.environ.get("ANTHROPIC_CUSTOM_HEADERS", "").split("\n")
+    credential: str | Omit = f"Bearer {token}" if token else Omit()
+    # The order matters: a later header replaces an earlier one of the same name in other letters.
+    foreign = {line.partition(":")[0].strip(): Omit() for line in lines if ":" in line}
+    return {**foreign, "Authorization": credential, **headers}
+
+
+def _secret_values(headers: Mapping[str, str]) -> list[str]:
+    """Return the values of the headers that may contain a credential."""
+    return [value for name, value in headers.items() if _SECRET_NAME.search(name)]
 
 
 def _known(*secrets: str | None) -> tuple[str, ...]:

@@ -5,15 +5,11 @@ Prices are in dollars per million tokens, and only given if the published price 
 
 import re
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
-from tui_agent.protocol.provider import ModelInfo
+from tui_agent.protocol.provider import ModelInfo, ThinkingForm
 
 DEMO_MODEL = "offline-demo"
 """Name of the scripted model behind `--demo`."""
-
-ThinkingForm: TypeAlias = Literal["budget", "adaptive", "always"]
-"""Form of a model's reasoning setting: a budget of tokens, an effort, or an effort that cannot be turned off."""
 
 _OWN_CEILING = 64_000
 """Default for the longest answer in tokens; a limit of 128,000 suits batch work more than a conversation."""
@@ -65,17 +61,17 @@ def model_info(name: str) -> ModelInfo:
         return ModelInfo(name, 200_000, 8_192, 0.0, 0.0, "offline_demo")
     row = _row(name)
     prices = row.prices or (None, None)
-    return ModelInfo(name, row.window, row.output, prices[0], prices[1])
+    return ModelInfo(name, row.window, row.output, prices[0], prices[1], thinking=row.thinking)
+
+
+def known_models() -> tuple[str, ...]:
+    """Return the names of the models in the table."""
+    return tuple(_TABLE)
 
 
 def default_max_tokens(info: ModelInfo) -> int:
     """Return the longest answer to request by default, in tokens."""
     return min(info.max_output_tokens, _OWN_CEILING)
-
-
-def thinking_form(name: str) -> ThinkingForm:
-    """Return the form of a model's reasoning setting."""
-    return _row(name).thinking
 
 
 def _row(name: str) -> _Row:

@@ -25,6 +25,9 @@ _TOO_LONG = re.compile(
     r"|exceeds? (?:the )?(?:available |model'?s? )?(?:context|maximum (?:number of )?(?:input )?tokens)",
     re.IGNORECASE,
 )
+_NO_MEDIA = re.compile(r"\b(?:images?|documents?|pdfs?|media_type|multimodal|vision)\b", re.IGNORECASE)
+_FINAL_ADVICE = "the server says that another attempt would fail, too"
+_MEDIA_ADVICE = "use a model that takes images and PDF files, or remove them from the conversation with /rewind"
 _SPENT = re.compile(r"spend_limit_reached$|credit balance|billing", re.IGNORECASE)
 
 _BY_STATUS: dict[int, ProviderErrorKind] = {
@@ -105,12 +108,17 @@ class ErrorFactory:
         """Return the error for an answer with an error status."""
         details = _ErrorDetails.of(body)
         kind = _kind_of_status(status, details)
+        no_media = kind == "invalid_request" and _NO_MEDIA.search(details.words) is not None
         final = kind in RETRYABLE_KINDS and headers.get("x-should-retry") == "false"
         return self.write(
             "unavailable" if final else kind,
             details.words,
             what=_WHAT[kind] if final else "",
-            advice="the server says that another attempt would fail, too" if final else "",
+            advice="the server says that another attempt would fail, too"
+            if final
+            else _MEDIA_ADVICE
+            if no_media
+            else "",
             status=status,
             retry_after=retry_after_seconds(headers),
             request_id=headers.get("request-id") or details.request_id,

@@ -19,6 +19,7 @@ from tui_agent.protocol.provider import (
     ModelRequest,
     StreamEnded,
     StreamEvent,
+    TokenCounter,
 )
 
 RecordStream = Callable[[JsonObject], object]
@@ -48,6 +49,10 @@ class RecordingProvider:
     async def aclose(self) -> None:
         """Close the wrapped provider."""
         await self._provider.aclose()
+
+    async def count_tokens(self, request: ModelRequest) -> int | None:
+        """Return the count of the wrapped provider; None if it has none."""
+        return await self._provider.count_tokens(request) if isinstance(self._provider, TokenCounter) else None
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Stream the answer of the wrapped provider and record it.

@@ -4,17 +4,18 @@ A request consists of tools, stable system parts, other system parts, and the co
 two and are on the last two user turns, so that the next request finds the prefix of this one in the cache (S4-32).
 """
 
+import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import Literal, TypeAlias
 
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, Message, ToolResultMessage
-from tui_agent.protocol.provider import ModelRequest, SystemPart
+from tui_agent.protocol.provider import ModelRequest, SystemPart, ThinkingForm
 from tui_agent.protocol.tool import ToolSpec
 
-from .model_table import ThinkingForm
+from .refused_fields import CACHE_CONTROL, IS_ERROR, SYSTEM_BLOCKS, THINKING_BLOCKS
 from .wire_blocks import blocks_of, encode
 
 CACHE_MARK = b',"cache_control":{"type":"ephemeral"}}'
@@ -27,6 +28,8 @@ _Role: TypeAlias = Literal["user", "assistant"]
 
 ThinkingMode: TypeAlias = Literal["default", "adaptive", "disabled"]
 """Reasoning setting of a request without a budget; with `default` the request has none, and the model decides."""
+
+_ABOUT_ANSWER = ("max_tokens", "stream", "temperature")
 
 _LEAST_BUDGET = 1_024
 EFFORTS = ((2_048, "low"), (8_192, "medium"), (24_576, "high"))
@@ -76,6 +79,8 @@ class WireConversation:
     """
 
     marks: bool = True
+    without: frozenset[str] = frozenset()
+    """Fields and kinds of blocks to leave out."""
     _closed: bytearray = field(default_factory=bytearray)
     """Complete turns, each followed by a comma."""
     _covered: list[Message] = field(default_factory=list[Message])
@@ -140,9 +145,18 @@ class WireConversation:
         if known is not None and known.message is message:
             return known
         role: _Role = "assistant" if isinstance(message, AssistantMessage) else "user"
-        rendered = _Rendered(message, role, tuple(encode(block) for block in blocks_of(message)))
+        rendered = _Rendered(message, role, tuple(encode(block) for block in self._blocks(message)))
         self._open[message.id] = rendered
         return rendered
+
+    def _blocks(self, message: Message) -> list[JsonObject]:
+        blocks = blocks_of(message)
+        if THINKING_BLOCKS in self.without:
+            blocks = [block for block in blocks if "thinking" not in block["type"]]
+        if IS_ERROR in self.without:
+            for block in blocks:
+                block.pop(IS_ERROR, None)
+        return blocks
 
     def _close(self, turn: _Turn) -> None:
         self._closed += turn.to_json(marked=False) + b","
@@ -156,6 +170,12 @@ class WireConversation:
         self._covered.clear()
         self._call_ids.clear()
         self._open.clear()
+
+
+def countable(body: bytes) -> bytes:
+    """Return the request for counting the tokens of a request: without the fields about the answer."""
+    fields: JsonObject = json.loads(body)
+    return encode({name: value for name, value in fields.items() if name not in _ABOUT_ANSWER})
 
 
 def with_mark(block: bytes) -> bytes:
@@ -177,6 +197,8 @@ class RequestSettings:
     thinking_form: ThinkingForm = "adaptive"
     cache: bool = True
     """Send cache marks; turn it off for servers that do not know the field."""
+    drop: frozenset[str] = frozenset()
+    """Fields to leave out because the endpoint refuses them."""
 
 
 class RequestBuilder:
@@ -190,17 +212,49 @@ class RequestBuilder:
 
     def build(self, request: ModelRequest) -> bytes:
         """Return the body of a streaming request, as UTF-8 JSON."""
-        limits, cache = self._limits(request), self._settings.cache and request.cache
+        drop = self._settings.drop
+        cache = self._marks(request)
+        limits = {name: value for name, value in self._limits(request).items() if name not in drop}
         fields = [_field("model", self._settings.model), *(_field(name, value) for name, value in limits.items())]
-        if request.tools:
-            fields.append(b'"tools":[' + self._tools_json(request.tools, cache) + b"]")
-        system = self._system_json(request.system, cache)
-        if system:
+        tools = [self._tools_json(request.tools, cache)] if request.tools else []
+        tools += [encode(_search_tool(request.web_searches))] if request.web_searches else []
+        if tools and "tools" not in drop:
+            fields.append(b'"tools":[' + b",".join(tools) + b"]")
+        if SYSTEM_BLOCKS in drop:
+            text = "\n\n".join(part.text for part in _in_order(request.system))
+            fields += [_field("system", text)] if text else []
+        elif (system := self._system_json(request.system, cache)) and "system" not in drop:
             fields.append(b'"system":[' + system + b"]")
         conversation = self._conversation(request.conversation_id)
         conversation.marks = cache
         messages = conversation.to_json(request.messages)
         return b"".join([b"{", b",".join(fields), b',"messages":[', *messages, b"]}"])
+
+    def optional_fields(self, request: ModelRequest) -> frozenset[str]:
+        """Return the fields and kinds of blocks that a request has and could do without."""
+        found = {name for name in self._limits(request) if name not in ("max_tokens", "stream")}
+        found |= {CACHE_CONTROL} if self._marks(request) else set()
+        found |= {SYSTEM_BLOCKS} if request.system else set()
+        for message in request.messages:
+            if isinstance(message, ToolResultMessage) and message.is_error:
+                found.add(IS_ERROR)
+            elif isinstance(message, AssistantMessage) and any(one.type == "thinking" for one in message.content):
+                found.add(THINKING_BLOCKS)
+        return frozenset(found - self._settings.drop)
+
+    @property
+    def dropped(self) -> frozenset[str]:
+        """Fields that requests leave out."""
+        return self._settings.drop
+
+    def leave_out(self, fields: frozenset[str]) -> None:
+        """Build requests without these fields from now on, and with all others."""
+        self._settings = replace(self._settings, drop=fields)
+        self._conversations.clear()
+
+    def _marks(self, request: ModelRequest) -> bool:
+        """Return True if a request has cache marks."""
+        return self._settings.cache and request.cache and CACHE_CONTROL not in self._settings.drop
 
     def unsent(self, request: ModelRequest) -> int:
         """Return the number of messages that `build` would have to encode."""
@@ -216,12 +270,14 @@ class RequestBuilder:
         if request.temperature is not None:
             fields["temperature"] = request.temperature
         budget = request.thinking_tokens
+        if self._settings.thinking_form == "none":
+            return fields
         if budget is None:
             if self._settings.thinking != "default":
                 fields["thinking"] = {"type": self._settings.thinking}
-        elif self._settings.thinking_form == "budget":
+        elif self._settings.thinking_form == "budget" and "thinking" not in self._settings.drop:
             fields |= _budget_fields(budget, fields["max_tokens"])
-        else:
+        elif self._settings.thinking_form != "budget":
             fields |= _effort_fields(budget, can_stop=self._settings.thinking_form == "adaptive")
         return fields
 
@@ -233,7 +289,7 @@ class RequestBuilder:
 
     def _system_json(self, system: tuple[SystemPart, ...], cache: bool) -> bytes:
         if self._system[:2] != (system, cache):
-            parts = sorted((part for part in system if part.text.strip()), key=lambda part: not part.stable)
+            parts = _in_order(system)
             encoded = [encode({"type": "text", "text": part.text}) for part in parts]
             stable = sum(part.stable for part in parts) if cache else 0
             self._system = (system, cache, b",".join(_marked(encoded, stable)))
@@ -242,11 +298,22 @@ class RequestBuilder:
     def _conversation(self, conversation_id: str) -> WireConversation:
         conversation = self._conversations.get(conversation_id)
         if conversation is None:
-            conversation = self._conversations[conversation_id] = WireConversation()
+            conversation = WireConversation(without=self._settings.drop)
+            self._conversations[conversation_id] = conversation
             if len(self._conversations) > _CONVERSATIONS:
                 self._conversations.popitem(last=False)
         self._conversations.move_to_end(conversation_id)
         return conversation
+
+
+def _in_order(system: Iterable[SystemPart]) -> list[SystemPart]:
+    """Return the parts with text, stable ones first."""
+    return sorted((part for part in system if part.text.strip()), key=lambda part: not part.stable)
+
+
+def _search_tool(most: int) -> JsonObject:
+    """Return the endpoint's own tool, with which the model searches the web up to `most` times."""
+    return {"type": "web_search_20250305", "name": "web_search", "max_uses": most}
 
 
 def _marked(blocks: list[bytes], count: int) -> list[bytes]:

@@ -19,11 +19,13 @@ from tui_agent.protocol.messages import (
     ThinkingBlock,
     ToolCall,
     Usage,
+    is_array,
     is_object,
     new_id,
     parse_tool_call,
 )
 from tui_agent.protocol.provider import (
+    Cited,
     StreamEnded,
     StreamEvent,
     StreamStarted,
@@ -34,6 +36,8 @@ from tui_agent.protocol.provider import (
     ToolCallEnded,
     ToolCallStarted,
     UsageReported,
+    WebSearched,
+    WebSource,
 )
 
 _STOP_REASONS: dict[str, StopReason] = {reason: reason for reason in get_args(StopReason)}
@@ -75,6 +79,8 @@ class ResponseReader:
         self._ids: set[str] = set()
         self._usage = Usage()
         self._open: dict[int, _Block] = {}
+        self._queries: dict[str, str] = {}
+        """Queries of the endpoint's searches, by id of their call."""
         self._unread: list[_Block] = []
         """Ended calls with invalid arguments."""
         self._stop_reason: StopReason | None = None
@@ -119,6 +125,10 @@ class ResponseReader:
                 block.name = _text(content, "name")
                 block.given = _object(content, "input")
                 found.append(ToolCallStarted(block.call_id, block.name, block.index))
+            case "server_tool_use":
+                block.call_id, block.given = _text(content, "id"), _object(content, "input")
+            case "web_search_tool_result":
+                found.append(self._searched(block.index, content))
             case "text" if _text(content, "text"):
                 found.append(TextDelta(content["text"], block.index))
             case "thinking":
@@ -140,6 +150,9 @@ class ResponseReader:
                 return [TextDelta(text, index)] if text else []
             case "input_json_delta":
                 return self._more_arguments(index, _text(delta, "partial_json"))
+            case "citations_delta":
+                source = _source(delta.get("citation"))
+                return [] if source is None else [Cited(source, index)]
             case "thinking_delta":
                 block = self._block_for(index, "thinking")
                 text = _text(delta, "thinking")
@@ -159,6 +172,8 @@ class ResponseReader:
                 if call.malformed is None:
                     return [ToolCallEnded(call, block.index)]
                 self._unread.append(block)
+            case _Block(kind="server_tool_use"):
+                self._queries[block.call_id] = _text(block.to_call().arguments, "query")
             case _Block(kind="thinking"):
                 thinking = ThinkingBlock(thinking="".join(block.pieces), signature=block.signature)
                 return [ThinkingEnded(thinking, block.index)]
@@ -194,7 +209,19 @@ class ResponseReader:
         block.pieces.append(text)
         return [ThinkingDelta(text, block.index)]
 
+    def _searched(self, index: int, content: JsonObject) -> WebSearched:
+        """Return the result of a search that the endpoint made; a list of pages, or an error."""
+        query, results = self._queries.get(_text(content, "tool_use_id"), ""), content.get("content")
+        if is_array(results):
+            return WebSearched(query, tuple(source for one in results if (source := _source(one))), block=index)
+        error = _text(results, "error_code") if is_object(results) else ""
+        return WebSearched(query, error=error or "unavailable", block=index)
+
     def _more_arguments(self, index: int, fragment: str) -> list[StreamEvent]:
+        opened = self._open.get(index)
+        if opened is not None and opened.kind == "server_tool_use":
+            opened.pieces.append(fragment)
+            return []
         block = self._block_for(index, "tool_use")
         if block is None or not fragment:
             return []
@@ -233,6 +260,13 @@ class ResponseReader:
             call_id = new_id("toolu")
         self._ids.add(call_id)
         return call_id
+
+
+def _source(found: object) -> WebSource | None:
+    """Return a page that was found or cited; None for anything else."""
+    if not is_object(found) or not (url := _text(found, "url")):
+        return None
+    return WebSource(url, _text(found, "title"), _text(found, "cited_text"))
 
 
 def _detail(delta: JsonObject, reason: str) -> str:

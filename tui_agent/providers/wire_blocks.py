@@ -10,6 +10,7 @@ import re
 
 from tui_agent.protocol.messages import (
     AssistantMessage,
+    DocumentBlock,
     ImageBlock,
     JsonObject,
     Message,
@@ -29,6 +30,7 @@ EMPTY_RESULT = "(no output)"
 
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST_NAME = 128
+_LONGEST_TITLE = 255
 
 
 def blocks_of(message: Message) -> list[JsonObject]:
@@ -68,12 +70,15 @@ def wire_call_id(call_id: str) -> str:
 
 def _user_blocks(message: UserMessage) -> list[JsonObject]:
     if message.kind == "notice":
-        return [_text(f"<system-notice>\n{message.text}\n</system-notice>")]
+        # The message that replaces a part of the conversation has the user's attachments.
+        attached = tuple(block for block in message.content if not isinstance(block, TextBlock))
+        notice = _text(f"<system-notice>\n{message.text}\n</system-notice>")
+        return [notice, *_content_blocks(attached, is_output=False)]
     return _content_blocks(message.content, is_output=message.kind == "command")
 
 
 def _content_blocks(content: tuple[UserBlock, ...], *, is_output: bool) -> list[JsonObject]:
-    """Return blocks for text and images; blank text is left out because the API refuses it.
+    """Return blocks for text, images and documents; blank text is left out because the API refuses it.
 
     Args:
         content: the blocks of a message.
@@ -84,6 +89,8 @@ def _content_blocks(content: tuple[UserBlock, ...], *, is_output: bool) -> list[
         if isinstance(block, ImageBlock):
             source = {"type": "base64", "media_type": block.media_type, "data": block.data}
             blocks.append({"type": "image", "source": source})
+        elif isinstance(block, DocumentBlock):
+            blocks.append(_document(block))
         elif (text := without_sequences(block.text) if is_output else block.text).strip():
             blocks.append(_text(text))
     return blocks
@@ -116,6 +123,15 @@ def _assistant_block(block: TextBlock | ThinkingBlock | ToolCall) -> JsonObject 
                 "name": wire_name,
                 "input": arguments if is_object(arguments) else {},
             }
+
+
+def _document(block: DocumentBlock) -> JsonObject:
+    """Return a PDF as a document, and text as a text block, which every server takes."""
+    if block.is_text:
+        return _text(f"{block.label}\n{block.data}")
+    source = {"type": "base64", "media_type": block.media_type, "data": block.data}
+    title = {"title": block.name[:_LONGEST_TITLE]} if block.name else {}
+    return {"type": "document", "source": source, **title}
 
 
 def _text(text: str) -> JsonObject:

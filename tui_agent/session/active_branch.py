@@ -4,18 +4,20 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.event_lines import events_of
 from tui_agent.protocol.events import SessionLoaded, SessionRewinding, SessionRewound
 
 
-def active_events(envelopes: Iterable[Envelope]) -> list[Envelope]:
+def active_events(envelopes: Iterable[Envelope]) -> Sequence[Envelope]:
     """Return the events without those that a rewind removed, in order.
 
     A rewind names an earlier event, from which the events after it continue. Rewinding to a moment before an earlier
     rewind restores what that one removed. A rewind that names no earlier event removes nothing.
     """
-    told = list(envelopes)
-    if not any(_is_turn_back(one) for one in told):
+    told = envelopes if isinstance(envelopes, Sequence) else tuple(envelopes)
+    if not any(_is_turn_back(one) for one in events_of(told, (SessionRewound,))):
         return told
+    told = list(told)
     seqs = [one.seq for one in told]
     before: list[int] = []
     tip = -1
@@ -34,7 +36,8 @@ def active_events(envelopes: Iterable[Envelope]) -> list[Envelope]:
 
 def interrupted_rewind(envelopes: Sequence[Envelope]) -> SessionRewinding | None:
     """Return a rewind that began and never ended, unless an earlier resume already reported it."""
-    for envelope in reversed(envelopes):
+    kinds = (SessionRewinding, SessionRewound, SessionLoaded)
+    for envelope in reversed(list(events_of(envelopes, kinds))):
         match envelope.event:
             case SessionRewinding() as begun:
                 return begun

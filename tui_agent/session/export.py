@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias, assert_never
 
 from tui_agent.protocol.messages import (
     AssistantMessage,
+    DocumentBlock,
     ImageBlock,
     Message,
     TextBlock,
@@ -135,17 +136,29 @@ def _parts_of(message: Message) -> Iterator[_Part]:
 
 
 def _words(content: Iterable[UserBlock]) -> str:
-    """Return the text of a message, with the media type in place of an image."""
-    return "\n".join(
-        f"[image, {block.media_type}]" if isinstance(block, ImageBlock) else block.text for block in content
-    )
+    """Return the text of a message, with words in place of images and PDF files."""
+    return "\n".join(map(_block_words, content))
+
+
+def _block_words(block: UserBlock) -> str:
+    match block:
+        case TextBlock():
+            return block.text
+        case ImageBlock():
+            return f"[image, {block.media_type}]"
+        case DocumentBlock():
+            return f"{block.label}\n{block.data}" if block.is_text else block.label
+
+
+def code_fence(text: str, least: int) -> str:
+    """Return the backticks around a text as code: at least so many, and more than any run of them in it."""
+    return "`" * max(least, max(map(len, _TICKS.findall(text)), default=0) + 1)
 
 
 def _fenced(part: _Part) -> str:
     """Return a literal part with its label, in a fence longer than any run of backticks in it."""
     text = escaped(part.text)
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
+    fence = code_fence(text, 3)
     return f"**{escape_label(part.label)}**\n\n{fence}\n{text}\n{fence}"
 
 
@@ -170,8 +183,8 @@ def escape_label(text: str) -> str:
 def code_span(text: str) -> str:
     """Return a text as an inline code span."""
     content = " ".join(escaped(text).split("\n"))
-    longest = max((len(ticks) for ticks in _TICKS.findall(content)), default=0)
-    fence, blank = "`" * (longest + 1), " " if longest else ""
+    fence = code_fence(content, 1)
+    blank = " " if "`" in content else ""
     return f"{fence}{blank}{content}{blank}{fence}"
 
 

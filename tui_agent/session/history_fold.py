@@ -13,6 +13,7 @@ from typing import assert_never
 from tui_agent.agent.snapshot import Fate, OpenCall, PastCompaction
 from tui_agent.protocol.cancellation import ASKED_AGAIN, NOT_BEGUN
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.event_lines import events_of
 from tui_agent.protocol.events import (
     AgentEvent,
     ApprovalRequested,
@@ -68,7 +69,7 @@ OUTCOME_UNKNOWN = (
     "check the current state before running it again."
 )
 
-_FOLDED = frozenset(
+FOLDED_EVENTS = frozenset(
     {
         *(ToolQueued, ToolStarted, ToolEnded, ApprovalRequested, ApprovalResolved),
         *(MessageStarted, MessageEnded, MessageDiscarded, CompactionEnded, CompactionUndone),
@@ -77,16 +78,22 @@ _FOLDED = frozenset(
 )
 """Events from which a conversation is reconstructed."""
 
+QUEUE_EVENTS = frozenset((SteeringQueued, SteeringDropped, SteeringRequeued, MessageEnded))
+"""Events from which the queue is reconstructed."""
+
 
 def fold_history(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> "HistoryFold":
     """Fold the events of one agent into its conversation and the state of its last calls."""
     told = active_events(envelopes)
-    events = [one.event for one in told if type(one.event) in _FOLDED and one.origin.agent_id == agent_id]
-    discarded = {event.message_id for event in events if isinstance(event, MessageDiscarded)}
+    discarded: set[str] = set()
+    for one in events_of(told, (MessageDiscarded,)):
+        if isinstance(one.event, MessageDiscarded) and one.origin.agent_id == agent_id:
+            discarded.add(one.event.message_id)
     fold = HistoryFold()
-    for event in events:
-        if not (isinstance(event, MessageEnded) and event.message_id in discarded):
-            fold.apply(event)
+    for one in events_of(told, FOLDED_EVENTS):
+        is_discarded = isinstance(one.event, MessageEnded) and one.event.message_id in discarded
+        if one.origin.agent_id == agent_id and not is_discarded:
+            fold.apply(one.event)
     return fold
 
 
@@ -109,14 +116,14 @@ def waiting_messages(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) 
 
     A message that the user was editing when the session ended is among them, as it was before.
     """
-    queue = _QueueFold()
-    for envelope in envelopes:
+    queue = QueueFold()
+    for envelope in events_of(envelopes, QUEUE_EVENTS):
         if envelope.origin.agent_id == agent_id:
             queue.apply(envelope)
     return queue.waiting()
 
 
-class _QueueFold:
+class QueueFold:
     """The queue of one agent, by the events. A message that is gone keeps its place in case it is queued again."""
 
     def __init__(self) -> None:
@@ -159,7 +166,7 @@ class _QueueFold:
 def chosen_model(envelopes: Iterable[Envelope]) -> tuple[str, str]:
     """Return the model and the effort that the user chose last in this session; empty if there was no choice."""
     chosen = ("", "")
-    for envelope in envelopes:
+    for envelope in events_of(envelopes, (Noticed,)):
         match envelope.event:
             case Noticed(code="model_chosen", context={"model": str() as model, "effort": str() as effort}):
                 chosen = (model, effort)
@@ -171,7 +178,8 @@ def chosen_model(envelopes: Iterable[Envelope]) -> tuple[str, str]:
 def granted_rules(envelopes: Iterable[Envelope], cwd: Path) -> tuple[str, ...]:
     """Return the rules that the user allowed for this session in this directory; a fork starts without them."""
     here, place, found = os.path.realpath(cwd), "", dict[str, None]()
-    for envelope in envelopes:
+    kinds = (SessionCreated, SessionLoaded, SessionForked, ApprovalResolved, Noticed)
+    for envelope in events_of(envelopes, kinds):
         match envelope.event:
             case SessionCreated(cwd=told) | SessionLoaded(cwd=told) if told:
                 place = os.path.realpath(told)
@@ -194,7 +202,7 @@ def restricting_rules(envelopes: Iterable[Envelope]) -> tuple[tuple[str, str], .
     They also apply in another directory and in a fork, because a resume must not loosen a session.
     """
     found = dict[tuple[str, str], None]()
-    for envelope in envelopes:
+    for envelope in events_of(envelopes, (Noticed,)):
         match envelope.event:
             case Noticed(code="session_rule_added", context={"verdict": "ask" | "deny" as verdict, "rule": str(rule)}):
                 found[verdict, rule] = None

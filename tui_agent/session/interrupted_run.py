@@ -10,6 +10,7 @@ from itertools import chain
 from tui_agent.agent.snapshot import Fate
 from tui_agent.protocol.cancellation import ASKED_AGAIN
 from tui_agent.protocol.envelope import Envelope, Origin
+from tui_agent.protocol.event_lines import events_of
 from tui_agent.protocol.events import (
     AgentEvent,
     ApprovalRequested,
@@ -39,7 +40,7 @@ from tui_agent.protocol.events import (
     TurnEnded,
     TurnStarted,
 )
-from tui_agent.protocol.messages import TextBlock, Usage
+from tui_agent.protocol.messages import TextBlock, Usage, UserMessage
 
 from .history_fold import ENDED_EARLY, ROOT_AGENT, HistoryFold, UnansweredCall, fold_history, text_of
 
@@ -81,7 +82,10 @@ class InterruptedRun:
 
 
 def unfinished(
-    envelopes: Sequence[Envelope], reopened: Collection[str] = (), root: HistoryFold | None = None
+    envelopes: Sequence[Envelope],
+    reopened: Collection[str] = (),
+    root: HistoryFold | None = None,
+    scopes: "OpenScopes | None" = None,
 ) -> InterruptedRun:
     """Find the state that a journal leaves open. With the closing events appended, a journal leaves nothing open.
 
@@ -90,18 +94,22 @@ def unfinished(
         reopened: ids of the root agent's calls that are resumed at once: their end says so, and they get no result
             here.
         root: the root agent's conversation, if it is already known.
+        scopes: the open scopes, if they are already known and nothing is reopened.
     """
-    ledger = _Ledger(frozenset(reopened))
-    for envelope in envelopes:
-        if type(envelope.event) in _LEDGERED:
+    ledger = scopes
+    if ledger is None:
+        ledger = OpenScopes(frozenset(reopened))
+        for envelope in events_of(envelopes, LEDGERED_EVENTS):
             ledger.apply(envelope)
     root = root or fold_history(envelopes)
     agents = {run.origin.agent_id for run in ledger.runs.values()} - {ROOT_AGENT}
     unanswered = {agent_id: fold_history(envelopes, agent_id).unanswered() for agent_id in sorted(agents)}
     unanswered[ROOT_AGENT] = tuple(entry for entry in root.unanswered() if entry.call.id not in ledger.reopened)
     origin = _session_origin(envelopes)
-    closing = ledger.closing(unanswered, origin)
-    return InterruptedRun(tuple(ledger.calls(unanswered)), tuple(closing), tuple(_notices(root, origin)))
+    notices = root.notices()
+    begun = ledger.open_messages() & {notice.id for notice in notices}
+    closing = ledger.closing(unanswered, origin, begun)
+    return InterruptedRun(tuple(ledger.calls(unanswered)), tuple(closing), tuple(_notices(notices, begun, origin)))
 
 
 _Key = tuple[object, ...]
@@ -139,7 +147,9 @@ _CLOSING: Mapping[type[AgentEvent], _Key] = {
 }
 """Scope that each event closes, with the fields that identify it."""
 
-_LEDGERED = frozenset((*_OPENING, *_CLOSING, RunStarted, RunEnded, ToolStarted, BackgroundStarted, BackgroundEnded))
+LEDGERED_EVENTS = frozenset(
+    (*_OPENING, *_CLOSING, RunStarted, RunEnded, ToolStarted, BackgroundStarted, BackgroundEnded)
+)
 """Events that matter here; the others open and close nothing."""
 
 
@@ -190,9 +200,10 @@ class _Run:
         """Return the fate of a call that did not end."""
         return "outcome_unknown" if queued.call_id in self.begun_calls else "not_started"
 
-    def closing(self, unanswered: Sequence[UnansweredCall]) -> list[ClosingEvent]:
+    def closing(self, unanswered: Sequence[UnansweredCall], begun_notices: Collection[str]) -> list[ClosingEvent]:
         """Return the events that close everything, the run itself last."""
         begun = {("message", entry.result.id) for entry in unanswered if entry.begun}
+        begun |= {("message", message_id) for message_id in begun_notices}
         self.batch_calls += [entry.call.id for entry in unanswered if not entry.queued]
         ranked = [
             (_RANKS.index(str(key[0])), self._closed(envelope))
@@ -238,7 +249,7 @@ class _Run:
 
 
 @dataclass(slots=True)
-class _Ledger:
+class OpenScopes:
     """All open scopes, by run."""
 
     reopened: frozenset[str] = frozenset()
@@ -276,15 +287,26 @@ class _Ledger:
             if entry.call.id not in told:
                 yield InterruptedCall(entry.call.id, entry.call.name, entry.fate)
 
-    def closing(self, unanswered: _Unanswered, session: Origin) -> list[ClosingEvent]:
-        """Return the events that close every run, children before their parents, then scopes outside any run."""
+    def open_messages(self) -> set[str]:
+        """Return the ids of the messages without an end."""
+        keys = chain.from_iterable(run.open for run in self.runs.values())
+        return {str(key[1]) for key in keys if key[0] == "message"}
+
+    def closing(self, unanswered: _Unanswered, session: Origin, begun_notices: Collection[str]) -> list[ClosingEvent]:
+        """Return the events that close every run, children before their parents, then scopes outside any run.
+
+        Args:
+            unanswered: calls without a result.
+            session: origin of events outside any run.
+            begun_notices: ids of messages that the notices of this resume end.
+        """
         homes = {
             run.origin.agent_id: run for run in sorted(self.runs.values(), key=lambda run: (run.started, run.place))
         }
         events: list[ClosingEvent] = []
         for run in sorted(self.runs.values(), key=lambda run: (-run.origin.depth, -run.place)):
             agent_id = run.origin.agent_id
-            events += run.closing(unanswered[agent_id] if run is homes[agent_id] else ())
+            events += run.closing(unanswered[agent_id] if run is homes[agent_id] else (), begun_notices)
         if ROOT_AGENT not in homes:
             events += [*_unpublished_calls(unanswered[ROOT_AGENT], session), *_results(unanswered[ROOT_AGENT], session)]
         for envelope in self.background.values():
@@ -316,10 +338,11 @@ def _results(unanswered: Iterable[UnansweredCall], origin: Origin) -> list[Closi
     return events
 
 
-def _notices(root: HistoryFold, origin: Origin) -> Iterable[ClosingEvent]:
-    """Yield the events of the notices for the model."""
-    for notice in root.notices():
-        yield ClosingEvent(MessageStarted(message_id=notice.id, role="user"), origin)
+def _notices(notices: Iterable[UserMessage], begun: Collection[str], origin: Origin) -> Iterable[ClosingEvent]:
+    """Yield the events of the notices for the model; an earlier resume may have begun one before it was killed."""
+    for notice in notices:
+        if notice.id not in begun:
+            yield ClosingEvent(MessageStarted(message_id=notice.id, role="user"), origin)
         yield ClosingEvent(MessageEnded(message_id=notice.id, message=notice), origin)
 
 

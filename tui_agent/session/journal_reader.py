@@ -7,15 +7,16 @@ import gc
 import json
 import os
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Literal
 
 from tui_agent.protocol.envelope import Envelope, read_envelope
 from tui_agent.protocol.errors import SessionError
+from tui_agent.protocol.event_lines import PADDING, EventLines
 from tui_agent.protocol.events import SessionLoaded, SessionRewound, ToolQueued
 from tui_agent.protocol.regular_file import read_regular_file
 
@@ -53,44 +54,71 @@ class Problem:
 class JournalContents:
     """Content of a journal."""
 
-    envelopes: tuple[Envelope, ...]
+    envelopes: Sequence[Envelope]
     """Every readable event, in the order of the file."""
     problems: tuple[Problem, ...]
     size: int
     """Number of bytes read."""
     published_until: int = 0
     """Line of the newest `session.loaded`; that resume reported the problems before it."""
-
-    @property
-    def last_seq(self) -> int:
-        """The highest number in use; 0 if there are no events."""
-        return max((envelope.seq for envelope in self.envelopes), default=0)
+    last_seq: int = 0
+    """The highest number in use; 0 if there are no events."""
 
 
 def read_journal(path: Path) -> JournalContents:
-    """Read the file at `path`; blocks.
-
+    """Read the file at `path` and all its events; blocks.
 
     Raises:
         SessionError: the file cannot be read at all.
     """
-    try:
-        data = read_regular_file(str(path), MOST_BYTES)
-    except OSError as error:
-        raise SessionError(f"Session {path.stem} cannot be read: {error.strerror or error}.") from error
+    data = _bytes_of(path)
     with _gc_paused():
         return parse_journal(data)
+
+
+def scan_journal(path: Path, each: Callable[[Envelope], None]) -> JournalContents:
+    """Read the file at `path`, pass each event on, and keep only the lines, which are parsed at each access; blocks.
+
+    Raises:
+        SessionError: the file cannot be read at all.
+    """
+    data = _bytes_of(path)
+    lines = EventLines(data)
+
+    def take(start: int, envelope: Envelope) -> None:
+        lines.add(start, envelope)
+        each(envelope)
+
+    with _gc_paused():
+        contents = _scanned(data, take)
+    return replace(contents, envelopes=lines if len(lines) else ())
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        return read_regular_file(str(path), MOST_BYTES)
+    except OSError as error:
+        raise SessionError(f"Session {path.stem} cannot be read: {error.strerror or error}.") from error
 
 
 def parse_journal(data: bytes) -> JournalContents:
     """Parse a journal; never raises."""
     envelopes: list[Envelope] = []
+    contents = _scanned(data, lambda _, envelope: envelopes.append(envelope))
+    return replace(contents, envelopes=tuple(envelopes))
+
+
+def _scanned(data: bytes, take: Callable[[int, Envelope], None]) -> JournalContents:
+    """Pass each event of a journal on, with the offset of its line; return the rest of the contents."""
     problems: list[Problem] = []
     unknown: list[int] = []
     unordered: list[int] = []
     newest = published_until = 0
-    for number, line in enumerate(BytesIO(data.removeprefix(BYTE_ORDER_MARK)), start=1):
-        content = line.strip(b"\0 \t\r\n")
+    file = BytesIO(data)
+    end = file.seek(len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0)
+    for number, line in enumerate(file, start=1):
+        start, end = end, end + len(line)
+        content = line.strip(PADDING)
         if not content:
             if b"\0" in line:
                 problems.append(Problem("unreadable", number, f"Line {number} has only zero bytes."))
@@ -108,7 +136,7 @@ def parse_journal(data: bytes) -> JournalContents:
         newest = max(newest, envelope.seq)
         if isinstance(envelope.event, SessionLoaded):
             published_until = number
-        envelopes.append(envelope)
+        take(start, envelope)
     if unknown:
         words = "1 event has a type" if len(unknown) == 1 else f"{len(unknown)} events have types"
         problems.append(Problem("unknown", unknown[0], f"{words} that this version does not know."))
@@ -116,7 +144,7 @@ def parse_journal(data: bytes) -> JournalContents:
         others = f", and {len(unordered) - 1} more lines" if len(unordered) > 1 else ""
         text = f"Line {unordered[0]}{others}: repeated or out of order; their events are used."
         problems.append(Problem("order", unordered[0], text))
-    return JournalContents(tuple(envelopes), tuple(problems), len(data), published_until)
+    return JournalContents((), tuple(problems), len(data), published_until, newest)
 
 
 @contextmanager
@@ -145,7 +173,7 @@ def _bad_line(number: int, error: Exception, *, is_last: bool) -> Problem:
 class JournalTail:
     """The newest events, shown while the whole journal loads; they begin with a run if one begins there."""
 
-    envelopes: tuple[Envelope, ...]
+    envelopes: Sequence[Envelope]
     events_before: int
     """Approximate number of events before them."""
     calls_before: int

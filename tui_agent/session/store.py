@@ -12,12 +12,14 @@ from pathlib import Path
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import ConfigurationError, SessionError
+from tui_agent.protocol.event_lines import events_of
 from tui_agent.protocol.events import SessionCreated, SessionForked, SessionLoaded, SessionRenamed
 from tui_agent.protocol.messages import now_ms
 from tui_agent.protocol.regular_file import sync_directory
 
 from .journal import FILE_MODE, JournalFile, is_journal_open, with_journal_lock
-from .journal_reader import JournalContents, read_journal
+from .journal_reader import JournalContents, scan_journal
+from .session_folds import SessionFolds
 from .stored_session import StoredSession
 from .summary import SessionSummary, says, summarise
 
@@ -152,7 +154,8 @@ class SessionStore:
             SessionError: the session does not exist, or its file cannot be read.
         """
         path = self._existing(session_id)
-        contents = read_journal(path)
+        folds = SessionFolds()
+        contents = scan_journal(path, folds.apply)
         problems = contents.problems
         return StoredSession(
             id=session_id,
@@ -164,6 +167,7 @@ class SessionStore:
             size=contents.size,
             next_seq=contents.last_seq + 1,
             resumed=True,
+            folds=folds,
         )
 
     def fork(self, session_id: str, at_seq: int | None = None, new_id: str | None = None) -> StoredSession:
@@ -382,7 +386,8 @@ def _resolved(cwd: str) -> str:
 
 def _cwd_of(contents: JournalContents) -> Path:
     """Return the directory in which the session last began or continued; the current one if no event names it."""
-    for envelope in reversed(contents.envelopes):
+    cwd = Path()
+    for envelope in events_of(contents.envelopes, (SessionCreated, SessionLoaded)):
         if isinstance(envelope.event, SessionCreated | SessionLoaded) and envelope.event.cwd:
-            return Path(envelope.event.cwd)
-    return Path()
+            cwd = Path(envelope.event.cwd)
+    return cwd

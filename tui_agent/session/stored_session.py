@@ -1,6 +1,6 @@
 """One session as loaded or newly created, and the first events to publish for it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,43 +9,31 @@ from tui_agent.agent.snapshot import PastCompaction
 from tui_agent.protocol.activity_events import ENDED_WITH_SESSION
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope, Origin
+from tui_agent.protocol.event_lines import events_of
 from tui_agent.protocol.events import (
     BackgroundEnded,
     BackgroundStarted,
-    ProcessStarted,
     RunEnded,
     SessionCreated,
     SessionForked,
     SessionLoaded,
     SessionRepaired,
-    ToolEnded,
-    ToolStarted,
 )
 from tui_agent.protocol.messages import Message, UserMessage, new_id
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.protocol.tool import StartedProcess
 
 from .active_branch import interrupted_rewind
 from .history_fold import (
     HistoryFold,
     ResumableConversation,
     chosen_model,
-    fold_history,
     granted_rules,
     restricting_rules,
-    waiting_messages,
 )
 from .interrupted_run import InterruptedRun, unfinished
 from .journal_reader import Problem
-
-
-@dataclass(frozen=True, slots=True)
-class LostProcess:
-    """A program whose call did not end before tui-agent was killed."""
-
-    process: StartedProcess
-    command: str
-    """The call in one line, as its tool summarises it."""
+from .lost_processes import LostProcess
+from .session_folds import SessionFolds
 
 
 @dataclass(frozen=True)
@@ -57,8 +45,8 @@ class StoredSession:
     """Path of the journal; None if the session is not saved."""
     cwd: Path
     """Directory of the session."""
-    envelopes: tuple[Envelope, ...] = ()
-    """All events so far, in order; empty for a new session."""
+    envelopes: Sequence[Envelope] = ()
+    """All events so far, in order; empty for a new session. Those of a journal are parsed at each access."""
     problems: tuple[Problem, ...] = ()
     """Problems of the journal."""
     new_problems: tuple[Problem, ...] = ()
@@ -69,6 +57,8 @@ class StoredSession:
     """Number of the next event: the bus's `first_seq`."""
     resumed: bool = False
     """True if the session was loaded from a journal."""
+    folds: SessionFolds | None = None
+    """The folds of the events; None: they are computed when needed."""
 
     @classmethod
     def ephemeral(cls, cwd: Path, session_id: str | None = None) -> "StoredSession":
@@ -76,8 +66,12 @@ class StoredSession:
         return cls(session_id or new_id("session"), None, cwd)
 
     @cached_property
+    def _folds(self) -> SessionFolds:
+        return self.folds or SessionFolds(self.envelopes)
+
+    @cached_property
     def _fold(self) -> HistoryFold:
-        return fold_history(self.envelopes)
+        return self._folds.history(self.envelopes)
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:
@@ -92,23 +86,23 @@ class StoredSession:
     @cached_property
     def waiting(self) -> tuple[UserMessage, ...]:
         """Queued messages that were never delivered."""
-        return waiting_messages(self.envelopes)
+        return self._folds.queue.waiting()
 
     @property
     def reports(self) -> tuple[AgentRunReport, ...]:
         """Report of each run of the root agent, oldest first."""
-        ends = (envelope.event for envelope in self.envelopes if not envelope.origin.depth)
+        ends = (one.event for one in events_of(self.envelopes, (RunEnded,)) if not one.origin.depth)
         return tuple(event.report for event in ends if isinstance(event, RunEnded) and event.report is not None)
 
     @cached_property
     def unfinished(self) -> InterruptedRun:
         """State that the last run left open."""
-        return unfinished(self.envelopes, root=self._fold)
+        return unfinished(self.envelopes, root=self._fold, scopes=self._folds.scopes)
 
     @cached_property
     def lost_processes(self) -> tuple[LostProcess, ...]:
         """Programs that may still run because tui-agent was killed."""
-        return lost_processes(self.envelopes)
+        return self._folds.lost.found()
 
     @cached_property
     def resumable_conversation(self) -> ResumableConversation | None:
@@ -118,7 +112,7 @@ class StoredSession:
     @property
     def background_jobs(self) -> int:
         """Number of background commands so far."""
-        return sum(isinstance(envelope.event, BackgroundStarted) for envelope in self.envelopes)
+        return sum(1 for _ in events_of(self.envelopes, (BackgroundStarted,)))
 
     def fold(self) -> None:
         """Compute the cached properties. Call it in a thread: a long session takes a while."""
@@ -195,7 +189,8 @@ def lost_jobs(envelopes: Iterable[Envelope]) -> tuple[str, ...]:
     """Return id and command of each background command that ended with the last program, which told no model."""
     open_jobs: dict[str, str] = {}
     lost: dict[str, str] = {}
-    for envelope in envelopes:
+    kinds = (SessionCreated, SessionLoaded, SessionForked, BackgroundStarted, BackgroundEnded)
+    for envelope in events_of(envelopes, kinds):
         match envelope.event:
             case SessionCreated() | SessionLoaded() | SessionForked():
                 open_jobs, lost = {}, {}
@@ -208,36 +203,3 @@ def lost_jobs(envelopes: Iterable[Envelope]) -> tuple[str, ...]:
             case _:
                 pass
     return tuple(f"{task_id} (`{' '.join(command.split())[:80]}`)" for task_id, command in (lost | open_jobs).items())
-
-
-def lost_processes(envelopes: Iterable[Envelope]) -> tuple[LostProcess, ...]:
-    """Find the programs that a journal shows as started and not as ended, oldest first.
-
-    A resume marks their calls as interrupted, which does not end the programs: later resumes find them again.
-    """
-    lost: dict[str, LostProcess] = {}
-    commands: dict[str, str] = {}
-    calls_of_tasks: dict[str, str] = {}
-    ended: set[str] = set()
-    for envelope in envelopes:
-        match envelope.event:
-            case ToolStarted(call_id=call_id, summary=summary, mark=mark):
-                commands[call_id] = summary
-                if mark:
-                    # The program may run although its own event was lost.
-                    lost[call_id] = LostProcess(StartedProcess(pid=0, started=0, mark=mark), summary)
-            case ProcessStarted(call_id=call_id) as started:
-                process = StartedProcess(**started.model_dump(include=set(StartedProcess.model_fields)))
-                lost[call_id] = LostProcess(process, commands.get(call_id, ""))
-            case ToolEnded(call_id=call_id, details={"task_id": str(task_id)}, name="bash") if task_id not in ended:
-                calls_of_tasks[task_id] = call_id  # Its command runs on in the background.
-            case ToolEnded(call_id=call_id, status=status) if status != "interrupted":
-                lost.pop(call_id, None)
-            case BackgroundEnded(task_id=task_id, status=status) if status != "unknown":
-                ended.add(task_id)
-                lost.pop(calls_of_tasks.get(task_id, ""), None)
-            case SessionForked():
-                lost.clear()  # The programs belong to the original session, which may be open.
-            case _:
-                pass
-    return tuple(lost.values())

@@ -8,7 +8,7 @@ from tui_agent.protocol.tool import Tool
 from .bash_output_tool import BashOutputTool
 from .bash_tool import AccessesOfCommand, BashTool, ReadOnlyCheck
 from .edit_tool import EditTool
-from .fetch_tool import FetchTool, can_fetch_pages
+from .fetch_tool import AnswerFromPage, FetchTool, can_fetch_pages
 from .glob_tool import GlobTool
 from .grep_tool import GrepTool
 from .kill_bash_tool import KillBashTool
@@ -17,6 +17,7 @@ from .processes.sandbox import Sandbox, sandbox_problem
 from .read_tool import ReadTool
 from .todo_tool import TodoTool
 from .typed_tool import Arguments, TypedTool
+from .web_search_tool import Search, WebSearchTool
 from .workspace import Workspace
 from .write_tool import WriteTool
 
@@ -79,8 +80,8 @@ BUILT_IN_TOOLS: Mapping[str, Callable[[ToolSetup], Tool]] = {
 JOB_TOOLS: Mapping[str, Callable[[BackgroundJobs], Tool]] = {"bash_output": BashOutputTool, "kill_bash": KillBashTool}
 """The tools for background commands, in a session that has them."""
 
-WEB_TOOLS: Mapping[str, Callable[[], Tool]] = {"fetch": FetchTool}
-"""The tools for the web, in a program with the extra `web`."""
+WEB_TOOLS = ("fetch", "web_search")
+"""Names of the tools for the web: `fetch` needs the extra `web`, `web_search` an endpoint that can search."""
 
 
 def default_tools(
@@ -111,6 +112,12 @@ def default_tools(
     return tools if jobs is None else [*tools, *(build(jobs) for build in JOB_TOOLS.values())]
 
 
-def web_tools() -> list[Tool]:
-    """Return the tools for the web; none if the packages of the extra `web` are missing."""
-    return [build() for build in WEB_TOOLS.values()] if can_fetch_pages() else []
+def web_tools(answer: AnswerFromPage | None = None, search: Search | None = None) -> list[Tool]:
+    """Return the tools for the web.
+
+    Args:
+        answer: answers questions about pages; None: `fetch` only returns pages.
+        search: searches the web; None: `web_search` is left out.
+    """
+    tools: list[Tool] = [FetchTool(answer=answer)] if can_fetch_pages() else []
+    return tools if search is None else [*tools, WebSearchTool(search)]

@@ -1,14 +1,10 @@
-"""The edit tool: replace exact text in a file, with a hint at the nearest lines if the text is not found."""
+"""The edit tool: replace exact text in a file, or change a cell of a notebook."""
 
-import difflib
-import re
-from bisect import bisect_left
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Annotated
+from typing import Self
 
-from pydantic import AfterValidator, Field
+from pydantic import Field, model_validator
 
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool import Accesses, PathSubject, Preview, Subject, ToolContext, ToolResult
@@ -24,7 +20,9 @@ from .file_change import (
     refuse_changed,
 )
 from .file_errors import missing_file_error
-from .text_format import printable, uses_crlf
+from .media.notebook_edit import CellAction, CellEdit, change_notebook
+from .media.notebook_file import SUFFIX, read_notebook
+from .text_match import replace_text
 from .typed_tool import Arguments, PathText, TypedTool
 from .unified_diff import replaced_lines
 from .workspace import Workspace
@@ -32,19 +30,8 @@ from .workspace import Workspace
 _DESCRIPTION = """Replaces exact text in a file.
 `old_string` must match the file exactly, whitespace included, and occur only once, unless `replace_all` is set.
 Do not include the line numbers that read shows. The edit is refused if the file changed since you last read it.
-The file keeps its mode, encoding, byte order mark and line endings."""
-
-_PLACES_SHOWN = 10
-_CANDIDATES = 3
-_LINES_COMPARED = 5_000
-_LONGEST_COMPARED = 300
-_NUMBERED = re.compile(r"\s*\d+\t")
-
-
-def _not_empty(text: str) -> str:
-    if not text:
-        raise ValueError("must not be empty; use write to create a file or replace its whole content")
-    return text
+The file keeps its mode, encoding, byte order mark and line endings.
+In a notebook (.ipynb) the text is that of a cell as read shows it, not JSON; outputs stay as they are."""
 
 
 class EditArguments(Arguments):
@@ -53,9 +40,29 @@ class EditArguments(Arguments):
     path: PathText = Field(
         description="File to change: absolute, relative to the working directory, or starting with ~."
     )
-    old_string: Annotated[str, AfterValidator(_not_empty)] = Field(description="The exact text to replace.")
+    old_string: str = Field(description="The exact text to replace.")
     new_string: str = Field(description="The new text; empty to delete old_string.")
     replace_all: bool = Field(default=False, description="Replace every occurrence; otherwise there must be only one.")
+    cell: int | None = Field(
+        default=None,
+        ge=1,
+        description="Notebook: number of the cell; an empty old_string then replaces its whole source.",
+    )
+    cell_action: CellAction = Field(
+        default="edit",
+        description="Notebook: delete the cell, or insert new_string before it (default: at the end); with an empty "
+        "old_string.",
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.cell_action == "edit" and self.cell is None and not self.old_string:
+            raise ValueError("old_string must not be empty; use write to create a file or replace its whole content")
+        if self.cell_action != "edit" and self.old_string:
+            raise ValueError("old_string must be empty when a cell is inserted or deleted")
+        if self.cell_action == "delete" and (self.cell is None or self.new_string):
+            raise ValueError("to delete a cell, set cell, and leave new_string empty")
+        return self
 
 
 class EditTool(TypedTool[EditArguments]):
@@ -77,7 +84,9 @@ class EditTool(TypedTool[EditArguments]):
 
     def call_summary(self, args: EditArguments) -> str:
         removed, added = replaced_lines(args.old_string, args.new_string)
-        return f"{args.path} (+{added} −{removed}{' everywhere' if args.replace_all else ''})"
+        cell = f" {args.cell_action.replace('_', ' ').removeprefix('edit')} cell {args.cell or 'at the end'}"
+        where = " ".join(cell.split()) + " " if args.cell or args.cell_action != "edit" else ""
+        return f"{args.path} {where}(+{added} −{removed}{' everywhere' if args.replace_all else ''})"
 
     async def call_preview(self, args: EditArguments) -> Preview:
         return await preview_file_change(
@@ -100,136 +109,45 @@ class EditTool(TypedTool[EditArguments]):
             ToolError: the file does not exist, the text does not match, or the file changed since it was read and
                 `checked` is set.
         """
-        place, shown, notes = target
+        place, shown, _ = target
         if before is None:
             raise missing_file_error(place.path, shown)
         if checked:
             refuse_changed(self._workspace, place, shown, before)
         try:
-            edited = replace_text(before.text, args.old_string, args.new_string, everywhere=args.replace_all)
+            return self._planned(args, target, before)
         except ToolError as error:
             raise ToolError(f"{shown} was not changed: {error}") from error
-        try:
-            content = before.format.encode(edited.text)
-        except UnicodeEncodeError as error:
-            lost = edited.text[error.start]
-            raise ToolError(f"{shown} was not changed: its encoding, {before.format.words}, has no {lost!r}") from error
-        plan = plan_change(place, shown, before, edited.text, content, notes)
+
+    def _planned(self, args: EditArguments, target: Target, before: LoadedFile) -> PlannedChange:
+        """Return the change of the text, or of a cell of a notebook.
+
+        Raises:
+            ToolError: the text does not match, or the cell does not exist.
+        """
+        place, shown, notes = target
+        book = read_notebook(before.text) if shown.endswith(SUFFIX) else None
+        if book is not None:
+            edit = CellEdit(args.cell, args.cell_action, args.old_string, args.new_string, args.replace_all)
+            changed = change_notebook(book, edit, shown)
+            content = _encoded(before, changed.text)
+            return plan_change(place, shown, before, changed.text, content, (*notes, changed.note), changed.diff)
+        if args.cell is not None or args.cell_action != "edit":
+            raise ToolError("it is not a notebook of format 4, so it has no cells")
+        edited = replace_text(before.text, args.old_string, args.new_string, everywhere=args.replace_all)
+        plan = plan_change(place, shown, before, edited.text, _encoded(before, edited.text), notes)
         if edited.count == 1:
             return plan
         return replace(plan, notes=(*plan.notes, f"{edited.count:,} occurrences replaced"))
 
 
-@dataclass(frozen=True, slots=True)
-class Replacement:
-    """Result of a replacement."""
-
-    text: str
-    """The whole new text; everything else, line endings included, is unchanged."""
-    count: int
-    """Number of occurrences replaced."""
-
-
-def replace_text(text: str, old: str, new: str, *, everywhere: bool) -> Replacement:
-    """Replace `old`, which must occur exactly, with `new`.
-
-    The search treats CR LF and LF as the same line ending; `new` gets the line endings of the text it replaces.
-
-    Args:
-        text: the whole text.
-        old: text to replace; not empty.
-        new: replacement.
-        everywhere: replace every occurrence instead of the only one.
+def _encoded(before: LoadedFile, text: str) -> bytes:
+    """Return a new text of a file in its encoding.
 
     Raises:
-        ToolError: nothing would change, `old` is not found, or it occurs more than once without `everywhere`.
+        ToolError: the encoding lacks a character.
     """
-    view, old, new = (part.replace("\r\n", "\n") for part in (text, old, new))
-    if old == new:
-        raise ToolError("old_string and new_string are the same (edit does not change line endings)")
-    first = view.find(old)
-    if first < 0:
-        raise ToolError(_not_found(view, old))
-    if not everywhere and view.find(old, first + 1) >= 0:
-        lines = [view.count("\n", 0, place) + 1 for place in _places(view, old, overlapping=True)]
-        raise ToolError(_ambiguous(lines))
-    places = list(_places(view, old, overlapping=False)) if everywhere else [first]
-    if len(view) == len(text):
-        return Replacement(text.replace(old, new, -1 if everywhere else 1), len(places))
-    return Replacement(_replaced_with_endings(text, view, places, old, new), len(places))
-
-
-def _places(text: str, part: str, *, overlapping: bool) -> Iterator[int]:
-    place = text.find(part)
-    while place >= 0:
-        yield place
-        place = text.find(part, place + (1 if overlapping else len(part)))
-
-
-def _replaced_with_endings(text: str, view: str, places: list[int], old: str, new: str) -> str:
-    """Replace in a text with CR LF; `view` is the same text with LF only, `places` are positions in it."""
-    usual = "\r\n" if uses_crlf(text) else "\n"
-    ends = [match.start() - number for number, match in enumerate(re.finditer("\r\n", text))]
-    pieces: list[str] = []
-    done = 0
-    for place in places:
-        start, end = (position + bisect_left(ends, position) for position in (place, place + len(old)))
-        replaced = text[start:end]
-        ending = usual if "\n" not in replaced else "\r\n" if "\r\n" in replaced else "\n"
-        pieces += (text[done:start], new.replace("\n", ending))
-        done = end
-    return "".join([*pieces, text[done:]])
-
-
-def _ambiguous(lines: list[int]) -> str:
-    shown = ", ".join(f"{line:,}" for line in lines[:_PLACES_SHOWN])
-    more = f" and {len(lines) - _PLACES_SHOWN:,} more" if len(lines) > _PLACES_SHOWN else ""
-    return (
-        f"old_string occurs {len(lines):,} times, at lines {shown}{more}; include more of the surrounding lines until "
-        "it is unique, or set replace_all"
-    )
-
-
-def _not_found(view: str, old: str) -> str:
-    """Return a probable reason why `old` was not found, and the lines most similar to it."""
-    words = "old_string was not found"
-    if all(_NUMBERED.match(line) for line in old.split("\n") if line.strip()) and old.strip():
-        return f"{words}; remove the line number and the tab that read shows before each line"
-    lines = view.split("\n")
-    spaced = _match_ignoring_whitespace(lines, old.split("\n"))
-    if spaced is not None:
-        first, last = spaced
-        there = "\n".join(f"{number:>6}\t{printable(lines[number - 1])}" for number in range(first, last + 1))
-        return f"{words}, but lines {first:,} to {last:,} differ from it only in whitespace:\n{there}"
-    near = _nearest(lines, next((line for line in old.split("\n") if line.strip()), ""))
-    if not near:
-        return f"{words}, nor any line similar to its first line; read the file again"
-    there = "\n".join(f"{number:>6}\t{printable(line[:_LONGEST_COMPARED])}" for number, line in near)
-    return f"{words}; most similar to its first line:\n{there}"
-
-
-def _match_ignoring_whitespace(lines: list[str], wanted: list[str]) -> tuple[int, int] | None:
-    """Return the first and last line number of the wanted lines, ignoring whitespace and outer blank lines."""
-    bare = [" ".join(line.split()) for line in wanted]
-    while bare and not bare[-1]:
-        bare.pop()
-    while bare and not bare[0]:
-        bare.pop(0)
-    if not bare:
-        return None
-    have = [" ".join(line.split()) for line in lines]
-    for start in range(len(have) - len(bare) + 1):
-        if have[start] == bare[0] and have[start : start + len(bare)] == bare:
-            return start + 1, start + len(bare)
-    return None
-
-
-def _nearest(lines: list[str], wanted: str) -> list[tuple[int, str]]:
-    """Return the lines most similar to `wanted`, with their numbers, in order."""
-    numbers: dict[str, int] = {}
-    for number, line in enumerate(lines, start=1):
-        bare = line.strip()[:_LONGEST_COMPARED]
-        if bare and len(numbers) < _LINES_COMPARED:
-            numbers.setdefault(bare, number)
-    near = difflib.get_close_matches(wanted.strip()[:_LONGEST_COMPARED], list(numbers), n=_CANDIDATES, cutoff=0.5)
-    return sorted((numbers[bare], lines[numbers[bare] - 1]) for bare in near)
+    try:
+        return before.format.encode(text)
+    except UnicodeEncodeError as error:
+        raise ToolError(f"its encoding, {before.format.words}, has no {text[error.start]!r}") from error

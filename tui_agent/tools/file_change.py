@@ -191,11 +191,18 @@ def refuse_changed(workspace: Workspace, place: ResolvedPath, shown: str, now: L
 
 
 def plan_change(
-    place: ResolvedPath, shown: str, before: LoadedFile | None, text: str, content: bytes, notes: tuple[str, ...] = ()
+    place: ResolvedPath,
+    shown: str,
+    before: LoadedFile | None,
+    text: str,
+    content: bytes,
+    notes: tuple[str, ...] = (),
+    diff: Diff | None = None,
 ) -> PlannedChange:
-    """Return the change that replaces the content of a file, with its diff."""
-    old_name, old_text = ("/dev/null", "") if before is None else (f"a/{shown.lstrip('/')}", before.text)
-    diff = diff_of(old_text, text, old_name, f"b/{shown.lstrip('/')}")
+    """Return the change that replaces the content of a file, with its diff; `diff` replaces that of the text."""
+    if diff is None:
+        old_name, old_text = ("/dev/null", "") if before is None else (f"a/{shown.lstrip('/')}", before.text)
+        diff = diff_of(old_text, text, old_name, f"b/{shown.lstrip('/')}")
     if before is not None and before.status.st_nlink > 1:
         notes += (f"the file had {before.status.st_nlink} hard links; the others keep the old content",)
     return PlannedChange(place, shown, before, content, diff, notes)

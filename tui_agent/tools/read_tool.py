@@ -1,21 +1,22 @@
-"""The read tool: show text with line numbers, a page at a time, or an image."""
+"""The read tool: show text with line numbers, a page at a time, an image, or a PDF."""
 
 import asyncio
-import base64
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.messages import ImageBlock, JsonObject, TextBlock
+from tui_agent.protocol.messages import JsonObject, TextBlock
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
 
 from .file_errors import is_directory_error, missing_file_error, os_errors_as
 from .file_versions import FileVersion, digest_of
 from .line_pages import PIECE, Line, LinePage, LineRequest, read_lines
+from .media.media_files import load_media, media_type_of
+from .media.notebook_file import SUFFIX, read_notebook
+from .media.notebook_view import NOTEBOOK_LIMIT, notebook_page
 from .pinned_directory import open_file
 from .text_format import SAMPLE_SIZE, counted, format_of, is_binary, printable
 from .typed_tool import Arguments, PathText, TypedTool
@@ -33,16 +34,10 @@ PAGE_CHARACTERS = 40_000
 LINE_WIDTH = 2_000
 """Most characters shown of a line."""
 
-IMAGE_LIMIT = 3_750_000
-"""Most bytes of an image file: as base64 text it has 5 MB, the limit of the Messages API."""
-
-SIDE_LIMIT = 8_000
-"""Most pixels per side of an image, a limit of the same API."""
-
 _NUMBER_WIDTH = 8
 """Characters for a line's number, its tab and its line ending."""
 
-_DESCRIPTION = f"""Reads a file: text with line numbers, or an image (png, jpeg, gif, webp).
+_DESCRIPTION = f"""Reads a file: text with line numbers, an image, a PDF, or the cells of a notebook (.ipynb).
 Each line is shown as its number, a tab, and its text; number and tab are not part of the file.
 One call returns at most {PAGE_LINES:,} lines and {PAGE_CHARACTERS:,} characters; set `offset` to read further on.
 Lines longer than {LINE_WIDTH:,} characters are cut. You must read an existing file before you overwrite it."""
@@ -52,12 +47,12 @@ class ReadArguments(Arguments):
     """Arguments of the read tool."""
 
     path: PathText = Field(description="File to read: absolute, relative to the working directory, or starting with ~.")
-    offset: int = Field(default=1, ge=1, description="Number of the first line to read, from 1.")
-    limit: int = Field(default=PAGE_LINES, ge=1, description="Most lines to read.")
+    offset: int = Field(default=1, ge=1, description="Number of the first line, or cell, to read, from 1.")
+    limit: int = Field(default=PAGE_LINES, ge=1, description="Most lines, or cells, to read.")
 
 
 class ReadTool(TypedTool[ReadArguments]):
-    """Tool that shows a page of a text file, or an image."""
+    """Tool that shows a page of a text file, an image or a PDF."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__("read", _DESCRIPTION, ReadArguments, read_only=True)
@@ -84,8 +79,11 @@ class ReadTool(TypedTool[ReadArguments]):
                 async with open_file(path, shown, place=place) as (file, status):
                     start = await file.read(PIECE)
                     sample = start[:SAMPLE_SIZE]
-                    if media_type := image_type(sample):
-                        return await self._read_image(path, file, status, start, media_type)
+                    is_notebook = path.suffix == SUFFIX and status.st_size <= NOTEBOOK_LIMIT
+                    if is_notebook and (result := await self._read_notebook(path, file, status, start, args, context)):
+                        return result
+                    if media_type := media_type_of(sample):
+                        return await self._read_media(path, file, status, start, media_type, context)
                     if is_binary(sample) and not self._workspace.is_spooled(path):
                         raise ToolError(_binary_words(shown, status.st_size, sample))
                     first, last = args.offset, args.offset + args.limit - 1
@@ -100,27 +98,56 @@ class ReadTool(TypedTool[ReadArguments]):
         self._workspace.versions.remember(path, page.version)
         return await asyncio.to_thread(_page_result, page, args, path, shown)
 
-    async def _read_image(
-        self, path: Path, file: "AsyncBufferedReader", status: os.stat_result, start: bytes, media_type: str
-    ) -> ToolResult:
-        """Return the image in a file of which `start` was read."""
+    async def _read_notebook(
+        self,
+        path: Path,
+        file: "AsyncBufferedReader",
+        status: os.stat_result,
+        start: bytes,
+        args: ReadArguments,
+        context: ToolContext,
+    ) -> ToolResult | None:
+        """Return cells of the notebook in a file of which `start` was read; None, and the file is at its place, if it
+        is not a notebook."""
+        content = start + await file.read(NOTEBOOK_LIMIT)
+        form = format_of(content[:SAMPLE_SIZE])
+        book = await asyncio.to_thread(
+            lambda: read_notebook(content[len(form.mark) :].decode(form.encoding, "replace"))
+        )
+        if book is None:
+            await file.seek(len(start))
+            return None
         shown = self._workspace.display(path)
-        if status.st_size > IMAGE_LIMIT:
-            limit = f"the limit is {IMAGE_LIMIT:,}: resize the image first"
-            raise ToolError(f"{shown} is an image of {status.st_size:,} bytes; {limit}")
-        content = start + await file.read(IMAGE_LIMIT + 1 - len(start))
-        block, (width, height) = await asyncio.to_thread(image_block, content, media_type, shown)
+        page = await notebook_page(book, args.offset, args.limit, PAGE_CHARACTERS, shown, context.cancellation)
         digest = await asyncio.to_thread(digest_of, content)
-        self._workspace.versions.remember(path, FileVersion.of(status, digest))
-        words = TextBlock(text=f"{shown}: {media_type}, {width}×{height} pixels, {status.st_size:,} bytes")
+        self._workspace.versions.remember(path, FileVersion.of(status, digest, content))
+        total = counted(len(book.cells), "cell")
+        is_whole = page.first <= 1 and page.last == len(book.cells)
         details: JsonObject = {
-            "outcome": f"{media_type}, {width}×{height} pixels",
+            "outcome": total if is_whole else f"cells {page.first}–{page.last} of {len(book.cells)}",
             "path": printable(str(path)),
-            "media_type": media_type,
-            "width": width,
-            "height": height,
+            "first_cell": page.first,
+            "last_cell": page.last,
+            "total_cells": len(book.cells),
         }
-        return ToolResult(content=(words, block), details=details)
+        return ToolResult(content=page.blocks, details=details)
+
+    async def _read_media(
+        self,
+        path: Path,
+        file: "AsyncBufferedReader",
+        status: os.stat_result,
+        start: bytes,
+        media_type: str,
+        context: ToolContext,
+    ) -> ToolResult:
+        """Return the image or PDF in a file of which `start` was read."""
+        shown = self._workspace.display(path)
+        media = await load_media(file, status, start, media_type, shown, context.cancellation)
+        digest = await asyncio.to_thread(digest_of, media.content)
+        self._workspace.versions.remember(path, FileVersion.of(status, digest))
+        details: JsonObject = {**media.details, "path": printable(str(path))}
+        return ToolResult(content=(TextBlock(text=f"{shown}: {media.words}"), media.block), details=details)
 
 
 def numbered(line: Line) -> str:
@@ -179,98 +206,3 @@ def _details(page: LinePage, path: Path) -> JsonObject:
 def _binary_words(shown: str, size: int, sample: bytes) -> str:
     start = sample[:16].hex(" ")
     return f"{shown} is a binary file of {size:,} bytes (it begins with {start}); inspect it with a program run by bash"
-
-
-# --- images -----------------------------------------------------------------------------------------------------------
-
-_JPEG_SIZE_MARKERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-_JPEG_BARE_MARKERS = frozenset((0x01, *range(0xD0, 0xD9)))
-
-
-def image_type(sample: bytes) -> str | None:
-    """Return the media type of a file that begins with `sample`; None if it is not an image the API accepts."""
-    if sample.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if sample.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if sample.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    if sample.startswith(b"RIFF") and sample[8:12] == b"WEBP":
-        return "image/webp"
-    return None
-
-
-def image_block(content: bytes, media_type: str, shown: str) -> tuple[ImageBlock, tuple[int, int]]:
-    """Return the image as a block, with its width and height in pixels.
-
-    It is checked here because a bad image would make every later request fail.
-
-    Raises:
-        ToolError: the image is too large or damaged.
-    """
-    try:
-        width, height = _SIZES[media_type](content)
-    except (IndexError, ValueError):
-        width = height = 0
-    if not width or not height:
-        raise ToolError(f"{shown} begins like {media_type}, but is damaged or incomplete: its size cannot be read")
-    if max(width, height) > SIDE_LIMIT:
-        raise ToolError(
-            f"{shown} has {width}×{height} pixels; the limit is {SIDE_LIMIT:,} per side: resize the image first"
-        )
-    return ImageBlock(media_type=media_type, data=base64.b64encode(content).decode("ascii")), (width, height)
-
-
-def _number(content: bytes, start: int, length: int, order: str = "big") -> int:
-    part = content[start : start + length]
-    if len(part) < length:
-        raise IndexError(start)
-    return int.from_bytes(part, "little" if order == "little" else "big")
-
-
-def _png_size(content: bytes) -> tuple[int, int]:
-    if content[12:16] != b"IHDR" or b"IEND" not in content[-16:]:
-        raise ValueError("no header or no end")
-    return _number(content, 16, 4), _number(content, 20, 4)
-
-
-def _gif_size(content: bytes) -> tuple[int, int]:
-    return _number(content, 6, 2, "little"), _number(content, 8, 2, "little")
-
-
-def _jpeg_size(content: bytes) -> tuple[int, int]:
-    """Return width and height from the first segment that holds them."""
-    position = 2
-    while True:
-        if content[position] != 0xFF:
-            raise ValueError("marker expected")
-        marker = content[position + 1]
-        if marker == 0xFF:  # A fill byte.
-            position += 1
-        elif marker in _JPEG_BARE_MARKERS:
-            position += 2
-        elif marker in _JPEG_SIZE_MARKERS:
-            return _number(content, position + 7, 2), _number(content, position + 5, 2)
-        else:
-            position += 2 + _number(content, position + 2, 2)
-
-
-def _webp_size(content: bytes) -> tuple[int, int]:
-    """Return width and height, which each of the format's three forms stores elsewhere."""
-    form = content[12:16]
-    if form == b"VP8X":
-        return _number(content, 24, 3, "little") + 1, _number(content, 27, 3, "little") + 1
-    if form == b"VP8L":
-        bits = _number(content, 21, 4, "little")
-        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-    if form == b"VP8 ":
-        return _number(content, 26, 2, "little") & 0x3FFF, _number(content, 28, 2, "little") & 0x3FFF
-    raise ValueError("unknown form")
-
-
-_SIZES: dict[str, Callable[[bytes], tuple[int, int]]] = {
-    "image/png": _png_size,
-    "image/jpeg": _jpeg_size,
-    "image/gif": _gif_size,
-    "image/webp": _webp_size,
-}

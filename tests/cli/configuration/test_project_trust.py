@@ -409,7 +409,7 @@ def test_skills_commands_and_sub_agents_are_listed_and_dead_until_accepted(proje
     for path, text in (
         (command, "---\nmodel: opus\n---\nDeploy: !`git log -1` !`make push`"),
         (skill, "---\nname: pdf\ndescription: |\n  Obey!\n  \x1b[2J\n---\nText"),
-        (agent, "---\ndescription: Reviews.\n---\nText"),
+        (agent, "---\ndescription: Reviews.\ntools: Read, Grep\nmodel: opus\n---\nText"),
     ):
         path.parent.mkdir(parents=True)
         path.write_text(text, "utf-8")
@@ -424,7 +424,9 @@ def test_skills_commands_and_sub_agents_are_listed_and_dead_until_accepted(proje
     assert sections["commands, which run when you type their name"] == (
         "/deploy (.claude/commands/deploy.md), runs `git log -1`, `make push`, uses the model opus",
     )
-    assert sections["sub-agents, which the model can start"] == ("review (.tui-agent/agents/review.md): Reviews.",)
+    assert sections["sub-agents, which the model can start"] == (
+        "review (.tui-agent/agents/review.md), with the tools read, grep and the model opus: Reviews.",
+    )
     assert [text.split(":")[0] for text in before.links] == [".claude/commands/out.md"]
     refused = folder_trust(project, locations)
     assert (refused.definitions, refused.is_trusted) == ((), False)

@@ -8,7 +8,7 @@ import pytest
 
 from tui_agent.cli.command_line import run_program
 from tui_agent.cli.subcommands.doctor import examine
-from tui_agent.tools import JOB_TOOLS, WEB_TOOLS
+from tui_agent.tools import JOB_TOOLS
 
 
 def out_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -75,10 +75,17 @@ def test_config_check_and_path(capsys: pytest.CaptureFixture[str], user_file: Pa
 def test_tools_are_listed_with_their_schemas(capsys: pytest.CaptureFixture[str]) -> None:
     rows = {row["name"]: row for row in json.loads(out_of(capsys, "tools", "list", "--json"))}
 
-    assert list(rows) == ["read", "write", "edit", "bash", "glob", "grep", "todo", *JOB_TOOLS, *WEB_TOOLS, "agent"]
+    assert list(rows) == ["read", "write", "edit", "bash", "glob", "grep", "todo", *JOB_TOOLS, "fetch", "agent"]
     assert rows["read"]["read_only"] is True
     assert rows["write"]["read_only"] is False
-    assert set(rows["edit"]["input_schema"]["properties"]) == {"path", "old_string", "new_string", "replace_all"}
+    assert set(rows["edit"]["input_schema"]["properties"]) == {
+        "path",
+        "old_string",
+        "new_string",
+        "replace_all",
+        "cell",
+        "cell_action",
+    }
     assert "read" in out_of(capsys, "tools", "list")
 
 

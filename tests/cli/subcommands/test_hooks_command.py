@@ -106,3 +106,37 @@ def test_a_misspelt_argument_is_one_line_with_the_right_value(
     assert out == ""
     assert err.count("\n") == 1
     assert words in err
+
+
+def test_hooks_of_files_are_listed_and_tried(
+    settings: Path, capsys: pytest.CaptureFixture[str], clean_environment: Path
+) -> None:
+    own, project = clean_environment / ".claude/settings.json", Path(".claude/settings.json")
+    guard = {"type": "command", "command": 'grep -q \'"command": "ls"\' || { echo only ls >&2; exit 2; }'}
+    for file, table in (
+        (own, {"PreToolUse": [{"matcher": "Bash", "hooks": [guard]}]}),
+        (project, {"Stop": [{"hooks": [{"type": "command", "command": "touch ran"}]}]}),
+    ):
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps({"hooks": table}))
+
+    assert run_program(["hooks", "list"]) == 0
+    assert run_program(["hooks", "test", "PreToolUse", "Bash", '{"command":"ls"}']) == 0
+    assert run_program(["hooks", "test", "PreToolUse", "bash", '{"command":"rm"}']) == 0
+    assert run_program(["hooks", "test", "PreToolUse", "Read", '{"file_path":"a"}']) == 0
+    assert run_program(["hooks", "test", "Stop"]) == 0
+
+    listed, stops, allowed, denied, other, *_ = [
+        line for line in lines_of(capsys) if "not run:" not in line or "touch" in line
+    ]
+    assert listed.startswith("PreToolUse(Bash): grep")
+    assert listed.endswith("(~/.claude/settings.json:1)")
+    assert stops.startswith("Stop: touch ran")
+    assert "does not run: this folder is not trusted" in stops
+    assert (allowed.split()[0], denied.split()[0], other) == (
+        "ok",
+        "deny",
+        "no hook of a hook file is for PreToolUse of Read",
+    )
+    assert "(only ls)" in denied
+    assert not Path("ran").exists()

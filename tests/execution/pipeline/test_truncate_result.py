@@ -11,7 +11,7 @@ from tests.support.validating_bus import ValidatingBus
 from tui_agent.execution.outcomes import Outcome, answered
 from tui_agent.execution.pipeline.finish_call import cut_middle, reads_archive, truncate
 from tui_agent.protocol.events import Warned
-from tui_agent.protocol.messages import ImageBlock, TextBlock
+from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock
 from tui_agent.protocol.tool import Accesses, ToolResult
 
 LIMIT = 500
@@ -96,6 +96,14 @@ async def test_lone_surrogates_are_replaced() -> None:
 
     assert outcome.result.text == "a 😀 b \ufffd c"
     outcome.result.text.encode("utf-8")
+
+
+async def test_lone_surrogates_in_documents_are_replaced() -> None:
+    document = DocumentBlock(media_type="text/plain", data="a \ud83d b", name="caf\udce9.txt")
+
+    outcome, _ = await fitted(ToolResult(content=(TextBlock(text="ascii"), document)))
+
+    assert outcome.result.content[1] == DocumentBlock(media_type="text/plain", data="a \ufffd b", name="caf\ufffd.txt")
 
 
 pieces = st.text(max_size=5) | st.sampled_from(

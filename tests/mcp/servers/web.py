@@ -5,6 +5,7 @@ import sys
 
 import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
+from pydantic import BaseModel
 from starlette.responses import PlainTextResponse
 
 server = MCPServer("web")
@@ -29,6 +30,17 @@ async def count(ctx: Context) -> str:
 async def broken() -> str:
     """Fail."""
     raise RuntimeError("broken on purpose")
+
+
+class Order(BaseModel):
+    pieces: int
+
+
+@server.tool()
+async def order(ctx: Context) -> str:
+    """Ask while the call runs."""
+    answer = await ctx.elicit("How many?", Order)
+    return f"{answer.action} {answer.data.pieces if answer.action == 'accept' else ''}"
 
 
 app = server.streamable_http_app()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_agent.permissions.commands.awk import awk_reads
+from tui_agent.permissions.commands.text_scripts import awk_reads
 from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand
 
 

@@ -156,3 +156,7 @@ def test_conditions_of_a_read_only_use() -> None:
     assert not row.conditions.hold(["-a", "+x"], ["+x"], {"-a"})
     assert words.hold(["list", "-p"], ["list"], {"-p"})
     assert not words.hold(["-p", "list"], ["list"], {"-p"})
+
+
+def test_another_name_of_one_word_stands_for_a_row_of_one_word() -> None:
+    assert [name for name, row in all_facts().items() if " " not in name and " " in row.name] == []

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tui_agent.permissions.commands.find import find_reads, find_roots, finds_only_files, without_exec
 from tui_agent.permissions.commands.invocation import Reads
+from tui_agent.permissions.commands.searches import find_reads, find_roots, finds_only_files, without_exec
 from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand
 
 

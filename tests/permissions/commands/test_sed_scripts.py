@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_agent.permissions.commands.sed import sed_reads
+from tui_agent.permissions.commands.text_scripts import sed_reads
 from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, SimpleCommand
 
 

@@ -311,7 +311,6 @@ def test_a_pattern_for_names_outside_needs_an_answer(desk: Desk, command: str) -
         "echo $?",
         "echo $HOME",
         "for f in src/*; do echo ${f%.*} ${f##*/} ${#f} ${f:-x}; done",
-        "echo $(basename src/lib.py .py)",
         "echo $((1 + 2))",
     ],
 )

@@ -64,7 +64,9 @@ def test_a_rule_that_denies_changes_holds_for_commands(desk: Desk) -> None:
     }
 
     assert [command for command, decision in decided.items() if decision == "allow"] == []
-    for command in ("pytest src", "python3 src/lib.py", "cp src/lib.py b", "npm test", "touch notes.txt"):
+    for command in ("pytest src", "python3 src/lib.py", "cp src/lib.py b", "npm test", "touch notes.txt", "black tests",
+                    "black --check src", "ruff check .", "gofmt -w tests", "prettier --write tests", "gunzip a.gz",
+                    "gzip -c poetry.lock", "git clean -n", "git reset HEAD~1"):  # fmt: skip
         assert policy.check(desk.tools["bash"], {"command": command}).decision == "allow", command
 
 
@@ -72,7 +74,7 @@ def test_prefix_rules_allow_their_commands_and_no_more(desk: Desk) -> None:
     names = ("cp", "mv", "touch", "tee", "tar", "curl", "npm", "make", "sed", "git", "mkdir", "pytest",
              "find", "rsync", "printf", "test", "[", "gcc", "zip", "vim", "ssh", "scp", "mosh", "ssh-keygen", "man",
              "sqlite3", "mapfile", "declare", "docker", "awk", "sort", "wget", "less", "nano", "emacs", "nvim", "ex",
-             "clang", "ld", "unzip", "pip", "cargo", "go")  # fmt: skip
+             "clang", "ld", "unzip", "pip", "cargo", "go", "tsc", "eslint", "ruff", "mypy", "black")  # fmt: skip
     rules = [f"allow bash({name}:*)" for name in names]
     past, within = (
         {command: desk.bash(command, *rules) for command in commands(f"{where}_prefix_rules.txt")}
@@ -96,6 +98,27 @@ def test_prefix_rules_allow_their_commands_and_no_more(desk: Desk) -> None:
         ("frobnicate git pull", "deny bash(git push:*)", "allow"),
         ("git -c alias.p=push p", "deny bash(git push:*)", "ask"),
         ("git checkout push", "deny bash(git push:*)", "allow"),
+        # a subcommand counts however it is spelled, and an alias may be any
+        ("git-push", "deny bash(git push:*)", "deny"),
+        ("/usr/lib/git-core/git-push origin x", "deny bash(git push:*)", "deny"),
+        ("$(git --exec-path)/git-push", "deny bash(git push:*)", "deny"),
+        ("hub push", "deny bash(git push:*)", "deny"),
+        ("git --shallow-file x push", "deny bash(git push:*)", "deny"),
+        ("git send-pack origin x", "deny bash(git push:*)", "deny"),
+        ("git remote-https origin u", "deny bash(git push:*)", "deny"),
+        ("git subtree push -P x o m", "deny bash(git push:*)", "deny"),
+        ("git subtree pull -P x o m", "deny bash(git push:*)", "allow"),
+        ("git svn dcommit", "deny bash(git push:*)", "deny"),
+        ("git lfs push o x", "deny bash(git push:*)", "deny"),
+        ("git for-each-repo --config=x push", "deny bash(git push:*)", "deny"),
+        ("frobnicate git-push", "deny bash(git push:*)", "ask"),
+        ("xargs git-push", "deny bash(git push:*)", "deny"),
+        ("git p", "deny bash(git push:*)", "ask"),
+        ("git p", "allow bash(git:*);ask bash(git reset:*)", "allow"),
+        ("git p", "ask bash(git reset:*);allow bash(git:*)", "ask"),
+        ("git p", "deny bash(rm:*)", "allow"),
+        ("git stage x", "ask bash(git add:*)", "ask"),
+        ("git remote update", "deny bash(git push:*)", "allow"),
         ("npm --prefix x publish", "ask bash(npm publish:*)", "ask"),
         ("kubectl -n x delete pod y", "deny bash(kubectl delete:*)", "ask"),
         ("kubectl -n x get pod y", "deny bash(kubectl delete:*)", "allow"),

@@ -36,6 +36,14 @@ def test_paths_at_any_depth_and_in_any_spelling_are_found(root: Path) -> None:
     assert names(root) == TOP | {"a/b/node_modules", "a/.GIT", "bare.git"}
 
 
+def test_what_agents_take_from_a_project_is_found(root: Path) -> None:
+    for name in (".claude/hooks", "a/.claude/skills", ".claude/logs", "hooks"):
+        (root / name).mkdir(parents=True)
+    (root / ".claude" / "settings.local.json").write_text("{}", "utf-8")
+
+    assert names(root) == TOP | {".claude/hooks", "a/.claude/skills", ".claude/settings.local.json"}
+
+
 def test_the_target_of_a_pointer_file_is_found(root: Path) -> None:
     (root / "kept").mkdir()
     (root / "sub").mkdir()

@@ -142,6 +142,9 @@ def test_a_denied_directory_needs_an_answer_unless_excluded(desk: Desk) -> None:
         ("grep -rn --include='*.pem' x .", "ask"), ("ls secrets", "deny"), ("rg hello secrets", "deny"),
     ):  # fmt: skip
         assert desk.bash(command, "deny read(secrets/**)").decision == decision, command
+    for command in ("rg hello -g '*.txt'", "grep -r x --include='n*' .", "git grep x -- '*.txt'"):
+        assert desk.bash(command, "deny read(/notes.txt)").decision == "ask", command
+        assert desk.bash(command, "deny read(/README.md)").decision == "allow", command
 
 
 def test_many_other_files_are_no_reason_to_ask(desk: Desk) -> None:
@@ -151,3 +154,15 @@ def test_many_other_files_are_no_reason_to_ask(desk: Desk) -> None:
 
     assert desk.bash("grep -rn x .", "deny read(.env)").decision == "allow"
     assert desk.bash("grep -rn x .", "deny read(**/a/*.b)").decision == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["rg -. x", "rg --follow x .", "grep -R x .", "grep -nR x", "grep --recurs x .", "ack x", "diff -r . links",
+     "git format-patch --stdout HEAD~1", "git log -p --ext-diff", "git stash show -p --ext-diff"],
+)  # fmt: skip
+def test_searches_with_other_options_need_an_answer(desk: Desk, command: str) -> None:
+    (desk.root / ".env").write_text("x\n", "utf-8")
+
+    assert desk.bash(command, "deny read(.env)", mode="allow").decision == "ask"
+    assert desk.bash(command, mode="allow").decision == "allow"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.permissions.rules.command_pattern import BORDER, command_patterns, is_open
+from tui_agent.permissions.rules.patterns import BORDER, command_patterns, is_open
 from tui_agent.permissions.shell.syntax import UNKNOWN
 
 

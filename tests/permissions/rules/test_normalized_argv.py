@@ -2,13 +2,13 @@
 
 import pytest
 
-from tui_agent.permissions.rules.command_pattern import BORDER
 from tui_agent.permissions.rules.normalized_argv import (
     is_script_variable,
     normalize_command,
     sets_only_harmless,
     without_expansion,
 )
+from tui_agent.permissions.rules.patterns import BORDER
 from tui_agent.permissions.shell.parser import read_script
 from tui_agent.permissions.shell.syntax import UNKNOWN, Sequence, SimpleCommand
 

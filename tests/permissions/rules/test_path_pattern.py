@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.permissions.conftest import Desk
-from tui_agent.permissions.rules import path_pattern as module
-from tui_agent.permissions.rules.path_pattern import path_pattern
+from tui_agent.permissions.rules import patterns as module
+from tui_agent.permissions.rules.patterns import path_pattern
 
 
 @pytest.mark.parametrize(

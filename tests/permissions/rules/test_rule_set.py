@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.permissions.conftest import Desk
 from tui_agent.permissions import Rule
 from tui_agent.permissions.paths.path_facts import PathLookup
-from tui_agent.permissions.rules.command_pattern import BORDER
+from tui_agent.permissions.rules.patterns import BORDER
 from tui_agent.permissions.rules.rule_set import STRICTNESS, NormalizedCommand, RuleResolution, RuleSet
 from tui_agent.permissions.shell.syntax import UNKNOWN
 

@@ -1,6 +1,6 @@
 """Rough split of unreadable text: too many commands rather than too few."""
 
-from tui_agent.permissions.shell.fallback import MAX_FALLBACK_COMMANDS, fallback_commands
+from tui_agent.permissions.shell.parser import MAX_FALLBACK_COMMANDS, fallback_commands
 from tui_agent.permissions.shell.syntax import UNKNOWN
 
 

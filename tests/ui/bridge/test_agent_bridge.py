@@ -17,7 +17,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, Pe
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.providers import ScriptedProvider
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.bridge.bridge_messages import AgentEvents, drop_superseded
+from tui_agent.ui.bridge.bridge_messages import AgentEvents
 from tui_agent.ui.bridge.definition_facts import DefinitionFact
 
 
@@ -250,7 +250,7 @@ async def test_the_past_comes_before_the_present() -> None:
         await turns()
         task.cancel()
 
-    assert seen == [*(envelope.type for envelope in drop_superseded(working().envelopes)), "notice"]
+    assert seen == [*(envelope.type for envelope in working().envelopes), "notice"]
 
 
 async def test_while_a_batch_is_not_shown_the_next_ones_are_merged() -> None:

@@ -15,7 +15,7 @@ from tests.ui.row_kit import FoldWithLedger
 from tests.ui.test_any_order import TOLD
 from tui_agent.protocol.envelope import Envelope, Origin, event_classes
 from tui_agent.protocol.events import MessageDelta, RequestBuilt, StatusChanged
-from tui_agent.ui.bridge.bridge_messages import LAST_COUNTS, drop_superseded
+from tui_agent.protocol.superseded_events import LAST_COUNTS, drop_superseded
 from tui_agent.ui.state import call_ledger, queued_messages, run_times
 from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.transcript.transcript_fold import HANDLED_EVENTS
@@ -45,7 +45,7 @@ class Screen:
 
 
 def assert_looks_the_same(past: Sequence[Envelope]) -> None:
-    whole, short = Screen().shows(past), Screen().shows(drop_superseded(past))
+    whole, short = Screen().shows(past), Screen().shows(list(drop_superseded(past)))
     assert short.rows == whole.rows
     assert short.status == whole.status
 
@@ -71,7 +71,7 @@ def test_the_other_parts_hear_nothing_of_what_is_left_out(part: ModuleType) -> N
 def test_states_that_were_left_and_calls_being_written_are_left_out() -> None:
     past = play(FULL_SESSION)
 
-    kept = drop_superseded(past)
+    kept = list(drop_superseded(past))
 
     assert sum(isinstance(one.event, StatusChanged | RequestBuilt) for one in kept) <= 2
     assert not any(isinstance(one.event, MessageDelta) and one.event.kind == "toolcall" for one in kept)

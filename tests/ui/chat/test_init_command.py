@@ -84,6 +84,9 @@ async def test_effort_shows_what_applies_and_passes_the_name_on() -> None:
         async def doctor(self) -> str:
             return ""
 
+        def models(self) -> tuple[()]:
+            return ()
+
         def choose_model(self, name: str) -> None:
             pass
 

@@ -16,12 +16,12 @@ from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import RunStarted
 from tui_agent.protocol.messages import user_message
+from tui_agent.protocol.superseded_events import drop_superseded
 from tui_agent.recording import RecordingHeader, RecordingWriter, read_recording
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.bridge.bridge_messages import drop_superseded
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.replay.recorded_exchange import RecordingExchange
 from tui_agent.ui.replay.replay_stage import Stage
@@ -103,7 +103,7 @@ async def test_live_resumed_and_replayed_screens_have_equal_states(
 
 @SESSIONS
 def test_a_past_without_superseded_events_folds_to_the_same_state(events: list[Envelope]) -> None:
-    short, whole = folded(drop_superseded(events)), folded(events)
+    short, whole = folded(list(drop_superseded(events))), folded(events)
     # The start of a status is that of its first event, which may be superseded.
     short.status.since = whole.status.since = 0.0
 

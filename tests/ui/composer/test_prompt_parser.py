@@ -8,14 +8,14 @@ from tui_agent.ui.composer.prompt_parser import (
     SlashCall,
     TargetedMessage,
     UnknownSlash,
-    image_mentions,
     own_command,
     parse_shell_call,
     parse_slash_call,
     parse_targeted_message,
-    pasted_image_path,
+    pasted_media_path,
     suggestions,
 )
+from tui_agent.ui.text.file_mentions import file_mentions
 
 
 def test_a_command_is_read_with_its_argument() -> None:
@@ -114,10 +114,19 @@ def test_other_at_signs_are_text(text: str) -> None:
         ('see @"my shop.JPG"', {'@"my shop.JPG"': "my shop.JPG"}),
         ("@a.webp @~/b.gif", {"@a.webp": "a.webp", "@~/b.gif": "~/b.gif"}),
         ("me@shop.png and @shop.py", {}),
+        (
+            "@a.py:10-40, @a.py:3. @a.py#L3-L9",
+            {"@a.py:10-40": "a.py:10-40", "@a.py:3": "a.py:3", "@a.py#L3-L9": "a.py#L3-L9"},
+        ),
+        (
+            '@"my shop.py:3" @src/ @report.PDF',
+            {'@"my shop.py:3"': "my shop.py:3", "@src/": "src/", "@report.PDF": "report.PDF"},
+        ),
+        ("@/ @a.py:x @me: 3", {}),
     ],
 )
-def test_images_are_named_with_an_at_sign(text: str, expected: dict[str, str]) -> None:
-    assert image_mentions(text) == expected
+def test_files_are_attached_with_an_at_sign(text: str, expected: dict[str, str]) -> None:
+    assert file_mentions(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -135,4 +144,4 @@ def test_images_are_named_with_an_at_sign(text: str, expected: dict[str, str]) -
     ],
 )
 def test_a_dropped_image_is_a_path_and_nothing_else(paste: str, expected: str | None) -> None:
-    assert pasted_image_path(paste) == expected
+    assert pasted_media_path(paste) == expected

@@ -191,10 +191,21 @@ def test_hooks_are_listed_with_their_answers() -> None:
     )
 
 
-def test_the_verdict_is_kept() -> None:
+def test_the_verdict_is_kept_once_for_all_equal_ones() -> None:
     decided = PermissionDecided(call_id="c1", decision="allow", source="rule", mode=PermissionMode.ASK, rule="bash(ls)")
 
-    assert seen(QUEUED, decided).approval.decision == decided
+    first, second = (seen(QUEUED, decided.model_copy(update={"call_id": name})) for name in ("c1", "c2"))
+
+    assert first.approval.decision == decided.model_copy(update={"call_id": ""})
+    assert first.approval.decision is second.approval.decision
+
+
+def test_an_ended_call_shares_its_empty_records_and_still_gets_late_ones() -> None:
+    ended = ToolEnded(call_id="c1", name="read", index=0, status="ok", is_error=False, content=())
+    first, late = seen(QUEUED, ended), seen(QUEUED, ended, FileChanged(call_id="c1", path="a", change="modified"))
+
+    assert first.changes is seen(QUEUED, ended).changes
+    assert (first.changes.count, late.changes.count, seen(QUEUED, ended).changes.count) == (0, 1, 0)
 
 
 def test_the_diff_is_that_of_the_change_or_else_of_the_proposal() -> None:

@@ -428,9 +428,8 @@ def test_a_sub_agent_says_what_it_does_and_then_what_it_found() -> None:
     talk.fold.redraw("c1")
     assert talk.rows() == ["◐ agent find callers #1", "└ 1 call · grep price"]
 
-    agent = talk.fold.ledger.calls[0].view.subagent
-    agent.say(0, "I look for callers.")
-    agent.say(1, "Two so far.")
+    view = talk.fold.ledger.calls[0].view
+    view.subagent = view.subagent.saying(0, "I look for callers.").saying(1, "Two so far.")
     talk.toggle()
     assert talk.rows()[2:] == ["I look for callers.", "◌ grep price queued", "Two so far."]
     talk.toggle()

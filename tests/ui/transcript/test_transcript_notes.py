@@ -4,6 +4,7 @@ import pytest
 
 from tui_agent.protocol.events import (
     AgentEvent,
+    ApprovalResolved,
     BackgroundEnded,
     GuardrailTripped,
     HookFailed,
@@ -21,7 +22,20 @@ from tui_agent.protocol.events import (
     StepRetry,
 )
 from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.protocol.server_question import FormField, ServerQuestion
+from tui_agent.ui.transcript.server_answer_note import server_answer_note
 from tui_agent.ui.transcript.transcript_notes import note_of, retried_text
+
+
+def test_the_note_of_a_form_names_values_as_the_form_does() -> None:
+    kinds = {"Name": "text", "Gift": "flag", "Card": "flag", "Until": "flag", "Sizes": "choices"}
+    fields = tuple(FormField(name=label.lower(), title=label, kind=kind) for label, kind in kinds.items())  # pyright: ignore
+    question = ServerQuestion(server="shop", kind="form", message="Who?", fields=fields)
+    answers = {"name": "Ada", "gift": True, "card": False, "until": None, "sizes": ["s", "m"]}
+    event = ApprovalResolved(request_id="q", call_id="", decision="approve", by="user", answers=answers)
+
+    said = "You answered the server shop: Who? · Name = Ada · Gift = yes · Card = no · Until = no answer · Sizes = s, m"
+    assert server_answer_note(question, event) == said
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ from tui_agent.settings import (
 )
 
 from .definition_files import counts_of, digest_of, link_problems, project_definitions, trust_sections, used
+from .hook_file_trust import project_hooks
 
 if TYPE_CHECKING:
     # Imported at run time only by a program that has such files.
@@ -41,7 +42,7 @@ _LARGEST_STORE = 64 * 1024 * 1024
 """Largest size in bytes of the file with all answers."""
 
 TrustAnswer = Literal["no", "tightening", "all"]
-"""Apply nothing, everything except allow rules and tool servers, or everything."""
+"""Apply nothing, everything except allow rules, tool servers and hooks, or everything."""
 SERVERS_FILE = Path(".mcp.json")
 """File of a project with tool servers, in the form that other agents use."""
 
@@ -71,6 +72,10 @@ class TrustRequest:
     """Tool servers that it would start or connect to, as they are written."""
     servers_digest: str | None = None
     """Digest of the file of servers; None if there is none."""
+    hooks: tuple[str, ...] = ()
+    """Hooks with their commands, as they are written."""
+    hooks_digest: str | None = None
+    """Digest of the hooks and their scripts; None if there are none."""
     links: tuple[str, ...] = ()
     """A message for each file that is not used because it links to a target outside the repository."""
 
@@ -83,6 +88,7 @@ class TrustRequest:
             ("rules that allow calls without a question", self.allows),
             ("never taken from a project, whatever you answer", self.refused),
             ("tool servers: programs it would run and addresses it would connect to", self.servers),
+            ("hooks: commands it would run by itself, without questions", self.hooks),
             ("files with instructions for the model", self.instructions),
             *self.definitions,
             ("links that lead out of this repository, not used", self.links),
@@ -91,9 +97,10 @@ class TrustRequest:
 
     @property
     def powers(self) -> str:
-        """The contents that need an answer of their own: allow rules, tool servers; empty if there are none."""
-        brought = (("allow rules", self.allows), ("tool servers", self.servers))
-        return " and ".join(what for what, entries in brought if entries)
+        """The contents that need an answer of their own: allow rules, tool servers, hooks; empty if there are none."""
+        brought = (("allow rules", self.allows), ("tool servers", self.servers), ("hooks", self.hooks))
+        *others, last = [what for what, entries in brought if entries] or [""]
+        return f"{', '.join(others)} and {last}" if others else last
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +131,14 @@ def trust_request_for(folder: Path, locations: Locations) -> TrustRequest | None
     instructions = load_project_instructions(folder, own)
     servers_content = _servers_content(folder)
     definitions = project_definitions(folder, locations)
-    if found is None and not instructions and servers_content is None and not used(definitions):
+    hooks = project_hooks(folder)
+    if (
+        found is None
+        and not instructions
+        and servers_content is None
+        and not used(definitions)
+        and hooks.digest is None
+    ):
         return None
     content = found or b""
     trust = ProjectTrust(content_digest(content), allows=True)
@@ -147,8 +161,10 @@ def trust_request_for(folder: Path, locations: Locations) -> TrustRequest | None
         tuple(_name_with_imports(layer, folder) for layer in instructions),
         servers=(*_servers_of(loaded.settings.mcp, loaded.origins, source), *_servers_in(servers_content)),
         servers_digest=None if servers_content is None else content_digest(servers_content),
+        hooks=hooks.entries,
+        hooks_digest=hooks.digest,
         definitions=trust_sections(definitions),
-        links=(*_foreign(folder, own), *link_problems(definitions)),
+        links=(*_foreign(folder, own), *link_problems(definitions), *hooks.links),
     )
 
 
@@ -164,7 +180,9 @@ def folder_trust(folder: Path, locations: Locations, *, given: bool = False) -> 
     trust = trust_for(folder, locations, given=given)
     own = load_own_instructions(locations.config_dir)
     project = load_project_instructions(folder, own)
-    trusts_settings = _settings_are_trusted(folder, trust) and _servers_are_known(folder, trust)
+    trusts_settings = (
+        _settings_are_trusted(folder, trust) and _servers_are_known(folder, trust) and _hooks_are_known(folder, trust)
+    )
     definitions = project_definitions(folder, locations)
     foreign = tuple(f"{folder}: {text}" for text in _foreign_instructions(folder, own))
     foreign += tuple(f"{folder}: {text}" for text in link_problems(definitions))
@@ -185,8 +203,8 @@ def trust_for(folder: Path, locations: Locations, *, given: bool = False) -> Pro
     Args:
         folder: the project.
         locations: the user's directories.
-        given: True if the user trusts the folder for this run (`--trust`); this accepts no further allow rules and no
-            tool servers.
+        given: True if the user trusts the folder for this run (`--trust`); this accepts no further allow rules, no
+            tool servers and no hooks.
     """
     stored = TrustStore(locations).trust_in(folder)
     if not given or not _may_be_trusted(Path(os.path.realpath(folder))):
@@ -230,15 +248,22 @@ class TrustStore:
         if not isinstance(digest, str):
             return None
         allows = entry.get("allows") is True
-        return ProjectTrust(digest, allows=allows, instructions=_instructions_in(entry), servers=_servers_entry(entry))
+        return ProjectTrust(
+            digest,
+            allows=allows,
+            instructions=_instructions_in(entry),
+            servers=_digest_entry(entry, "servers"),
+            hooks=_digest_entry(entry, "hooks"),
+        )
 
     def knows(self, offer: TrustRequest) -> bool:
         """Return True if the user has accepted or refused exactly this request. Blocks."""
         entry: object = self._read().get(str(offer.folder))
         if not is_object(entry):
             return False
-        accepted = (entry.get("digest"), _instructions_in(entry), _servers_entry(entry))
-        offered = (offer.digest, offer.instructions_digest, offer.servers_digest)
+        programs = (_digest_entry(entry, "servers"), _digest_entry(entry, "hooks"))
+        accepted = (entry.get("digest"), _instructions_in(entry), *programs)
+        offered = (offer.digest, offer.instructions_digest, offer.servers_digest, offer.hooks_digest)
         return accepted == offered or entry.get("refused") == _digest_of_all(offer)
 
     def remember(self, offer: TrustRequest, answer: TrustAnswer) -> None:
@@ -254,8 +279,8 @@ class TrustStore:
                 "allows": answer == "all",
                 "instructions": offer.instructions_digest,
             }
-            if offer.servers_digest is not None:
-                entry["servers"] = offer.servers_digest
+            programs = {"servers": offer.servers_digest, "hooks": offer.hooks_digest}
+            entry |= {name: digest for name, digest in programs.items() if digest is not None}
         self._store(str(offer.folder), entry)
 
     def may_renew(self, folder: Path, before: bytes | None) -> bool:
@@ -277,9 +302,9 @@ class TrustStore:
         old: object = self._read().get(os.path.realpath(folder))
         instructions = _instructions_in(old) if is_object(old) else NO_INSTRUCTIONS
         entry: JsonObject = {"digest": content_digest(after), "allows": True, "instructions": instructions}
-        # Servers that the user did not accept must not start because a rule was added.
-        if is_object(old) and old.get("allows") is True and (servers := _servers_entry(old)) is not None:
-            entry["servers"] = servers
+        # Servers and hooks that the user did not accept must not start because a rule was added.
+        if is_object(old) and old.get("allows") is True:
+            entry |= {name: digest for name in ("servers", "hooks") if (digest := _digest_entry(old, name)) is not None}
         self._store(os.path.realpath(folder), entry)
 
     def _read(self) -> JsonObject:
@@ -323,6 +348,12 @@ def _servers_are_known(folder: Path, trust: ProjectTrust | None) -> bool:
     except ConfigurationError:
         return False
     return content is None or (trust is not None and trust.servers == content_digest(content))
+
+
+def _hooks_are_known(folder: Path, trust: ProjectTrust | None) -> bool:
+    """Return True if the user answered yes to the folder with its hooks as they are, or it has none."""
+    digest = project_hooks(folder).digest
+    return digest is None or (trust is not None and trust.hooks == digest)
 
 
 def _servers_of(servers: Mapping[str, ToolServer], origins: Mapping[str, str], source: str) -> list[str]:
@@ -397,15 +428,14 @@ def _instructions_in(entry: JsonObject) -> str:
     return digest if isinstance(digest, str) else NO_INSTRUCTIONS
 
 
-def _servers_entry(entry: JsonObject) -> str | None:
-    digest: object = entry.get("servers")
+def _digest_entry(entry: JsonObject, name: str) -> str | None:
+    digest: object = entry.get(name)
     return digest if isinstance(digest, str) else None
 
 
 def _digest_of_all(offer: TrustRequest) -> str:
     digests = [offer.digest, offer.instructions_digest]
-    if offer.servers_digest is not None:
-        digests.append(offer.servers_digest)
+    digests += [digest for digest in (offer.servers_digest, offer.hooks_digest) if digest is not None]
     return content_digest(" ".join(digests).encode())
 
 

@@ -5,7 +5,8 @@ import json
 import os
 from pathlib import Path
 
-from tui_agent.cli.configuration.effective_settings import Credentials, load_effective_settings
+from tui_agent.cli.configuration.effective_settings import load_effective_settings
+from tui_agent.cli.configuration.named_endpoints import key_source
 from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.protocol.errors import ConfigurationError, TuiAgentError
 from tui_agent.protocol.messages import now_ms
@@ -109,8 +110,7 @@ def _facts(options: LaunchOptions, locations: Locations) -> tuple[str, ...]:
 
 def _key_source(options: LaunchOptions, locations: Locations) -> str:
     try:
-        base_url = load_effective_settings(options, locations).settings.base_url
-        return Credentials.of_environment(os.environ, base_url).key_source
+        return key_source(load_effective_settings(options, locations).settings, os.environ)
     except ConfigurationError:
         return ""
 

@@ -6,7 +6,6 @@ from tui_agent.agent import AgentLoop
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import Noticed
 from tui_agent.protocol.provider import ModelProvider
-from tui_agent.providers.model_table import thinking_form
 from tui_agent.providers.request_builder import EFFORTS
 from tui_agent.settings import Settings
 
@@ -68,7 +67,7 @@ class ModelChoice:
     def limit_effort(self, name: str) -> None:
         """Set the effort, within the longest output of the model, without a notice."""
         model, tokens = self._loop.provider.model, BUDGETS[name]
-        if tokens and thinking_form(model.name) == "budget":
+        if tokens and model.thinking == "budget":
             # The budget and the answer share the model's longest output.
             tokens = min(tokens, model.max_output_tokens // 2)
         self.effort = name

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Literal
 
 from tui_agent.cli.build_engine import Engine
+from tui_agent.cli.configuration.model_list import listed_models
 from tui_agent.cli.configuration.user_settings import store_setting
 from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.cli.subcommands.doctor import examine, findings_text
 from tui_agent.protocol.errors import ConfigurationError, SessionError
-from tui_agent.providers.model_table import thinking_form
+from tui_agent.protocol.model_facts import ModelFact
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
 from tui_agent.ui.base.terminal_environment import branch_of
@@ -85,6 +86,13 @@ class SessionCommands:
         """Return the checks of `tui-agent doctor`, a line each."""
         return await asyncio.to_thread(lambda: findings_text(list(examine(self._options.cwd))))
 
+    def models(self) -> tuple[ModelFact, ...]:
+        """Return the models that the user can choose, grouped by endpoint; the offline demo has one."""
+        model = self._engine.loop.provider.model
+        if self._options.demo:
+            return (ModelFact("Built in", model.name, model.context_window, 0.0, 0.0, is_current=True),)
+        return listed_models(self._engine.loaded.settings, model)
+
     def choose_model(self, name: str, /) -> None:
         """Use another model of the same endpoint from the next request on, for the rest of the session.
 
@@ -110,13 +118,15 @@ class SessionCommands:
             near = difflib.get_close_matches(name, BUDGETS, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(BUDGETS)}."
             raise ConfigurationError(f"Unknown effort {name}; {hint}")
-        model = self._engine.loop.provider.model.name
-        if name == "off" and thinking_form(model) == "always":
-            raise ConfigurationError(f"{model} always thinks. The least effort is low.")
+        model = self._engine.loop.provider.model
+        if name == "off" and model.thinking == "always":
+            raise ConfigurationError(f"{model.name} always thinks. The least effort is low.")
+        if name not in ("", "off", "default") and model.thinking == "none":
+            raise ConfigurationError(f"{model.name} does not think, as the settings say.")
         if name:
             self._engine.choice.use_effort(name)
         tokens = self._engine.loop.config.thinking_tokens
-        limit = f", up to {tokens:,} tokens" if tokens and thinking_form(model) == "budget" else ""
+        limit = f", up to {tokens:,} tokens" if tokens and model.thinking == "budget" else ""
         effort = self._engine.choice.effort
         begin = "From the next request on, the" if name else "The"
         state = {"off": "is off", "default": "is left to the provider"}.get(effort, f"is {effort}{limit}")

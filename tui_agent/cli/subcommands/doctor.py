@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,14 +15,17 @@ import click
 
 from tui_agent import __version__
 from tui_agent.cli.configuration.effective_settings import Credentials
+from tui_agent.cli.configuration.named_endpoints import key_source, lacks_key, target_of
 from tui_agent.cli.configuration.project_trust import folder_trust, trust_for
 from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.cli.process.controlling_terminal import say
 from tui_agent.cli.process.shortage import memory_problem
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.visible_text import escaped
 from tui_agent.settings import LoadedSettings, Locations, Settings, load_settings
 from tui_agent.tools import Sandbox, sandbox_problem
 from tui_agent.tools.fetch_tool import can_fetch_pages
+from tui_agent.tools.media.image_files import IMAGES_EXTRA, can_scale_images
 from tui_agent.tools.processes.command_launcher import launcher_problem
 
 _SIGNS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
@@ -38,9 +42,12 @@ class Finding:
 
 
 @click.command()
-def doctor() -> int:
+@click.option("--probe", is_flag=True, help="Also ask the usual ports of this machine for model servers.")
+def doctor(probe: bool) -> int:
     """Check what works here. The exit code is 1 if the agent cannot run."""
     findings = list(examine(Path.cwd()))
+    if probe:
+        findings += probe_findings()
     say(findings_text(findings))
     if any(finding.state == "bad" for finding in findings):
         say("\nThe agent cannot run a model with this. `tui-agent --demo` works without a key or network.")
@@ -51,6 +58,27 @@ def doctor() -> int:
 def findings_text(findings: Sequence[Finding]) -> str:
     """Return a line for each finding."""
     return "\n".join(f"{_SIGNS[finding.state]}  {finding.subject:<10} {finding.message}" for finding in findings)
+
+
+def probe_findings() -> Iterator[Finding]:
+    """Yield which model servers answer on this machine, and how to use each."""
+    # Only this option needs the profiles.
+    from tui_agent.providers.local_servers import found_servers
+
+    servers = found_servers()
+    if not servers:
+        yield Finding("probe", "note", "no model server answers on the usual ports of this machine")
+    for server in servers:
+        model = escaped(server.models[0]) if server.models else "NAME"
+        more = f" and {len(server.models) - 1} more" if len(server.models) > 1 else ""
+        known = f"{escaped(server.models[0])}{more}" if server.models else "it lists no model"
+        # The user copies this into a shell, and the name is any text of the server.
+        use = f"tui-agent --model {shlex.quote(f'{server.profile.name}/{model}')}"
+        if server.needs_address:
+            use += f', with base_url = "{server.address}" in [providers.{server.profile.name}]'
+        yield Finding("probe", "ok", f"{server.profile.title} at {server.address}: {known}. Use it: {use}")
+        if server.profile.advice:
+            yield Finding("probe", "note", server.profile.advice)
 
 
 def examine(directory: Path) -> Iterator[Finding]:
@@ -76,6 +104,7 @@ def examine(directory: Path) -> Iterator[Finding]:
     yield _program("git", "note", "not found: the agent runs, but does not know branches")
     yield _program("rg", "note", "not found: the slower built-in search is used")
     yield _web()
+    yield _images()
     yield from _tool_servers(directory, locations, loaded)
     yield _processes(directory)
     yield _sandbox(directory, loaded.settings)
@@ -95,13 +124,22 @@ def _terminal() -> Finding:
 
 
 def _model(loaded: LoadedSettings) -> Iterator[Finding]:
-    credentials = Credentials.of_environment(os.environ, loaded.settings.base_url)
-    if credentials.usable:
-        yield Finding("key", "ok", credentials.key_source)
+    settings = loaded.settings
+    try:
+        if lacks_key(settings, os.environ):
+            yield Finding("key", "bad", "ANTHROPIC_API_KEY is not set, and no endpoint of your own is configured")
+        else:
+            yield Finding("key", "ok", key_source(settings, os.environ))
+        target = target_of(settings, os.environ)
+    except ConfigurationError as error:
+        yield Finding("key", "bad", str(error))
     else:
-        yield Finding("key", "bad", "ANTHROPIC_API_KEY is not set, and no endpoint of your own is configured")
-    yield Finding("endpoint", "ok", credentials.host)
-    yield Finding("model", "ok", loaded.settings.model)
+        credentials = Credentials.of_environment(os.environ, settings.base_url)
+        host = credentials.host if target is None else f"{target.provider}, {target.endpoint.base_url}"
+        yield Finding("endpoint", "ok", host)
+    yield Finding("model", "ok", settings.model)
+    if settings.models.small:
+        yield Finding("model", "ok", f"{settings.models.small} for small tasks")
 
 
 def _program(name: str, state: Literal["note", "bad"], missing: str) -> Finding:
@@ -122,6 +160,12 @@ def _web() -> Finding:
         "the packages that read pages are missing, so the tool `fetch` is off; "
         "`pip install 'tui-agent[web]'` brings them",
     )
+
+
+def _images() -> Finding:
+    if can_scale_images():
+        return Finding("images", "ok", "images beyond the limits of the API are scaled")
+    return Finding("images", "note", f"large images are refused; {IMAGES_EXTRA} brings what scales them")
 
 
 def _tool_servers(directory: Path, locations: Locations, loaded: LoadedSettings) -> Iterator[Finding]:

@@ -1,9 +1,11 @@
-"""`tui-agent hooks`: runs the hook commands for a call without running the call."""
+"""`tui-agent hooks`: lists the hooks, and runs them for a call or another cause without causing it."""
 
 import asyncio
 import difflib
 import json
 import os
+import time
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -11,16 +13,29 @@ import click
 
 from tui_agent.agent.agent_tool import AGENT_SPEC
 from tui_agent.cli.built_in_tools import built_in_tools
+from tui_agent.cli.configuration.hook_file_trust import own_hooks, project_hooks, trusted_project_hooks
+from tui_agent.cli.configuration.project_trust import trust_for
+from tui_agent.cli.file_hooks import matched_hooks, run_hook
 from tui_agent.cli.hook_commands import command_hooks
 from tui_agent.cli.launch_options import OneOf
 from tui_agent.cli.process.controlling_terminal import say
+from tui_agent.cli.session_hooks import hook_file_facts
 from tui_agent.execution.hook_dispatch import ask_after_tool, ask_before_tool, observe_end
 from tui_agent.execution.process_hook import ProcessHookEvent
+from tui_agent.hook_files.file_hook import EVENTS, FileHookEvent, as_event
+from tui_agent.hook_files.tool_vocabulary import (
+    foreign_input,
+    foreign_name,
+    foreign_result,
+    names_of_tool,
+    tool_of_name,
+)
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import AgentEvent, HookEnded, HookFailed, ToolEnded
 from tui_agent.protocol.messages import JsonObject, ToolCall, is_object
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.settings import HookSettings, Locations, Settings, load_settings
+from tui_agent.ui.bridge.hook_facts import HookFact
 
 HOOK_FAILED = 1
 """Exit code if a command failed."""
@@ -28,31 +43,105 @@ HOOK_FAILED = 1
 
 @click.group()
 def hooks() -> None:
-    """Try hook commands."""
+    """List and try hooks."""
+
+
+@hooks.command(name="list")
+def list_hooks() -> int:
+    """List the hooks of your settings and of hook files, with the file of each."""
+    facts = _facts()
+    for fact in facts:
+        if not fact.event:
+            say(f"not used     {fact.problem}")
+            continue
+        matcher = f"({fact.matcher})" if fact.matcher else ""
+        state = f"  does not run: {fact.problem}" if fact.problem else ""
+        say(f"{fact.event}{matcher}: {fact.command}  ({fact.origin}){state}")
+    if not facts:
+        say(f"no hooks: neither [[hooks]] in {_user_file()} nor hooks in .claude/settings.json")
+    return 0
 
 
 @hooks.command(name="test")
-@click.argument("event", type=OneOf(get_args(ProcessHookEvent)))
-@click.argument("tool")
-@click.argument("input_json")
-@click.option("--result", default="", metavar="TEXT", help="The tool's result, for after_tool and after_tool_observer.")
-def test_hooks(event: ProcessHookEvent, tool: str, input_json: str, result: str) -> int:
-    """Run the hook commands for one call.
+@click.argument("event", type=OneOf((*get_args(ProcessHookEvent), *EVENTS)))
+@click.argument("tool", required=False)
+@click.argument("input_json", required=False)
+@click.option("--result", default="", metavar="TEXT", help="The tool's result, for the events after a call.")
+def test_hooks(event: str, tool: str | None, input_json: str | None, result: str) -> int:
+    """Run the hooks of an event, for one call: EVENT TOOL INPUT_JSON.
 
-    Runs every `[[hooks]]` command for EVENT, and prints its answer and duration. The call itself does not run. Every
-    command gets INPUT_JSON as it is, also after one that denies the call or changes the input. The exit code is 1 if a
-    command failed.
+    Runs every `[[hooks]]` command, or every hook of hook files that you accepted, for EVENT, and prints its answer and
+    duration. The call itself does not run. Every command gets INPUT_JSON as it is, also after one that denies the call
+    or changes the input. Events of hook files that are not about a call take only INPUT_JSON, with the fields of the
+    event. The exit code is 1 if a command failed.
     """
+    if (file_event := as_event(event)) is not None:
+        return _test_hook_files(file_event, tool, input_json, result)
+    if tool is None or input_json is None:
+        raise click.UsageError(f'{event} needs a tool and its input, such as bash \'{{"command":"ls"}}\'')
     _expect_tool(tool)
     call = ToolCall(id="call_test", name=tool, arguments=_arguments(input_json))
     of_event = [hook for hook in _settings().hooks if hook.on == event]
     if not of_event:
-        say(f"no hook is set for {event}; add one with [[hooks]] in {Locations.of_user(os.environ).user_file}")
+        say(f"no hook is set for {event}; add one with [[hooks]] in {_user_file()}")
         return 0
     answers = [asyncio.run(_answer_of(hook, call, result)) for hook in of_event]
     for hook, answer in zip(of_event, answers, strict=True):
         say(f"{_describe(hook, answer)}  {hook.command}")
     return HOOK_FAILED if any(isinstance(answer, HookFailed) for answer in answers) else 0
+
+
+def _test_hook_files(event: FileHookEvent, tool: str | None, input_json: str | None, result: str) -> int:
+    """Run the hooks of hook files for one call, or another cause."""
+    folder, subjects, fields = Path.cwd(), (), dict[str, object]()
+    if event in ("PreToolUse", "PostToolUse"):
+        if tool is None or input_json is None:
+            raise click.UsageError(f'{event} needs a tool and its input, such as Bash \'{{"command":"ls"}}\'')
+        name, arguments = tool_of_name(tool), _arguments(input_json)
+        subjects = names_of_tool(name)
+        fields = {"tool_name": foreign_name(name), "tool_input": foreign_input(name, arguments, folder)}
+        if event == "PostToolUse":
+            fields["tool_response"] = foreign_result(name, arguments, result, folder)
+    elif input_json is not None:
+        raise click.UsageError(f"{event} is not about a call; it takes only the fields of its input as JSON")
+    elif tool is not None:
+        fields = _arguments(tool)
+    project, note = trusted_project_hooks(folder, partial(trust_for, folder, _locations()))
+    if note:
+        say(note)
+    matched = matched_hooks((*own_hooks(folder).hooks, *project.hooks), event, subjects)
+    if not matched:
+        say(f"no hook of a hook file is for {event}{f' of {tool}' if subjects else ''}")
+        return 0
+    common = {"session_id": "test", "transcript_path": os.devnull, "cwd": str(folder), "permission_mode": "default"}
+    question = json.dumps(common | {"hook_event_name": event} | fields).encode()
+    failed = 0
+    for hook in matched:
+        began = time.monotonic()
+        answer = asyncio.run(run_hook(hook, question, folder, hook.timeout))
+        details = (answer.failure, answer.reason, answer.context, answer.message, answer.stop_reason)
+        detail = " · ".join(" ".join(text.split()) for text in details if text)
+        changes = f" · input: {json.dumps(answer.updated_input)}" if answer.updated_input else ""
+        ms = (time.monotonic() - began) * 1000
+        say(
+            f"{answer.word:<8} {ms:4.0f} ms{f' ({detail})' if detail else ''}{changes}  {hook.command}  ({hook.source})"
+        )
+        failed += bool(answer.failure)
+    return HOOK_FAILED if failed else 0
+
+
+def _facts() -> tuple[HookFact, ...]:
+    folder = Path.cwd()
+    loaded = load_settings(_locations())
+    origin = loaded.origins.get("hooks", "")
+    settings = (HookFact(hook.on, "", hook.command, origin) for hook in loaded.settings.hooks)
+    own = own_hooks(folder)
+    accepted, note = trusted_project_hooks(folder, partial(trust_for, folder, _locations()))
+    if not loaded.settings.hook_files:
+        return (*settings, *hook_file_facts(own, project_hooks(folder), (), why_not="hook_files is off"))
+    why_not = note.partition(" not run: ")[2] or "you did not accept it"
+    runs = (*own.hooks, *accepted.hooks)
+    return (*settings, *hook_file_facts(own, project_hooks(folder), runs, why_not=why_not))
 
 
 async def _answer_of(hook: HookSettings, call: ToolCall, result: str) -> HookEnded | HookFailed:
@@ -105,5 +194,13 @@ def _arguments(input_json: str) -> JsonObject:
 
 
 def _settings() -> Settings:
-    # Hooks never come from a project, so its settings are not loaded.
-    return load_settings(Locations.of_user(os.environ)).settings
+    # `[[hooks]]` never come from a project, so its settings are not loaded.
+    return load_settings(_locations()).settings
+
+
+def _locations() -> Locations:
+    return Locations.of_user(os.environ)
+
+
+def _user_file() -> Path:
+    return _locations().user_file

@@ -95,15 +95,8 @@ def remove(name: str) -> int:
 @click.argument("name")
 def test_server(name: str) -> int:
     """Connect to a server, list what it offers, and report what failed."""
-    servers, notes = _configured()
-    found = next((one for one in servers if one.name == name), None)
-    if found is None:
-        known = ", ".join(one.name for one in servers) or "none"
-        say_error(f"tui-agent: no server {name} is configured; there are: {known}")
-        for note in notes:
-            say_error(f"# {escaped(note)}")
-        return FAILED
-    return asyncio.run(_try(found))
+    found = _found(name)
+    return FAILED if found is None else asyncio.run(_try(found))
 
 
 async def _try(found: "ConfiguredServer") -> int:
@@ -116,6 +109,61 @@ async def _try(found: "ConfiguredServer") -> int:
     async with ServerPool(alone, parts, window=lambda: 0).running() as pool:
         await pool.tasks[found.name].settled.wait()
         return _report(pool, found.name)
+
+
+@mcp.command()
+@click.argument("name")
+def login(name: str) -> int:
+    """Sign in to a server over HTTP (OAuth), and store its tokens."""
+    found = _found(name)
+    return FAILED if found is None else asyncio.run(_login(found))
+
+
+@mcp.command()
+@click.argument("name")
+def logout(name: str) -> int:
+    """Forget the sign-in to a server."""
+    from tui_agent.mcp.server_task import ServerTask
+
+    if (found := _found(name)) is None:
+        return FAILED
+    parts = server_parts(Path.cwd(), EventBus(), Locations.of_user(os.environ))
+    say(ServerTask(found.name, found.server, found.origin, parts).logout())
+    return 0
+
+
+async def _login(found: "ConfiguredServer") -> int:
+    from tui_agent.cli.terminal_sign_in import ask_in_terminal
+    from tui_agent.mcp.server_pool import ServerPool
+    from tui_agent.mcp.server_questions import ServerQuestions
+
+    server = found.server.model_copy(update={"enabled": True})
+    questions = ServerQuestions(ask=ask_in_terminal)
+    parts = server_parts(Path.cwd(), EventBus(), Locations.of_user(os.environ), questions)
+    pool = ServerPool([type(found)(found.name, server, found.origin)], parts, window=lambda: 0)
+    task = pool.tasks[found.name]
+    if refused := task.login():
+        say_error(f"tui-agent: {refused}")
+        return FAILED
+    async with pool.running():
+        await task.settled.wait()
+        if task.state != "ready":
+            say_error(f"tui-agent: {found.name}: {task.error}")
+            return FAILED
+    say(f"signed in to {found.name}")
+    return 0
+
+
+def _found(name: str) -> "ConfiguredServer | None":
+    """Return a server of this name; None, and a message, if there is none."""
+    servers, notes = _configured()
+    found = next((one for one in servers if one.name == name), None)
+    if found is None:
+        known = ", ".join(one.name for one in servers) or "none"
+        say_error(f"tui-agent: no server {name} is configured; there are: {known}")
+        for note in notes:
+            say_error(f"# {escaped(note)}")
+    return found
 
 
 def _report(pool: "ServerPool", name: str) -> int:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 import click
 
+from tui_agent.cli.completion import SessionId
 from tui_agent.cli.launch_options import OneOf
 from tui_agent.cli.leftover_commands import end_all, find_running_commands
 from tui_agent.cli.process.controlling_terminal import say, say_error, say_json, say_json_line
@@ -72,7 +73,7 @@ def list_sessions(as_json: bool, search: str) -> None:
 
 
 @sessions.command()
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", type=SessionId())
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines: every event, or with --report every report.")
 @click.option("--report", "as_report", is_flag=True, help="Print what each run did, how long it took and what it cost.")
 def show(session_id: str, as_json: bool, as_report: bool) -> None:
@@ -95,7 +96,7 @@ def show(session_id: str, as_json: bool, as_report: bool) -> None:
 
 
 @sessions.command()
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", type=SessionId())
 @click.option("--format", "form", type=OneOf(("md", "html", "jsonl")), default="md", help="Default: md.")
 def export(session_id: str, form: ExportFormat) -> None:
     """Print a session as Markdown, HTML or events."""
@@ -104,7 +105,7 @@ def export(session_id: str, form: ExportFormat) -> None:
 
 
 @sessions.command()
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", type=SessionId())
 @click.option("--at", "at_seq", type=int, metavar="SEQ", help="Number of the last event to copy. Default: copy all.")
 def fork(session_id: str, at_seq: int | None) -> None:
     """Copy a session and print the id of the copy.
@@ -116,7 +117,7 @@ def fork(session_id: str, at_seq: int | None) -> None:
 
 
 @sessions.command()
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", type=SessionId())
 @click.argument("title")
 def rename(session_id: str, title: str) -> None:
     """Change the title of a session."""
@@ -125,7 +126,7 @@ def rename(session_id: str, title: str) -> None:
 
 
 @sessions.command(name="end-processes")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", type=SessionId())
 def end_processes(session_id: str) -> None:
     """End commands that a session left running.
 
@@ -143,7 +144,7 @@ def end_processes(session_id: str) -> None:
 
 
 @sessions.command()
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", type=SessionId())
 def delete(session_id: str) -> None:
     """Delete a session and all its files."""
     store = _store()

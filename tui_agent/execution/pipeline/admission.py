@@ -5,7 +5,7 @@ Each stage returns the outcome that ends the call, or None if the call continues
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 
 from tui_agent.execution.execution_services import ExecutionServices, GuardrailTrip
 from tui_agent.execution.hook_dispatch import ask_before_tool
@@ -22,12 +22,12 @@ from tui_agent.execution.untrusted_calls import Crash, asked, kind_of, try_call
 from tui_agent.execution.validation import checked_arguments
 from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.events import GuardrailTripped, PermissionDecided, ToolBlockedOn, Warned
-from tui_agent.protocol.hooks import ApproveCall, Continue, DenyCall, OverrideResult, SkipCall
+from tui_agent.protocol.hooks import ApproveCall, Continue, DenyCall, OverrideResult, RequireApproval, SkipCall
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionChecker, PermissionDecision, PermissionMode, SearchFilter, Verdict
 from tui_agent.protocol.tool import Tool
 
-from .call_state import CallState, PreparedCall, RefusedCall
+from .call_state import Admission, CallState, PreparedCall, RefusedCall
 from .prepare_call import find_and_validate
 
 
@@ -83,6 +83,10 @@ async def ask_hooks(services: ExecutionServices, state: CallState) -> Outcome | 
             return None
         case ApproveCall(reason=reason):
             state.admission.hook_approval = reason or "approved by a hook"
+            state.admission.hook_may_approve = verdict.may_approve
+            return None
+        case RequireApproval(reason=reason):
+            state.admission.hook_question = reason or "a hook asks you to decide"
             return None
         case DenyCall(reason=reason):
             return denied_by_hook(reason, "hook_failed" if verdict.failed else "denied_hook")
@@ -124,12 +128,20 @@ def judge_now(services: ExecutionServices, state: CallState) -> Outcome | None:
     if services.policy is None:
         return None
     prepared = prepared_call(state)
-    decision = judgement(services.policy, prepared.tool, prepared.arguments)
-    if decision.decision == "ask" and admission.hook_approval is not None and services.options.hook_may_approve:
-        allowed = {"decision": "allow", "source": "hook", "reason": admission.hook_approval}
-        decision = decision.model_copy(update=allowed)
+    decision = with_hooks(services, admission, judgement(services.policy, prepared.tool, prepared.arguments))
     _record_decision(services.policy, services, state, decision)
     return denied_by_policy(decision) if decision.decision == "deny" else None
+
+
+def with_hooks(services: ExecutionServices, admission: Admission, decision: PermissionDecision) -> PermissionDecision:
+    """Return the decision as `before_tool` hooks change it; no hook lifts a denial."""
+    changed: JsonObject = {}
+    may_approve = services.options.hook_may_approve or (admission.hook_may_approve and decision.source == "mode")
+    if decision.decision == "allow" and admission.hook_question is not None:
+        changed = {"decision": "ask", "source": "hook", "reason": admission.hook_question}
+    elif decision.decision == "ask" and admission.hook_approval is not None and may_approve:
+        changed = {"decision": "allow", "source": "hook", "reason": admission.hook_approval}
+    return decision.model_copy(update=changed) if changed else decision
 
 
 def refused_by_floor(services: ExecutionServices, state: CallState) -> Outcome | None:
@@ -165,18 +177,22 @@ def judge_nested_call(services: ExecutionServices, name: str, arguments: JsonObj
 def denied_below(services: ExecutionServices, tool: Tool, arguments: JsonObject) -> Callable[[str], bool]:
     """Return `ToolContext.is_denied` for a call; if the policy fails, everything is denied."""
 
-    @cache
-    def predicate() -> Callable[[str], bool]:
-        if not isinstance(services.policy, SearchFilter):
-            return lambda _: False
-        found = try_call(partial(services.policy.denied_below, tool), arguments)
-        return (lambda _: True) if isinstance(found, Crash) else found
+    predicate: Callable[[str], bool] | None = None
 
     def is_denied(path: str) -> bool:
+        nonlocal predicate
         # Most calls never ask, and the policy would have to look up their paths.
-        return predicate()(path)
+        predicate = predicate or _denial_of_paths(services, tool, arguments)
+        return predicate(path)
 
     return is_denied
+
+
+def _denial_of_paths(services: ExecutionServices, tool: Tool, arguments: JsonObject) -> Callable[[str], bool]:
+    if not isinstance(services.policy, SearchFilter):
+        return lambda _: False
+    found = try_call(partial(services.policy.denied_below, tool), arguments)
+    return (lambda _: True) if isinstance(found, Crash) else found
 
 
 def prepared_call(state: CallState) -> PreparedCall:

@@ -21,7 +21,7 @@ from tui_agent.protocol.permissions import (
 )
 from tui_agent.protocol.tool import PathSubject, Preview, PreviewError
 
-from .admission import guard_input, judge_now, judgement, prepared_call
+from .admission import guard_input, judge_now, judgement, prepared_call, with_hooks
 from .call_state import CallState, RefusedCall
 from .prepare_call import validate
 from .target_identity import identity_of, replaced_paths, with_identities, without_paths
@@ -199,7 +199,7 @@ def _may_read_target(services: ExecutionServices, state: CallState) -> bool:
 def _judged(services: ExecutionServices, state: CallState) -> PermissionDecision:
     assert services.policy is not None
     prepared = prepared_call(state)
-    return judgement(services.policy, prepared.tool, prepared.arguments)
+    return with_hooks(services, state.admission, judgement(services.policy, prepared.tool, prepared.arguments))
 
 
 async def _apply_answer(

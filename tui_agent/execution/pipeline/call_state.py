@@ -78,7 +78,12 @@ class Admission:
     begun: bool = False
     decision: PermissionDecision | None = None
     hook_approval: str | None = None
-    """Reason of a hook that approved the call; counts only with the option `hook_may_approve`."""
+    """Reason of a hook that approved the call; counts only with the option `hook_may_approve`, or if
+    `hook_may_approve` is True."""
+    hook_may_approve: bool = False
+    """True if that hook may approve what the mode alone would ask."""
+    hook_question: str | None = None
+    """Reason of a hook that requires an approval by the user."""
     stale: bool = False
     """True if the call has waited for something since it was judged, so that it must be judged again (stage 9)."""
     refusal: Outcome | None = None

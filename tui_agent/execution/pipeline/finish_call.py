@@ -10,12 +10,12 @@ from pathlib import Path
 
 from tui_agent.execution.execution_services import ExecutionServices, GuardrailTrip
 from tui_agent.execution.hook_dispatch import ask_about_failure, ask_after_tool
-from tui_agent.execution.json_coercion import coerce_metrics, replace_lone_surrogates
+from tui_agent.execution.json_coercion import coerce_metrics, whole_block
 from tui_agent.execution.outcomes import Outcome, failure, overridden
 from tui_agent.execution.untrusted_calls import asked
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import Warned
-from tui_agent.protocol.messages import ImageBlock, JsonObject, TextBlock, UserBlock, joined_text
+from tui_agent.protocol.messages import DocumentBlock, JsonObject, TextBlock, UserBlock, joined_text
 from tui_agent.protocol.tool import Tool, ToolResult
 
 from .admission import publish_trip, trip_from_answer, with_halt
@@ -149,8 +149,8 @@ async def truncate(
     """
     content = outcome.result.content
     whole = joined_text(content)
-    if not whole.isascii():
-        content = _without_lone_surrogates(content)
+    if not whole.isascii() or any(isinstance(block, DocumentBlock) for block in content):
+        content = tuple(map(whole_block, content))
         whole = joined_text(content)
         if content != outcome.result.content:
             outcome = replace(outcome, result=outcome.result.model_copy(update={"content": content}))
@@ -160,8 +160,8 @@ async def truncate(
     path = await _archived(whole, call_id, archive_dir, publisher) if archive_dir else None
     where = f"the whole text is in {path}" if path else "the rest was not kept"
     truncated = TextBlock(text=cut_middle(whole, limit, where))
-    images = tuple(block for block in content if isinstance(block, ImageBlock))
-    result = outcome.result.model_copy(update={"content": (truncated, *images)})
+    attached = tuple(block for block in content if not isinstance(block, TextBlock))
+    result = outcome.result.model_copy(update={"content": (truncated, *attached)})
     return replace(outcome, result=result, size_bytes=size, truncated=True, persisted_path=str(path) if path else None)
 
 
@@ -192,18 +192,10 @@ def _is_joined(before: str, after: str) -> bool:
     return bool(unicodedata.combining(after)) or after in _JOINERS or before == "\u200d"
 
 
-def _without_lone_surrogates(content: tuple[UserBlock, ...]) -> tuple[UserBlock, ...]:
-    mended = list(content)
-    for index, block in enumerate(content):
-        if isinstance(block, TextBlock):
-            mended[index] = TextBlock(text=replace_lone_surrogates(block.text))
-    return tuple(mended)
-
-
 def _size(content: tuple[UserBlock, ...], whole: str) -> int:
     size = len(whole) if whole.isascii() else len(whole.encode("utf-8"))
     for block in content:
-        if isinstance(block, ImageBlock):
+        if not isinstance(block, TextBlock):
             size += len(block.data)
     return size
 

@@ -23,7 +23,7 @@ from tui_agent.execution.json_coercion import plain, with_json_details
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.envelope import event_classes
 from tui_agent.protocol.events import AgentEvent, ToolData, ToolOutput, ToolProgress, ToolUpdated, Warned
-from tui_agent.protocol.messages import ImageBlock, JsonObject, TextBlock, ToolCall
+from tui_agent.protocol.messages import JsonObject, TextBlock, ToolCall, UserBlock
 from tui_agent.protocol.reports import Metric
 from tui_agent.protocol.tool import ContentUpdate, DataUpdate, OutputUpdate, ProgressUpdate, ToolResult, ToolUpdate
 
@@ -115,14 +115,14 @@ class UpdateChannel:
     def held_content(self, metrics: dict[str, Metric]) -> ToolResult:
         """Return the held reports, joined by stream, and the metrics as one result that a guardrail can check."""
         texts: dict[str, str] = {}
-        images: list[ImageBlock] = []
+        attached: list[UserBlock] = []
         for update in self.held:
             kind = update.stream if isinstance(update, OutputUpdate) else type(update).__name__
             texts[kind] = f"{texts.get(kind, '')}{_content_of(update)}"
             if isinstance(update, ContentUpdate):
-                images += [block for block in update.partial.content if isinstance(block, ImageBlock)]
+                attached += [block for block in update.partial.content if not isinstance(block, TextBlock)]
         measured = (f"{name}: {metric.value}" for name, metric in metrics.items())
-        return ToolResult(content=(TextBlock(text="\n".join([*texts.values(), *measured])), *images))
+        return ToolResult(content=(TextBlock(text="\n".join([*texts.values(), *measured])), *attached))
 
     async def publish_held(self) -> None:
         """Publish the held reports, because the result has passed."""

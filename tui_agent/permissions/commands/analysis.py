@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from tui_agent.permissions.paths.tree_filter import search_filter
+from tui_agent.permissions.commands.searches import search_filter
 from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand, names
 
 from .archives import tar_invocation, unpacks_into, unzip_invocation
@@ -23,7 +23,6 @@ from .argv import (
     scripts_of,
     writes_of,
 )
-from .awk import awk_outputs, awk_reads
 from .builtins import bracket_reads, builtin_reads, cd_reads, test_reads
 from .catalogue import (
     INTERPRETERS,
@@ -36,10 +35,10 @@ from .catalogue import (
     read_only_command,
     words_by_program,
 )
-from .find import find_invocation, find_reads, find_runs
 from .git import git_invocation, git_reads
-from .invocation import Copy, Invocation, Reads, Write, attached_paths, pieces_of, writes_to
-from .sed import sed_effects, sed_reads
+from .invocation import Copy, Invocation, NamedFiles, Reads, Write, attached_paths, pieces_of, writes_to
+from .searches import find_invocation, find_reads, find_runs
+from .text_scripts import awk_outputs, awk_reads, sed_effects, sed_reads
 
 _READERS: dict[str, Callable[[Sequence[str], SimpleCommand], Reads | None]] = {
     "git": git_reads, "find": find_reads, "sed": sed_reads, "awk": awk_reads, "cd": cd_reads, "pushd": cd_reads,
@@ -72,6 +71,14 @@ _SCRIPTED = names("sed awk")
 """Commands whose first operand is a program."""
 _READ_MESSAGES = names("-m --message --title --body --notes --description")
 """Options whose value is text for readers."""
+_SEARCHERS = names("rg ag ack ugrep ug pt sift zgrep zipgrep")
+_RECURSES = re.compile(r"-[A-Za-z0-9]*[rRd]|--(?:r|de|di)")
+_GIT_PATCHES = re.compile(r"git (?:archive|bundle create|diff|diff-tree|difftool|fast-export|format-patch|log|show)\Z")
+"""Commands that show the contents of any files of the repository."""
+_DOWNLOADERS = names("curl wget aria2c sftp")
+_NAMED_ELSEWHERE = names("-J --remote-header-name -i --input-file -r --recursive -m --mirror -p --content-disposition")
+"""Options with which the server or a file names the files of a download."""
+_OUTPUT_OPTION = re.compile(r"-o|--?out(?:[_-]?(?:put|file|dir|path))*(?:-[\w-]+)?\Z")
 _WEB_CLIENTS = names("curl http https httpie xh hurl gh glab")
 _SENT_FILE = re.compile(r"(?:\A(?:-[A-Za-z])?|=)[@<](?:@)?([^;]+)|\Afile:/{0,2}(?:localhost)?(/.+)", re.IGNORECASE)
 _FROM_LIST = re.compile(r"-?[A-Za-z]*T|--files-")
@@ -103,7 +110,14 @@ def invocation_of(
         return Invocation(reads)
     changes = _wrapper(own) if is_wrapper else _changes(words, raw)
     found = _sources(own)
-    return replace(changes, reads=reads, sources=found.sources, may_read=found.may_read, open_reads=found.open_reads)
+    return replace(
+        changes,
+        reads=reads,
+        sources=found.sources,
+        searches=tuple(_searched(own)) if reads is None else (),
+        may_read=found.may_read,
+        open_reads=found.open_reads,
+    )
 
 
 # --- read-only uses ---------------------------------------------------------------------------------------------------
@@ -262,7 +276,15 @@ def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Invocation:
     is_explained = facts is not None and not facts.mentions and (facts.has_effects or is_container)
     if is_explained or (is_mostly_read_only(words[0]) and not runs):
         return found
-    return replace(found, mentions=(*found.mentions, *_mentioned([*_without_messages(name, words[1:]), *heredoc])))
+    known = facts.options if facts is not None else ()
+    outputs = [after for before, after in pairwise(words) if before not in known and _OUTPUT_OPTION.fullmatch(before)]
+    outputs += [word.partition("=")[2] for word in words[1:] if _OUTPUT_OPTION.fullmatch(word.partition("=")[0])]
+    outputs += [word[2:] for word in words[1:] if facts is None and word.startswith("-o")]
+    return replace(
+        found,
+        mentions=(*found.mentions, *_mentioned([*_without_messages(name, words[1:]), *heredoc])),
+        attached=(*found.attached, *writes_to(outputs)),
+    )
 
 
 def _scripted(name: str, words: Sequence[str], raw: SimpleCommand, found: Invocation) -> Invocation:
@@ -285,7 +307,7 @@ def _scripted(name: str, words: Sequence[str], raw: SimpleCommand, found: Invoca
 def _by_row(name: str, facts: CommandFacts, words: Sequence[str]) -> Invocation:
     """Return the invocation by a command's row and the words that the row's name does not contain."""
     found = parse_arguments(facts, words)
-    writes = writes_of(name, facts, found)
+    writes = (*writes_of(name, facts, found), *_downloaded(name, found))
     mentions = tuple(map(Write, found.unclear))
     if found.directory is not None:
         # It changes the files that its input names, below this directory.
@@ -304,10 +326,33 @@ def _by_row(name: str, facts: CommandFacts, words: Sequence[str]) -> Invocation:
         attached=attached_paths(found.attached),
         code=(*found.code, *scripts_of(facts, found)),
         runs_in=found.directory,
-        works_in=(found.directory,) if found.directory is not None else (),
+        works_in=tuple(
+            dict.fromkeys(
+                (
+                    *((found.directory,) if found.directory is not None else ()),
+                    *found.places,
+                    *(found.operands if facts.works_in else ()),
+                )
+            )
+        ),
         copies=_copies(name, found),
         links=links,
     )
+
+
+def _downloaded(name: str, found: Arguments) -> Iterator[Write]:
+    """Yield the files that get their names from the addresses of a download."""
+    into = found.into if found.into is not None else "."
+    is_named = name == "curl" and not found.has("-O", "--remote-name", "--remote-name-all")
+    if name not in _DOWNLOADERS or is_named or found.has("--output-document", "--spider", "--out"):
+        return
+    if name != "curl" and found.has("-O", "-o"):
+        return
+    for address in found.operands:
+        base = address.partition("?")[0].rstrip("/").rpartition("/")[2].rpartition(":")[2]
+        yield from (Write(f"{into}/{base}"),) if base and is_known(base) else ()
+    if found.has(*_NAMED_ELSEWHERE):
+        yield Write(into, below=True, includes=NamedFiles())
 
 
 def _linked(found: Arguments, source: str) -> tuple[str, ...]:
@@ -399,6 +444,20 @@ def _sources(words: Sequence[str]) -> Invocation:
     # The first operand of zip is the archive it makes.
     taken = found.sources if row[0].writes in ("LAST", "MOVE") else found.operands[name == "zip" :]
     return Invocation(sources=tuple(word for word in (*taken, *read) if not is_remote(word)), open_reads=listed)
+
+
+def _searched(words: Sequence[str]) -> Iterator[str]:
+    """Yield the directories that a search reads, whatever its other options do."""
+    name = canonical_name(words[0])
+    operands = [word for word in words[1:] if not word.startswith("-")]
+    row = matching_row(words) if name == "git" else None
+    if name in _SEARCHERS or (name == "grep" and any(map(_RECURSES.match, words))):
+        # The pattern may be an operand or the value of an option.
+        yield from operands if len(operands) > 1 else (*operands, ".")
+    elif name == "diff" and any(map(_RECURSES.match, words)):
+        yield from operands
+    elif row is not None and (_GIT_PATCHES.match(row[0].name) or (row[0].name == "git stash" and "show" in words)):
+        yield "."
 
 
 def _parsed(words: Sequence[str]) -> Arguments:

@@ -5,7 +5,7 @@ rather than too few, so that no change is overlooked.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import get_args
@@ -13,12 +13,14 @@ from typing import get_args
 from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, VARIABLE
 
 from .catalogue import CommandFacts, ValueKind, group
-from .invocation import Reads, Write
+from .invocation import NamedFiles, Reads, Write
 
 _KINDS: tuple[ValueKind, ...] = get_args(ValueKind)
 _NO_VALUE: ValueKind = ""
 _NO_NEXT: tuple[ValueKind, ...] = ("", "optional", "program")
 """Kinds whose value is never the next word."""
+_PATTERN = re.compile(r"[*?{\[]|\.\.\.\Z")
+_ENDING = re.compile(r"[._-][A-Za-z0-9]+\Z")
 _REMOTE = re.compile(r"(?:[^/@]*@)?[\w.-]+:|[a-z]+://")
 
 
@@ -43,6 +45,8 @@ class Arguments:
     """Values of options that are programs."""
     unclear: list[str] = field(default_factory=list[str])
     """Words that may be paths that are changed: the words after options without facts."""
+    places: list[str] = field(default_factory=list[str])
+    """Values of options that are places or files of settings."""
     attached: list[str] = field(default_factory=list[str])
     """Options without facts whose word may contain such a path, and values of options in the same word."""
     into: str | None = None
@@ -153,12 +157,18 @@ def writes_of(name: str, facts: CommandFacts, found: Arguments) -> tuple[Write, 
         removed = found.sources if facts.writes == "LAST" else operands[facts.writes == "FIRST" :]
         writes.extend(Write(operand, whole=True) for operand in removed if not is_remote(operand))
     is_active = (not facts.needed or found.has(*facts.needed)) and not found.has(*facts.preventing)
+    if is_active and facts.suffix:
+        writes.extend(Write(path, whole) for operand in operands for path in _repacked(facts, found, operand))
+    if is_active and facts.writes == "TREES":
+        writes.extend(_rewritten(facts, operands, whole))
     if not is_active or not operands:
         return tuple(writes)
     makes_directories = name == "install" and found.has("-d", "--directory")
     match "ALL" if makes_directories else facts.writes:
         case "ALL":
             writes.extend(Write(operand, whole) for operand in operands)
+        case "REST":
+            writes.extend(Write(operand, whole) for operand in operands[1:])
         case "FIRST" | "SECOND":
             at = ("FIRST", "SECOND").index(facts.writes)
             writes.extend(Write(operand, whole) for operand in operands[at : at + 1])
@@ -170,10 +180,33 @@ def writes_of(name: str, facts: CommandFacts, found: Arguments) -> tuple[Write, 
     return tuple(dict.fromkeys(writes))
 
 
+def _rewritten(facts: CommandFacts, operands: Sequence[str], whole: bool) -> Iterator[Write]:
+    """Yield the changes of a command that rewrites files, and files below directories, in place."""
+    # Some also expand patterns: `prettier --write 'src/**/*.js'`, `gofmt ./...`.
+    files = NamedFiles(() if whole else facts.files)
+    for operand in operands or (".",):
+        pattern = _PATTERN.search(operand)
+        top = (operand[: pattern.start()].rpartition("/")[0] or ".") if pattern else operand
+        yield Write(top, whole, below=True, includes=files)
+
+
+def _repacked(facts: CommandFacts, found: Arguments, path: str) -> Iterator[str]:
+    """Yield the names of the files that a program makes or removes when it packs or unpacks a file."""
+    suffix = next((value for one in ("-S", "--suffix") for value in found.given.get(one, ())), facts.suffix)
+    if not (facts.unpacks or found.has("-d", "--decompress", "--uncompress")):
+        yield path + suffix
+        return
+    stem = path.removesuffix(suffix) if path.endswith(suffix) else _ENDING.sub("", path)
+    yield from (stem, f"{stem}.tar", path + suffix)
+    if found.has("-N", "--name"):
+        yield f"{path.rpartition('/')[0] or '.'}/{UNKNOWN}"
+
+
 def _into(found: Arguments, whole: bool) -> list[Write]:
     """Return the target and, in case it is a directory, the paths of the sources in it."""
     keeps_path = found.has("--parents", "-R", "--relative")
-    held = (one.lstrip("/") if keeps_path else one.rstrip("/").rsplit("/", 1)[-1] for one in found.sources)
+    paths = (one.partition("://")[2] or one.partition(":")[2] if is_remote(one) else one for one in found.sources)
+    held = (one.lstrip("/") if keeps_path else one.rstrip("/").rsplit("/", 1)[-1] for one in paths)
     return [Write(found.target, whole), *(Write(f"{found.target}/{one}") for one in held if one not in ("", ".", ".."))]
 
 
@@ -329,6 +362,8 @@ class _Parser:
                 found.into = value
             case "directory":
                 found.directory = value
+            case "place":
+                found.places.append(value)
             case "code" | "program":
                 found.code.append(value)
             case "read" | "script":

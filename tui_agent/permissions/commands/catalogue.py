@@ -5,7 +5,12 @@ To add a read-only command, add a row with `reads` and `options`, and a line in 
 
     reads      what a read-only use does with its operands (below); without it no use is read-only
     writes     which operands are changed: ALL, FIRST, SECOND, LAST (if it is a directory, the files in it with the
-               names of the other operands) or MOVE (the same, and the others are changed, too)
+               names of the other operands), MOVE (the same, and the others are changed, too), REST (all but the
+               first) or TREES (files, and files below directories; without operands: the working directory)
+    files      patterns for the names of the files that TREES changes below a directory; without it all
+    suffix     it makes or removes files of the operands' names with this ending
+    works_in   a rule for the command is not meant for operands outside the workspace
+    spelled    a rule covers the command only if it spells out the last word of its name
     runs       its operands are another command: `transparent` (that command alone decides), `opaque`, `runner` (a
                rule for the program is meant to allow what it runs), `joined` (they are one text for a shell) or
                `remote` (the same on another machine)
@@ -40,9 +45,11 @@ Options are written as on the command line: `-alh` is three flags that may be jo
 value: `:` text, `=` text that follows without a blank, `<` a path that is read, `%` a list of paths that are read, `>`
 a path that is changed, `|` a path of this machine that a container may change, `*` the target directory, `@` the
 working directory, `$` a program, `<$` a file with one, `=$` a program that follows without a blank or that the option
-itself stands for. `!` after an option in `options` replaces the pattern; in `effects`, nothing is changed without it.
-`?` prevents a change, `&` extends it to everything below a directory, `^` removes the operands. `-#` is a number such
-as `-5`, `+` any word that begins with it. `~`: options are never joined, and `-x=y` is `-x y`.
+itself stands for, `/` a place or file of settings, for which a rule is not meant if it is outside the workspace. `!`
+after an option in `options` replaces the pattern; in `effects`, nothing is changed without it. `?` prevents a change,
+`&` extends it to everything below a directory, `^` removes the operands. A rule covers an option with `;` only if it
+spells it out. `-#` is a number such as `-5`, `+` any word that begins with it. `~`: options are never joined, and
+`-x=y` is `-x y`.
 
 Harmless options never follow links out of the workspace (`grep -R`, `ls -L`, `du -L`), name files with lists of files
 (`--files0-from`), start a program (`rg --pre`, `diff -l`) or write (`file -C`).
@@ -60,14 +67,14 @@ from tui_agent.permissions.shell.syntax import names
 
 Operands = Literal["NONE", "ANY", "TEXT", "PATHS", "LIST", "TREES", "ONE", "TWO", "PATTERN", "SEARCH"]
 """Meaning of the operands of a read-only command."""
-Role = Literal["NONE", "ALL", "FIRST", "SECOND", "LAST", "MOVE"]
+Role = Literal["NONE", "ALL", "FIRST", "SECOND", "LAST", "MOVE", "REST", "TREES"]
 """Operands that a command changes."""
 RunKind = Literal["transparent", "opaque", "runner", "joined", "remote"]
 """Way in which a command runs another one."""
 ScriptOperands = Literal["NONE", "ALL", "REST"]
 """Operands that are programs."""
 ValueKind = Literal[
-    "", "optional", "text", "read", "list", "script", "program", "code", "directory", "mount", "write", "into"
+    "", "optional", "text", "place", "read", "list", "script", "program", "code", "directory", "mount", "write", "into"
 ]
 """Value of an option; if a word may abbreviate several options, the last in this order counts."""
 
@@ -75,24 +82,27 @@ SHELLS = names("bash sh dash zsh ksh mksh ash rbash fish tcsh csh")
 """Interpreters of shell text, with a script after `-c`."""
 INTERPRETERS = names(
     "python python2 python3 pypy pypy3 perl ruby node nodejs deno bun php lua luajit Rscript julia tclsh awk gawk mawk "
-    "nawk osascript ghci scala groovy jshell irb pwsh powershell elixir erl guile racket sbcl"
+    "nawk ts-node tsx osascript ghci scala groovy jshell irb pwsh powershell elixir erl guile racket sbcl"
 )
 """Interpreters of other languages, whose effect their arguments do not show."""
 
 _MARKS: dict[str, ValueKind] = {
     ":": "text", "=": "optional", "<": "read", "%": "list", ">": "write", "|": "mount", "*": "into", "@": "directory",
-    "$": "code", "=$": "program", "<$": "script",
+    "$": "code", "=$": "program", "<$": "script", "/": "place",
 }  # fmt: skip
 _FACTS = files("tui_agent.permissions.commands").joinpath("facts")
 _TABLES = ("groups.toml", "consequences.toml")
 """Files without rows."""
 _MAX_GLOBAL_OPTIONS = 8
 """Maximum number of words before a subcommand."""
-_GIT_VALUES = names("-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix --attr-source")
+_GIT_VALUES = names(
+    "-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix --attr-source --shallow-file"
+)
 """git's own options with a value."""
-_OPTION = re.compile(r"(\+|..+?)([=<]\$|[:=<%>|*@$]|)([!?&^]*)", re.DOTALL)
+_OPTION = re.compile(r"(\+|..+?)([=<]\$|[:=<%>|*@$/]|)([!?&^;]*)", re.DOTALL)
 _KEYS = names(
-    "also like reads writes runs own_words assigns open scripts mentions options effects plain only words needs selects"
+    "also like reads writes files suffix works_in spelled runs own_words assigns open scripts mentions options effects "
+    "plain only words needs selects"
 )
 
 
@@ -136,14 +146,14 @@ class CommandFacts:
     """Options that neither change nor run anything."""
     gives_pattern: frozenset[str] = frozenset()
     """Options that replace the pattern."""
-    needed: frozenset[str] = frozenset()
-    """Options one of which is needed for a change; empty if none is."""
-    preventing: frozenset[str] = frozenset()
-    """Options that prevent a change."""
-    whole: frozenset[str] = frozenset()
-    """Options that extend the change to everything below a directory."""
-    removing: frozenset[str] = frozenset()
-    """Options that remove the operands."""
+    marks: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    """Options by the mark for their effect."""
+    files: tuple[str, ...] = ()
+    """Patterns for the names of files that it changes below a directory; empty for all."""
+    suffix: str = ""
+    """Ending of files that it makes or removes beside its operands."""
+    works_in: bool = False
+    """True if its operands are places that it works in."""
     has_effects: bool = False
     """True if the row tells what the command changes."""
     scripts: ScriptOperands = "NONE"
@@ -154,6 +164,36 @@ class CommandFacts:
     conditions: ReadingConditions = ReadingConditions()
     longer: tuple[str, ...] | None = ()
     """Options of one dash and several letters, which may be joined with others; None if no option ever is."""
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """Options one of which is needed for a change; empty if none is."""
+        return self.marks.get("!", frozenset())
+
+    @property
+    def preventing(self) -> frozenset[str]:
+        """Options that prevent a change."""
+        return self.marks.get("?", frozenset())
+
+    @property
+    def whole(self) -> frozenset[str]:
+        """Options that extend the change to everything below a directory."""
+        return self.marks.get("&", frozenset())
+
+    @property
+    def removing(self) -> frozenset[str]:
+        """Options that remove the operands."""
+        return self.marks.get("^", frozenset())
+
+    @property
+    def spelled(self) -> frozenset[str]:
+        """Options that a rule covers only if it spells them out; "" for the command itself."""
+        return self.marks.get(";", frozenset())
+
+    @property
+    def unpacks(self) -> bool:
+        """True if it removes the ending of its operands' names."""
+        return self.name.startswith(("un", "gun", "bun", "lun"))
 
     @property
     def takes_number(self) -> bool:
@@ -266,7 +306,8 @@ def parse_row(name: str, row: Mapping[str, Any], base: CommandFacts | None = Non
     added = dict(_options(harmless, marked, joins=joins))
     gives_pattern = frozenset(marked.pop("!", ()))
     options: dict[str, ValueKind] = {**base.options, **added, **dict(_options(effects, marked, joins=False))}
-    needed, preventing, whole, removing = (frozenset(marked.get(mark, ())) for mark in "!?&^")
+    if row.get("spelled"):
+        marked.setdefault(";", set()).add("")
     longer = {option[1:] for option in options if len(option) > 2 and option[1] != "-"}
     return CommandFacts(
         name,
@@ -279,11 +320,11 @@ def parse_row(name: str, row: Mapping[str, Any], base: CommandFacts | None = Non
         options,
         base.harmless | added.keys(),
         base.gives_pattern | gives_pattern,
-        base.needed | needed,
-        base.preventing | preventing,
-        base.whole | whole,
-        base.removing | removing,
-        base.has_effects or not row.keys().isdisjoint(("writes", "effects", "scripts")),
+        {mark: base.marks.get(mark, frozenset()).union(marked.get(mark, ())) for mark in "!?&^;"},
+        tuple(row.get("files", "").split()) or base.files,
+        row.get("suffix", base.suffix),
+        row.get("works_in", base.works_in),
+        base.has_effects or not row.keys().isdisjoint(("writes", "effects", "scripts", "suffix")),
         _choice(name, row.get("scripts"), get_args(ScriptOperands)) or base.scripts,
         row.get("mentions", base.mentions),
         {**base.plain, **{option: re.compile(text, re.DOTALL) for option, text in row.get("plain", {}).items()}},

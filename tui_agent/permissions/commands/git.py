@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from tui_agent.permissions.paths.tree_filter import TreeFilter, pathspec_filter
+from tui_agent.permissions.commands.searches import TreeFilter, pathspec_filter
 from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand, names
 
-from .argv import Arguments, exact_arguments, is_known, parse_arguments, reads_by_row, scripts_of, writes_of
+from .argv import Arguments, exact_arguments, is_known, is_remote, parse_arguments, reads_by_row, scripts_of, writes_of
 from .catalogue import CommandFacts, git_subcommand_at, group, matching_row, read_only_command
-from .invocation import Copy, Invocation, Reads, attached_paths, writes_to
+from .invocation import Copy, Invocation, NamedFiles, Reads, Write, attached_paths, writes_to
 
 _GLOBAL_FLAGS = names("--no-pager -P --no-optional-locks --literal-pathspecs --no-replace-objects")
 _SHOWING = names("show diff grep whatchanged diff-tree diff-index diff-files stash cat-file range-diff")
@@ -36,6 +36,13 @@ _PROGRAM_SETTING = re.compile(
 _MESSAGE = re.compile(r"-[A-Za-z]*[mF]\Z|--(?:message|file|grep|author|date|trailer)\Z")
 _ATTACHED_MESSAGE = re.compile(r"-m.|--(?:message|grep|author|date|trailer|format|pretty)=")
 _TRANSPORT = re.compile(r"[\w+-]+::")
+_RESETTING = names("--hard --merge --keep -f --force --discard-changes")
+_BELOW = frozenset(f"git {name}" for name in ("checkout", "restore", "checkout-index", "clean", "rm"))
+"""Commands that change files below the directories that their words name."""
+_REVISION = re.compile(r"[A-Za-z0-9@][\w./^~@{}]*\Z", re.ASCII)
+_SHORT = re.compile(r"--short(?:=\d+)?\Z|--verify\Z|-q\Z|--quiet\Z")
+_COUNTED = re.compile(r"-\d+\Z|-n\d+\Z|--max-count=\d+\Z|--(?:all|reverse|no-merges|merges|first-parent)\Z")
+_HASHES = names("--format=%h --format=%H --pretty=format:%h --pretty=format:%H --pretty=%h --pretty=%H")
 _ONLY_SHOWS = names("--check --stat --numstat --summary --cached")
 """Options of `git apply` that leave the files of the working tree as they are."""
 
@@ -152,7 +159,7 @@ def git_invocation(words: Sequence[str]) -> Invocation:
         invocation,
         code=(*invocation.code, *settings),
         attached=(*invocation.attached, *writes_to(mentions)),
-        works_in=tuple(places.values()),
+        works_in=(*places.values(), *invocation.works_in),
     )
 
 
@@ -162,13 +169,19 @@ def _by_row(row: CommandFacts, words: Sequence[str], directory: str | None, ment
     # `git restore --staged` alone changes only the index.
     if row.name == "git restore" and found.has("--staged", "-S") and not found.has("--worktree", "-W"):
         writes = ()
-    if row.name in ("git checkout", "git restore", "git checkout-index"):
+    is_everywhere = row.name == "git clean" and not found.operands and not found.has("-n", "--dry-run")
+    is_everywhere = is_everywhere or (row.name == "git checkout-index" and found.has("-a", "--all"))
+    is_everywhere = is_everywhere or (row.name == "git checkout" and found.has("-f", "--force"))
+    if is_everywhere or (row.name in ("git reset", "git switch") and found.has(*_RESETTING)):
+        writes = (*writes, Write(".", below=True, includes=NamedFiles()))
+    if row.name in _BELOW:
         writes = tuple(replace(write, below=True) for write in writes)
     is_patch = row.name == "git apply" and not found.has(*_ONLY_SHOWS)
     return Invocation(
         writes=writes,
         mentions=writes_to([*mentions, *_without_messages(found.unclear)]),
         code=(*found.code, *scripts_of(row, found)),
+        works_in=tuple(one for one in found.operands if row.works_in and not is_remote(one)),
         runs_in=found.directory or directory,
         copies=(Copy(None, found.into or "."),) if is_patch else (),
         attached=attached_paths(_without_messages(found.attached)),
@@ -192,9 +205,33 @@ def git_programs(words: Sequence[str]) -> list[str]:
 
 
 def git_runs_at(words: Sequence[str]) -> int | None:
-    """Return the index of the command that `git bisect run` or `git submodule foreach` runs, or None."""
+    """Return the index of the command that `git bisect run`, `submodule foreach` or `merge-index` runs, or None."""
     at = git_subcommand_at(words)
+    if list(words[at : at + 1]) == ["merge-index"]:
+        return next((place for place in range(at + 1, len(words)) if not words[place].startswith("-")), None)
     action = next((place for place in range(at + 1, len(words)) if not words[place].startswith("-")), at)
     if (*words[at : at + 1], *words[action : action + 1]) not in (("bisect", "run"), ("submodule", "foreach")):
         return None
     return next((place for place in range(action + 1, len(words)) if not words[place].startswith("--")), len(words))
+
+
+def prints_revisions(words: Sequence[str]) -> bool:
+    """True if a command prints only revisions: ones that git names, or the one in its arguments."""
+    found = git_words(words) if words[:1] == ["git"] else None
+    if found is None or not found.words:
+        return False
+    name, *rest = found.words
+    if name == "rev-parse":
+        rest = [word for word in rest if not _SHORT.match(word)]
+        return len(rest) == 1 and bool(_REVISION.match(rest[0]))
+    if name == "merge-base":
+        return bool(rest) and all(map(_REVISION.match, rest))
+    if name == "log" and _HASHES.isdisjoint(rest):
+        return False
+    others = [word for word in rest if word not in _HASHES and not _COUNTED.match(word)]
+    return name in ("log", "rev-list") and all(map(_REVISION.match, others))
+
+
+def prints_top(words: Sequence[str]) -> bool:
+    """True if a command prints the top directory of its repository, or nothing."""
+    return list(words) == ["git", "rev-parse", "--show-toplevel"]

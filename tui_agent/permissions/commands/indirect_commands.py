@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tui_agent.permissions.rules.command_pattern import BORDER, CommandPattern, command_patterns
-from tui_agent.permissions.rules.normalized_argv import strip_git_options
+from tui_agent.permissions.rules.normalized_argv import git_forms
+from tui_agent.permissions.rules.patterns import BORDER, CommandPattern, command_patterns
 from tui_agent.permissions.rules.rule import Rule
 from tui_agent.permissions.shell.syntax import names
 
@@ -77,9 +77,8 @@ def find_indirect_command(
         first = candidate[0].rstrip("/").rsplit("/", 1)[-1]
         if not first.startswith(starts):
             continue  # Cheap test first: most words cannot be a forbidden command.
-        joined = [BORDER.join((first, *candidate[1:]))]
-        if first == "git":
-            joined.append(BORDER.join((first, *strip_git_options(candidate[1:]))))
+        words_from = (first, *candidate[1:])
+        joined = [BORDER.join(form) for form in (words_from, *git_forms(words_from))]
         for one in known:
             if any(one.pattern.match(text) for text in joined):
                 return first, one.rule
@@ -144,7 +143,8 @@ def _eligible(words: Sequence[str]) -> Iterator[tuple[int, bool]]:
     if name.startswith("python") and len(words) > 2 and words[1] == "-m":
         yield from ((at + 2, is_bare) for at, is_bare in _eligible(words[2:]))
         return
-    takes_names = name in group("named_by_operands") or writer(name) is not None or is_mostly_read_only(name)
+    is_writer = writer(name) is not None and name not in INTERPRETERS
+    takes_names = name in group("named_by_operands") or is_writer or is_mostly_read_only(name)
     runs = False
     letters = _RUN_BY_LETTER.get(name, "")
     choosing, behind = _choosing_tests(name, words)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Protocol
 
 _CUTS = re.compile(r"[\s'\"`(),;:=<>|&+\[\]{}@#%^$]+")
@@ -19,6 +20,23 @@ class FileFilter(Protocol):
     def enters(self, path: str) -> bool:
         """True if the command may read anything in a directory below the tree."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFiles:
+    """Filter for files of some names."""
+
+    patterns: tuple[str, ...] = ()
+    """Patterns for names; empty for all."""
+
+    def includes(self, path: str) -> bool:
+        """True if a file's name matches."""
+        name = path.rpartition("/")[2]
+        return not self.patterns or any(fnmatchcase(name, pattern) for pattern in self.patterns)
+
+    def enters(self, path: str) -> bool:
+        """True: no directory is left out."""
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +59,7 @@ class Reads:
     only_files: bool = False
     """True if links inside a directory are followed; no path may be a directory."""
     repository: str | None = None
-    """Directory whose git repository, with its settings, is used."""
+    """Directory whose repository, with its settings, is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +71,8 @@ class Write:
     """True if everything below it is changed, too."""
     below: bool = False
     """True if it may be a directory in which some files are changed."""
+    includes: FileFilter | None = None
+    """Filter for these files, which a formatter or the like rewrites in place; None for any change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +114,8 @@ class Invocation:
     """True if it changes the files that it finds, or passes them to a command that may."""
     sources: tuple[str, ...] = ()
     """Paths that it reads, directories with everything below them."""
+    searches: tuple[str, ...] = ()
+    """Directories that it may read with everything below them, though it is not known to be read-only."""
     may_read: tuple[str, ...] = ()
     """Texts that may be paths that it reads."""
     open_reads: tuple[str, ...] = ()

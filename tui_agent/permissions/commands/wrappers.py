@@ -5,6 +5,7 @@ if any rule forbids commands, the policy asks.
 """
 
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -13,11 +14,11 @@ from tui_agent.permissions.shell.expansion import expand_braces, has_glob
 from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN, VARIABLE, Assignment, SimpleCommand, Word
 
 from .argv import OptionWord, split_options
-from .awk import awk_outputs
 from .catalogue import SHELLS, CommandFacts, canonical_name, is_trusted_name
 from .catalogue import wrapper as wrapper_of
-from .find import ELSEWHERE, find_roots, find_runs, finds_only_files
 from .git import git_programs, git_runs_at
+from .searches import ELSEWHERE, find_roots, find_runs, finds_only_files
+from .text_scripts import awk_outputs
 
 MAX_ROOTS = 8
 """Maximum number of search roots passed to the commands that a `find` runs."""
@@ -31,7 +32,9 @@ _COVERED = ("runner", "remote")
 _GIVEN = re.compile(r":{3,4}\+?\Z")
 """Separators before the words that `parallel` passes to its command."""
 _NUMBER = re.compile(r"-\d+\Z")
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=", re.DOTALL)
+_ASSIGNMENT = re.compile(r"([^=]+)=", re.DOTALL)
+"""An assignment of `env` and the like, which take any name."""
+_ENV_VALUES = ("-u", "-C", "-a", "--unset", "--chdir", "--argv0")
 _CLEARING = re.compile(r"-\Z|-[0v]*[iu]|--(?:ignore-environment|unset)")
 """Options of `env` that remove variables."""
 _MARKER = re.compile(r"-[0rtpxo]*I(.*)\Z", re.DOTALL)
@@ -45,7 +48,8 @@ _ONLY_BASH = re.compile(
 """Syntax that another shell may read differently."""
 _BY_ZEROS = re.compile(r"-[rtpxo]*0[rtpxo]*\Z|--null\Z")
 """Option of `xargs` for input that is split at NUL characters."""
-_SCRIPT_OPTIONS = {"su": "c", "script": "c", "runuser": "c", "flock": "c", "nix-shell": "run", "npm": "c", "npx": "c"}
+_SCRIPT_OPTIONS = {"su": "c", "script": "c", "runuser": "c", "flock": "c", "nix-shell": "run", "npm": "c", "npx": "c",
+                   "env": "S"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +163,7 @@ def _unwrapped(command: SimpleCommand, name: str, row: CommandFacts, at: int) ->
         if not _is_settled(words[at]) and "=" in words[at].value:
             return _hidden(script)
         match = _ASSIGNMENT.match(words[at].value)
-        if match is None:
+        if match is None or (name == "time" and not match.group(1).isidentifier()):
             break
         assignments.append(Assignment(match.group(1), Word(words[at].value[match.end() :]), words[at].text))
         at += 1
@@ -373,6 +377,11 @@ def _eval(command: SimpleCommand) -> Wrapping | None:
     return replace(_unknown(), is_unknown=not all(word.is_fixed for word in words))
 
 
+def _fc(command: SimpleCommand) -> Wrapping | None:
+    """Return None if it lists the history, whose commands it runs otherwise."""
+    return None if any(re.match(r"-[a-z]*l", word.value) for word in command.words[1:]) else _unknown()
+
+
 def _alias(command: SimpleCommand) -> Wrapping:
     scripts = tuple(word.value.partition("=")[2] for word in command.words[1:] if "=" in word.value and word.is_fixed)
     return Wrapping(is_transparent=False, scripts=scripts, hidden="it redefines the name of a command")
@@ -389,8 +398,14 @@ def _script_option(command: SimpleCommand, name: str) -> str | None:
         return None
     for at, word in enumerate(command.words[1:], start=1):
         following = command.words[at + 1 : at + 2]
-        joined = re.match(rf"-[A-Za-z]*{letter}(.*)\Z|--(?:{letter}|command|call)(?:=(.*))?\Z", word.value, re.DOTALL)
+        if name == "env" and not word.value.startswith("-") and command.words[at - 1].value not in _ENV_VALUES:
+            return None  # Further words are those of its command.
+        pattern = rf"-[A-Za-z]*{letter}(.*)\Z|--(?:{letter}|command|call|sp[a-z-]*)(?:=(.*))?\Z"
+        joined = re.match(pattern, word.value, re.DOTALL)
         text = joined and (joined.group(1) or joined.group(2) or next((one.value for one in following), None))
+        if joined and text and name == "env":
+            rest = following if joined.group(1) or joined.group(2) else ()
+            return " ".join((text, *(shlex.quote(one.value) for one in (*rest, *command.words[at + 2 :]))))
         if joined and text:
             return text
     return None
@@ -419,7 +434,7 @@ def _text_of(words: tuple[Word, ...]) -> str:
 
 
 _SPECIAL: dict[str, Callable[[SimpleCommand], Wrapping | None]] = {
-    "eval": _eval, "trap": _trap, "find": _find, ".": _source, "source": _source, "alias": _alias, "git": _git,
-    "awk": _awk,
+    "eval": _eval, "trap": _trap, "find": _find, ".": _source, "source": _source, "alias": _alias, "fc": _fc,
+    "git": _git, "awk": _awk,
 }  # fmt: skip
 """Commands whose other commands no row can tell."""

@@ -1,7 +1,7 @@
 """Paths that a whole command reads and changes, for the scheduler; nothing unless the list is certainly complete.
 
 Complete are scripts of the programs below, with options that are listed here or known to only read. Everything else
-runs alone: git and its index, package managers, interpreters, the network, the background.
+runs alone: version control, package managers, interpreters, the network, the background.
 
 The scheduler compares paths when it registers a call, and the call may run after others. That is right as long as no
 call that has a list makes or removes a link, or removes or moves a directory: a path then leads to the same place, and
@@ -20,7 +20,7 @@ from pathlib import Path
 from tui_agent.permissions.commands.argv import Arguments, is_known, parse_arguments
 from tui_agent.permissions.commands.catalogue import canonical_name, group, is_trusted_name, matching_row
 from tui_agent.permissions.commands.invocation import Reads
-from tui_agent.permissions.commands.sed import sed_reads
+from tui_agent.permissions.commands.text_scripts import sed_reads
 from tui_agent.permissions.commands.wrappers import Wrapping
 from tui_agent.permissions.paths.path_facts import PathLookup
 from tui_agent.permissions.paths.path_resolution import TooMuchError, entries_below, is_within, resolve

@@ -13,18 +13,17 @@ from typing import Literal
 from tui_agent.permissions.commands.analysis import may_run_input
 from tui_agent.permissions.commands.argv import is_known
 from tui_agent.permissions.commands.catalogue import canonical_name, writer
-from tui_agent.permissions.commands.consequences import (
-    MAY_CHANGE,
-    NETWORK_CODE,
-    consequences_of,
-    runs_input,
-    sorted_consequences,
-)
-from tui_agent.permissions.commands.workspace_programs import workspace_program
 from tui_agent.permissions.commands.wrappers import RUNS_INPUT, InnerCommand, Wrapping, expand_command_braces, unwrap
+from tui_agent.permissions.evaluator.execution_contexts import workspace_program
 from tui_agent.permissions.paths.path_judge import PathJudge
-from tui_agent.permissions.rules.command_pattern import command_patterns
-from tui_agent.permissions.rules.normalized_argv import is_harmless_setting, is_script_variable, normalize_command
+from tui_agent.permissions.rules.normalized_argv import (
+    DECLARATION_COMMANDS,
+    declared_assignments,
+    is_harmless_setting,
+    is_script_variable,
+    normalize_command,
+)
+from tui_agent.permissions.rules.patterns import command_patterns
 from tui_agent.permissions.rules.rule_coverage import words_to_spell
 from tui_agent.permissions.rules.rule_set import NormalizedCommand, Ruling
 from tui_agent.permissions.shell.expansion import OPEN, WORDS, Bindings, Expander, is_computed_name
@@ -43,12 +42,17 @@ from tui_agent.permissions.shell.syntax import (
     names,
 )
 from tui_agent.permissions.verdicts import (
+    MAY_CHANGE,
+    NETWORK_CODE,
     Finding,
     PartFindings,
+    consequences_of,
     decision_of,
     finding_for_mode,
     finding_for_rule,
     invalid,
+    runs_input,
+    sorted_consequences,
 )
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision, PermissionMode
 from tui_agent.protocol.tool import Accesses
@@ -314,7 +318,8 @@ class _Case:
         if not is_reading or paths.targets:
             self._changing.append((command.text, paths, contexts))
             self._state.has_changed = True
-            self._state.changed_trees += paths.targets if canonical_name(command.name) not in _MAKES_NO_TREE else ()
+            makes_trees = canonical_name(command.name) not in _MAKES_NO_TREE and not all(map(_only_rewrites, contexts))
+            self._state.changed_trees += paths.targets if makes_trees else ()
 
     def _on_effects(
         self,
@@ -333,6 +338,9 @@ class _Case:
                 paths.findings.append(finding_for_mode(self._mode, "effect", f"the input of `{_short(command.text)}`"))
         if wrapping and wrapping.hidden:
             paths.findings.extend(self._on_hidden(wrapping, paths.allow_scope))
+        declared = (declared_assignments(command) or ()) if command.name in DECLARATION_COMMANDS else ()
+        if self._forbids_any and any(one.name in ("BASH_ENV", "ENV") for one in (*command.assignments, *declared)):
+            paths.findings.append(Finding("ask", "floor", "shells run a file of commands first, and rules forbid some"))
         if not self._is_remote and (is_open or _runs_unknown(command, wrapping, task)):
             paths.check_unknown("files of commands that only the running shell knows")
         if command.words:
@@ -416,8 +424,9 @@ class _Case:
     ) -> Iterator[Finding]:
         """Yield a finding for each word that a rule for the command covers only if it spells the word out."""
         written = [word.value for word in command.words]
-        found = dict.fromkeys(word for one in contexts for word in words_to_spell(one.words or written))
-        for word in (word for word in found if word not in allow_scope.spelled):
+        spelled = allow_scope.spelled
+        found = dict.fromkeys(word for one in contexts for word in words_to_spell(one.words or written, spelled))
+        for word in (word for word in found if word not in spelled):
             shown = "a word known only when the command runs" if not is_known(word) else f"`{_short(word)}`"
             yield finding_for_mode(self._mode, "effect", f"{shown} in `{_short(command.text)}`")
 
@@ -526,6 +535,12 @@ def _consequences(
 
 def _fetches(command: SimpleCommand) -> bool:
     return "uses the network" in consequences_of([word.value for word in command.words])
+
+
+def _only_rewrites(context: ExecutionContext) -> bool:
+    """True if a command changes only the contents of files, as a formatter does."""
+    writes = context.invocation.writes
+    return bool(writes) and all(write.includes is not None for write in writes)
 
 
 def _moved(inner: InnerCommand, places: PossibleDirectories) -> PossibleDirectories:

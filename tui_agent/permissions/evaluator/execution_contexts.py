@@ -3,18 +3,20 @@
 Each possible value of the script's variables is a case of its own; names passed by another command are looked up.
 """
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 from tui_agent.permissions.commands.analysis import accepts_any_files, invocation_of, read_only_use
-from tui_agent.permissions.commands.catalogue import canonical_name, writer
+from tui_agent.permissions.commands.catalogue import canonical_name, group, writer
 from tui_agent.permissions.commands.invocation import Invocation, Reads, Write
+from tui_agent.permissions.commands.searches import find_filter
 from tui_agent.permissions.commands.wrappers import Wrapping, splits_at_nul
 from tui_agent.permissions.paths.path_judge import PathJudge
-from tui_agent.permissions.paths.path_resolution import links_stay_inside
-from tui_agent.permissions.paths.tree_filter import find_filter
+from tui_agent.permissions.paths.path_resolution import is_within, links_stay_inside
 from tui_agent.permissions.rules.normalized_argv import DECLARATION_COMMANDS, without_expansion
 from tui_agent.permissions.shell.expansion import (
     WORDS,
@@ -117,7 +119,7 @@ class ExecutionContexts:
         if expanded is None:
             writes = (Write(UNKNOWN),) if writer(canonical_name(command.name)) else ()
             return ExecutionContext(place, (), Invocation(writes=writes), seen, bindings)
-        words = tuple(word for group in expanded for word in group)
+        words = tuple(word for values in expanded for word in values)
         known: Sequence[str] | None = words
         listed = [at for at, word in enumerate(command.words) if _is_list(word, bindings, turn.several)]
         found: tuple[str, ...] = ()
@@ -131,7 +133,7 @@ class ExecutionContexts:
         reads = Reads() if not command.words else read_only_use(known, command) if known else None
         # A filter may pass none of the names, and the command then runs without them.
         if reads is not None and listed:
-            reads = _with_bare(reads, [word for group in expanded[: listed[0]] for word in group])
+            reads = _with_bare(reads, [word for values in expanded[: listed[0]] for word in values])
         if reads is not None and not set(found).isdisjoint(reads.paths):
             outer = turn.task.outer
             includes = find_filter([word.value for word in outer.words]) if outer and not reads.trees else None
@@ -163,7 +165,7 @@ class ExecutionContexts:
         if turn.wrapping.is_transparent:
             return ()
         own = self._expanded(replace(turn.command, words=turn.wrapping.own), turn.place, turn.bindings) or ()
-        return tuple(word for group in own for word in group)
+        return tuple(word for values in own for word in values)
 
     def _fed(
         self, turn: _Turn, expanded: list[tuple[str, ...]], listed: list[int]
@@ -173,8 +175,8 @@ class ExecutionContexts:
         if listing is None:
             return None, listed
         known: list[str] = []
-        for at, group in enumerate(expanded):
-            for word in group:
+        for at, values in enumerate(expanded):
+            for word in values:
                 if UNKNOWN not in word:
                     known.append(word)
                     continue
@@ -288,7 +290,7 @@ def _settled(words: tuple[str, ...], expanded: Sequence[tuple[str, ...]], listed
     entry = writer(canonical_name(words[0])) if listed and words else None
     if entry is None or entry.writes == "ALL":
         return words
-    return tuple(word for at, group in enumerate(expanded) for word in ((UNKNOWN,) if at in listed else group))
+    return tuple(word for at, values in enumerate(expanded) for word in ((UNKNOWN,) if at in listed else values))
 
 
 def _with_bare(reads: Reads, words: list[str]) -> Reads | None:
@@ -297,3 +299,48 @@ def _with_bare(reads: Reads, words: list[str]) -> Reads | None:
         return None
     bare = read_only_use(words, SimpleCommand("", ()))
     return replace(reads, paths=(*reads.paths, *bare.paths), trees=(*reads.trees, *bare.trees)) if bare else None
+
+
+def workspace_program(name: str, workspace: str, directory: str | None) -> str | None:
+    """Return the program in the workspace that a command's name would run, or None.
+
+    Args:
+        name: the first word of a command.
+        workspace: absolute, links followed.
+        directory: the command's working directory, for relative entries of PATH; None if unknown, and then a relative
+            entry counts as a hit.
+    """
+    if "/" in name or name in group("built_in"):
+        return None
+    for entry, is_workspace_program in _path_entries(os.environ.get("PATH", os.defpath), workspace):
+        if not entry.startswith("/") and directory is None:
+            return f"{entry or '.'}/{name}"
+        program = os.path.join(directory or "/", entry, name)
+        if not os.path.isfile(program) or not os.access(program, os.X_OK):
+            continue
+        # A link in a system directory may lead to a program of the workspace.
+        leads_in = os.path.islink(program) and _leads_into(os.path.realpath(program), workspace)
+        return program if is_workspace_program or leads_in else None
+    return None
+
+
+@lru_cache(maxsize=64)
+def _path_entries(path: str, workspace: str) -> tuple[tuple[str, bool], ...]:
+    """Return the entries of PATH, each with True if it is relative or in the workspace.
+
+    Cached, because every command that runs without a question is looked up again just before it runs.
+    """
+    return tuple(
+        (
+            entry,
+            not entry.startswith("/")
+            or _leads_into(entry, workspace)
+            or _leads_into(os.path.realpath(entry), workspace),
+        )
+        for entry in path.split(os.pathsep)
+    )
+
+
+def _leads_into(path: str, workspace: str) -> bool:
+    """True if a path is in the workspace. Always false for the workspace `/`, which holds every program."""
+    return workspace != "/" and is_within(os.path.normpath(path), workspace)

@@ -1,4 +1,4 @@
-"""Names that a command prints, where they can be listed in advance: `git ls-files`, `find`, `rg -l`, `ls`, `echo`.
+"""Names that a command prints, where they can be listed in advance: of tracked files, `find`, `rg -l`, `ls`, `echo`.
 
 A listing contains every name that the command can print, and often more. A command that receives the names (`xargs`,
 `$(…)`, a loop) is judged with each of them, as if it had been written out. There is no listing if a shell or `xargs`
@@ -13,20 +13,18 @@ from dataclasses import dataclass
 
 from tui_agent.permissions.commands.analysis import read_only_use
 from tui_agent.permissions.commands.argv import Arguments, exact_arguments
-from tui_agent.permissions.commands.catalogue import canonical_name, group, read_only_command
-from tui_agent.permissions.commands.find import (
+from tui_agent.permissions.commands.catalogue import canonical_name, group, read_only_command, words_by_program
+from tui_agent.permissions.commands.searches import (
     EXEC_ACTIONS,
     find_roots,
     finds_all_at_once,
     finds_only_files,
     without_exec,
 )
-from tui_agent.permissions.commands.git import git_words
 from tui_agent.permissions.paths.path_resolution import TooMuchError, entries_below
 from tui_agent.permissions.shell.expansion import OPEN, Bindings, base_name, is_computed_name
 from tui_agent.permissions.shell.syntax import (
     UNKNOWN,
-    Conditional,
     Pipeline,
     SimpleCommand,
     Statement,
@@ -36,7 +34,7 @@ from tui_agent.permissions.shell.syntax import (
 )
 from tui_agent.permissions.shell.syntax import Sequence as Statements
 
-from .repository import index_names, repository_roots
+from .repository import tracked_names
 
 MAX_NAMES = 3_000
 """Maximum number of names in a listing."""
@@ -60,17 +58,10 @@ _SIMPLE_NAME = re.compile(r"[\w.*-]+\Z", re.ASCII)
 _LISTS = names("-l --files-with-matches --files")
 """Arguments with which `grep` and `rg` print nothing but paths."""
 _HIDDEN = names("-u --hidden --unrestricted")
-_DIFF_PLAIN = names("--name-only --relative")
-_DIFF_FILTER = re.compile(r"--diff-filter=[AMTd]+\Z")
-_GIT_LISTS = names("-c -z -m -d --cached --modified --deleted")
 _LS_PLAIN = names("-1 -a -A -d -r -t -S -U -X -v -c -u --all --almost-all --directory --reverse --color")
 
-_PLAIN_GIT = names("rev-parse describe ls-files rev-list symbolic-ref merge-base branch diff")
-_NAMES_ONLY = names("--name-only --show-current")
 _GIVES_PATTERN = re.compile(r"\$\{[#!]?\w+(?::?[-+=]|/)[^}]*[*?\[\\$`'\"{]|\$\{!|\$\{\w+@")
 """A parameter expansion with text that may be a pattern, or with the value of another variable."""
-_ECHOES = names("echo printf basename dirname")
-_PATTERN_LETTERS = frozenset("*?[\\")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +147,6 @@ def _printed(words: Sequence[str], directory: str) -> Listing | None:
             return _by_find(words, directory)
         case "rg" | "grep" as name:
             return _by_search(name, words, directory)
-        case "git":
-            return _by_git(words, directory)
         case "ls":
             return _by_ls(words, directory)
         case "echo":
@@ -169,7 +158,8 @@ def _printed(words: Sequence[str], directory: str) -> Listing | None:
         case "seq" if 2 <= len(words) <= 4 and all(_NUMBERS.match(word) for word in words[1:]):
             return _by_seq([int(word) for word in words[1:]])
         case _:
-            return None
+            tracked = tracked_names(words, directory)
+            return Listing(tracked, is_nul_separated="-z" in words) if tracked is not None else None
 
 
 def _by_seq(numbers: list[int]) -> Listing | None:
@@ -223,35 +213,6 @@ def _by_search(name: str, words: Sequence[str], directory: str) -> Listing | Non
             return None
         found.extend(below)
     return Listing(tuple(found), is_nul_separated=options.has("-0", "-Z", "--null"))
-
-
-def _by_git(words: Sequence[str], directory: str) -> Listing | None:
-    found = git_words(words)
-    if found is None or found.directory is not None:
-        return None
-    if found.words[:1] == ("diff",) and "--name-only" in found.words:
-        return _by_diff(found.words[1:], directory)
-    if found.words[:1] != ("ls-files",):
-        return None
-    rest = [word for word in found.words[1:] if word.startswith("-") and word != "--"]
-    if any(word not in _GIT_LISTS for word in rest):
-        return None
-    listed = index_names(directory)
-    return Listing(listed, is_nul_separated="-z" in rest) if listed is not None else None
-
-
-def _by_diff(words: Sequence[str], directory: str) -> Listing | None:
-    """Return the files that may differ from the index, or from a commit if a filter leaves out the deleted ones.
-
-    git names them relative to the top of the repository, so the names are right only there. Files that exist only in
-    another revision are in no listing.
-    """
-    others = {word for word in words if word not in _DIFF_PLAIN and not _DIFF_FILTER.match(word)}
-    is_filtered = any(map(_DIFF_FILTER.match, words)) and others <= {"--cached", "--staged", "HEAD"}
-    if (others and not is_filtered) or repository_roots(directory) != [directory]:
-        return None
-    listed = index_names(directory)
-    return Listing(listed) if listed is not None else None
 
 
 def _by_ls(words: Sequence[str], directory: str) -> Listing | None:
@@ -316,34 +277,11 @@ def may_expand_to_anything(words: Sequence[Word], nested: Sequence[Statement], b
 
 
 def _prints_no_pattern(statement: Statement) -> bool:
-    """True if a statement prints no pattern."""
-    match statement:
-        case SimpleCommand():
-            return _prints_plain(statement)
-        case Pipeline():
-            return _prints_no_pattern(statement.parts[-1])  # Only the last part's output arrives.
-        case Statements():
-            return all(_prints_no_pattern(part) for part in statement.parts)
-        case Conditional():
-            return _prints_no_pattern(statement.first) and all(_prints_no_pattern(part) for _, part in statement.rest)
-        case Subshell():
-            return _prints_no_pattern(statement.body)
-        case _:
-            return False
-
-
-def _prints_plain(command: SimpleCommand) -> bool:
-    values = [word.value for word in command.words]
-    if not values or command.name in group("prints_no_pattern"):
-        return "-printf" not in values
-    if command.name == "git":
-        rest = [value for value in values[1:] if value not in ("--no-pager", "-P")]
-        is_named = rest[:1] not in (["branch"], ["diff"]) or not _NAMES_ONLY.isdisjoint(rest)
-        return bool(rest) and rest[0] in _PLAIN_GIT and is_named and not any("format" in value for value in rest)
-    return command.name in _ECHOES and all(_is_plain_word(word) for word in command.words[1:])
-
-
-def _is_plain_word(word: Word) -> bool:
-    return word.is_fixed and not any(
-        letter in _PATTERN_LETTERS and at not in word.live for at, letter in enumerate(word.value)
-    )
+    """True if a statement is a command that prints no pattern, or a pipeline that ends with one."""
+    statement = contents_of(statement)
+    last = statement.parts[-1] if isinstance(statement, Pipeline) else statement
+    values = [word.value for word in last.words] if isinstance(last, SimpleCommand) else []
+    if not values or "-printf" in values or any("format" in value for value in values):
+        return False
+    printing = words_by_program("prints_no_pattern_with").get(values[0], frozenset())
+    return values[0] in group("prints_no_pattern") or not printing.isdisjoint((*values[1:2], ":".join(values[1:3])))

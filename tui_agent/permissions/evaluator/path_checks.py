@@ -13,13 +13,18 @@ from tui_agent.permissions.commands.invocation import Copy, FileFilter, Invocati
 from tui_agent.permissions.paths.path_facts import PathFacts
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.path_resolution import MAX_LENGTH, is_within
-from tui_agent.permissions.paths.protected_paths import PROTECTED_NAMES, may_mean_protected, protected_name
+from tui_agent.permissions.paths.protected_paths import (
+    PROTECTED_NAMES,
+    may_mean_protected,
+    names_project_definition,
+    protected_name,
+)
 from tui_agent.permissions.shell.expansion import Bindings, ListedDirectories, has_glob
-from tui_agent.permissions.shell.syntax import MARKS, UNKNOWN, Assignment, Redirect, Word, names
+from tui_agent.permissions.shell.syntax import MARKS, UNKNOWN, Assignment, Redirect, Word
 from tui_agent.permissions.verdicts import AccessKind, Finding, finding_for_mode, finding_for_rule
 from tui_agent.protocol.permissions import PermissionMode
 
-from .repository import repository_roots
+from .repository import names_own_directory, places_repository, repository_roots
 
 MAX_LOOKUPS = 4_000
 """Maximum number of paths looked up for one command, nested commands included."""
@@ -28,11 +33,10 @@ MAX_MENTIONS = 200
 
 _DUPLICATES = re.compile(r"\d+-?\Z|-\Z")
 _NETWORK = re.compile(r"/dev/(?:tcp|udp)(?:/|\Z)")
-_GIT_PLACES = names("GIT_DIR GIT_COMMON_DIR")
 _LOOKS_LIKE_PATH = re.compile(r"(?!.*//)(?:.*/|\.\.\Z|~)", re.DOTALL)
 _BARE = re.compile(r"[\w-]+\Z")
 _CODE_WRITES = re.compile(
-    r"write|open\s*\([^)]*,[^)]*['\"][rbtU]*[wax+]|unlink|remove|rename|rmtree|mkdir|makedirs|copy|move|truncate|chmod|"
+    r"write|\brm\w*\(|open\s*\([^)]*,[^)]*['\"][rbtU]*[wax+]|unlink|remove|rename|rmtree|mkdir|makedirs|copy|move|truncate|chmod|"
     r"link|touch|replace|save|dump|append|system|spawn|exec|popen|subprocess|>|\bw\b|"
     r"delete|output|attach|(?:open|creat\w*|file):|\.(?:once|clone|backup|log|excel|open|import)|\binto\b|\\[og]",
     re.IGNORECASE,
@@ -202,6 +206,9 @@ class PathChecks:
                 continue
             covers = self.allow_scope is None or self._covers or facts.is_inside
             found = self._writing(facts, allowed_by=self._by_words if covers else None)
+            if found.decision == "allow" and self._rules.denies_changes and os.path.isdir(facts.resolved):
+                below = self._rules.ruling_for_path(None, facts, "write", [], whole=True)
+                found = finding_for_rule(below) or found
             if found.decision != "allow":
                 self._ask_for(found, f"a later command may change {facts.given} through the link to it")
 
@@ -210,10 +217,9 @@ class PathChecks:
         if name.endswith("PATH"):
             return  # Lists of directories for programs and modules are only read.
         for value in values:
-            # git may change its own directory.
-            if name.startswith("GIT_") and not is_known(value):
+            if places_repository(name) and not is_known(value):
                 self.check_unknown(f"files below {name}")
-            elif not (name in _GIT_PLACES and value.rstrip("/").rpartition("/")[2] == ".git"):
+            elif not names_own_directory(name, value):
                 self._mention(Write(value), directory, is_looked_up=bool(value))
             if self._rules.forbids_reading:
                 self._may_read(value, directory)  # Such as BASH_ENV.
@@ -283,6 +289,11 @@ class PathChecks:
             self._unknown_read(path, directory, is_allowed=True)
         if not self._rules.forbids_reading:
             return
+        for path in found.searches:
+            facts = self._look(path, directory)
+            ruling = facts and finding_for_rule(self._rules.ruling_for_path(None, facts, "search", self._state.trace))
+            if ruling and ruling.decision != "allow":
+                self._ask_for(ruling, f"files in {path} may be read")
         inside = (piece for text in (*found.code, *found.may_read) for piece in pieces_of(text))
         for text in dict.fromkeys((*found.may_read, *inside)):
             self._may_read(text, directory)
@@ -340,7 +351,7 @@ class PathChecks:
             self.findings.extend(Finding("ask", "floor", reason) for reason in reasons)
 
     def _read_repository(self, path: str, directory: str | None, includes: FileFilter | None) -> None:
-        """Judge the rest of the repository, which git shows from any directory in it."""
+        """Judge the rest of the repository, which some commands show from any directory in it."""
         facts = self._look(path, directory)
         tops = repository_roots(facts.resolved) if facts else []
         for top in tops:
@@ -387,12 +398,18 @@ class PathChecks:
 
     def _write(self, write: Write, directory: str | None) -> None:
         facts = self._look(write.path, directory)
+        if facts is None and write.includes is not None and not self._rules.denies_changes:
+            # Formatters often get listed names, and they change nothing but the layout.
+            self._mention(write, directory, is_looked_up=False)
+            return
         if facts is None:
             self._unknown_write(write.path, directory, _shown(write.path), self._by_words)
             return
         self._note_target(facts)
         if write.below and os.path.isdir(facts.resolved):
-            found = finding_for_rule(self._rules.ruling_for_path(None, facts, "write", [], whole=True))
+            found = finding_for_rule(
+                self._rules.ruling_for_path(None, facts, "write", [], whole=True, includes=write.includes)
+            )
             if found is not None and found.decision != "allow":
                 self._ask_for(found, f"files in {facts.given} may change")
         too_much = self._lookup.why_too_much(facts) if write.whole and not self._is_spelled_out else None
@@ -476,7 +493,7 @@ class PathChecks:
             self._work_in(attached.path, directory)
 
     def _work_in(self, path: str, directory: str | None) -> None:
-        """Judge a directory that a command works in: `allow bash(git:*)` is meant for the workspace."""
+        """Judge a directory that a command works in: a rule such as `allow bash(make:*)` is meant for the workspace."""
         facts = self._look(path, directory) if self.allow_scope and not self._covers else None
         if facts and not facts.is_inside and not facts.is_device:
             self._by_mode("effect", f"changing {_shown(path)}, outside the workspace,")
@@ -491,6 +508,8 @@ class PathChecks:
                 self._ask(f"code that names {piece}: {why}")
             elif not is_known(piece) and _may_become_protected(piece) and not self._is_spelled_out:
                 self._ask(f"code that may name {_shown(piece)}")
+            elif names_project_definition(piece) and _CODE_WRITES.search(code) and not self._is_spelled_out:
+                self._ask(f"code that may change {piece}: agents take hooks, skills and commands from there")
             elif self._rules.denies_changes and _CODE_WRITES.search(code):
                 self._denied_in_code(piece)
 

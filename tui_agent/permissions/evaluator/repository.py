@@ -8,14 +8,19 @@ ignored here.
 import os
 import re
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePath
 
+from tui_agent.permissions.commands.catalogue import canonical_name
+from tui_agent.permissions.commands.git import git_words
 from tui_agent.permissions.paths.path_resolution import is_within
 from tui_agent.permissions.paths.protected_paths import git_directories, is_git_directory
 from tui_agent.protocol.regular_file import read_regular_file
 
+OWN_DIRECTORY = ".git"
+"""Usual name of a repository's own directory."""
 MAX_NESTED = 100
 """Maximum number of nested repositories to check."""
 MAX_INDEX_BYTES = 50_000_000
@@ -33,6 +38,9 @@ _HARMLESS_DIFF = frozenset(("xfuncname", "funcname", "wordregex", "binary", "alg
 _LFS = {"clean": "git-lfs clean -- %f", "smudge": "git-lfs smudge -- %f", "process": "git-lfs filter-process"}
 _SECRET = re.compile(rb"://(?:[^\s/@:\"]*:[^\s/@\"]+|[^\s/@:\"]{20,})@")
 """A URL with a password, or with a user name as long as a token."""
+_DIFF_PLAIN = frozenset(("--name-only", "--relative"))
+_DIFF_FILTER = re.compile(r"--diff-filter=[AMTd]+\Z")
+_LISTS_PLAIN = frozenset(("-c", "-z", "-m", "-d", "--cached", "--modified", "--deleted", "--"))
 _INDEX_HEADER = struct.Struct(">4sLL")
 _FIXED = 62
 """Bytes of an index entry before its name: times, numbers, size, hash, flags."""
@@ -81,6 +89,21 @@ def repository_roots(directory: str) -> list[str]:
     """Return every directory from here upwards that has a `.git`. git skips one that it finds invalid."""
     upwards = (directory, *map(str, PurePath(directory).parents))
     return [place for place in upwards if os.path.lexists(os.path.join(place, ".git"))]
+
+
+def places_repository(variable: str) -> bool:
+    """True if a variable may tell git where its repository is."""
+    return variable.startswith("GIT_")
+
+
+def names_own_directory(variable: str, value: str) -> bool:
+    """True if a variable names a repository's own directory, which git may change."""
+    return variable in ("GIT_DIR", "GIT_COMMON_DIR") and value.rstrip("/").rpartition("/")[2] == OWN_DIRECTORY
+
+
+def prints_own_directory(name: str, words: Sequence[str]) -> bool:
+    """True if a command may print the path of a repository's own directory."""
+    return name == "git" and any(word.startswith(("--git-", "--absolute-git-dir")) for word in words)
 
 
 def _in_file(path: str, top: str, *, is_linked: bool, is_protected: bool) -> str | None:
@@ -168,6 +191,26 @@ def find_remote_url_secret(directory: str) -> str | None:
     user = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     files += [os.path.expanduser("~/.gitconfig"), os.path.join(user, "git", "config"), "/etc/gitconfig"]
     return next((file for file in files if _holds(file, _SECRET)), None)
+
+
+def tracked_names(words: Sequence[str], directory: str) -> tuple[str, ...] | None:
+    """Return the names of tracked files that a git command can print, or None if it may print anything else.
+
+    `git diff --name-only` prints the files that may differ from the index, or from a commit if a filter leaves out the
+    deleted ones. git names them relative to the top of the repository, so the names are right only there. Files that
+    exist only in another revision are in no index.
+    """
+    found = git_words(words) if canonical_name(words[0]) == "git" else None
+    if found is None or found.directory is not None:
+        return None
+    name, *rest = found.words or ("",)
+    if name == "diff" and "--name-only" in rest:
+        others = {word for word in rest if word not in _DIFF_PLAIN and not _DIFF_FILTER.match(word)}
+        is_filtered = any(map(_DIFF_FILTER.match, rest)) and others <= {"--cached", "--staged", "HEAD"}
+        is_listed = (not others or is_filtered) and repository_roots(directory) == [directory]
+    else:
+        is_listed = name == "ls-files" and all(word in _LISTS_PLAIN for word in rest if word.startswith("-"))
+    return index_names(directory) if is_listed else None
 
 
 def index_names(directory: str) -> tuple[str, ...] | None:

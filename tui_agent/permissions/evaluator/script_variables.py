@@ -10,7 +10,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tui_agent.permissions.commands.builtins import read_names
-from tui_agent.permissions.commands.git import git_words
+from tui_agent.permissions.commands.git import prints_revisions, prints_top
 from tui_agent.permissions.rules.normalized_argv import declared_assignments, is_script_variable
 from tui_agent.permissions.shell.expansion import OPEN, WORDS, Bindings, Expander, base_name, single_bindings
 from tui_agent.permissions.shell.syntax import (
@@ -56,10 +56,6 @@ _IGNORE_INPUT = names("echo printf basename dirname test [ [[ : true false conti
 _SIMPLE_READERS = names("cat wc stat file ls md5sum sha256sum")
 _READERS = _SIMPLE_READERS | names("head tail grep")
 """Commands that do not read from a pipe if they have a file argument."""
-_REVISION = re.compile(r"[A-Za-z0-9@][\w./^~@{}]*\Z", re.ASCII)
-_SHORT = re.compile(r"--short(?:=\d+)?\Z|--verify\Z|-q\Z|--quiet\Z")
-_COUNTED = re.compile(r"-\d+\Z|-n\d+\Z|--max-count=\d+\Z|--(?:all|reverse|no-merges|merges|first-parent)\Z")
-_HASHES = names("--format=%h --format=%H --pretty=format:%h --pretty=format:%H --pretty=%h --pretty=%H")
 _NUMBER = re.compile(r"-?\d{1,18}\Z|\{\d{1,9}\.\.\d{1,9}\}\Z", re.ASCII)
 _NUMBERS = (["date", "+%s"], ["nproc"], ["id", "-u"], ["date", "+%Y"], ["date", "+%s%N"])
 """Commands that print one number."""
@@ -147,12 +143,12 @@ class ScriptVariables:
         if isinstance(statement, SimpleCommand) and None not in places:
             words = self._words(statement, places[0] or "", now)
             if words is not None and is_quiet(statement):
-                if _prints_revisions(words):
+                if prints_revisions(words):
                     return {part.name + REVISION: ("HEAD",)}
                 if words == ["pwd"]:
                     return {part.name: tuple(place for place in places if place)}
-                # git prints nothing outside a repository, hence the empty value.
-                if words == ["git", "rev-parse", "--show-toplevel"]:
+                # Outside a repository nothing is printed, hence the empty value.
+                if prints_top(words):
                     tops = [top for place in places if place for top in repository_roots(place)]
                     return {part.name: tuple(dict.fromkeys((*tops, "")))}
         listing = self._listed(statement, places, now)
@@ -366,23 +362,6 @@ def _counts(command: SimpleCommand, *, is_fed: bool) -> bool:
     if values[:1] == ["seq"]:
         return all(map(_NUMBER.match, values[1:]))
     return (is_fed or bool(reads)) and values[:1] == ["wc"] and len(values) == 2 and values[1] in _NOTHING_BUT_NUMBERS
-
-
-def _prints_revisions(words: Sequence[str]) -> bool:
-    """True if a command prints only revisions: ones that git names, or the one in its arguments."""
-    found = git_words(words) if words[:1] == ["git"] else None
-    if found is None or not found.words:
-        return False
-    name, *rest = found.words
-    if name == "rev-parse":
-        rest = [word for word in rest if not _SHORT.match(word)]
-        return len(rest) == 1 and bool(_REVISION.match(rest[0]))
-    if name == "merge-base":
-        return bool(rest) and all(map(_REVISION.match, rest))
-    if name == "log" and _HASHES.isdisjoint(rest):
-        return False
-    others = [word for word in rest if word not in _HASHES and not _COUNTED.match(word)]
-    return name in ("log", "rev-list") and all(map(_REVISION.match, others))
 
 
 def _leaves_lines(command: SimpleCommand, name: str) -> bool:

@@ -31,6 +31,7 @@ from tui_agent.permissions.shell.syntax import (
 )
 
 from .path_checks import ExecutionContext
+from .repository import OWN_DIRECTORY, places_repository, prints_own_directory
 from .script_variables import parts_of
 from .shell_flow import ScriptStep
 
@@ -44,7 +45,6 @@ _PRINTS_NOTHING = names("test [ [[ true false :") | _MOVERS
 _FIND_RUNS = names("-exec -execdir -ok -okdir")
 _TAKES_OUT = re.compile(r"-[A-Za-z]*v|--invert-match\Z")
 _TAKES_OUT_NEXT = names("-not !")
-_GIT_PLACE = re.compile(r"--(?:git-|absolute-git-dir)")
 _SETS_VARIABLES = names("read mapfile readarray printf getopts")
 _NO_WORD = Word("", frozenset((0,)))
 _CODE = re.compile(r"\$\(|`")
@@ -90,7 +90,7 @@ class Suspicions:
             return None
         texts = [assignment.value.value for assignment in command.assignments]
         known = {tuple(one.words) for one in given if one.words} or {(command.name,)}
-        if _is_judged(wrapping) and command.name != "git":
+        if _is_judged(wrapping) and command.name not in group("named_by_settings"):
             known = {tuple(word.value for word in wrapping.own) if wrapping and wrapping.own else (command.name,)}
         else:
             texts += [code for one in given for code in one.invocation.code]
@@ -242,8 +242,8 @@ def _of_command(command: SimpleCommand, *, is_used: bool) -> Iterator[str]:
     is_used = is_used or any(word.value in _FIND_RUNS for word in command.words)
     if command.heredoc is not None and (is_used or (name not in _PASSES_CONTENT and writer(name) is None)):
         yield command.heredoc
-    if any(variable.name.startswith("GIT_") for word in command.words for variable in word.variables):
-        yield ".git"
+    if any(places_repository(variable.name) for word in command.words for variable in word.variables):
+        yield OWN_DIRECTORY
     if name in _MOVERS:
         yield from (word.value for word in command.words[1:] if not word.is_fixed)
     if is_used and name not in _PRINTS_NOTHING and name not in _PASSES_CONTENT:
@@ -260,8 +260,8 @@ def _included_words(name: str, words: tuple[Word, ...]) -> Iterator[str]:
     if name in ("grep", "egrep", "fgrep", "rg") and any(_TAKES_OUT.match(word.value) for word in words):
         return
     values = [word.value for word in words]
-    if name == "git" and any(_GIT_PLACE.match(value) for value in values):
-        yield ".git"
+    if prints_own_directory(name, values):
+        yield OWN_DIRECTORY
     for at, value in enumerate(values):
         is_negated = at > 1 and values[at - 2] in _TAKES_OUT_NEXT
         # Without an `-o` after `-prune`, the next action applies to the pruned name.

@@ -9,7 +9,7 @@ from pathlib import Path
 from tui_agent.permissions.shell.syntax import MARKS
 
 from .path_resolution import is_within, resolve
-from .protected_paths import holds_protected, protected_name, protected_repository
+from .protected_paths import holds_protected, names_project_definition, protected_name, protected_repository
 
 _APART = ("/proc", "/dev")
 """Directories that any path may reach and that belong to no workspace."""
@@ -150,9 +150,14 @@ class PathLookup:
         return f"{name} may be the agent's own settings or sessions" if name else None
 
     def why_lasting(self, facts: PathFacts) -> str | None:
-        """Return why a change would count in all later sessions without another question, or None if it would not."""
+        """Return why a change would count in later sessions, or None if it would not."""
         is_definition = any(_is_in(path, self._own_definitions) for path in (facts.lexical, facts.resolved))
-        return "later sessions take your own skills, commands and sub-agents from there" if is_definition else None
+        if is_definition:
+            return "later sessions take your own skills, commands, sub-agents and hooks from there"
+        # Relative to the workspace, so that a workspace below such a folder is not one as a whole.
+        names = (self._below(facts.lexical), self._below(facts.resolved))
+        is_brought = any(map(names_project_definition, names))
+        return "agents take hooks, skills, commands and sub-agents from there" if is_brought else None
 
     def why_too_much(self, facts: PathFacts) -> str | None:
         """Return why a directory may not be changed as a whole because of a rule for a command, or None if it may."""

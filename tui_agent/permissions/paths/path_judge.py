@@ -3,11 +3,10 @@
 from dataclasses import replace
 from typing import Literal
 
-from tui_agent.permissions.commands.consequences import OUTSIDE
 from tui_agent.permissions.commands.invocation import FileFilter
 from tui_agent.permissions.rules.rule import Intent
 from tui_agent.permissions.rules.rule_set import RuleSet, Ruling
-from tui_agent.permissions.verdicts import AccessKind, Finding, finding_for_mode, finding_for_rule
+from tui_agent.permissions.verdicts import OUTSIDE, AccessKind, Finding, finding_for_mode, finding_for_rule
 from tui_agent.protocol.permissions import PermissionMode
 
 from .path_facts import PathFacts, PathLookup

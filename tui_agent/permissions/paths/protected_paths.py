@@ -24,6 +24,12 @@ PROTECTED_NAMES = {
 }
 """Names of directories (or files) that are never written, with their contents."""
 
+_DEFINITIONS = {
+    ".claude": ("settings*.json", "hooks", "skills", "commands", "agents"),
+    ".agents": ("skills",),
+}
+"""Directories of a project, and patterns of names in them: agents run or read what is there."""
+
 MAX_DIRECTORIES = 20_000
 """Maximum number of directories to search for protected entries."""
 
@@ -41,6 +47,21 @@ def protected_name(path: str) -> str | None:
         if len(name) >= 4 and (what := PROTECTED_NAMES.get(fold_name(name))):
             return f"{name} contains {what}"
     return None
+
+
+def names_project_definition(path: str) -> bool:
+    """Return True if a path is that of a definition or hook that agents take from a project, or contains some."""
+    names = [fold_name(name) for name in path.replace("\\", "/").split("/") if name not in ("", ".")]
+    for place, name in enumerate(names):
+        if name in _DEFINITIONS:
+            return place + 1 == len(names) or is_definition(name, names[place + 1])
+    return False
+
+
+def is_definition(directory: str, name: str) -> bool:
+    """Return True if agents run or read what has this name in a directory of that name."""
+    patterns = _DEFINITIONS.get(fold_name(directory), ())
+    return any(fnmatchcase(fold_name(name), pattern) for pattern in patterns)
 
 
 def may_mean_protected(pattern: str) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 from tui_agent.protocol.errors import ToolError
 
 from .path_resolution import is_within
-from .protected_paths import PROTECTED_NAMES, git_directories, is_git_directory, protected_name
+from .protected_paths import PROTECTED_NAMES, git_directories, is_definition, is_git_directory, protected_name
 
 MAX_DIRECTORIES = 100_000
 """Maximum number of directories to scan."""
@@ -208,8 +208,9 @@ def _list_directory(directory: str, top: str, known: _Directory | None, began: i
     below: list[str] = []
     links: list[str] = []
     places: set[str] = set()
+    folder = os.path.basename(directory)
     for entry in listed:
-        if protected_name(entry.name):
+        if protected_name(entry.name) or (folder.startswith(".") and is_definition(folder, entry.name)):
             own = _places_of(entry, directory, top)
             places |= own
             links += [entry.path] if entry.is_symlink() else []

@@ -5,11 +5,12 @@ import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from tui_agent.permissions.commands.catalogue import git_subcommand_at, group
+from tui_agent.permissions.commands.argv import is_known
+from tui_agent.permissions.commands.catalogue import git_subcommand_at, group, words_by_program
 from tui_agent.permissions.shell.expansion import has_glob
 from tui_agent.permissions.shell.syntax import UNKNOWN, Assignment, SimpleCommand, Word, names
 
-from .command_pattern import BORDER
+from .patterns import BORDER
 from .rule_set import NormalizedCommand
 
 _GLOB = "\x02"
@@ -39,8 +40,9 @@ def normalize_command(command: SimpleCommand) -> NormalizedCommand:
         name = words[0].rsplit("/", 1)[-1]
         if name != words[0]:
             normalized_forms.append(BORDER.join((name, *words[1:])))
-        if name == "git":
-            normalized_forms.append(BORDER.join((name, *strip_git_options(words[1:]))))
+        normalized_forms += [BORDER.join(form) for form in git_forms((name, *words[1:]))]
+        if may_be_alias((name, *words[1:])):
+            normalized_forms.append(BORDER.join(("git", UNKNOWN)))
     return NormalizedCommand(shown, BORDER.join((*assigned, *literal)), tuple(normalized_forms))
 
 
@@ -121,6 +123,36 @@ def is_harmless_setting(command: SimpleCommand) -> bool:
 def without_expansion(word: Word) -> Word:
     """Return a word of `[[ … ]]`, where braces and patterns are not expanded."""
     return Word(word.value, frozenset(), word.variables, word.text)
+
+
+def git_forms(words: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the forms of a git command that rules are compared with; none for another command.
+
+    A rule means the subcommand, with any of git's own options before it and however it is spelled: `git-push`, or
+    another subcommand that sends commits.
+    """
+    name, *rest = words
+    if name.startswith("git-"):
+        rest = [name[4:], *rest]
+    elif name in ("git", "hub"):
+        rest = strip_git_options(rest)
+    else:
+        return []
+    forms = [("git", *rest)]
+    subcommand = rest[0] if rest else ""
+    if subcommand in words_by_program("git_synonyms"):
+        forms += [("git", other, *rest[1:]) for other in words_by_program("git_synonyms")[subcommand]]
+    if not words_by_program("git_pushes").get(subcommand, frozenset()).isdisjoint(rest[1:]):
+        forms.append(("git", "push", *rest[1:]))
+    if subcommand == "for-each-repo":
+        forms.append(("git", *(word for word in rest[1:] if not word.startswith("-"))))
+    return forms
+
+
+def may_be_alias(words: Sequence[str]) -> bool:
+    """True if a git command's subcommand is none of git's own: an alias of the settings, or another program."""
+    rest = strip_git_options(words[1:]) if words[0] in ("git", "hub") else []
+    return bool(rest) and is_known(rest[0]) and rest[0] not in group("git_subcommands")
 
 
 def strip_git_options(words: Sequence[str]) -> list[str]:

@@ -59,7 +59,7 @@ class Rule:
 
     @classmethod
     def of(cls, rule: "RuleLike", origin: str = "") -> "Rule":
-        """Return a `Rule` from one, from `"allow bash(git status:*)"` or from `("allow", "bash(git status:*)")`.
+        """Return a `Rule` from one, from `"allow bash(make:*)"` or from `("allow", "bash(make:*)")`.
 
         Raises:
             ConfigurationError: it has another form; the text names the right one.

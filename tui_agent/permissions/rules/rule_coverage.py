@@ -10,7 +10,6 @@ from itertools import pairwise
 
 from tui_agent.permissions.commands.archives import tar_with_dashes
 from tui_agent.permissions.commands.argv import options_meant, split_options
-from tui_agent.permissions.commands.awk import awk_outputs
 from tui_agent.permissions.commands.catalogue import (
     CommandFacts,
     canonical_name,
@@ -18,7 +17,7 @@ from tui_agent.permissions.commands.catalogue import (
     matching_row,
     writer,
 )
-from tui_agent.permissions.commands.sed import sed_effects
+from tui_agent.permissions.commands.text_scripts import awk_outputs, sed_effects
 from tui_agent.permissions.shell.syntax import MARKS, names
 
 from .normalized_argv import is_script_variable
@@ -31,33 +30,36 @@ _NAMES_VARIABLES = names(
     "printf test [ [[ read unset declare typeset local export readonly let wait mapfile readarray getopts"
 )
 """Built-ins that take names of variables, whose subscripts they evaluate."""
+_SED_PRINTS = names("-n -nE -En -nr -rn --quiet --silent")
 _RUNS_IN_AWK = re.compile(rf"system|[|@{''.join(MARKS)}]")
 _SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[(?!(?:\d+|[@*])\])")
 _LIST_OF_COMMANDS = re.compile(r"\w+\+?=\(.*(?:\$\(|`|[<>]\()", re.DOTALL)
 _TRANSPORT = re.compile(r"[\w+-]+::")
-_PROGRAM_KEY = re.compile(
-    r"(?i)alias\.|include|core\.(?:\w*(?:pager|editor|command|fsmonitor|proxy|askpass)|hookspath|worktree)|sequence\.editor|"
-    r"diff\.external|pager\.|gpg\.|trailer\.|credential\.|interactive\.difffilter|init\.templatedir|gc\.recent|"
-    r"\S+\.(?:textconv|command|cmd|driver|helper|process|clean|smudge|path|uploadpack|receivepack|packobjectshook|program|"
-    r"vcs|smtpserver|httpd)\Z"
-)
-"""Settings of git with a program, or with a file of settings."""
+_SETTING_KEY = re.compile(r"[A-Za-z][\w-]*\.\S")
+_READING_SETTINGS = names("get list -l --list --get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool")
+_CHANGES_SECTIONS = names("edit rename-section --rename-section remove-section --remove-section")
 _PLAIN_SETTING = re.compile(
-    r"(?i)(?:user|author|committer|color|column|advice|commit|tag|log|status|push|pull|fetch|rebase|pack|i18n|index|blame|"
-    r"grep|stash|rerere|transfer|feature|http|safe|branch|lfs|versionsort|(?:core|diff|merge|init|gc|format|submodule)"
-    r"(?!\.(?:\w*(?:pager|editor|command|fsmonitor|proxy|askpass|tool|external|file)|hookspath|worktree|templatedir|recent))"
-    r")\.[\w-]+(?:=.*)?|protocol\.version=\d|\S+=(?:true|false|cat|:|)",
+    r"(?i)(?:user|author|committer|color|column|advice|tag|log|status|push|pull|fetch|rebase|pack|i18n|index|grep|stash|"
+    r"rerere|transfer|feature|safe|branch|versionsort|(?:diff|merge|init|gc|format|submodule|blame|commit)"
+    r"(?!\.(?:\w*(?:tool|external|file)|template(?:dir)?|recent))"
+    r")\.[\w-]+(?:=.*)?|protocol\.version=\d|branch\.[\w./-]+\.(?:remote|merge|rebase|description)=.*|"
+    r"core\.(?:abbrev|autocrlf|bigfilethreshold|checkstat|commentchar|compression|deltabasecachelimit|eol|filemode|"
+    r"fscache|ignorecase|longpaths|loosecompression|packedgit\w+|precomposeunicode|preloadindex|quotepath|safecrlf|"
+    r"sparsecheckout\w*|symlinks|trustctime|untrackedcache|whitespace)=.*|"
+    r"http\.(?:postbuffer|lowspeed\w+|maxrequests|minsessions|version|useragent|extraheader)=.*|"
+    r"(?!alias\.|http\.|core\.bare|\S+\.(?:update|insteadof)=)\S+=(?:true|false|cat|:|)",
     re.DOTALL,
 )
 """Settings of git that name no program and no place, or a harmless one."""
 _PROGRAMS = ("code", "program", "script")
 
 
-def words_to_spell(words: Sequence[str]) -> Iterator[str]:
+def words_to_spell(words: Sequence[str], spelled: frozenset[str] = frozenset()) -> Iterator[str]:
     """Yield the words of a command with which it runs, changes or deletes something that its name does not say.
 
     Args:
         words: as the shell would pass them, with its name.
+        spelled: words that the rule spells out.
     """
     name = canonical_name(words[0])
     if name in _OPEN:
@@ -66,6 +68,8 @@ def words_to_spell(words: Sequence[str]) -> Iterator[str]:
         yield from (word for word in words[1:] if word in _FIND_ACTIONS)
     elif name == "sed":
         yield from _sed_scripts(words)
+        if not spelled.isdisjoint(_SED_PRINTS):
+            yield from (word for word in words[1:] if _changes_in_place(word))
     elif name == "awk":
         found = awk_outputs(words)
         yield from (word for word in words[1:] if (found.scripts or found.is_open) and _RUNS_IN_AWK.search(word))
@@ -87,6 +91,11 @@ def _sed_scripts(words: Sequence[str]) -> Iterator[str]:
         yield from (word for word in words[1:] if not word.startswith("-") or len(word) > 2)
 
 
+def _changes_in_place(word: str) -> bool:
+    entry = writer("sed") if word.startswith("-") else None
+    return entry is not None and not entry.needed.isdisjoint(options_meant(entry, word))
+
+
 def _git(words: Sequence[str]) -> Iterator[str]:
     """Yield remote helpers that run a program, and settings that name one."""
     yield from (word for word in words[1:] if _TRANSPORT.match(word.rpartition("=")[2]))
@@ -94,12 +103,28 @@ def _git(words: Sequence[str]) -> Iterator[str]:
     own = words[1:at]
     yield from (word for word in own if word.startswith(("--exec-path=", "--config-env")))
     yield from (word for before, word in pairwise(own) if before == "-c" and not _PLAIN_SETTING.fullmatch(word))
-    if "config" in words[at : at + 1]:
-        yield from (word for word in words[at:] if _PROGRAM_KEY.match(word))
+    if "config" in words[at : at + 1] and _READING_SETTINGS.isdisjoint(words[at + 1 :]):
+        yield from _settings(words[at + 1 :])
+
+
+def _settings(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words of `git config` with which it changes more than a plain setting."""
+    yield from (word for word in words if word in _CHANGES_SECTIONS)
+    at = next((at for at, word in enumerate(words) if _SETTING_KEY.match(word)), len(words))
+    key, value = (*words[at:], "", "")[:2]
+    # Without a value, it only shows the setting.
+    if words[at + 1 :] and not _PLAIN_SETTING.fullmatch(f"{key}={value}"):
+        yield key
 
 
 def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:
-    """Yield the options whose value is a program or that remove the operands, and operands that are programs."""
+    """Yield what a rule covers only if it spells it out.
+
+    These are the last word of some names, options with a program, options that remove the operands and the like, and
+    operands that are programs.
+    """
+    if "" in entry.spelled:
+        yield entry.name.rpartition(" ")[2]
     at = operands = 0
     is_behind = False
     while at < len(words):
@@ -121,7 +146,7 @@ def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:
         value = (words[at] if at < len(words) else "") if takes_next else (split.value or "") if split else word[1:]
         at += takes_next
         for option in meant:
-            if option in entry.removing or entry.options[option] in _PROGRAMS:
+            if option in entry.removing or option in entry.spelled or entry.options[option] in _PROGRAMS:
                 if not entry.is_plain(option, value):
                     yield word
                 break

@@ -13,8 +13,7 @@ from tui_agent.permissions.commands.invocation import FileFilter
 from tui_agent.permissions.paths.path_facts import PathFacts
 from tui_agent.protocol.permissions import Verdict
 
-from .command_pattern import BORDER, Match, command_patterns, is_open
-from .path_pattern import path_pattern
+from .patterns import BORDER, Match, command_patterns, is_open, path_pattern
 from .rule import Intent, Rule
 
 RuleResolution = Literal["first_match", "severity"]

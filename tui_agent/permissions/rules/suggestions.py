@@ -12,7 +12,7 @@ from tui_agent.permissions.shell.syntax import SimpleCommand, names
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.tool import CommandSubject, PathSubject, Subject
 
-from .command_pattern import BORDER, CommandPattern, command_patterns
+from .patterns import BORDER, CommandPattern, command_patterns
 from .rule import Rule
 
 _PREFIXES: dict[str, frozenset[str]] = {

@@ -72,7 +72,7 @@ def child_environment(inherited: Mapping[str, str]) -> dict[str, str]:
     It is the inherited one without secrets and without variables that change how a shell reads its command (start
     files, exported functions, shell options), and with pagers, prompts and colours off.
     """
-    kept = {name: value for name, value in inherited.items() if _is_harmless(name)}
+    kept = {name: value for name, value in inherited.items() if is_inherited(name)}
     return _with_git_settings(kept | _QUIET, _NO_BACKGROUND_GIT)
 
 
@@ -106,7 +106,8 @@ def _steers(name: str) -> bool:
     return name in _STEERING or (name.startswith("GIT_") and not _GIT_KEPT.match(name))
 
 
-def _is_harmless(name: str) -> bool:
+def is_inherited(name: str) -> bool:
+    """True if children inherit a variable: it neither looks like a secret nor changes how a shell reads its command."""
     if name in _SHELL_HOOKS or name.startswith((*_OURS, _SHELL_FUNCTION)):
         return False
     return not (_SECRET.search(name) or name.upper() == "KEY")

@@ -81,7 +81,7 @@ class CommandProvider(Provider):
             for command in (*first, *in_order.values(), last)
         ]
         yield from entries[:-1]
-        for own in commands.own:
+        for own in (entry for entry in commands.own if " " not in entry.slash):
             yield PaletteEntry(f"/{own.slash}", own.help, lambda name=own.slash: commands.begin(name))
         for mode in PermissionMode:
             words = mode.value.replace("_", " ")

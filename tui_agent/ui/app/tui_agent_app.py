@@ -33,6 +33,7 @@ from tui_agent.ui.chat.chat_options import ChatOptions, HistoryTail
 from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.text.clipboard import copy_text
+from tui_agent.ui.text.input_fields import masked
 from tui_agent.ui.transcript.conversation import Conversation
 
 from .base_app import THIN_SCROLLBARS, BaseApp
@@ -217,7 +218,9 @@ class TuiAgentApp(BaseApp[None]):
                 # Before the key is forwarded, so that the composer receives all text in order.
                 self.chat.entry.direct_typing(event)
         if self._note_input is not None and self._player is None and not event.is_forwarded:
-            self._note_input(event)
+            # What the user types into a field for a secret is not recorded.
+            is_secret = isinstance(event, Key | Paste) and getattr(self.screen, "hides_input", False)
+            self._note_input(masked(event) if is_secret else event)
         if not (isinstance(event, Key | Paste) and not event.is_forwarded and self._is_menu_key(event)):
             await super().on_event(event)
 

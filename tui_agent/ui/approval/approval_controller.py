@@ -25,6 +25,7 @@ from .approval_list_screen import Answer, ApprovalListScreen, GroupGrant
 from .approval_screen import ApprovalScreen, PageRequested
 from .attention_line import AttentionLine
 from .change_parts_screen import ChangePartsScreen
+from .server_question_screen import ServerQuestionScreen
 
 QUIET_SECONDS = 0.5
 """Seconds without typing before a dialog opens by itself."""
@@ -62,7 +63,7 @@ class ApprovalController:
         self._pending = pending
         self._foot = foot
         self._cover = cover
-        self._dialog: ApprovalScreen | None = None
+        self._dialog: ApprovalScreen | ServerQuestionScreen | None = None
         self._drawn: ApprovalRequest | None = None
         self._page: ApprovalListScreen | ChangePartsScreen | None = None
         self._typed_at = float("-inf")
@@ -123,7 +124,23 @@ class ApprovalController:
 
     def _open(self, request: ApprovalRequest) -> None:
         position, total = self._pending.position_of(request)
-        self._dialog = ApprovalScreen(
+        question = request.question
+        self._drawn = request
+        if question is not None and question.kind != "sampling":
+            form = self._dialog = ServerQuestionScreen(
+                request,
+                question,
+                position,
+                total,
+                browser=self._bridge.servers,
+                clock=self._clock,
+                target=self._target,
+                foot=self._foot,
+                cover=self._cover,
+            )
+            self._screen.app.push_screen(form, partial(self._answered, form))
+            return
+        dialog = self._dialog = ApprovalScreen(
             request,
             position,
             total,
@@ -133,10 +150,11 @@ class ApprovalController:
             foot=self._foot,
             cover=self._cover,
         )
-        self._drawn = request
-        self._screen.app.push_screen(self._dialog, partial(self._answered, self._dialog))
+        self._screen.app.push_screen(dialog, partial(self._answered, dialog))
 
-    def _answered(self, dialog: ApprovalScreen, decision: ApprovalDecision | PageRequested | None) -> None:
+    def _answered(
+        self, dialog: ApprovalScreen | ServerQuestionScreen, decision: ApprovalDecision | PageRequested | None
+    ) -> None:
         if dialog is not self._dialog:
             # It was closed from here, and another one may be open already.
             self._screen.call_after_refresh(self.look)
@@ -145,18 +163,19 @@ class ApprovalController:
         if decision == "list":
             self._open_list()
             return
-        if decision == "parts":
+        if decision == "parts" and isinstance(dialog, ApprovalScreen):
             self._open_parts(dialog)
             return
         if request is not None and request.request_id in self._pending:
-            if decision is None:
+            if decision is None or isinstance(decision, str):
                 self._pending.postpone()
             else:
                 self._settle(request.request_id, decision)
         self._screen.call_after_refresh(self.look)
 
     def _open_list(self) -> None:
-        page = ApprovalListScreen(self._pending.all, facts=self._bridge.grants, clock=self._clock, target=self._target)
+        calls = tuple(request for request in self._pending.all if request.question is None)
+        page = ApprovalListScreen(calls, facts=self._bridge.grants, clock=self._clock, target=self._target)
         self._page = page
         self._screen.app.push_screen(page, partial(self._several_answered, page))
 
@@ -192,7 +211,8 @@ class ApprovalController:
     def _count(self) -> None:
         """Update which of how many requests is on the screen."""
         if self._dialog is not None and self._drawn is not None:
-            self._dialog.dialog.count(*self._pending.position_of(self._drawn))
+            shown = self._dialog.dialog if isinstance(self._dialog, ApprovalScreen) else self._dialog
+            shown.count(*self._pending.position_of(self._drawn))
 
     def _settle(self, request_id: str, decision: ApprovalDecision) -> None:
         # Settled here at once: the agent's event comes later, and the next look must not open the request again.

@@ -29,6 +29,7 @@ from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_run
 
 from .approval_marks import OUTSIDE
 from .command_parts import is_split, part_rows, split_rows
+from .server_question_rows import question_rows, question_title
 
 _Argument: TypeAlias = tuple[str, str | None]
 _TOUCHES = "touches"
@@ -70,6 +71,8 @@ def request_in_short(request: ApprovalRequest) -> str:
 
 
 def _question(request: ApprovalRequest) -> str:
+    if request.question is not None:
+        return question_title(request.question)
     preview, path, task = request.preview, request.args.get("path"), request.args.get("task")
     if preview is not None and preview.kind == "command":
         return "Run this command?"
@@ -156,7 +159,10 @@ class ApprovalRows:
         return len(self.rows(width, with_trace=True, spaced=spaced)) - len(self._trace_rows(width))
 
     def _make(self, width: int) -> Iterable[list[Line]]:
-        yield self._name_rows(width)
+        question = self._request.question
+        # The title of a question names its server.
+        yield self._name_rows(width) if question is None else []
+        yield question_rows(question, width) if question is not None and question.kind != "sampling" else []
         yield self._preview_rows(width)
         arguments = [
             row for name, value in self._input if value is not None for row in argument_rows(name, value, width)
@@ -221,9 +227,14 @@ class ApprovalRows:
             notes += map(visible, self._preview.note.split("\n"))
         return [
             *wrapped([*counts, (f"  all of {names}" if names else "", "muted")], width),
-            *(row for note in notes for row in wrapped([(f"! {note}", "warning")], width)),
+            *(row for note in notes for row in wrapped([self._note_run(note, head)], width)),
             *layout_diff(self._diff[len(head) :], width),
         ]
+
+    def _note_run(self, note: str, head: Sequence[DiffLine]) -> Run:
+        """Return a note above the diff: a warning, unless it is only the place that the diff names, such as a cell."""
+        is_place = any(line.kind == "file" and line.text.endswith(f" {note}") for line in head)
+        return (f"⋯ {note}", "muted") if is_place else (f"! {note}", "warning")
 
     def _trace_rows(self, width: int) -> list[Line]:
         lines = self._request.trace or (self._request.reason or "no rule was checked",)

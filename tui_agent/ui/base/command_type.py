@@ -14,6 +14,7 @@ Where: TypeAlias = Literal[
     "search",
     "approval",
     "questions",
+    "server",
     "parts",
     "detail",
     "rewind",

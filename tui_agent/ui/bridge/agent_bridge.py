@@ -7,6 +7,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from textual.message import Message
@@ -19,12 +20,14 @@ from tui_agent.protocol.events import Failed, SessionRenamed, Warned
 from tui_agent.protocol.messages import UserKind, UserMessage, unbuilt_models
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 
-from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished, drop_superseded
+from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished
 from .definition_facts import DefinitionFact, DefinitionService
 from .exchange import Exchange, Query
+from .hook_facts import HookService
+from .hook_queries import HookQueries
 from .job_queries import JobQueries, JobService
 from .message_edits import MessageEdits
-from .prompt_images import PromptImages
+from .prompt_attachments import PromptAttachments
 from .queries import (
     NOT_READY,
     FileQueries,
@@ -44,6 +47,7 @@ from .services import (
     PromptMemory,
     RewindService,
     SessionCommands,
+    SymbolFinder,
 )
 
 if TYPE_CHECKING:
@@ -68,6 +72,10 @@ class AgentBridge:
 
     _compaction: asyncio.Task[object] | None = None
     _post: Post | None = None
+    _definitions: DefinitionService | None = None
+    _leftovers: LeftoverCommands | None = None
+    is_detached = False
+    """True once the screen shows another session."""
 
     def __init__(
         self,
@@ -91,15 +99,14 @@ class AgentBridge:
         """Answers, records or replays queries."""
         self._agent: AgentLoop | None = None
         self._bus = bus if bus is not None else EventBus()
-        self._past: list[Envelope] = []
+        self._past: Iterator[Envelope] = iter(())
         self._mode = mode
         self._restored: tuple[str, ...] = ()
         self._rewinds = RewindQueries(self.exchange)
-        self.images = PromptImages(self.exchange)
-        """Images that the user attaches to messages."""
-        self.messages = MessageEdits(self.exchange, self.images)
+        self.attachments = PromptAttachments(self.exchange)
+        """Files that the user attaches to messages."""
+        self.messages = MessageEdits(self.exchange, self.attachments)
         """Changes to queued messages."""
-        self._leftovers: LeftoverCommands | None = None
         self.files = FileQueries(self.exchange)
         """Files of the workspace."""
         self.commands = SessionQueries(self.exchange, refusal=NOT_READY)
@@ -114,7 +121,8 @@ class AgentBridge:
         """Rules and tools of the session."""
         self.jobs, self.servers = JobQueries(self.exchange), ServerQueries(self.exchange)
         """Background commands and tool servers of the session."""
-        self._definitions: DefinitionService | None = None
+        self.hooks = HookQueries(self.exchange)
+        """Hooks of the session."""
         self._work: deque[tuple[str | None, Work]] = deque()
         """Work to do one after another; with the text of the user that waits for it, if any."""
         self._queued_while_pending: list[tuple[UserKind, str]] = []
@@ -141,42 +149,44 @@ class AgentBridge:
         left_running: LeftoverCommands | None = None,
         files: FileFinder | None = None,
         prompt_files: PromptFiles | None = None,
+        symbols: SymbolFinder | None = None,
         commands: SessionCommands | None = None,
         rules: RuleService | None = None,
         jobs: JobService | None = None,
         definitions: DefinitionService | None = None,
         servers: ServerService | None = None,
+        hooks: HookService | None = None,
     ) -> None:
         """Connect the agent, and do what the user asked for meanwhile.
 
         Args:
             agent: the agent.
             bus: its bus.
-            past: events of a resumed session; iterated once, because a long past takes much memory.
+            past: events of a resumed session; iterated once and in pieces, because a long past takes much memory.
             rewinding: plans and carries out rewinds; None: the session is not stored.
             grants: knows where rules are kept; None: rules apply to the session only.
             left_running: commands that an earlier tui-agent left running; None: it left none.
-            files: finds files of the workspace; None: none are completed.
+            files, symbols: find files, functions and classes by a part of their name; None: none are completed.
             prompt_files: reads files that the user names in a prompt; None: none are shown or attached.
             commands: commands that need the whole program; None: they are refused.
             rules: lists and changes the rules of the session; None: pages show none.
             jobs: the background commands of the session; None: there are none.
             definitions: skills and command files that the user can type; None: there are none.
-            servers: the tool servers of the session; None: there are none.
+            servers, hooks: the tool servers and the hooks of the session; None: there are none.
         """
         self._agent = agent
         self._bus = bus
-        self._past = list(past)
+        self._past = iter(past)
         self._rewinds = RewindQueries(self.exchange, rewinding)
-        self.images = PromptImages(self.exchange, prompt_files)
-        self.messages = MessageEdits(self.exchange, self.images, agent)
+        self.attachments = PromptAttachments(self.exchange, prompt_files)
+        self.messages = MessageEdits(self.exchange, self.attachments, agent)
         self._leftovers = left_running
-        self.files = FileQueries(self.exchange, agent, files, prompt_files)
+        self.files = FileQueries(self.exchange, agent, files, prompt_files, symbols)
         self.commands = SessionQueries(self.exchange, commands, refusal="This program does not have this command.")
         self.sub_agents = SubAgentQueries(self.exchange, agent)
         self.grants = GrantQueries(self.exchange, grants)
         self.rules = RuleQueries(self.exchange, rules)
-        self.jobs = JobQueries(self.exchange, jobs)
+        self.jobs, self.hooks = JobQueries(self.exchange, jobs), HookQueries(self.exchange, hooks)
         self._definitions = definitions
         self.servers = ServerQueries(self.exchange, servers)
         self._restored = tuple(sorted(message.id for message in agent.waiting_messages))
@@ -213,7 +223,11 @@ class AgentBridge:
             restored_messages=self._restored,
             can_rewind=self._rewinds.service is not None,
             has_leftovers=self._leftovers is not None,
-            commands=(*(self._definitions.commands if self._definitions is not None else ()), *self.servers.commands),
+            commands=(
+                *(self._definitions.commands if self._definitions is not None else ()),
+                *self.servers.commands,
+                *self.commands.model_choices,
+            ),
         )
 
     @property
@@ -242,7 +256,7 @@ class AgentBridge:
         """Queue a message without starting a run: one that was queued when the session ended."""
         if self._agent is not None:
             queue = self._agent.follow_up if kind == "follow_up" else self._agent.steer
-            queue(self.images.message(text))
+            queue(self.attachments.message(text))
 
     @Query("must_wait", False, about=("text",))
     def must_wait(self, text: str) -> bool:
@@ -364,6 +378,7 @@ class AgentBridge:
 
     def detach(self) -> None:
         """Leave the agent because the screen shows another session; what it has not begun stays queued in its own."""
+        self.is_detached = True
         unsent = self._unsent
         self._work.clear()
         for text in unsent:
@@ -467,16 +482,17 @@ class AgentBridge:
     async def warm_up(self) -> None:
         """Load and connect what the model needs, so that the first prompt does not wait for it."""
         await self._opened.wait()
-        for model in unbuilt_models():
-            model.model_rebuild()
-            # Keys come first.
-            await asyncio.sleep(0)
         try:
+            for model in unbuilt_models():
+                model.model_rebuild()
+                # Keys come first.
+                await asyncio.sleep(0)
             if self._agent is not None:
                 await self._agent.provider.prepare()
         except TuiAgentError as error:
             self._bus.publish(Warned(code="provider_not_ready", text=str(error)))
-        self.warm.set()
+        finally:
+            self.warm.set()
 
     def report_crash(self, error: BaseException) -> None:
         """Publish that a worker failed unexpectedly; the conversation continues.
@@ -493,12 +509,15 @@ class AgentBridge:
 
     async def _relay_past(self) -> bool:
         """Hand over the events of a resumed session; False if it has none."""
-        past, self._past = self._past, []
-        events = await asyncio.to_thread(drop_superseded, past)
-        past.clear()
-        for part in _parts(events, _MAX_HISTORY_BATCH):
-            await self.hand_over(HistoryEvents(part))
-        return bool(events)
+        past, self._past = self._past, iter(())
+        count, part = 0, None
+        while part is None or len(part) == _MAX_HISTORY_BATCH:
+            # A journal is parsed as it is iterated: in a thread, and only a piece at a time.
+            part = await asyncio.to_thread(lambda: list(islice(past, _MAX_HISTORY_BATCH)))
+            if part:
+                await self.hand_over(HistoryEvents(part))
+            count += len(part)
+        return count > 0
 
     def _send(self, kind: UserKind, text: str) -> None:
         if self._agent_runs:
@@ -507,7 +526,7 @@ class AgentBridge:
             # Behind the first prompt it becomes what it would be while that one ran.
             self._queued_while_pending.append((kind, text))
         else:
-            self._enqueue(partial(self._run_typed, text, self.images.message(text)), text)
+            self._enqueue(partial(self._run_typed, text, self.attachments.message(text)), text)
         self._publish_status()
 
     def _queue_typed(self, kind: UserKind, text: str) -> None:
@@ -543,7 +562,7 @@ class AgentBridge:
     async def _run_typed(self, text: str, message: str | UserMessage) -> None:
         """Run what the user typed. Known only now: it may have been typed before the agent was there."""
         if self._definitions is not None and self._definitions.knows(text):
-            await self._definitions.run(text, self.images.message)
+            await self._definitions.run(text, self.attachments.message)
         else:
             await self._run(message)
 

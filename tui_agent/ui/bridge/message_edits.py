@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from tui_agent.protocol.messages import UserMessage
 
 from .exchange import Exchange, Query
-from .prompt_images import PromptImages
+from .prompt_attachments import PromptAttachments
 
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.
@@ -18,15 +18,15 @@ MAX_DROPPED = 20
 class MessageEdits:
     """Changes to the queues of the agent and its sub-agents. Their effects are events."""
 
-    def __init__(self, exchange: Exchange, images: PromptImages, agent: "AgentLoop | None" = None) -> None:
+    def __init__(self, exchange: Exchange, attachments: PromptAttachments, agent: "AgentLoop | None" = None) -> None:
         """
         Args:
             exchange: passes the queries on.
-            images: the images of messages.
+            attachments: the attachments of messages.
             agent: the agent; None: it does not exist yet, and no message is queued.
         """
         self.exchange = exchange
-        self._images = images
+        self._attachments = attachments
         self._agent = agent
         self._dropped: list[tuple[SteeringQueue, UserMessage, int]] = []
 
@@ -45,7 +45,7 @@ class MessageEdits:
         """Queue a message again after an edit, with another text if there is one; False if it is not being edited.
 
         Raises:
-            TuiAgentError: it has too many images.
+            TuiAgentError: it has too many attachments.
         """
         queue = self._queue_of(message_id)
         message = queue.find(message_id) if queue is not None else None
@@ -53,7 +53,7 @@ class MessageEdits:
             return False
         if text is None or text == message.text:
             return queue.release(message_id) is not None
-        return queue.release(message_id, self._images.content(text, message)) is not None
+        return queue.release(message_id, self._attachments.content(text, message)) is not None
 
     @Query("take_back", None, about=("message_id",))
     def drop(self, message_id: str) -> str | None:

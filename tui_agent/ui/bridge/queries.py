@@ -7,10 +7,21 @@ from typing import TYPE_CHECKING, Literal
 
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.model_facts import ModelFact
 from tui_agent.protocol.permissions import GrantScope
+from tui_agent.protocol.prompt_command import PromptCommand
 
 from .exchange import Exchange, Query
-from .services import FileFinder, GrantFacts, PromptFiles, PromptMemory, RewindService, SessionCommands
+from .services import (
+    FileFinder,
+    GrantFacts,
+    PromptFiles,
+    PromptMemory,
+    RewindService,
+    SessionCommands,
+    SourceSymbol,
+    SymbolFinder,
+)
 
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.
@@ -147,6 +158,7 @@ class FileQueries:
         agent: "AgentLoop | None" = None,
         finder: FileFinder | None = None,
         reader: PromptFiles | None = None,
+        symbols: SymbolFinder | None = None,
     ) -> None:
         """
         Args:
@@ -154,11 +166,13 @@ class FileQueries:
             agent: knows the workspace; None: it does not exist yet, or this is a replay.
             finder: finds files by a part of their path; None: none are completed.
             reader: reads files that the user names; None: none are shown.
+            symbols: finds functions and classes; None: none are completed.
         """
         self.exchange = exchange
         self._agent = agent
         self._finder = finder
         self._reader = reader
+        self._symbols = symbols
 
     @Query("is_in_workspace", True, about=("name",))
     def is_in_workspace(self, name: str) -> bool:
@@ -171,10 +185,20 @@ class FileQueries:
         """Return the first lines of a text file of the workspace; empty if none may be shown."""
         return await self._reader.head(path) if self._reader is not None else ""
 
+    @Query("symbol_head", "", about=("path", "line"), lasting=True)
+    async def head_from(self, path: str, line: int) -> str:
+        """Return lines of a text file of the workspace, from a line on; empty if none may be shown."""
+        return await self._reader.head(path, line) if self._reader is not None else ""
+
     @Query("find_files", (), about=("text",), lasting=True)
     async def find(self, text: str) -> tuple[str, ...]:
         """Return the paths of the workspace's files that match a part of a path, the best first."""
         return await self._finder.find(text) if self._finder is not None else ()
+
+    @Query("find_symbols", (), about=("text",), lasting=True)
+    async def find_symbols(self, text: str) -> tuple[SourceSymbol, ...]:
+        """Return the functions and classes of the workspace that match a part of a name, the best first."""
+        return await self._symbols.find(text) if self._symbols is not None else ()
 
 
 class SessionQueries:
@@ -185,6 +209,12 @@ class SessionQueries:
         self.exchange = exchange
         self._commands = commands
         self._refusal = refusal
+        models = commands.models() if commands is not None else ()
+        self.model_choices: tuple[PromptCommand, ...] = tuple(
+            PromptCommand(f"model {model.name}", "", f"{model.provider} · {model.window:,} tokens · {model.price}")
+            for model in sorted(models, key=lambda model: not model.is_current)
+        )
+        """The models as completions of `/model`."""
 
     @Query("export", "", about=("file",))
     async def export(self, file: str) -> str:
@@ -205,6 +235,11 @@ class SessionQueries:
     async def work_tree(self) -> tuple[str, bool] | None:
         """Return the branch and True if files are changed; None if that is not known."""
         return await self._live_commands.work_tree()
+
+    @Query("models", (), lasting=True)
+    def models(self) -> tuple[ModelFact, ...]:
+        """Return the models that the user can choose, grouped by endpoint."""
+        return self._commands.models() if self._commands is not None else ()
 
     @Query("choose_model", "", about=("name",))
     async def choose_model(self, name: str) -> str:

@@ -57,8 +57,20 @@ class ServerService(Protocol):
         """Return the last lines of a server."""
         ...
 
+    def login(self, name: str, /) -> str:
+        """Sign in to a server; return why that is impossible."""
+        ...
+
+    def logout(self, name: str, /) -> str:
+        """Forget the sign-in to a server; return what was done."""
+        ...
+
     async def expand(self, text: str, /) -> str:
         """Return an input with the prompt and the resources of servers that it names."""
+        ...
+
+    async def open_page(self, url: str, /) -> str:
+        """Open a page in the user's browser; return why that is impossible."""
         ...
 
 
@@ -89,6 +101,16 @@ class ServerQueries:
         """Return the last lines of a server."""
         return self._service.log(name) if self._service is not None else ""
 
+    @Query("login_server", "", about=("name",))
+    def login(self, name: str) -> str:
+        """Sign in to a server; return why that is impossible."""
+        return self._service.login(name) if self._service is not None else ""
+
+    @Query("logout_server", "", about=("name",))
+    def logout(self, name: str) -> str:
+        """Forget the sign-in to a server; return what was done."""
+        return self._service.logout(name) if self._service is not None else ""
+
     @Query("server_input", "", about=("text",))
     async def expand(self, text: str) -> str:
         """Return an input with the prompt and the resources of servers that it names.
@@ -97,6 +119,11 @@ class ServerQueries:
             TuiAgentError: a server does not have what the text names, or does not run.
         """
         return await self._service.expand(text) if self._service is not None else text
+
+    @Query("open_page", "", about=("url",))
+    async def open_page(self, url: str) -> str:
+        """Open a page in the user's browser; return why that is impossible."""
+        return await self._service.open_page(url) if self._service is not None else "No browser can be opened here."
 
     def are_named_in(self, text: str) -> bool:
         """True if a text names a prompt or a resource of a server."""

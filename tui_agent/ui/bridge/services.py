@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from tui_agent.protocol.messages import ImageBlock, JsonObject
+from tui_agent.protocol.messages import DocumentBlock, ImageBlock, JsonObject
+from tui_agent.protocol.model_facts import ModelFact
 from tui_agent.protocol.permissions import GrantScope
 
 from .exchange import Work
@@ -63,34 +64,61 @@ class LeftoverCommands(Protocol):
         ...
 
 
-class FileFinder(Protocol):
-    """Finds files of the workspace."""
+@dataclass(frozen=True, slots=True)
+class SourceSymbol:
+    """A function or class in a file of the workspace."""
 
-    async def find(self, text: str, /) -> tuple[str, ...]:
-        """Return the paths that match a part of a path, the best first."""
+    name: str
+    kind: str
+    """The word that declares it, such as `def` or `class`."""
+    path: str
+    first: int
+    """Number of its first line."""
+    last: int
+
+
+class SymbolFinder(Protocol):
+    """Finds functions and classes of the workspace."""
+
+    async def find(self, text: str, /) -> tuple[SourceSymbol, ...]:
+        """Return the symbols that match a part of a name, the best first."""
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class PromptImage:
-    """An image that the user attaches to a message."""
+class FileFinder(Protocol):
+    """Finds files and directories of the workspace."""
 
-    block: ImageBlock
+    async def find(self, text: str, /) -> tuple[str, ...]:
+        """Return the paths that match a part of a path, the best first; that of a directory ends in a slash."""
+        ...
+
+
+Attachment: TypeAlias = ImageBlock | DocumentBlock
+
+
+@dataclass(frozen=True, slots=True)
+class PromptAttachment:
+    """A file, or a part of it, that the user attaches to a message."""
+
+    block: Attachment
     name: str
     """Name of its file."""
-    width: int
-    height: int
+    size: str = ""
+    """Extent of an image or a PDF: `640×480`, `12 pages` or `1,234 bytes`."""
 
 
 class PromptFiles(Protocol):
     """Reads files that the user names in a prompt."""
 
-    async def image(self, path: str, /, *, typed: bool) -> PromptImage | None:
-        """Return an image; None if no such file exists. Raises `TuiAgentError` if it cannot be attached."""
+    async def attachment(self, path: str, /, *, typed: bool) -> PromptAttachment | None:
+        """Return an image, a PDF, lines of a file or the listing of a directory.
+
+        None if no such file exists. Raises `TuiAgentError` if it cannot be attached.
+        """
         ...
 
-    async def head(self, path: str, /) -> str:
-        """Return the first lines of a text file; empty if it has none that may be shown."""
+    async def head(self, path: str, line: int = 1, /) -> str:
+        """Return some lines of a text file, from a line on; empty if it has none that may be shown."""
         ...
 
 
@@ -111,6 +139,10 @@ class SessionCommands(Protocol):
 
     async def work_tree(self) -> tuple[str, bool] | None:
         """Return the branch and True if files are changed; None if that is not known."""
+        ...
+
+    def models(self) -> tuple[ModelFact, ...]:
+        """Return the models that the user can choose, grouped by endpoint."""
         ...
 
     def choose_model(self, name: str, /) -> None:

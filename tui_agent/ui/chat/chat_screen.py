@@ -171,6 +171,7 @@ class ChatScreen(AnyScreen):
         with settled_together(self.options.faults.call):
             for envelope in message.events:
                 self.apply(envelope)
+                self.input.follow(envelope)
         self.approvals.look()
         if self.bridge.exchange.is_live:
             # Events that arrive before the next frame are merged and drawn with it.
@@ -192,6 +193,7 @@ class ChatScreen(AnyScreen):
             calls_before=tail.calls_before if tail is not None else 0,
             numbers=tail.numbers if tail is not None else None,
             is_whole=tail is None,
+            shows_pictures=not self.options.surroundings.no_color,
         )
 
     def show_state(self, state: ScreenState) -> None:
@@ -229,7 +231,7 @@ class ChatScreen(AnyScreen):
 
     @on(Composer.Submitted)
     @on(Composer.MentionTyped)
-    @on(Composer.ImageNamed)
+    @on(Composer.FileNamed)
     @on(Composer.PromptsWanted)
     @on(PromptArea.FileHighlighted)
     @on(QueueRequest)

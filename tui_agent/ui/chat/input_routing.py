@@ -6,7 +6,10 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 from textual.timer import Timer
 from textual.worker import Worker
 
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.events import MessageEnded, RunEnded, RunStarted
+from tui_agent.protocol.messages import UserMessage
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
@@ -19,7 +22,6 @@ from tui_agent.ui.composer.prompt_parser import (
     Suggestion,
     TargetedMessage,
     UnknownSlash,
-    image_mentions,
     matches_in_order,
     own_command,
     parse_shell_call,
@@ -30,13 +32,16 @@ from tui_agent.ui.composer.queue_strip import QueueRequest
 from tui_agent.ui.panel.call_list import CallList
 from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.text.amounts import seconds_text
+from tui_agent.ui.text.file_mentions import file_mentions
 
-from .image_routing import ImageRouter
+from .attachment_routing import AttachmentRouter
 from .interrupt_keys import Interrupt, InterruptKeys
 from .queue_routing import QueueRouter, Say
 from .screen_state import ScreenState
 
 BUSY = "The agent is working, and this command needs a run of its own. Send it when the agent is done."
+FILES_FIRST = 4
+"""Files in the `@` menu above the symbols."""
 EXTRA_SECONDS = 60.0
 """Seconds that a key adds to the time limit of a call."""
 DRAFT_DELAY = 0.5
@@ -44,7 +49,7 @@ DRAFT_DELAY = 0.5
 EntryMessage: TypeAlias = (
     Composer.Submitted
     | Composer.MentionTyped
-    | Composer.ImageNamed
+    | Composer.FileNamed
     | Composer.PromptsWanted
     | PromptArea.FileHighlighted
     | QueueRequest
@@ -100,17 +105,35 @@ class InputRouter(Generic[Runner]):
         """Runs `/` commands."""
         self.queue = QueueRouter(bridge, entry, lambda: state().waiting, commands.say)
         """Changes the queue."""
-        self.images = ImageRouter(bridge, entry, self._send, self._return, commands.say)
-        """Attaches images."""
+        self.attachments = AttachmentRouter(bridge, entry, self._send, self._return, commands.say)
+        """Attaches files."""
         self.interrupt_keys = InterruptKeys(entry, clock, self.interrupt)
         """Separates answers to the interrupt menu from text."""
         self._bridge = bridge
         self._entry = entry
         self._state = state
         self._show_pending_agent = show_pending_agent
+        self._sent = ""
         self._completion: Worker[None] | None = None
         self._preview_work: Worker[None] | None = None
         self._draft_timer: Timer | None = None
+
+    def follow(self, envelope: Envelope) -> None:
+        """Return a prompt that did not become part of the conversation to the composer.
+
+        A filter or a hook refused it, or the user ended the run while one of them checked it. Events of sub-agents
+        do not count.
+        """
+        match None if envelope.origin.depth else envelope.event:
+            case RunStarted(input=text, trigger=trigger):
+                self._sent = text if trigger == "prompt" else ""
+            case MessageEnded(message=UserMessage(kind="prompt")):
+                self._sent = ""
+            case RunEnded(reason="input_rejected" | "aborted") if self._sent:
+                self._entry.composer.put_back(self._sent)
+                self._sent = ""
+            case _:
+                pass
 
     def receive(self, event: EntryMessage) -> None:
         """Do what the composer, the queue or the list of calls asks for."""
@@ -123,10 +146,10 @@ class InputRouter(Generic[Runner]):
                 )
             case Composer.PromptsWanted(text):
                 self._search(self._offer_prompts(text))
-            case PromptArea.FileHighlighted(path):
-                self._preview(path)
-            case Composer.ImageNamed():
-                self.images.name(event)
+            case PromptArea.FileHighlighted(path, line):
+                self._preview(path, line)
+            case Composer.FileNamed():
+                self.attachments.name(event)
             case QueueRequest():
                 self.queue.receive(event)
             case CallList.CancelRequested(view):
@@ -156,7 +179,7 @@ class InputRouter(Generic[Runner]):
             case None if self._bridge.servers.are_named_in(event.text):
                 self._entry.run_worker(self._expand(event), group="servers", exit_on_error=False)
             case None:
-                self.images.submit(event)
+                self.attachments.submit(event)
         self._show_pending_agent()
 
     async def _expand(self, event: Composer.Submitted) -> None:
@@ -167,10 +190,10 @@ class InputRouter(Generic[Runner]):
             self._return(event)
             self.commands.say(str(error) or "The tool server did not answer in time.", wrong=True)
         else:
-            # Images that only the server names count as pasted: it must not attach files outside the workspace.
-            named = frozenset(image_mentions(text).keys() - image_mentions(event.text).keys())
+            # Files that only the server names count as pasted: it must not attach files outside the workspace.
+            named = frozenset(file_mentions(text).keys() - file_mentions(event.text).keys())
             event.text, event.pasted = text, event.pasted | named
-            self.images.submit(event)
+            self.attachments.submit(event)
 
     def _send(self, event: Composer.Submitted) -> None:
         if own_command(event.text, self._bridge.status.commands) and self._bridge.must_wait(event.text):
@@ -246,7 +269,13 @@ class InputRouter(Generic[Runner]):
         aims = (*self._calls_to_aim_at(text), *self._agents_to_aim_at(text)) if at_start else ()
         files = () if text.startswith("#") else await self._bridge.files.find(text)
         resources = tuple(self._resources_to_read(text))
-        self._entry.composer.offer_mentions(text, (*aims, *resources, *map(Suggestion.of_file, files)))
+        others = (*aims, *resources, *map(Suggestion.of_file, files[:FILES_FIRST]))
+        more = tuple(map(Suggestion.of_file, files[FILES_FIRST:]))
+        self._entry.composer.offer_mentions(text, (*others, *more))
+        # The index of the symbols may still be built; the files are shown meanwhile.
+        if symbols := await self._bridge.files.find_symbols(text):
+            named = tuple(Suggestion.of_symbol(one.name, one.path, one.first, one.last) for one in symbols)
+            self._entry.composer.offer_mentions(text, (*others, *named, *more))
 
     def _resources_to_read(self, text: str) -> Iterator[Suggestion]:
         """Yield the resources of the tool server whose name the text begins with."""
@@ -274,17 +303,19 @@ class InputRouter(Generic[Runner]):
                 help_text = f"cancel {call.view.name} {call.view.summary}, and say why"
                 yield Suggestion(f"@{name}", f"@{name}", help_text)
 
-    def _preview(self, path: str) -> None:
-        """Show the first lines of the highlighted file; another one cancels the reading."""
+    def _preview(self, path: str, line: int) -> None:
+        """Show the first lines of the highlighted file or symbol; another one cancels the reading."""
         if self._preview_work is not None:
             self._preview_work.cancel()
             self._preview_work = None
         if path:
-            work = self._show_head(path)
+            work = self._show_head(path, line)
             self._preview_work = self._entry.screen.run_worker(work, group="preview", exit_on_error=False)
 
-    async def _show_head(self, path: str) -> None:
-        self._entry.preview.show(path, await self._bridge.files.head(path))
+    async def _show_head(self, path: str, line: int) -> None:
+        files = self._bridge.files
+        text = await files.head(path) if line == 1 else await files.head_from(path, line)
+        self._entry.preview.show(path, line, text)
 
     async def _offer_prompts(self, text: str) -> None:
         self._entry.composer.offer_prompts(text, await self._bridge.earlier.find(text))

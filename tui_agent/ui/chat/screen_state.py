@@ -64,6 +64,7 @@ class ScreenState:
         calls_before: int = 0,
         numbers: Mapping[str, int] | None = None,
         is_whole: bool = True,
+        shows_pictures: bool = True,
     ) -> None:
         """Start empty.
 
@@ -74,11 +75,16 @@ class ScreenState:
             calls_before: calls before the first event.
             numbers: numbers of those of them that are resumed, by call id.
             is_whole: False if the first events of the session are missing.
+            shows_pictures: False if the terminal has no colours.
         """
         self.ledger = call_ledger.CallLedger(calls_before, numbers or {})
         """All calls, for each part that shows calls."""
         self.transcript = transcript_fold.TranscriptFold(
-            Transcript(), self.ledger.find, at=lambda place: self.ledger.calls[place], is_whole=is_whole
+            Transcript(),
+            self.ledger.find,
+            at=lambda place: self.ledger.calls[place],
+            is_whole=is_whole,
+            shows_pictures=shows_pictures,
         )
         """The conversation."""
         self.times = run_times.RunTimes()

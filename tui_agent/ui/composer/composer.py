@@ -13,14 +13,14 @@ from textual.widgets import TextArea
 
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.base.commands import bindings_for, command
+from tui_agent.ui.text.file_mentions import file_mentions
 
 from .paste_folding_area import PasteFoldingArea, unescape_hidden
 from .prompt_parser import (
     Suggestion,
-    image_mentions,
     matches_in_order,
     mention_before,
-    pasted_image_path,
+    pasted_media_path,
     suggestions,
 )
 from .queue_strip import QueueRequest
@@ -142,7 +142,7 @@ class Composer(PasteFoldingArea):
         edited: str = ""
         """Id of the queued message that the text replaces."""
         pasted: frozenset[str] = frozenset()
-        """Images in the text, such as `@logo.png`, that were pasted and not typed."""
+        """Mentions in the text, such as `@logo.png`, that were pasted and not typed."""
 
     @dataclass
     class Suggested(Message):
@@ -161,8 +161,8 @@ class Composer(PasteFoldingArea):
         """True if the `@` begins the message, so that it may name a sub-agent."""
 
     @dataclass
-    class ImageNamed(Message):
-        """The user named an image: answer with `attach`."""
+    class FileNamed(Message):
+        """The user named a file to be attached: answer with `attach`."""
 
         mention: str
         """The part of the text that names it."""
@@ -206,7 +206,7 @@ class Composer(PasteFoldingArea):
         """Number of dropped messages that the undo key brings back before it does anything else."""
         self.last_key: Key | None = None
         """The last key pressed here, so that the screen does not type it a second time."""
-        self._pasted_images: set[str] = set()
+        self._pasted_files: set[str] = set()
         self._edited_from = ""
         """The text of the queued message when the edit began."""
         self._draft_aside = ""
@@ -391,17 +391,17 @@ class Composer(PasteFoldingArea):
         if self.editing:
             self.post_message(QueueRequest("down"))
 
-    # --- images -------------------------------------------------------------------------------------------------------
+    # --- files -------------------------------------------------------------------------------------------------------
 
     def on_paste(self, event: Paste) -> None:
-        """Attach the image whose path is pasted; the base class inserts the text."""
-        self._pasted_images |= image_mentions(event.text).keys()
-        path = pasted_image_path(event.text)
+        """Attach the image or PDF whose path is pasted; the base class inserts the text."""
+        self._pasted_files |= file_mentions(event.text).keys()
+        path = pasted_media_path(event.text)
         if path is not None:
-            self.post_message(self.ImageNamed(event.text.strip(), path, typed=False))
+            self.post_message(self.FileNamed(event.text.strip(), path, typed=False))
 
     def attach(self, mention: str, label: str) -> None:
-        """Replace the part of the text that names an image by its label, unless the text has changed."""
+        """Replace the part of the text that names a file by its label, unless the text has changed."""
         lines = enumerate(self.text.split("\n"))
         found = next(((row, line.index(mention)) for row, line in lines if mention in line), None)
         if found is not None:
@@ -412,9 +412,11 @@ class Composer(PasteFoldingArea):
             if cursor[0] == row and cursor[1] >= column:
                 self.move_cursor((row, max(column, cursor[1] - len(mention)) + len(label)))
 
-    def _name_image(self, mention: str, *, typed: bool) -> None:
-        for name, path in image_mentions(mention).items():
-            self.post_message(self.ImageNamed(name, path, typed and name not in self._pasted_images))
+    def _name_file(self, mention: str, *, typed: bool) -> None:
+        for name, path in file_mentions(mention).items():
+            # A directory is listed only when the message is sent.
+            if not path.endswith("/"):
+                self.post_message(self.FileNamed(name, path, typed and name not in self._pasted_files))
 
     # --- editing a queued message -------------------------------------------------------------------------------------
 
@@ -498,7 +500,7 @@ class Composer(PasteFoldingArea):
             else:
                 self.clear()
             self.type_text()
-            pasted, self._pasted_images = frozenset(self._pasted_images), set()
+            pasted, self._pasted_files = frozenset(self._pasted_files), set()
             self.post_message(self.Submitted(text.strip("\n"), kind, edited, pasted))
 
     def _suggest(self) -> None:
@@ -513,7 +515,7 @@ class Composer(PasteFoldingArea):
         line = self.document.get_line(row)
         mention = self._mention = mention_before(line, column)
         if before is not None and mention is None and line[:column].endswith(f"@{before} "):
-            self._name_image(f"@{before}", typed=True)
+            self._name_file(f"@{before}", typed=True)
         if mention is None:
             self._offer(tuple(map(Suggestion.of_command, suggestions(self.text, self.own_commands))))
         else:
@@ -526,14 +528,20 @@ class Composer(PasteFoldingArea):
     def offer_mentions(self, mention: str, entries: tuple[Suggestion, ...]) -> None:
         """Show files and sub-agents for the text behind an `@`, unless it has changed meanwhile."""
         if mention == self._mention and self.text == self._suggested_for:
+            chosen = self._suggested[self._chosen] if self._suggested else None
             self._offer(entries)
+            # More entries for the same text come later, when the user may have chosen one.
+            if chosen in entries and self._chosen != (place := entries.index(chosen)):
+                self._choose(place)
 
     def _complete_mention(self, chosen: Suggestion) -> None:
         """Replace the `@` and the text behind it by a suggestion and a blank."""
         row, column = self.cursor_location
         start = (row, column - len(self._mention or "") - 1)
-        self._insert(f"{chosen.text} ", start, (row, column))
-        self._name_image(chosen.text, typed=False)
+        # After a directory the user may type the name of a file in it.
+        gap = "" if chosen.path.endswith("/") else " "
+        self._insert(f"{chosen.text}{gap}", start, (row, column))
+        self._name_file(chosen.text, typed=False)
 
     def _offer(self, entries: tuple[Suggestion, ...]) -> None:
         if entries != self._suggested:

@@ -220,6 +220,8 @@ class PromptArea(Vertical, ImmediateLayout):
 
         path: str
         """Its path; empty if no file is highlighted."""
+        line: int = 1
+        """Number of the first line to show."""
 
     def __init__(self, queue: WaitingMessages, status: SessionStatus, notice: Widget, *, id: str | None = None) -> None:  # noqa: A002
         """Create the widgets.
@@ -354,10 +356,11 @@ class PromptArea(Vertical, ImmediateLayout):
         self._suggestions.offer(event.entries, event.chosen)
         # In a low window the preview would cover what the user reads.
         fits = self.screen.size.height >= PREVIEW_HEIGHT
-        path = event.entries[event.chosen].path if event.entries and fits else ""
-        if path != self.preview.path:
-            self.preview.expect(path)
-            self.post_message(self.FileHighlighted(path))
+        entry = event.entries[event.chosen] if event.entries and fits else None
+        path, line = (entry.path, entry.line) if entry is not None else ("", 1)
+        if (path, line) != self.preview.place:
+            self.preview.expect(path, line)
+            self.post_message(self.FileHighlighted(path, line))
 
     @on(TextArea.Changed)
     def _text_changed(self) -> None:

@@ -14,11 +14,11 @@ from urllib.parse import unquote
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.base.commands import slash_commands
+from tui_agent.ui.text.file_mentions import is_media_path, mention_of
 
 _AIMED = re.compile(r"@(#[0-9]{1,9}|[\w.-]+)[ \t]+(\S.*)\Z", re.DOTALL)
 _MENTION = re.compile(r"(?:\A|(?<=\s))@([^\s@]*)\Z")
-_NAMED_FILE = re.compile(r"""(?:\A|(?<=\s))@(?:"[^"\n]+"|[^\s@"]+)""")
-_IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+_ARGUMENT = re.compile(r"/([a-z][a-z-]*) (\S*)")
 _COMMAND_LINE = re.compile(r"/([a-z][a-z-]*)(?:[ \t]+(\S[^\n]*))?\s*\Z")
 
 
@@ -76,7 +76,9 @@ class Suggestion:
     help: str = ""
     kind: Literal["command", "mention", "prompt", "note"] = "mention"
     path: str = ""
-    """Path of the file that it names; empty for anything else."""
+    """Path of the file or directory that it names; empty for anything else."""
+    line: int = 1
+    """Number of the first line that it names."""
 
     @classmethod
     def of_command(cls, command: Command | PromptCommand) -> "Suggestion":
@@ -86,8 +88,14 @@ class Suggestion:
     @classmethod
     def of_file(cls, path: str) -> "Suggestion":
         """Return the suggestion of a file; a path with blanks is quoted."""
-        text = f'@"{path}"' if re.search(r"\s", path) else f"@{path}"
+        text = mention_of(path)
         return cls(text, text, path=path)
+
+    @classmethod
+    def of_symbol(cls, name: str, path: str, first: int, last: int) -> "Suggestion":
+        """Return the suggestion of a function or class: its lines are attached."""
+        lines = f"{path}:{first}-{last}" if last > first else f"{path}:{first}"
+        return cls(mention_of(lines), name, f"{path}:{first}", path=path, line=first)
 
     @classmethod
     def of_prompt(cls, text: str) -> "Suggestion":
@@ -106,21 +114,13 @@ def mention_before(line: str, column: int) -> str | None:
     return None if match[1].startswith("#") and match.start() else match[1]
 
 
-def image_mentions(text: str) -> dict[str, str]:
-    """Return the paths of images that a text names, by the part of the text that does so, such as `@logo.png`."""
-    found = (match[0].rstrip(".,;:!?)") for match in _NAMED_FILE.finditer(text))
-    return {mention: path for mention in found if is_image_path(path := mention[1:].strip('"'))}
+def pasted_media_path(text: str) -> str | None:
+    """Return the path if a paste is the path of an image or a PDF and nothing else.
 
-
-def is_image_path(path: str) -> bool:
-    """True if a path ends like that of an image."""
-    return path.lower().endswith(_IMAGE_SUFFIXES)
-
-
-def pasted_image_path(text: str) -> str | None:
-    """Return the path if a paste is the path of an image and nothing else, as when a file is dropped on the window."""
+    Terminals paste the path of a file that is dropped on their window.
+    """
     line = text.strip()
-    if "\n" in line or not is_image_path(line.rstrip("'\"")):
+    if "\n" in line or not is_media_path(line.rstrip("'\"")):
         return None
     if line.startswith("file://"):
         return unquote(line.removeprefix("file://"))
@@ -181,9 +181,14 @@ def parse_slash_call(text: str, own: Iterable[PromptCommand] = ()) -> SlashCall 
 def suggestions(draft: str, own: Iterable[PromptCommand] = ()) -> tuple[Command | PromptCommand, ...]:
     """Return the commands that a draft such as `/he` may become; none if it has more than one word.
 
-    Any part of the name of one of the user's `own` commands may be typed: `/test` finds `/frontend:test`.
+    Any part of the name of one of the user's `own` commands may be typed: `/test` finds `/frontend:test`. Behind the
+    name of a command with known arguments, such as `/model `, these are found by any part.
     """
     typed = draft[1:]
+    if (words := _ARGUMENT.fullmatch(draft)) is not None:
+        name, part = words[1], words[2].casefold()
+        return tuple(entry for entry in own if entry.slash.startswith(f"{name} ") and part in entry.slash[len(name) :])
+    own = [entry for entry in own if " " not in entry.slash]
     if not re.fullmatch(r"/[\w:.-]*", draft, re.ASCII):
         return ()
     built_in = (command for command in slash_commands() if (command.slash or "").startswith(typed))

@@ -215,7 +215,8 @@ class JobsScreen(RowsPage[None]):
         text, style = self._message
         if not text:
             running = sum(fact.is_running for fact in self._facts)
-            text, style = f"{count_text(running, 'command')} running; they end with the session", "muted"
+            end = "it ends" if running == 1 else "they end"
+            text, style = f"{count_text(running, 'command')} running; {end} with the session", "muted"
         return [Line(clipped([(text, style)], width))]
 
     def _key_rows(self, width: int) -> Sequence[Line]:

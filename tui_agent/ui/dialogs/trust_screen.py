@@ -24,7 +24,7 @@ from tui_agent.ui.text.styled_lines import clipped, key_runs, plain_line, wrappe
 from .answer_keys import AnswerKeys, GuardedAnswers
 
 TrustChoice: TypeAlias = Literal["no", "tightening", "all"]
-"""Apply nothing; everything but allow rules and tool servers; everything."""
+"""Apply nothing; everything but allow rules, tool servers and hooks; everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +70,12 @@ class TrustScreen(GuardedAnswers, Paging, Screen[TrustChoice | None]):
             self.dismiss("no")
 
     def action_tighten(self) -> None:
-        """Answer yes, without allow rules and tool servers."""
+        """Answer yes, without allow rules, tool servers and hooks."""
         if self.guard.accepts() and self._body.read_to_end:
             self.dismiss("tightening")
 
     def action_accept(self) -> None:
-        """Answer yes, with allow rules and tool servers."""
+        """Answer yes, with allow rules, tool servers and hooks."""
         if self._matter.powers and self.guard.accepts() and self._body.read_to_end:
             self.dismiss("all")
 

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from tui_agent.protocol.envelope import Envelope, Origin
@@ -110,13 +110,15 @@ class CallLedger:
                 place = self._position_of.get(envelope.origin.parent_call_id or "")
                 if place is None:
                     return ()
-                self.calls[place].view.subagent.tokens = total.input_tokens + total.output_tokens
+                view = self.calls[place].view
+                view.subagent = replace(view.subagent, tokens=total.input_tokens + total.output_tokens)
                 return (place,)
             case MessageEnded(message=AssistantMessage(text=text)) if text.strip():
                 place = self._position_of.get(envelope.origin.parent_call_id or "")
                 if place is None:
                     return ()
-                self.calls[place].view.subagent.say(len(self.calls[place].children), text.strip())
+                call = self.calls[place]
+                call.view.subagent = call.view.subagent.saying(len(call.children), text.strip())
                 return (place,)
             case _:
                 call_id = call_of(event)
@@ -125,7 +127,7 @@ class CallLedger:
                     return ()
                 if isinstance(event, ToolStarted) and (source := self.find(event.adopted_from or "")) is not None:
                     # It runs once, whichever of the two calls its changes are reported for.
-                    self.calls[place].view.changes = source.view.changes
+                    self.calls[place].view.changes = source.view.own_changes()
                 has_moved = self._sort(place)
                 if isinstance(event, ToolEnded):
                     self._evict_old_results(place)
@@ -176,7 +178,9 @@ class CallLedger:
         if parent is None:
             self._last = view.origin
         else:
-            self.calls[parent].children.append(place)
+            above = self.calls[parent]
+            above.children = above.children or []
+            above.children.append(place)
         number = self.numbers.get(call_id) if is_resumed else None
         if number is None:
             number = self._newest = self.total + 1

@@ -1,6 +1,7 @@
 """Records of a call's state, one for each subject. Text is kept as it arrived, and sanitised when it is drawn."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from weakref import WeakValueDictionary
 
 from tui_agent.protocol.events import ApprovalResolved, FileChanged, PermissionDecided
 from tui_agent.protocol.messages import JsonObject
@@ -124,12 +125,24 @@ class HookRun:
     ms: float = 0.0
 
 
+_decisions = WeakValueDictionary[tuple[object, ...], PermissionDecided]()
+
+
+def kept_decision(event: PermissionDecided) -> PermissionDecided:
+    """Return a decision without its call: equal ones are kept once."""
+    key = (event.decision, event.source, event.mode, event.rule, event.reason, event.parts, event.confinement)
+    kept = _decisions.get(key)
+    if kept is None:
+        kept = _decisions[key] = event.model_copy(update={"call_id": ""})
+    return kept
+
+
 @dataclass(slots=True)
 class CallApproval:
     """Decisions about a call."""
 
     decision: PermissionDecided | None = None
-    """Decision of the policy."""
+    """Decision of the policy; its `call_id` is empty."""
     request: ApprovalRequest | None = None
     """Approval request, also after it is answered."""
     resolution: ApprovalResolved | None = None
@@ -159,6 +172,6 @@ class Subagent:
         """End of its newest message, at most `WORDS_LIMIT` characters."""
         return self.said[-1][1] if self.said else ""
 
-    def say(self, calls: int, text: str) -> None:
-        """Add a message that follows so many calls."""
-        self.said = (*self.said, (calls, text[-WORDS_LIMIT:]))[-MESSAGES_LIMIT:]
+    def saying(self, calls: int, text: str) -> "Subagent":
+        """Return the agent with one more message, which follows so many calls."""
+        return replace(self, said=(*self.said, (calls, text[-WORDS_LIMIT:]))[-MESSAGES_LIMIT:])

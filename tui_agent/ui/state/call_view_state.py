@@ -3,7 +3,7 @@
 The ledger applies every event that `call_of` assigns to the call; nothing else changes the state.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tui_agent.protocol.envelope import Envelope, Origin
@@ -30,9 +30,9 @@ from tui_agent.protocol.events import (
     ToolStatus,
     ToolUpdated,
 )
-from tui_agent.protocol.messages import ImageBlock, JsonObject, UserBlock
+from tui_agent.protocol.messages import DocumentBlock, ImageBlock, JsonObject, UserBlock
 from tui_agent.protocol.permissions import ApprovalRequest
-from tui_agent.protocol.tool import EFFECTS_DATA, TIME_LIMIT_DATA
+from tui_agent.protocol.tool import EFFECTS_DATA, TIME_LIMIT_DATA, Preview
 from tui_agent.ui.text.sanitiser import joined_lines
 
 from .call_records import (
@@ -45,6 +45,7 @@ from .call_records import (
     HookRun,
     LiveOutput,
     Subagent,
+    kept_decision,
 )
 
 CallPhase = Literal["queued", "waiting", "asking", "running", "ended"]
@@ -60,6 +61,9 @@ DATA_LIMIT = 50
 """Most pieces of typed data kept for a call."""
 CHANGES_LIMIT = 500
 """Most changed files kept for a call; others are only counted."""
+
+_NO_OUTPUT, _NO_SUBAGENT, _NO_CHANGES = LiveOutput(), Subagent(), CallChanges()
+"""Records of calls that have ended without any; never changed."""
 
 _TailEvent = ToolOutput | ToolProgress | ToolUpdated | ToolData
 
@@ -172,7 +176,7 @@ class CallViewState:
         arguments.effective = event.args
         self.name, self.read_only = event.name, event.read_only
         self.summary = joined_lines(event.summary) or self.summary
-        self.changes.preview = event.preview or self.changes.preview
+        self._preview(event.preview)
         self.outcome.took_over = event.adopted_from is not None
         self.phase, self.waits_for, self.waits_on = "running", None, ()
         timing.started_at, timing.timeout_s, timing.attempt = envelope.mono, event.timeout_s, event.attempt
@@ -221,8 +225,10 @@ class CallViewState:
             metrics=tuple((name, metric.value) for name, metric in event.metrics.items()),
             took_over=self.outcome.took_over,
         )
-        self.changes.is_compared = "files_changed" in (event.details or {})
-        self.subagent.run_id = event.child_run_id or self.subagent.run_id
+        self.own_changes().is_compared = "files_changed" in (event.details or {})
+        if event.child_run_id:
+            self.subagent = replace(self.subagent, run_id=event.child_run_id)
+        self._share_empty()
 
     def _apply_effects(self, found: JsonObject) -> bool:
         """Add the effects to the details of the result."""
@@ -244,12 +250,32 @@ class CallViewState:
             timing.latency_ms = max(0.0, (envelope.mono - timing.started_at) * 1000)
         return True
 
+    def own_changes(self) -> CallChanges:
+        """Return the call's changes, which may then be changed."""
+        if self.changes is _NO_CHANGES:
+            self.changes = CallChanges()
+        return self.changes
+
+    def _preview(self, preview: Preview | None) -> None:
+        if preview is not None:
+            self.own_changes().preview = preview
+
+    def _share_empty(self) -> None:
+        """Share the records without content with all calls that have ended: a long session has thousands."""
+        if self.live == _NO_OUTPUT:
+            self.live = _NO_OUTPUT
+        if self.subagent == _NO_SUBAGENT:
+            self.subagent = _NO_SUBAGENT
+        # Changes of an adopted execution belong to two calls.
+        if self.changes == _NO_CHANGES and not self.outcome.took_over:
+            self.changes = _NO_CHANGES
+
     # --- who decided --------------------------------------------------------------------------------------------------
 
     def _apply_decision(self, event: AgentEvent) -> bool:
         match event:
             case PermissionDecided():
-                self.approval.decision = event
+                self.approval.decision = kept_decision(event)
             case ApprovalRequested():
                 self._asked(event)
             case ApprovalResolved():
@@ -264,20 +290,21 @@ class CallViewState:
                 action = "timed out" if event.timed_out else "failed"
                 self._hook_answered(HookRun(event.event, event.name, action, event.error))
             case FileChanged():
-                self.changes.count += 1
-                if len(self.changes.files) < CHANGES_LIMIT:
-                    self.changes.files.append(FileChange.of(event))
+                changes = self.own_changes()
+                changes.count += 1
+                if len(changes.files) < CHANGES_LIMIT:
+                    changes.files.append(FileChange.of(event))
             case SubagentStarted():
                 self.subagent = Subagent(event.agent, event.child_run_id)
             case SubagentEnded():
-                self.live.progress = event.status
+                self.live = replace(self.live, progress=event.status)
             case _:
                 return False
         return True
 
     def _asked(self, request: ApprovalRequest) -> None:
         self.approval.request, self.approval.resolution = request, None
-        self.changes.preview = request.preview or self.changes.preview
+        self._preview(request.preview)
         self.summary = self.summary or joined_lines(request.summary)
         if self.phase not in ("running", "ended"):
             self.phase, self.waits_for = "asking", "approval"
@@ -308,7 +335,7 @@ class LedgerCall:
     """True if the call was queued again when its session was resumed."""
     parent: int | None = None
     """Index of the call that started its agent; None for calls of the root agent."""
-    children: list[int] = field(default_factory=list[int])
+    children: list[int] | tuple[()] = ()
     """Indexes of the calls of the sub-agent that it started."""
 
 
@@ -340,8 +367,8 @@ def call_of(event: AgentEvent) -> str | None:
 
 
 def text_of(content: tuple[UserBlock, ...]) -> str:
-    """Return the blocks of a result as text; an image is named by its type and size."""
-    return "\n".join(_image_words(block) if isinstance(block, ImageBlock) else block.text for block in content)
+    """Return the blocks of a result as text; an image is named by its type and size, a document by its name."""
+    return "\n".join(map(_block_words, content))
 
 
 def fitted(text: str, limit: int = RESULT_LIMIT) -> str:
@@ -352,5 +379,11 @@ def fitted(text: str, limit: int = RESULT_LIMIT) -> str:
     return f"{head}\n… {len(text) - len(head) - len(tail):,} characters not kept here …\n{tail}"
 
 
-def _image_words(block: ImageBlock) -> str:
-    return f"[image {block.media_type}, {len(block.data) * 3 // 4:,} bytes]"
+def _block_words(block: UserBlock) -> str:
+    match block:
+        case ImageBlock():
+            return f"[image {block.media_type}, {len(block.data) * 3 // 4:,} bytes]"
+        case DocumentBlock():
+            return block.label
+        case _:
+            return block.text

@@ -64,7 +64,8 @@ class PendingApprovals:
             case ApprovalResolved(request_id=request_id):
                 return self.settle(request_id)
             case RunEnded() if envelope.origin.depth == 0:
-                self._requests.clear()
+                # A question of a tool server may belong to no run; its own event ends it.
+                self._requests = {key: one for key, one in self._requests.items() if one.question is not None}
             case SessionLoaded():
                 self._requests.clear()
             case _:

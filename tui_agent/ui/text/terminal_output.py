@@ -19,6 +19,8 @@ from .sanitiser import SEQUENCE, clean_pieces, sanitise, settled_line
 
 SGR = "sgr-"
 """Prefix of the style words of this module."""
+PICTURE = "picture"
+"""Attribute of the pixels of a picture: their colours stay as they are, whatever the contrast."""
 STATE_READ = 4_096
 """Most characters before a text that is not shown which are read for the colours it leaves behind."""
 MAX_RUNS = 4_000
@@ -254,6 +256,8 @@ def output_style(words: Sequence[str], palette: Palette | None, text: Color, gro
     )
     front = next((name[1:] for name in names if name[0] == "f" and name[1:2] in _COLOUR_BEGINS), "")
     back = next((name[1:] for name in names if name[0] == "b" and name[1:2] in _COLOUR_BEGINS), "")
+    if PICTURE in names:
+        return Style(color=_own(front) if front else None, bgcolor=_own(back) if back else None)
     if palette is None:
         # A terminal's own colours are known to the terminal alone, so it draws dim and reversed text as well.
         hidden = front == back

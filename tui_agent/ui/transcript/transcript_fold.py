@@ -43,17 +43,19 @@ from tui_agent.protocol.events import (
     UsageUpdated,
     Warned,
 )
-from tui_agent.protocol.messages import AssistantMessage, ImageBlock, UserMessage, joined_text
+from tui_agent.protocol.messages import AssistantMessage, DocumentBlock, ImageBlock, TextBlock, UserMessage, joined_text
+from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.ui.state.call_view_state import LedgerCall, call_of
 from tui_agent.ui.state.plan import Plan
 from tui_agent.ui.state.step_numbers import StepNumbers
-from tui_agent.ui.text.amounts import bytes_text, names_text
+from tui_agent.ui.text.amounts import bytes_text, count_text, names_text
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, with_controls
 
 from .answer_fold import AnswerFold
 from .call_part import MOST_READS, CallContext, CallPart, ReadsPart
 from .markdown.markdown_part import MarkdownPart, ThinkingPart
 from .rewind_marks import RewindMarks
+from .server_answer_note import server_answer_note
 from .transcript_model import Part, Transcript
 from .transcript_notes import note_of, retried_text, run_end_text
 from .transcript_parts import (
@@ -64,6 +66,7 @@ from .transcript_parts import (
     CommandPart,
     DividerPart,
     NotePart,
+    PicturePart,
     TextPart,
     TodoPart,
 )
@@ -91,6 +94,7 @@ class TranscriptFold:
         *,
         at: Callable[[int], LedgerCall] | None = None,
         is_whole: bool = True,
+        shows_pictures: bool = True,
     ) -> None:
         """Start with no events.
 
@@ -99,8 +103,10 @@ class TranscriptFold:
             find: returns a call by its id. The ledger receives each event before this fold.
             at: returns a call by its index in the ledger.
             is_whole: False if the first events of the session are missing, so that its steps have no known number.
+            shows_pictures: False if the terminal has no colours: images are named only.
         """
         self._is_whole = is_whole
+        self._shows_pictures = shows_pictures
         self.transcript = transcript
         """The parts so far."""
         self.calls = CallContext(find, at)
@@ -117,6 +123,7 @@ class TranscriptFold:
         self._said_parts: dict[str, Part] = {}
         self._landed: dict[str, str] = {}
         self._rules: dict[str, str] = {}
+        self._questions: dict[str, ServerQuestion] = {}
         self._jobs: dict[str, str] = {}
         self._skipped: list[str] = []
         self._steps = StepNumbers(is_known=self._is_whole)
@@ -232,14 +239,20 @@ class TranscriptFold:
             return
         landed = self._landing(message.kind, self._landed.pop(message.id, ""))
         for number, block in enumerate(message.content):
-            is_image = isinstance(block, ImageBlock)
-            part = TextPart(_image_words(block), "muted") if is_image else _said_part(block.text)
+            is_text = isinstance(block, TextBlock)
+            part = _said_part(block.text) if is_text else self._attached_part(block)
             if number == 0:
                 part.gap, part.mark = True, USER_MARK if message.kind == "prompt" else STEER_MARK
             self._add(part)
             self._said_parts[message.id] = part
         if landed:
             self._add(TextPart(landed, "muted"))
+
+    def _attached_part(self, block: ImageBlock | DocumentBlock) -> Part:
+        words = _attachment_words(block)
+        if isinstance(block, ImageBlock) and self._shows_pictures:
+            return PicturePart(words, block.thumbnail)
+        return TextPart(words, "muted")
 
     def _mark_delivery(self, event: SteeringDelivered) -> None:
         said = self._said_parts.pop(event.message_id, None)
@@ -407,6 +420,8 @@ class TranscriptFold:
                 self._add(DividerPart("session resumed", "notice"))
             case ApprovalRequested(request_id=request_id, session_rule=rule):
                 self._rules[request_id] = rule or ""
+                if event.question is not None:
+                    self._questions[request_id] = event.question
             case ApprovalResolved():
                 self._answered(event)
             case BackgroundStarted(task_id=task_id, command=command):
@@ -440,6 +455,9 @@ class TranscriptFold:
     def _answered(self, event: ApprovalResolved) -> None:
         """Add a note about a rule that the user made; the call itself shows other decisions."""
         offered = self._rules.pop(event.request_id, "")
+        if (question := self._questions.pop(event.request_id, None)) is not None:
+            self._add(NotePart("notice", server_answer_note(question, event), gap=not self._follows(NotePart)))
+            return
         rule = event.rule or offered
         if event.by == "user" and event.decision == "approve" and event.scope != "once" and rule:
             self._add(NotePart("success", f"You allowed for this {event.scope}: {rule}"))
@@ -475,8 +493,13 @@ def _said_part(text: str) -> Part:
     return MarkdownPart(with_controls(text).rstrip("\n"), margin=BODY, style="")
 
 
-def _image_words(block: ImageBlock) -> str:
-    return f"[image {block.media_type}, {bytes_text(len(block.data) * 3 // 4)}]"
+def _attachment_words(block: ImageBlock | DocumentBlock) -> str:
+    """Return an attachment in one line."""
+    if isinstance(block, ImageBlock):
+        return f"[image {block.media_type}, {bytes_text(len(block.data) * 3 // 4)}]"
+    if block.is_text:
+        return f"[{block.name}, {count_text(block.data.count(chr(10)) + 1, 'line')}]"
+    return block.label
 
 
 def _is_error(part: Part) -> bool:

@@ -8,6 +8,7 @@ from tui_agent.protocol.status_words import STATUS_WORDS
 from tui_agent.protocol.visible_text import without_sequences
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.text.amounts import count_text
+from tui_agent.ui.text.half_blocks import LARGEST, picture_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import ends_of, one_line, sanitise, with_controls
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, wrapped
@@ -93,6 +94,23 @@ class TextPart(Part):
         text = with_controls(self._text) if self._shows_controls else self._text
         rows = wrapped([(sanitise(text).rstrip("\n"), self._style)], width - len(self._margin))
         return [row.prefixed((self._margin, "")) for row in rows]
+
+
+class PicturePart(TextPart):
+    """An image of the user: a line of facts, and a small picture if the terminal has colours."""
+
+    def __init__(self, text: str, thumbnail: str) -> None:
+        super().__init__(text, "muted")
+        self._thumbnail = thumbnail
+
+    def layout(self, width: int) -> list[Line]:
+        """Return the facts, then the picture."""
+        rows = picture_rows(self._thumbnail, width - len(self._margin))
+        return [*super().layout(width), *(row.prefixed((self._margin, "")) for row in rows)]
+
+    def estimate(self, width: int) -> int:
+        """Return about how many rows `layout` will return."""
+        return super().estimate(width) + (LARGEST // 8 if self._thumbnail else 0)
 
 
 class NotePart(Part):

@@ -36,7 +36,7 @@ class PageActions:
 
     def show_help(self) -> None:
         """Open the help page."""
-        own = self._context.bridge.status.commands
+        own = [entry for entry in self._context.bridge.status.commands if " " not in entry.slash]
         self._context.show_page("Help", lambda width: help_text(width, own))
 
     def _doctor(self, _: str) -> None:

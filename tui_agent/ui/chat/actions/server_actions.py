@@ -9,8 +9,11 @@ from tui_agent.ui.text.sanitiser import sanitise
 
 from .action_context import ActionContext, Handlers
 
-_NAMED = re.compile(r"(restart|log)[ \t]+(\S+)")
-_USAGE = "/mcp shows the tool servers; /mcp restart NAME starts one anew, /mcp log NAME shows its last lines."
+_NAMED = re.compile(r"(restart|login|logout|log)[ \t]+(\S+)")
+_USAGE = (
+    "/mcp shows the tool servers; /mcp restart NAME starts one anew, /mcp log NAME shows its last lines, "
+    "/mcp login NAME signs in to one, /mcp logout NAME forgets that."
+)
 
 
 class ServerActions:
@@ -32,7 +35,13 @@ class ServerActions:
             return False
         facts = servers.list()
         if not facts:
-            context.say("No tool server is configured. In a shell: tui-agent mcp add NAME -- COMMAND")
+            # Only the offline demo has a label; it starts no servers, whatever is configured.
+            is_demo = bool(context.options.label)
+            context.say(
+                "The demo starts no tool servers. Without --demo, those of your settings and of this folder start."
+                if is_demo
+                else "No tool server is configured. In a shell: tui-agent mcp add NAME -- COMMAND"
+            )
         elif named is None:
             from tui_agent.ui.dialogs.info_pages import servers_text
 
@@ -41,6 +50,12 @@ class ServerActions:
             refused = servers.restart(named[2])
             context.say(refused or f"{named[2]} starts anew.", wrong=bool(refused))
             return not refused
+        elif named[1] == "login":
+            refused = servers.login(named[2])
+            context.say(refused or f"{named[2]} starts the sign-in.", wrong=bool(refused))
+            return not refused
+        elif named[1] == "logout":
+            context.say(servers.logout(named[2]))
         else:
             text = sanitise(servers.log(named[2])) or f"There are no lines of a server {named[2]}."
             context.show_page(f"Log of {named[2]}", lambda _: Content(text))

@@ -70,9 +70,18 @@ class SettingActions:
         if name or keeps:
             self._context.start("model", self._choose_model(name, keeps=keeps))
         else:
+            self._show_models()
+        return True
+
+    def _show_models(self) -> None:
+        if models := self._context.bridge.commands.models():
+            # Pages are loaded on demand.
+            from tui_agent.ui.dialogs.model_rows import models_text
+
+            self._context.show_page("Models", lambda width: models_text(models, width))
+        else:
             model = self._state().status.model or self._context.options.model or "not known yet"
             self._context.say(f"The model is {model}. /model NAME uses another one from the next request on.")
-        return True
 
     async def _choose_model(self, name: str, *, keeps: bool) -> None:
         commands = self._context.bridge.commands

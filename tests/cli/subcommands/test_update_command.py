@@ -1,0 +1,69 @@
+"""`tui-agent update-check` asks the index that pip is configured for."""
+
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tui_agent import __version__
+from tui_agent.cli.command_line import run_program
+from tui_agent.cli.subcommands import update_command
+from tui_agent.cli.subcommands.update_command import update_check
+
+
+def offer(folder: Path, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a folder with one wheel the package index."""
+    with zipfile.ZipFile(folder / f"tui_agent-{version}-py3-none-any.whl", "w") as wheel:
+        wheel.writestr(f"tui_agent-{version}.dist-info/METADATA", f"Name: tui-agent\nVersion: {version}\n")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+
+
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        (
+            "999.10.1",
+            f"tui-agent 999.10.1 is available; this is {__version__}. To update: {sys.prefix}/bin/pip install",
+        ),
+        (__version__, f"tui-agent {__version__} is the newest version"),
+    ],
+)
+def test_the_newest_version_of_the_index_is_compared(
+    version: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    offer(tmp_path, version, monkeypatch)
+
+    assert run_program(["update-check"]) == 0
+    assert words in capsys.readouterr().out
+
+
+def test_without_an_answer_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+
+    assert run_program(["update-check"]) == 2
+    assert "the package index did not answer: ERROR: No matching distribution" in capsys.readouterr().err
+
+
+def test_pip_gets_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary")
+    monkeypatch.setattr(update_command, "_pip", lambda: ["sh", "-c", 'echo "tui-agent (1$ANTHROPIC_API_KEY)"'])
+
+    assert update_command._newest_version() == "1"
+
+
+@pytest.mark.parametrize(("receipt", "command"), [("uv-receipt.toml", "uv tool"), ("pipx_metadata.json", "pipx")])
+def test_the_command_to_update_fits_the_installation(
+    receipt: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / receipt).touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr("tui_agent.cli.subcommands.update_command._newest_version", lambda: "999.0")
+
+    update_check.callback()  # type: ignore[misc]
+
+    assert f"To update: {command} upgrade tui-agent" in capsys.readouterr().out

@@ -1,0 +1,78 @@
+"""Completion of the command line by a shell."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.shell_completion import BashComplete
+
+from tui_agent.cli.command_line import program, run_program
+from tui_agent.session import SessionStore
+from tui_agent.settings import Locations
+
+
+def offered(*words: str) -> list[str]:
+    """Return the completions of the last word."""
+    completer = BashComplete(program, {}, "tui-agent", "_TUI_AGENT_COMPLETE")
+    return [item.value for item in completer.get_completions(list(words[:-1]), words[-1])]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("se",), ["sessions"]),
+        (("--permission-mode", "a"), ["ask", "allow", "accept_edits"]),
+        (("--dem",), ["--demo"]),
+        (("--demo", "--inp"), ["--input-format"]),
+        (("completion", ""), ["bash", "zsh", "fish"]),
+        (("sessions", "ex"), ["export"]),
+        (("sessions", "export", "--format", "h"), ["html"]),
+        (("--theme", "high"), ["high-contrast"]),
+        (("write a test", ""), []),
+        (("nothing-like-this", "--mod"), ["--model"]),
+    ],
+)
+def test_commands_options_and_values_are_completed(words: tuple[str, ...], expected: list[str]) -> None:
+    assert offered(*words) == expected
+
+
+def test_the_first_word_is_a_command_or_an_option() -> None:
+    assert {"config", "doctor", "sessions"} <= set(offered(""))
+    assert "run" not in offered("")
+
+
+def test_stored_sessions_are_offered_by_id(clean_environment: Path, tmp_path: Path) -> None:
+    store = SessionStore(Locations.of_user({}).sessions_dir)
+    for name in ("alpha", "alto", "beta"):
+        store.create(tmp_path, name)
+
+    assert sorted(offered("--resume", "al")) == ["alpha", "alto"]
+    assert offered("sessions", "show", "b") == ["beta"]
+
+
+def test_a_real_bash_completes_with_the_printed_script(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run_program(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    (tmp_path / "tui-agent").symlink_to(Path(sys.executable).parent / "tui-agent")
+    typed = 'COMP_WORDS=(tui-agent sessions ex) COMP_CWORD=2; _tui_agent_completion tui-agent; echo "${COMPREPLY[@]}"'
+
+    done = subprocess.run(
+        ["bash", "--norc", "-c", f'PATH="{tmp_path}:$PATH"\n{script}\n{typed}'],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout == "export\n"
+
+
+@pytest.mark.parametrize(("shell", "sign"), [("zsh", "#compdef tui-agent"), ("fish", "complete --no-files")])
+def test_other_shells_get_their_own_script(shell: str, sign: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_program(["completion", shell]) == 0
+    assert sign in capsys.readouterr().out
+
+
+def test_an_unknown_shell_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_program(["completion", "nu"]) == 2
+    assert "bash|zsh|fish" in capsys.readouterr().err

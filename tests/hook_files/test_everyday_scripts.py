@@ -1,0 +1,96 @@
+"""Hooks as people publish them, run by real processes: the page's example, a formatter, a log of prompts."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.hook_files.test_contract import PAGE, agent_in, results_of
+from tui_agent.providers import call
+
+FORMATTER = """\
+#!/bin/bash
+# Sort the lines of each list that was edited.
+file=$(python3 -c 'import json, sys; print(json.load(sys.stdin)["tool_input"]["file_path"])')
+case "$file" in
+*.list) sort -o "$file" "$file" && echo '{"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "sorted"}}' ;;
+esac
+"""  # noqa: E501 — one line of a script
+
+PROMPT_LOG = """\
+import datetime
+import json
+import os
+import pathlib
+import sys
+
+question = json.load(sys.stdin)
+log = pathlib.Path(os.environ["CLAUDE_PROJECT_DIR"]) / "prompts.jsonl"
+with log.open("a") as file:
+    file.write(json.dumps({"session": question["session_id"], "prompt": question["prompt"]}) + "\\n")
+print("The branch is", "main", "since", datetime.date(2026, 1, 1))
+"""
+
+
+def written(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> dict[str, Any]:
+    """The page's example, without the formatter, which may not be installed."""
+    settings, script = re.findall(r"```(?:json|python)\n(.*?)```", PAGE, re.DOTALL)
+    written(tmp_path / ".claude/hooks/guard.py", script)
+    return {"PreToolUse": json.loads(settings)["hooks"]["PreToolUse"]}
+
+
+async def test_the_guard_of_the_page_denies_what_it_names(tmp_path: Path, example: dict[str, Any]) -> None:
+    (tmp_path / "data").mkdir()
+    calls = (
+        call("bash", command="rm -rf data"),
+        call("write", path="conf/.env", content="x"),
+        call("write", path="a.txt", content="x"),
+        call("bash", command="echo fine"),
+    )
+
+    removed, secret, text, echoed = await results_of(tmp_path, example, *calls)
+
+    assert "Delete files one by one." in removed
+    assert "Secrets are edited by hand." in secret
+    assert (tmp_path / "data").is_dir()
+    assert (tmp_path / "a.txt").exists()
+    assert "enied" not in text + echoed
+
+
+async def test_a_formatter_follows_each_edit(tmp_path: Path) -> None:
+    script = written(tmp_path / "format.sh", FORMATTER)
+    hooks = {
+        "PostToolUse": [{"matcher": "Edit|MultiEdit|Write", "hooks": [{"type": "command", "command": str(script)}]}]
+    }
+
+    sorted_list, other = await results_of(
+        tmp_path, hooks, call("write", path="x.list", content="b\na\n"), call("write", path="x.txt", content="b\na\n")
+    )
+
+    assert ((tmp_path / "x.list").read_text(), (tmp_path / "x.txt").read_text()) == ("a\nb\n", "b\na\n")
+    assert "\nsorted\n</hook>" in sorted_list
+    assert "hook" not in other
+
+
+async def test_a_log_of_prompts_adds_context(tmp_path: Path) -> None:
+    written(tmp_path / "log.py", PROMPT_LOG)
+    command = 'python3 "${CLAUDE_PROJECT_DIR}/log.py"'
+    loop, hooks = agent_in(
+        tmp_path, {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": command}]}]}, ["ok"]
+    )
+
+    async with hooks.serve():
+        await loop.run("which branch?")
+
+    assert json.loads((tmp_path / "prompts.jsonl").read_text()) == {"session": "s1", "prompt": "which branch?"}
+    assert "The branch is main since 2026-01-01" in loop.history.messages()[1].text

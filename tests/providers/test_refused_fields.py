@@ -1,0 +1,181 @@
+"""Fields that an endpoint refuses are left out for the rest of the session, with one notice."""
+
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from tests.support.fussy_server import FussyServer, has_field
+from tests.support.stream_helpers import heard, text_of
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    TextBlock,
+    ThinkingBlock,
+    ToolCall,
+    ToolResultMessage,
+    user_message,
+)
+from tui_agent.protocol.provider import ModelInfo, ModelRequest, SystemPart
+from tui_agent.providers import AnthropicProvider
+from tui_agent.providers.anthropic_provider import EndpointTraits
+from tui_agent.providers.refused_fields import DROPPABLE, refused_fields
+
+ALL = frozenset(DROPPABLE)
+
+
+def api(words: str) -> Any:
+    return {"type": "error", "error": {"type": "invalid_request_error", "message": words}}
+
+
+PYDANTIC = (
+    "[{'type': 'extra_forbidden', 'loc': ('body', 'thinking'), 'msg': 'Extra inputs are not permitted', 'input': "
+    "{'type': 'adaptive'}}, {'type': 'extra_forbidden', 'loc': ('body', 'output_config'), 'msg': 'Extra inputs are not "
+    "permitted', 'input': {'effort': 'low'}}]"
+)
+FASTAPI = {"type": "extra_forbidden", "loc": ["body", "output_config"], "msg": "Extra inputs", "input": {"thinking": 1}}
+STRING = {"type": "string_type", "loc": ["body", "system"], "msg": "Input should be a valid string", "input": []}
+ZOD = '[{"code":"unrecognized_keys","keys":["thinking"],"path":[],"message":"Unrecognized key(s) in object"}]'
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        (api("thinking: Extra inputs are not permitted"), {"thinking"}),
+        (
+            api("output_config: Extra inputs are not permitted; thinking: Extra inputs are not permitted"),
+            {"thinking", "output_config"},
+        ),
+        (api("tools.0.cache_control: Extra inputs are not permitted"), {"cache_control"}),
+        (api("messages.0.content.0.text.cache_control: Extra inputs are not permitted"), {"cache_control"}),
+        (api("This model does not support the effort parameter."), {"output_config"}),
+        (api("`temperature` is deprecated for this model."), {"temperature"}),
+        (api("adaptive thinking is not supported on this model"), {"thinking"}),
+        (api("thinking.type: Input should be 'enabled' or 'disabled'"), {"thinking"}),
+        ({"error": '"llama3.2" does not support thinking'}, {"thinking"}),
+        (api("json: cannot unmarshal array into Go struct field R.system of type string"), {"system_blocks"}),
+        (api('json: unknown field "output_config"'), {"output_config"}),
+        (api(PYDANTIC), {"thinking", "output_config"}),
+        ({"detail": [FASTAPI]}, {"output_config"}),
+        ({"detail": [STRING]}, {"system_blocks"}),
+        (api("1 validation error for Request\nthinking\n  Extra inputs are not permitted [type=x]"), {"thinking"}),
+        (api("Unrecognized key(s) in object: 'cache_control'"), {"cache_control"}),
+        (api(ZOD), {"thinking"}),
+        (api("litellm.UnsupportedParamsError: ollama does not support parameters: ['thinking']"), {"thinking"}),
+        (api('anthropic-version: "2026-10-21" is not a valid version'), {"anthropic-version"}),
+        (api("messages.1.content.0: Invalid `signature` in `thinking` block"), {"thinking_blocks"}),
+        (
+            api("messages.1.content.0: Input tag 'thinking' does not match any of the expected tags"),
+            {"thinking_blocks"},
+        ),
+        (api("messages.2.content.0.tool_result.is_error: Extra inputs are not permitted"), {"is_error"}),
+        # Errors about something else:
+        (api("`max_tokens` must be greater than `thinking.budget_tokens`"), set()),
+        (api("thinking.enabled.budget_tokens: Input should be greater than or equal to 1024"), set()),
+        (api("messages.0: all messages must have non-empty content"), set()),
+        (api('"gemma" does not support tools'), set()),
+        (api("system: text content blocks must be non-empty"), set()),
+        ("a page about thinking", set()),
+        (None, set()),
+    ],
+)
+def test_the_words_of_known_servers_are_understood(body: Any, fields: set[str]) -> None:
+    assert refused_fields(body, ALL) == fields
+
+
+def test_only_fields_that_were_sent_are_refused() -> None:
+    assert refused_fields(api("thinking: Extra inputs are not permitted"), frozenset({"cache_control"})) == set()
+
+
+WORDS: dict[str, Any] = {
+    "thinking": {"error": '"qwen3" does not support thinking'},
+    "output_config": api('json: unknown field "output_config"'),
+    "cache_control": {"detail": [{"type": "extra_forbidden", "loc": ["body", "cache_control"], "msg": "Extra inputs"}]},
+    "temperature": "Unsupported parameter: 'temperature' is not supported with this model.",
+    "system_blocks": {"object": "error", "message": "system: Input should be a valid string", "code": 400},
+    "thinking_blocks": "messages.1.content.0: Invalid `signature` in `thinking` block",
+    "is_error": "messages.2.content.0.is_error: Extra inputs are not permitted",
+    "anthropic-version": 'anthropic-version: "2026-10-21" is not a valid version',
+}
+REQUEST = ModelRequest(
+    (
+        user_message("look"),
+        AssistantMessage(
+            content=(
+                ThinkingBlock(thinking="hm", signature="c2ln"),
+                TextBlock(text="I look."),
+                ToolCall(id="c", name="x"),
+            )
+        ),
+        ToolResultMessage(call_id="c", tool_name="x", content=(TextBlock(text="no"),), is_error=True),
+    ),
+    system=(SystemPart("Be brief."), SystemPart("Today.", stable=False)),
+    temperature=1.0,
+    thinking_tokens=8_192,
+)
+
+
+def provider_for(server: FussyServer, notices: list[str]) -> AnthropicProvider:
+    info = ModelInfo("box/qwen3", thinking="adaptive")
+    provider = AnthropicProvider("qwen3", base_url=server.base_url, endpoint=EndpointTraits(info))
+    provider.on_notice = notices.append
+    return provider
+
+
+@pytest.mark.parametrize("name", [*sorted(DROPPABLE), "all"])
+async def test_a_refused_field_is_left_out_from_then_on(name: str) -> None:
+    notices: list[str] = []
+    refusals = WORDS if name == "all" else {name: WORDS[name]}
+    async with FussyServer(refusals) as server, aclosing(provider_for(server, notices)) as provider:
+        first, problem = await heard(provider.stream(REQUEST))
+        second, _ = await heard(provider.stream(REQUEST))
+
+    assert problem is None
+    assert text_of(first) == text_of(second) == "Hello."
+    assert server.refused == len(refusals), "each field is refused once, and never sent again"
+    assert len(notices) == 1
+    last = server.bodies[-1]
+    assert {one for one in DROPPABLE if has_field(last, server.headers[-1], one)} == ALL - set(refusals)
+    assert "Be brief." in str(last["system"])
+    assert "Today." in str(last["system"])
+
+
+async def test_all_fields_at_once_are_left_out_after_one_refusal() -> None:
+    notices: list[str] = []
+    words = {name: f"{name}: Extra inputs are not permitted" for name in ("thinking", "output_config", "temperature")}
+    async with (
+        FussyServer(words, at_once=True, status=422) as server,
+        aclosing(provider_for(server, notices)) as provider,
+    ):
+        facts, problem = await heard(provider.stream(REQUEST))
+
+    assert (text_of(facts), problem, server.refused) == ("Hello.", None, 1)
+    assert notices == [
+        "The endpoint of box/qwen3 refuses `output_config`, `temperature`, `thinking`. Requests do without for the "
+        "rest of this session."
+    ]
+
+
+async def test_an_unknown_refusal_stays_an_error_and_changes_nothing() -> None:
+    notices: list[str] = []
+    words = {"thinking": WORDS["thinking"], "messages": "messages.0: the moon is full"}
+    async with FussyServer(words) as server, aclosing(provider_for(server, notices)) as provider:
+        _, problem = await heard(provider.stream(REQUEST))
+        server.refusals = {}
+        await heard(provider.stream(REQUEST))
+
+    assert problem is not None
+    assert problem.kind == "invalid_request"
+    assert "the moon is full" in str(problem)
+    assert notices == []
+    assert "thinking" in server.bodies[-1], "what did not help is undone"
+
+
+async def test_tokens_are_counted_where_the_endpoint_does() -> None:
+    async with FussyServer(counts_tokens=True) as server, aclosing(provider_for(server, [])) as provider:
+        assert (await provider.count_tokens(REQUEST) or 0) > 50
+        assert "max_tokens" not in server.bodies[-1]
+        assert "stream" not in server.bodies[-1]
+        server.counts_tokens = False
+        assert await provider.count_tokens(REQUEST) is None
+        assert await provider.count_tokens(REQUEST) is None
+        assert len(server.bodies) == 2, "an endpoint that does not count is not asked again"

@@ -1,0 +1,127 @@
+"""The dialog of a tool server's question: nothing leaves it unchecked, and no page opens by itself."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from textual.events import Key, Paste
+
+from tests.ui.question_page import QuestionPage, shown_page
+from tests.ui.stage import Clock
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.protocol.server_question import FieldChoice, FormField, ServerQuestion
+from tui_agent.ui.approval.server_question_screen import ServerQuestionScreen
+from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS
+from tui_agent.ui.text.input_fields import masked
+
+pytestmark = pytest.mark.slow
+
+COLOURS = (FieldChoice(value="r", label="red"), FieldChoice(value="g", label="green"))
+FORM = ServerQuestion(
+    server="shop",
+    kind="form",
+    message="Where should the parcel go?",
+    fields=(
+        FormField(name="name", title="Your name", required=True),
+        FormField(name="age", kind="integer", least=18, default=20),
+        FormField(name="gift", kind="flag", default=True, required=True),
+        FormField(name="colour", kind="choice", choices=COLOURS),
+        FormField(name="extras", kind="choices", choices=COLOURS, description="As many as you like."),
+        FormField(name="password"),
+    ),
+)
+PAGE = ServerQuestion(server="shop", kind="url", message="Pay here.", url="https://pay.example.com/order?id=7")
+SIGN_IN = ServerQuestion(
+    server="shop", kind="sign_in", url="https://login.example.com/a", fields=(FormField(name="address", format="uri"),)
+)
+
+
+class Browser:
+    """Opens nothing, and remembers what it was asked to open."""
+
+    def __init__(self, refusal: str = "") -> None:
+        self.opened: list[str] = []
+        self.refusal = refusal
+
+    async def open_page(self, url: str) -> str:
+        self.opened.append(url)
+        return self.refusal
+
+
+@asynccontextmanager
+async def asked(
+    question: ServerQuestion, browser: Browser, size: tuple[int, int] = (80, 24)
+) -> AsyncIterator[QuestionPage[ApprovalDecision]]:
+    clock = Clock()
+    request = ApprovalRequest(request_id="q", call_id="", digest="", tool="mcp__shop", args={}, question=question)
+    screen = ServerQuestionScreen(request, question, browser=browser, clock=clock)
+    async with shown_page(screen, clock, size) as page:
+        await page.pilot.pause()
+        clock.now += QUIET_SECONDS
+        yield page
+
+
+async def test_a_form_sends_only_values_that_fit() -> None:
+    async with asked(FORM, Browser(), (100, 30)) as page:
+        assert "The server shop asks you" in page.text()
+        await page.press("y", "enter", "ctrl+s")
+        assert "Your name: a value is required" in page.text()
+        await page.press("A", "d", "a", "down", "backspace", "backspace", "3", "ctrl+s")
+        assert "age: at least 18" in page.text()
+        await page.press("0", "down", "right", "down", "space", "down", "right", "space", "down", "x", "y")
+        assert "xy" not in page.text()
+        assert page.screen.hides_input  # pyright: ignore
+        await page.press("enter")
+
+        values = {"name": "Ada", "age": 30, "gift": False, "colour": "r", "extras": ["g"], "password": "xy"}
+        assert page.answers == [ApprovalDecision(decision="approve", input=values)]
+
+
+@pytest.mark.parametrize(
+    ("keys", "decision"), [(("n",), "deny"), (("k",), "skip"), (("escape",), None), (("y", "escape", "escape"), None)]
+)
+async def test_a_form_can_be_declined_dismissed_or_left(keys: tuple[str, ...], decision: str | None) -> None:
+    async with asked(FORM, Browser()) as page:
+        await page.press(*keys)
+        assert [answer and answer.decision for answer in page.answers] == [decision]
+
+
+async def test_a_page_opens_only_after_a_yes() -> None:
+    browser = Browser()
+    async with asked(PAGE, browser) as page:
+        assert PAGE.url in page.text()
+        assert "pay.example.com" in page.text()
+        await page.press("c")
+        assert browser.opened == []
+        await page.press("y")
+        assert browser.opened == [PAGE.url]
+        assert page.answers == [ApprovalDecision(decision="approve")]
+
+    # Without a browser, the user opens it; the first yes shows that, the second one says so.
+    async with asked(PAGE, Browser("No browser can be opened here.")) as page:
+        await page.press("y")
+        assert "No browser can be opened here." in page.text()
+        assert page.answers == []
+        await page.press("y")
+        assert page.answers == [ApprovalDecision(decision="approve")]
+
+
+async def test_a_sign_in_stays_open_and_takes_the_address_it_ends_at() -> None:
+    browser = Browser()
+    async with asked(SIGN_IN, browser) as page:
+        await page.press("y")
+        assert browser.opened == [SIGN_IN.url]
+        assert page.answers == []
+        assert "Waiting for the sign-in" in page.text()
+        await page.press("p")
+        page.pilot.app.screen.focused.post_message(Paste("http://127.0.0.1:1/callback?code=x"))  # pyright: ignore
+        await page.press("enter")
+        assert page.answers == [
+            ApprovalDecision(decision="approve", input={"address": "http://127.0.0.1:1/callback?code=x"})
+        ]
+
+
+def test_a_recording_gets_no_secret() -> None:
+    assert masked(Key("h", "h")).character == "*"  # pyright: ignore
+    assert masked(Paste("hunter2")).text == "*******"  # pyright: ignore
+    assert masked(enter := Key("enter", "\r")) is enter

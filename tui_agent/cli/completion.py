@@ -1,0 +1,51 @@
+"""Values that a shell completes: ids of sessions and names of themes.
+
+Imports nothing heavy: every press of the tab key starts the program.
+"""
+
+import os
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from tui_agent.settings import Locations
+
+_MOST_SESSIONS = 30
+"""Most sessions that a completion offers."""
+
+
+class SessionId(click.ParamType[str]):
+    """The id of a stored session, or its beginning."""
+
+    name = "ID"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
+        """Return the newest sessions whose ids begin with the text, with their titles."""
+        from tui_agent.protocol.visible_text import escaped
+        from tui_agent.session import SessionStore
+
+        found = [
+            summary
+            for summary in SessionStore(Locations.of_user(os.environ).sessions_dir).list()
+            if summary.id.startswith(incomplete)
+        ]
+        return [
+            CompletionItem(summary.id, help=escaped(summary.title)[:60] or None) for summary in found[:_MOST_SESSIONS]
+        ]
+
+
+class ThemeName(click.ParamType[str]):
+    """The name of a theme."""
+
+    name = "NAME"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
+        """Return the themes whose names begin with the text: the user's and those of the package."""
+        import asyncio
+
+        from tui_agent.ui.app.themes import ThemeCatalogue, shipped_themes
+
+        catalogue = ThemeCatalogue((shipped_themes(), Locations.of_user(os.environ).user_themes_dir))
+        asyncio.run(catalogue.read_all())
+        return [CompletionItem(name) for name in catalogue.names if name.startswith(incomplete)]

@@ -1,0 +1,89 @@
+"""Models of named endpoints, `PROVIDER/MODEL`: their endpoint, their key, and the list of those that are configured."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tui_agent.protocol.endpoint import Endpoint
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.settings import Settings
+
+from .effective_settings import Credentials
+
+if TYPE_CHECKING:
+    # Imported at run time only for a model of a named endpoint.
+    from tui_agent.providers.endpoint_profiles import ModelTarget
+
+_TOKEN_VARIABLES = {"ANTHROPIC_API_KEY": "ANTHROPIC_AUTH_TOKEN"}
+"""Variables that the SDK reads in place of another."""
+
+
+def target_of(settings: Settings, environment: Mapping[str, str]) -> "ModelTarget | None":
+    """Return the model of a named endpoint that the settings choose; None for a model of the default endpoint.
+
+    Raises:
+        ConfigurationError: no endpoint has this name, or its configuration is incomplete.
+    """
+    if "/" not in settings.model:
+        return None
+    from tui_agent.providers.endpoint_profiles import find_target
+
+    own_address = bool(settings.base_url or environment.get("ANTHROPIC_BASE_URL"))
+    return find_target(settings.model, settings.providers, own_address=own_address)
+
+
+def require_key(settings: Settings, environment: Mapping[str, str]) -> None:
+    """Check that requests to the model can be sent.
+
+    Raises:
+        ConfigurationError: no key is set, or the model's endpoint is unknown.
+    """
+    target = target_of(settings, environment)
+    if target is None:
+        Credentials.require(environment, settings.base_url)
+    else:
+        key_of(target.provider, target.endpoint, environment)
+
+
+def lacks_key(settings: Settings, environment: Mapping[str, str]) -> bool:
+    """True if the default endpoint would need a key, and none is set; named endpoints say themselves what they need.
+
+    Raises:
+        ConfigurationError: the environment's endpoint is not a URL.
+    """
+    return "/" not in settings.model and not Credentials.of_environment(environment, settings.base_url).usable
+
+
+def key_source(settings: Settings, environment: Mapping[str, str]) -> str:
+    """Return the origin of the key in words, without the key.
+
+    Raises:
+        ConfigurationError: no endpoint has the model's name, or the endpoint of the environment is not a URL.
+    """
+    target = target_of(settings, environment)
+    if target is None:
+        return Credentials.of_environment(environment, settings.base_url).key_source
+    key_of(target.provider, target.endpoint, environment)
+    return f"{target.endpoint.key_env} is set" if target.endpoint.key_env else f"none for {target.provider}"
+
+
+def key_of(provider: str, endpoint: Endpoint, environment: Mapping[str, str]) -> str | None:
+    """Return the key of an endpoint; None if it has none.
+
+    Raises:
+        ConfigurationError: the variable that it names is not set, or commands of the agent would inherit it.
+    """
+    if endpoint.key_env is None:
+        return None
+    # Imported here because it loads the tools, and the first paint would wait for them.
+    from tui_agent.tools.processes.child_environment import is_inherited
+
+    if is_inherited(endpoint.key_env):
+        raise ConfigurationError(
+            f"`providers.{provider}.key_env`: the agent's commands would get {endpoint.key_env} too; "
+            "use a variable whose name ends in _KEY, _TOKEN or _SECRET, which they never get"
+        )
+    names = [endpoint.key_env, *([other] if (other := _TOKEN_VARIABLES.get(endpoint.key_env)) else [])]
+    key = next((value for name in names if (value := environment.get(name))), None)
+    if key is None:
+        raise ConfigurationError(f"no key for {provider}: set {endpoint.key_env}, as `providers.{provider}` names it")
+    return key

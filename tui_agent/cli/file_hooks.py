@@ -1,0 +1,435 @@
+"""The hooks of hook files at work: their questions, processes, answers, and what these do to a session."""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tui_agent.agent import AgentLoop
+from tui_agent.agent.run_hooks import PromptCheck
+from tui_agent.execution import HookBus
+from tui_agent.execution.hook_process import HookOutputError, HookProcess
+from tui_agent.hook_files.file_hook import FileHook, FileHookEvent
+from tui_agent.hook_files.hook_answer import CombinedAnswer, HookAnswer, framed, read_answer
+from tui_agent.hook_files.hook_scripts import PROJECT_DIR, changed_script
+from tui_agent.hook_files.tool_vocabulary import (
+    foreign_input,
+    foreign_name,
+    foreign_result,
+    is_matched,
+    names_of_tool,
+    own_input,
+)
+from tui_agent.protocol.background import run_service
+from tui_agent.protocol.events import (
+    ApprovalRequested,
+    HookEnded,
+    HookFailed,
+    HookStarted,
+    Noticed,
+    RunEnded,
+    RunStarted,
+    Warned,
+)
+from tui_agent.protocol.hooks import (
+    AfterTool,
+    ApproveCall,
+    BeforeTool,
+    BeforeToolAnswer,
+    Continue,
+    DenyCall,
+    ModifyArguments,
+    RequireApproval,
+)
+from tui_agent.protocol.messages import JsonObject, TextBlock, UserMessage
+from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.protocol.tool import ToolResult
+from tui_agent.tools.processes.child_environment import child_environment
+
+from .configuration.hook_file_trust import FoundHooks
+from .hook_commands import marked_tree
+from .hook_transcript import FILE_NAME, HookTranscript
+
+SessionSource = Literal["startup", "resume", "clear", "compact"]
+EndReason = Literal["clear", "prompt_input_exit", "other"]
+
+NAME = "hook files"
+"""Name of all of them together in events about a call."""
+END_SECONDS = 1.5
+"""Most seconds for hooks at the end of a session, which the user waits for."""
+IDLE_SECONDS = 60.0
+"""Seconds after a run without input until a notification."""
+_NO_LIMIT = 24 * 3600.0
+"""Each command has a limit of its own."""
+_MOST_NOTES = 200
+_MODES: dict[PermissionMode, str] = {
+    PermissionMode.ASK: "default",
+    PermissionMode.ACCEPT_EDITS: "acceptEdits",
+    PermissionMode.PLAN: "plan",
+    PermissionMode.ALLOW: "bypassPermissions",
+    PermissionMode.DENY: "dontAsk",
+}
+"""The other agent's names of modes."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastResult:
+    """The last time that a hook ran."""
+
+    word: str
+    """The answer in a word."""
+    detail: str
+    ms: float
+
+
+class FileHooks:
+    """The hooks of one session. `serve` runs what happens between questions."""
+
+    def __init__(
+        self,
+        own: FoundHooks,
+        project: FoundHooks,
+        loop: AgentLoop,
+        archive: Path,
+        *,
+        watched: bool,
+        source: SessionSource = "startup",
+    ) -> None:
+        """
+        Args:
+            own: the user's hooks.
+            project: those of the project that may run.
+            loop: the main agent, which gets these hooks.
+            archive: directory for the transcript.
+            watched: True if a user may be idle.
+            source: why the session starts, unless `begin` says otherwise.
+        """
+        self.results: dict[FileHook, LastResult] = {}
+        """The last result of each hook that has run."""
+        self.end_reason: EndReason = "other"
+        """Reason for the end of the session."""
+        self.hooks = (*own.hooks, *project.hooks)
+        """The hooks that run."""
+        self._project = project
+        self._loop = loop
+        self._cwd = Path(os.path.realpath(loop.config.workspace or "."))
+        self._transcript = HookTranscript(archive / FILE_NAME, loop.config.session_id, self._cwd)
+        self._writing = asyncio.Lock()
+        self._watched = watched
+        self._notes: dict[str, list[tuple[FileHook, str]]] = {}
+        """Texts for the model by the call whose result they follow."""
+        self._source: SessionSource = source
+        self._begun, self._started = asyncio.Event(), asyncio.Event()
+        loop.config.run_hooks = AgentHooks(self)
+        if loop.config.hooks is not None:
+            self._add_to(loop.config.hooks)
+
+    # --- the session --------------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def serve(self) -> AsyncGenerator[None]:
+        """Run the hooks of the session's start, of notifications and, at the end, of the session's end."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                services = [tasks.create_task(run_service("session start hooks", self._start()))]
+                if any(hook.event == "Notification" for hook in self.hooks):
+                    services.append(tasks.create_task(run_service("notification hooks", self._notify())))
+                try:
+                    yield
+                finally:
+                    for service in services:
+                        service.cancel()
+        finally:
+            await self.ask("SessionEnd", (self.end_reason,), {"reason": self.end_reason}, most=END_SECONDS)
+
+    def begin(self, source: SessionSource | None = None) -> None:
+        """Let the hooks of the session's start run; the first prompt waits for them."""
+        self._source = source or self._source
+        self._begun.set()
+
+    async def _start(self) -> None:
+        await self._begun.wait()
+        try:
+            if text := await self._session_context(self._source):
+                self._loop.notify(text)
+                shown = f"Hooks of the session's start give the model {len(text):,} characters; /hooks lists them."
+                self._loop.bus.publish(Noticed(code="hook_message", text=shown))
+        finally:
+            self._started.set()
+
+    async def _session_context(self, source: SessionSource) -> str:
+        answer = await self.ask("SessionStart", (source,), {"source": source})
+        return f"Hooks of this session's start add:\n{framed(answer.contexts)}" if answer.contexts else ""
+
+    async def _notify(self) -> None:
+        """Run the hooks of notifications: about questions, and once no input has followed a run for a while."""
+        bus = self._loop.bus
+        with bus.subscribe() as subscription:
+            batches = aiter(subscription.batches())
+            is_idle = False
+            while True:
+                try:
+                    async with asyncio.timeout(IDLE_SECONDS if is_idle and self._watched else None):
+                        events = [envelope.event for envelope in await anext(batches)]
+                except TimeoutError:
+                    is_idle, events = False, []
+                    if not self._loop.running:
+                        await self._notification("idle_prompt", "The agent is waiting for your input")
+                    batches = aiter(subscription.batches())
+                for event in events:
+                    is_idle = isinstance(event, RunEnded) or (is_idle and not isinstance(event, RunStarted))
+                    if isinstance(event, ApprovalRequested):
+                        name = foreign_name(event.tool)
+                        await self._notification("permission_prompt", f"The agent needs your permission to use {name}")
+
+    async def _notification(self, kind: str, message: str) -> None:
+        await self.ask("Notification", (kind,), {"message": message, "notification_type": kind})
+
+    # --- calls --------------------------------------------------------------------------------------------------------
+
+    def _add_to(self, bus: HookBus) -> None:
+        """Let the hooks decide about calls, after the hooks of the bus."""
+        if any(hook.event == "PreToolUse" for hook in self.hooks):
+            bus.add(
+                "before_tool",
+                self._before_tool,
+                name=NAME,
+                timeout=_NO_LIMIT,
+                may_approve=True,
+                applies=lambda question: self._has("PreToolUse", question.call.name),
+            )
+        if any(hook.event in ("PreToolUse", "PostToolUse") for hook in self.hooks):
+            bus.add(
+                "after_tool", self._after_tool, name=NAME, timeout=_NO_LIMIT, fail_open=True, applies=self._has_after
+            )
+
+    async def _before_tool(self, question: BeforeTool) -> BeforeToolAnswer:
+        call, tool = question.call, question.call.name
+        given = foreign_input(tool, question.arguments, self._cwd)
+        fields = {"tool_name": foreign_name(tool), "tool_input": given, "tool_use_id": call.id}
+        answer = await self.ask("PreToolUse", names_of_tool(tool), fields)
+        verdict, reason = answer.verdict
+        sources = ", ".join(hook.source for hook, one in answer.answers if verdict and one.verdict == verdict)
+        if answer.stop is not None:
+            self._stop(*answer.stop)
+            return DenyCall(f"A hook ({answer.stop[0].source}) ended the run; this call did not run.")
+        if verdict == "deny":
+            return DenyCall(f"Denied by a hook ({sources}): {reason or 'no reason given'}")
+        notes = list(answer.contexts)
+        arguments = own_input(tool, question.arguments, answer.updated_input, self._cwd)
+        changed = [name for name, value in arguments.items() if question.arguments.get(name) != value]
+        if changed:
+            changing = next(hook for hook, one in answer.answers if one.updated_input)
+            notes.append((changing, f"A hook changed this call before it ran: {', '.join(changed)}."))
+        if notes:
+            self._notes[call.id] = notes
+            # Those of calls that did not run after all have no result to follow.
+            for old in list(self._notes)[:-_MOST_NOTES]:
+                del self._notes[old]
+        decided: ApproveCall | RequireApproval | None = None
+        if verdict is not None:
+            words = f"a hook ({sources}) {'allows' if verdict == 'allow' else 'asks about'} it"
+            words = f"{words}: {reason}" if reason else words
+            decided = ApproveCall(words) if verdict == "allow" else RequireApproval(words)
+        return ModifyArguments(arguments, decided) if changed else decided or Continue()
+
+    async def _after_tool(self, question: AfterTool) -> ToolResult | None:
+        call, tool, result = question.call, question.call.name, question.result
+        notes = self._notes.pop(call.id, [])
+        if not result.is_error and self._has("PostToolUse", tool):
+            fields = {
+                "tool_name": foreign_name(tool),
+                "tool_input": foreign_input(tool, question.arguments, self._cwd),
+                "tool_response": foreign_result(tool, question.arguments, result.text, self._cwd),
+                "tool_use_id": call.id,
+            }
+            answer = await self.ask("PostToolUse", names_of_tool(tool), fields)
+            notes += [*answer.objections, *answer.contexts]
+            if answer.stop is not None:
+                self._stop(*answer.stop)
+        if not notes:
+            return None
+        return result.model_copy(update={"content": (*result.content, TextBlock(text=framed(notes)))})
+
+    def _has_after(self, question: AfterTool) -> bool:
+        return question.call.id in self._notes or self._has("PostToolUse", question.call.name)
+
+    def _has(self, event: FileHookEvent, tool: str) -> bool:
+        return bool(self._matched(event, names_of_tool(tool)))
+
+    # --- questions ----------------------------------------------------------------------------------------------------
+
+    async def started(self) -> None:
+        """Wait for the hooks of the session's start."""
+        self.begin()
+        await self._started.wait()
+
+    async def context_after_compaction(self) -> str:
+        """Return what the hooks of a session's start add after a compaction."""
+        return await self._session_context("compact")
+
+    async def ask(
+        self, event: FileHookEvent, subjects: Sequence[str], fields: JsonObject, *, most: float | None = None
+    ) -> CombinedAnswer:
+        """Ask all hooks of an event whose matcher fits, at the same time; publish what they say to the user.
+
+        Args:
+            event: the event.
+            subjects: what matchers are compared with: the names of a tool, or one word; none: the event has none.
+            fields: the event's own fields.
+            most: most seconds for each; None: as its file says.
+        """
+        hooks = self._matched(event, subjects)
+        if not hooks:
+            return CombinedAnswer()
+        question = json.dumps(await self._common_fields(event) | fields, default=str).encode()
+        changed = None
+        if any(hook.origin == "project" for hook in hooks):
+            changed = await asyncio.to_thread(changed_script, self._project.scripts, self._project.hooks)
+        async with asyncio.TaskGroup() as tasks:
+            asked = [tasks.create_task(self._answer(hook, question, changed, most)) for hook in hooks]
+        return CombinedAnswer(tuple((hook, task.result()) for hook, task in zip(hooks, asked, strict=True)))
+
+    def _matched(self, event: FileHookEvent, subjects: Sequence[str]) -> tuple[FileHook, ...]:
+        return matched_hooks(self.hooks, event, subjects)
+
+    async def _common_fields(self, event: FileHookEvent) -> JsonObject:
+        async with self._writing:
+            messages = self._loop.history.messages()
+            await run_service("hook transcript", asyncio.to_thread(self._transcript.update, messages))
+        return {
+            "session_id": self._loop.config.session_id,
+            "transcript_path": str(self._transcript.path),
+            "cwd": str(self._cwd),
+            "permission_mode": _MODES[self._loop.policy.mode],
+            "hook_event_name": event,
+        }
+
+    async def _answer(self, hook: FileHook, question: bytes, changed: str | None, most: float | None) -> HookAnswer:
+        began = time.monotonic()
+        if hook.event not in ("PreToolUse", "PostToolUse"):
+            self._loop.bus.publish(HookStarted(event=hook.event, name=hook.source))
+        if changed is not None and hook.origin == "project":
+            answer = _changed(hook, changed)
+        else:
+            limit = hook.timeout if most is None else min(most, hook.timeout)
+            try:
+                answer = await run_hook(hook, question, self._cwd, limit)
+            except asyncio.CancelledError:
+                if hook.event not in ("PreToolUse", "PostToolUse"):
+                    # A journal without its end would look like that of a program that broke off.
+                    self._loop.bus.publish(
+                        HookFailed(event=hook.event, name=hook.source, error="cancelled while it ran")
+                    )
+                raise
+        ms = (time.monotonic() - began) * 1000
+        self.results[hook] = LastResult(answer.word, answer.failure or answer.reason or answer.message, ms)
+        self._publish(hook, answer, ms)
+        return answer
+
+    def _publish(self, hook: FileHook, answer: HookAnswer, ms: float) -> None:
+        publish = self._loop.bus.publish
+        if hook.event not in ("PreToolUse", "PostToolUse"):
+            action = "deny" if answer.blocks else "allow"
+            said = answer.failure or answer.reason
+            publish(HookEnded(event=hook.event, name=hook.source, action=action, reason=said, ms=ms))
+        if answer.failure:
+            text = f"Hook {hook.event} ({hook.source}) failed, and counts as no answer: {answer.failure}"
+            publish(Warned(code="hook_failed", text=text))
+        if answer.message:
+            publish(Noticed(code="hook_message", text=f"Hook {hook.event} ({hook.source}): {answer.message}"))
+
+    def _stop(self, hook: FileHook, reason: str) -> None:
+        """End the run of the main agent and those of its sub-agents after their steps."""
+        text = f"A hook ({hook.source}) ends the run: {reason}"
+        self._loop.bus.publish(Noticed(code="hook_message", text=text))
+        agents = [self._loop]
+        while agents:
+            agent = agents.pop()
+            agents += agent.children.values()
+            agent.stop()
+
+
+class AgentHooks:
+    """The hooks of one agent's runs; implements `agent.run_hooks.RunHooks`."""
+
+    def __init__(self, hooks: FileHooks, sub_agent: str = "") -> None:
+        self._hooks = hooks
+        self._sub_agent = sub_agent
+
+    async def check_prompt(self, message: UserMessage, /) -> PromptCheck:
+        """Let `UserPromptSubmit` hooks refuse a message of the user, or add to it."""
+        if self._sub_agent:
+            return PromptCheck()
+        await self._hooks.started()
+        answer = await self._hooks.ask("UserPromptSubmit", (), {"prompt": message.text})
+        refusals = (*([answer.stop] if answer.stop is not None else []), *answer.objections)
+        for hook, reason in refusals:
+            return PromptCheck(refusal=reason or "no reason given", by=f"hook {hook.source}")
+        notices = (f"Hooks add to the message of the user:\n{framed(answer.contexts)}",) if answer.contexts else ()
+        return PromptCheck(notices=notices)
+
+    async def before_end(self, answer: str, is_continued: bool, /) -> str | None:
+        """Let `Stop` or `SubagentStop` hooks continue a run."""
+        fields: JsonObject = {"stop_hook_active": is_continued, "last_assistant_message": answer}
+        if self._sub_agent:
+            kind = self._sub_agent.rpartition("-")[0] or self._sub_agent
+            fields |= {"agent_id": self._sub_agent, "agent_type": kind}
+            said = await self._hooks.ask("SubagentStop", (kind,), fields)
+        else:
+            said = await self._hooks.ask("Stop", (), fields)
+        if said.stop is not None or not said.objections:
+            return None
+        return f"Hooks do not let the work end yet. Do what they ask for:\n{framed(said.objections)}"
+
+    async def before_compaction(self, trigger: Literal["automatic", "manual"], focus: str, /) -> None:
+        """Run the `PreCompact` hooks, which decide nothing."""
+        word = "auto" if trigger == "automatic" else "manual"
+        await self._hooks.ask("PreCompact", (word,), {"trigger": word, "custom_instructions": focus})
+
+    async def after_compaction(self) -> str | None:
+        """Let `SessionStart` hooks add to the conversation again."""
+        return await self._hooks.context_after_compaction() or None
+
+    def for_sub_agent(self, agent_id: str, /) -> "AgentHooks":
+        """Return the hooks of a sub-agent."""
+        return AgentHooks(self._hooks, agent_id)
+
+
+def matched_hooks(hooks: Sequence[FileHook], event: FileHookEvent, subjects: Sequence[str]) -> tuple[FileHook, ...]:
+    """Return the hooks of an event whose matcher fits one of `subjects`, if there are some; each command once."""
+    fitting = [hook for hook in hooks if hook.event == event and (not subjects or is_matched(hook.matcher, *subjects))]
+    return tuple({(hook.command, hook.project_dir): hook for hook in reversed(fitting)}.values())[::-1]
+
+
+async def run_hook(hook: FileHook, question: bytes, working_dir: Path, limit: float) -> HookAnswer:
+    """Run a hook with a question, without secrets in its environment, and return its answer.
+
+    Args:
+        hook: the hook.
+        question: JSON for its stdin.
+        working_dir: directory that it runs in.
+        limit: seconds after which it is killed with everything it started.
+    """
+    environment = child_environment(os.environ) | {PROJECT_DIR: str(hook.project_dir)}
+    process = HookProcess(hook.command, working_dir, environment, marked_tree)
+    try:
+        async with asyncio.timeout(limit):
+            ended = await process.run(question)
+    except TimeoutError:
+        return HookAnswer(failure=f"no end within {limit:g} s; it was killed")
+    except (HookOutputError, OSError) as error:
+        return HookAnswer(failure=str(error))
+    return read_answer(hook.event, ended.code, ended.out, ended.err)
+
+
+def _changed(hook: FileHook, script: str) -> HookAnswer:
+    """Return the answer of a hook that must not run, because one of its scripts is not the one that was accepted."""
+    name = os.path.relpath(script, hook.project_dir)
+    reason = f"{name} changed since the hooks were accepted, so they do not run; start tui-agent again to accept them"
+    return HookAnswer(verdict="ask", reason=reason) if hook.event == "PreToolUse" else HookAnswer(failure=reason)

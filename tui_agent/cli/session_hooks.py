@@ -1,0 +1,87 @@
+"""Hooks of a session for the screen; implements `ui.bridge.hook_facts.HookService`."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.events import HookEnded, HookFailed
+from tui_agent.settings import LoadedSettings
+from tui_agent.ui.bridge.hook_facts import HookFact
+
+from .configuration.hook_file_trust import FoundHooks, own_hooks, project_hooks
+
+if TYPE_CHECKING:
+    # Imported at run time only by a program that has hook files.
+    from tui_agent.hook_files.file_hook import FileHook
+
+    from .file_hooks import FileHooks, LastResult
+
+
+class SessionHooks:
+    """Lists the hooks of the settings and of hook files, with their last answers."""
+
+    def __init__(self, bus: EventBus, loaded: LoadedSettings, folder: Path, running: "FileHooks | None") -> None:
+        """
+        Args:
+            bus: publishes the answers of the settings' hooks.
+            loaded: the settings.
+            folder: the working directory.
+            running: the hooks of files that run; None: none do.
+        """
+        self._loaded = loaded
+        self._folder = folder
+        self._running = running
+        self._last: dict[tuple[str, str], tuple[str, bool]] = {}
+        if loaded.settings.hooks:
+            bus.on((HookEnded, HookFailed), self._note)
+
+    def list(self) -> tuple[HookFact, ...]:
+        """Return the hooks in the order in which they are asked. Reads the hook files."""
+        origin = self._loaded.origins.get("hooks", "")
+        settings = (
+            HookFact(hook.on, "", hook.command, origin, "", *self._last.get((hook.on, hook.command), ("", False)))
+            for hook in self._loaded.settings.hooks
+        )
+        found = own_hooks(self._folder), project_hooks(self._folder)
+        is_on = self._loaded.settings.hook_files
+        why_not = "not accepted, or changed since the session began" if is_on else "hook_files is off"
+        running = self._running
+        if running is None:
+            return (*settings, *hook_file_facts(*found, (), why_not=why_not))
+        return (*settings, *hook_file_facts(*found, running.hooks, running.results, why_not=why_not))
+
+    def _note(self, event: HookEnded | HookFailed) -> None:
+        is_failed = isinstance(event, HookFailed)
+        words = f"failed: {event.error}" if isinstance(event, HookFailed) else f"{event.action}, {event.ms:.0f} ms"
+        self._last[event.event, event.name] = (words, is_failed)
+
+
+def hook_file_facts(
+    own: FoundHooks,
+    project: FoundHooks,
+    runs: "Collection[FileHook]",
+    results: "Mapping[FileHook, LastResult] | None" = None,
+    *,
+    why_not: str,
+) -> tuple[HookFact, ...]:
+    """Return the hooks of hook files, then the parts of the files that are not used.
+
+    Args:
+        own: the user's hooks.
+        project: those of the project.
+        runs: those that run.
+        results: their last results.
+        why_not: why others do not run.
+    """
+    hooks = (*own.hooks, *project.hooks)
+    facts = [_fact(hook, "" if hook in runs else why_not, results or {}) for hook in hooks]
+    left_out = [HookFact("", "", "", "", text) for text in (*own.problems, *project.problems, *project.links)]
+    return (*facts, *left_out)
+
+
+def _fact(hook: "FileHook", problem: str, results: "Mapping[FileHook, LastResult]") -> HookFact:
+    last = results.get(hook)
+    words = "" if last is None else ", ".join(filter(None, (last.word, f"{last.ms:.0f} ms", last.detail)))
+    has_failed = last is not None and last.word == "failed"
+    return HookFact(hook.event, hook.matcher, hook.command, hook.source, problem, words, has_failed)

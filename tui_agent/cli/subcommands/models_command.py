@@ -1,0 +1,43 @@
+"""`tui-agent models`: lists the models that can be chosen here."""
+
+import os
+from dataclasses import asdict
+from itertools import groupby
+from pathlib import Path
+
+import click
+
+from tui_agent.cli.configuration.effective_settings import prepare_settings
+from tui_agent.cli.configuration.model_list import known_profiles, listed_models
+from tui_agent.cli.configuration.named_endpoints import target_of
+from tui_agent.cli.launch_options import LaunchOptions
+from tui_agent.cli.process.controlling_terminal import say, say_json
+from tui_agent.protocol.visible_text import escaped
+from tui_agent.providers.model_table import model_info
+
+
+@click.group()
+def models() -> None:
+    """Show the models of the configured endpoints."""
+
+
+@models.command(name="list")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
+def list_models(as_json: bool) -> None:
+    """List the models with window and price, grouped by endpoint; ● is the model of a start here."""
+
+    _, loaded = prepare_settings(LaunchOptions.for_command(Path.cwd()))
+    settings = loaded.settings
+    target = target_of(settings, os.environ)
+    found = listed_models(settings, model_info(settings.model) if target is None else target.info)
+    if as_json:
+        say_json([asdict(model) for model in found])
+        return
+    width = max(len(escaped(model.name)) for model in found)
+    for provider, group in groupby(found, key=lambda model: model.provider):
+        say(escaped(provider))
+        for model in group:
+            mark = "●" if model.is_current else " "
+            say(f"  {mark} {escaped(model.name):<{width}}  {model.window:>9,} tokens  {model.price}")
+    if rest := known_profiles(settings):
+        say(f"\nKnown without configuration, as PROVIDER/MODEL: {', '.join(rest)}")

@@ -1,0 +1,70 @@
+"""Hooks as their files define them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+FileHookEvent: TypeAlias = Literal[
+    "PreToolUse",
+    "PostToolUse",
+    "UserPromptSubmit",
+    "Stop",
+    "SubagentStop",
+    "SessionStart",
+    "SessionEnd",
+    "PreCompact",
+    "Notification",
+]
+EVENTS: tuple[FileHookEvent, ...] = get_args(FileHookEvent)
+"""Events with hooks, in the order of a page."""
+
+
+def as_event(name: str) -> FileHookEvent | None:
+    """Return the event of a name."""
+    return name if name in EVENTS else None  # pyright: ignore[reportReturnType] — compared with every member
+
+
+Origin: TypeAlias = Literal["user", "project"]
+
+DEFAULT_TIMEOUT = 60.0
+"""Seconds that a hook may run."""
+MAX_TIMEOUT = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class FileHook:
+    """One command for one event."""
+
+    event: FileHookEvent
+    matcher: str
+    """Name, names or regular expression; empty: any."""
+    command: str
+    timeout: float
+    """Seconds after which it is killed."""
+    source: str
+    """`FILE:LINE`."""
+    origin: Origin
+    project_dir: Path
+    """Value of `$CLAUDE_PROJECT_DIR`."""
+
+    @property
+    def shown(self) -> str:
+        """The hook on one line: event, matcher and command."""
+        matcher = f"({self.matcher})" if self.matcher else ""
+        timeout = f"  [{self.timeout:g} s]" if self.timeout != DEFAULT_TIMEOUT else ""
+        return f"{self.event}{matcher}: {self.command}{timeout}"
+
+
+@dataclass(frozen=True, slots=True)
+class HookFile:
+    """The hooks of one file."""
+
+    path: str
+    """As shown to the user."""
+    hooks: tuple[FileHook, ...] = ()
+    problems: tuple[str, ...] = ()
+    """Reasons why parts of it are not used, each with `FILE:` or `FILE:LINE:`."""
+    disables_all: bool = False
+    """True if it turns hooks off."""
+    is_broken: bool = False
+    """True if nothing of it can be used."""

@@ -1,0 +1,164 @@
+"""Answers of hooks: their exit code and output, read by the contract of their event, and several combined."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.visible_text import escaped
+
+from .file_hook import FileHook, FileHookEvent
+
+MAX_TEXT = 10_000
+"""Most characters of one text of a hook that the model or the user reads."""
+BLOCKED = 2
+"""Exit code that blocks."""
+
+_BLOCKABLE = frozenset(("PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop", "SubagentStop"))
+"""Events whose hooks have a say."""
+_PLAIN_TEXT_IS_CONTEXT = frozenset(("UserPromptSubmit", "SessionStart"))
+CallVerdict: TypeAlias = Literal["allow", "ask", "deny"]
+_VERDICTS: tuple[CallVerdict, ...] = ("allow", "ask", "deny")
+"""The mildest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookAnswer:
+    """One hook's answer. Its texts have no invisible characters and are not longer than `MAX_TEXT`."""
+
+    verdict: CallVerdict | None = None
+    """About a call, before it runs."""
+    blocks: bool = False
+    """True if it objects: to the end of a run, to a prompt, or to a result."""
+    reason: str = ""
+    """Of the verdict or the objection."""
+    updated_input: JsonObject | None = None
+    """Fields of a call's input that change."""
+    context: str = ""
+    """For the model."""
+    stop_reason: str | None = None
+    """Reason why the run must end; None: it continues."""
+    message: str = ""
+    """For the user."""
+    failure: str = ""
+    """Reason why it has no answer: a wrong exit code, output that cannot be used, no end in time."""
+
+    @property
+    def word(self) -> str:
+        """The answer in a word, for lists."""
+        if self.failure:
+            return "failed"
+        if self.stop_reason is not None:
+            return "stop"
+        return self.verdict or ("block" if self.blocks else "changed" if self.updated_input else "ok")
+
+
+def read_answer(event: FileHookEvent, code: int, out: str, err: str) -> HookAnswer:
+    """Return the answer of a hook that ended with an exit code and output."""
+    if code == BLOCKED:
+        return _objection(event, _clean(err) or "A hook blocked this, without a reason.")
+    if code != 0:
+        return HookAnswer(failure=": ".join(filter(None, (f"exit code {code}", _clean(err)))))
+    plain = HookAnswer(context=_clean(out) if event in _PLAIN_TEXT_IS_CONTEXT else "")
+    if not out.lstrip().startswith("{"):
+        return plain
+    try:
+        answer: object = json.loads(out)
+    except (ValueError, RecursionError) as error:
+        return plain if plain.context else HookAnswer(failure=f"its output is not JSON: {_clean(str(error))}")
+    return _structured(event, answer) if is_object(answer) else plain
+
+
+def _structured(event: FileHookEvent, answer: JsonObject) -> HookAnswer:
+    own: object = answer.get("hookSpecificOutput", {})
+    if not is_object(own) or own.get("hookEventName", event) != event:
+        return HookAnswer(failure=f"its hookSpecificOutput is not one for {event}")
+    if event == "PreToolUse":
+        decided: object = own.get("permissionDecision", answer.get("decision"))
+        reason: object = own.get("permissionDecisionReason", answer.get("reason"))
+        verdict = {"approve": "allow", "block": "deny"}.get(str(decided), decided)
+        if verdict not in (None, *_VERDICTS):
+            return HookAnswer(failure=f"{_clean(str(decided))[:60]!r} is not a decision: allow, ask or deny")
+    else:
+        decided, verdict, reason = answer.get("decision"), None, answer.get("reason")
+        if decided not in (None, "block", "approve"):
+            return HookAnswer(failure=f"{_clean(str(decided))[:60]!r} is not a decision: block, or none")
+    updated: object = own.get("updatedInput")
+    if updated is not None and (event != "PreToolUse" or not is_object(updated)):
+        return HookAnswer(failure="its updatedInput is not an object, or not for PreToolUse")
+    stops = answer.get("continue") is False
+    return HookAnswer(
+        verdict=next((known for known in _VERDICTS if known == verdict), None),
+        blocks=event != "PreToolUse" and event in _BLOCKABLE and decided == "block",
+        reason=_text(reason),
+        updated_input=dict(updated) if is_object(updated) else None,
+        context=_text(own.get("additionalContext", answer.get("additionalContext"))),
+        stop_reason=(_text(answer.get("stopReason")) or "a hook ended the run") if stops else None,
+        message=_text(answer.get("systemMessage")),
+    )
+
+
+def _objection(event: FileHookEvent, reason: str) -> HookAnswer:
+    if event == "PreToolUse":
+        return HookAnswer(verdict="deny", reason=reason)
+    return HookAnswer(blocks=True, reason=reason) if event in _BLOCKABLE else HookAnswer(message=reason)
+
+
+@dataclass(frozen=True, slots=True)
+class CombinedAnswer:
+    """The answers of all hooks for one question; the strictest counts."""
+
+    answers: tuple[tuple[FileHook, HookAnswer], ...] = field(default=())
+
+    @property
+    def verdict(self) -> tuple[CallVerdict | None, str]:
+        """The strictest verdict about a call, and the reasons for it."""
+        verdicts = {answer.verdict for _, answer in self.answers}
+        strictest: CallVerdict | None = next((known for known in reversed(_VERDICTS) if known in verdicts), None)
+        reasons = [answer.reason for _, answer in self.answers if strictest and answer.verdict == strictest]
+        return strictest, "\n".join(filter(None, reasons))
+
+    @property
+    def objections(self) -> tuple[tuple[FileHook, str], ...]:
+        """The hooks that object, each with its reason."""
+        return tuple((hook, answer.reason) for hook, answer in self.answers if answer.blocks)
+
+    @property
+    def contexts(self) -> tuple[tuple[FileHook, str], ...]:
+        """The texts for the model."""
+        return tuple((hook, answer.context) for hook, answer in self.answers if answer.context)
+
+    @property
+    def updated_input(self) -> JsonObject:
+        """The changed fields of a call's input; of several changes of one field, the last."""
+        changed: JsonObject = {}
+        for _, answer in self.answers:
+            changed |= answer.updated_input or {}
+        return changed
+
+    @property
+    def stop(self) -> tuple[FileHook, str] | None:
+        """The first hook that ends the run, with its reason."""
+        return next(((hook, answer.stop_reason) for hook, answer in self.answers if answer.stop_reason), None)
+
+
+def framed(texts: Sequence[tuple[FileHook, str]]) -> str:
+    """Return texts of hooks for the model, marked so that it does not take them for the user's words."""
+    return "\n".join(_framed(hook, text) for hook, text in texts)
+
+
+def _framed(hook: FileHook, text: str) -> str:
+    body = text.strip("\n").replace("</hook>", "<\\/hook>")
+    source = escaped(hook.source).replace('"', "'")
+    return f'<hook event="{hook.event}" from="{source}">\n{body}\n</hook>'
+
+
+def _text(value: object) -> str:
+    return _clean(value) if isinstance(value, str) else ""
+
+
+def _clean(text: str) -> str:
+    """Return a text with visible escapes for control characters, cut to `MAX_TEXT`."""
+    shown = escaped(text[: MAX_TEXT + 1].strip())
+    return shown if len(text) <= MAX_TEXT else f"{shown[:MAX_TEXT]}… ({len(text) - MAX_TEXT:,} more characters)"

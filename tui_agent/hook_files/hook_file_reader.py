@@ -1,0 +1,138 @@
+"""Reads hook files. Nothing raises: whatever cannot be used becomes a problem with file and line."""
+
+import json
+import math
+import re
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
+from tui_agent.protocol.messages import JsonObject, is_array, is_object
+
+from .file_hook import DEFAULT_TIMEOUT, MAX_TIMEOUT, FileHook, FileHookEvent, HookFile, Origin, as_event
+
+MAX_HOOKS = 200
+"""Most hooks of one file."""
+
+MAX_PROBLEMS = 200
+"""Most problems of one file that are named."""
+
+_NO_ARGUMENT = re.compile("[\\0\\ud800-\\udfff]")
+"""Characters that no argument of a program can have: NUL, and half a character."""
+_COMMAND = re.compile(r'"command"\s*:\s*("(?:[^"\\]|\\.)*")')
+
+
+def parse_hook_file(content: bytes, path: str, origin: Origin, project_dir: Path) -> HookFile:
+    """Return the hooks of a settings file; its other settings are not looked at.
+
+    Args:
+        content: the file.
+        path: its path, as shown to the user.
+        origin: its owner.
+        project_dir: the project that its commands find as `$CLAUDE_PROJECT_DIR`.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+        values: object = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        return HookFile(path, problems=(f"{path}: not valid JSON: {reason}",), is_broken=True)
+    if not is_object(values):
+        return HookFile(path, problems=(f"{path}: not a JSON object",), is_broken=True)
+    reader = _Reader(text, path, origin, project_dir)
+    hooks = tuple(reader.hooks(values.get("hooks", {})))
+    return HookFile(path, hooks, tuple(reader.problems), values.get("disableAllHooks") is True)
+
+
+class _Reader:
+    """Collects the hooks and the problems of one file."""
+
+    def __init__(self, text: str, path: str, origin: Origin, project_dir: Path) -> None:
+        self.problems: list[str] = []
+        self._path = path
+        self._origin: Origin = origin
+        self._project_dir = project_dir
+        self._lines = {command: deque(lines) for command, lines in _lines_of_commands(text).items()}
+
+    def hooks(self, table: object) -> Iterator[FileHook]:
+        """Yield the hooks in the order of the file."""
+        if not is_object(table):
+            self._note("hooks is not an object")
+            return
+        left = MAX_HOOKS
+        for name, groups in table.items():
+            event = as_event(name)
+            for matcher, entry in self._entries(name, groups):
+                hook = self._hook(event, name, matcher, entry)
+                if hook is not None and left == 0:
+                    self._note(f"more than {MAX_HOOKS} hooks; the rest is not used")
+                    return
+                if hook is not None:
+                    left -= 1
+                    yield hook
+
+    def _entries(self, event: str, groups: object) -> Iterator[tuple[str, JsonObject]]:
+        """Yield the matcher and the table of each hook of an event."""
+        if not is_array(groups):
+            self._note(f"hooks.{event} is not a list")
+            return
+        for group in groups:
+            entries: object = group.get("hooks") if is_object(group) else None
+            matcher: object = group.get("matcher", "") if is_object(group) else ""
+            if not is_array(entries) or not isinstance(matcher, str | None):
+                self._note(f"hooks.{event}: an entry is not of the form {{matcher, hooks: […]}}")
+                continue
+            for entry in entries:
+                if is_object(entry):
+                    yield matcher or "", entry
+                else:
+                    self._note(f"hooks.{event}: a hook is not an object")
+
+    def _hook(self, event: FileHookEvent | None, name: str, matcher: str, entry: JsonObject) -> FileHook | None:
+        command, kind, timeout = entry.get("command"), entry.get("type"), entry.get("timeout", DEFAULT_TIMEOUT)
+        line = self._line(command)
+        if event is None:
+            self._note(f"the event {name} is not known here", line)
+        elif kind != "command":
+            self._note(f"{name}: only hooks of the type command run here, not {json.dumps(kind)[:60]}", line)
+        elif not isinstance(command, str) or not command.strip() or _NO_ARGUMENT.search(command):
+            self._note(f"{name}: a hook without a command", line)
+        elif not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout < math.inf:
+            self._note(f"{name}: timeout is not a number of seconds", line)
+        elif (problem := _regex_problem(matcher)) is not None:
+            self._note(f"{name}: the matcher {matcher!r} is not a regular expression: {problem}", line)
+        else:
+            source = self._path if line is None else f"{self._path}:{line}"
+            limit = float(min(timeout, MAX_TIMEOUT))
+            return FileHook(event, matcher, command, limit, source, self._origin, self._project_dir)
+        return None
+
+    def _line(self, command: object) -> int | None:
+        """Return the line of a command; the same command in several places has its lines in order."""
+        lines = self._lines.get(command) if isinstance(command, str) else None
+        return (lines.popleft() if len(lines) > 1 else lines[0]) if lines else None
+
+    def _note(self, problem: str, line: int | None = None) -> None:
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(f"{self._path}{'' if line is None else f':{line}'}: {problem}")
+
+
+def _lines_of_commands(text: str) -> dict[str, list[int]]:
+    lines: dict[str, list[int]] = {}
+    line, seen = 1, 0
+    for match in _COMMAND.finditer(text):
+        line, seen = line + text.count("\n", seen, match.start(1)), match.start(1)
+        try:
+            command: object = json.loads(match[1])
+        except ValueError:
+            continue
+        lines.setdefault(str(command), []).append(line)
+    return lines
+
+
+def _regex_problem(matcher: str) -> str | None:
+    try:
+        re.compile(matcher if matcher != "*" else "")
+    except (re.error, RecursionError, OverflowError) as error:
+        return str(error)
+    return None

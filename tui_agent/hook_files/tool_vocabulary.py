@@ -1,0 +1,124 @@
+"""Names and fields of tools as hook files know them, from ours and back."""
+
+import os
+import re
+from pathlib import Path
+
+from tui_agent.protocol.messages import JsonObject, is_array, is_object
+
+_NAMES: dict[str, tuple[str, ...]] = {
+    "bash": ("Bash",),
+    "read": ("Read", "NotebookRead"),
+    "write": ("Write",),
+    "edit": ("Edit", "MultiEdit"),
+    "notebook_edit": ("NotebookEdit",),
+    "glob": ("Glob",),
+    "grep": ("Grep",),
+    "agent": ("Task", "Agent"),
+    "fetch": ("WebFetch",),
+    "web_search": ("WebSearch",),
+    "todo": ("TodoWrite",),
+    "skill": ("Skill",),
+    "bash_output": ("BashOutput", "TaskOutput"),
+    "kill_bash": ("KillShell", "KillBash", "TaskStop"),
+}
+"""The other agent's name of each tool, and further ones that matchers use."""
+
+_FIELDS: dict[str, dict[str, str]] = {
+    "read": {"path": "file_path"},
+    "write": {"path": "file_path"},
+    "edit": {"path": "file_path"},
+    "grep": {"context": "-C", "ignore_case": "-i", "limit": "head_limit"},
+    "agent": {"task": "prompt", "name": "subagent_type"},
+    "bash_output": {"task_id": "bash_id"},
+    "kill_bash": {"task_id": "shell_id"},
+    "todo": {"items": "todos"},
+}
+"""Fields with other names."""
+_PATHS = frozenset(("read", "write", "edit"))
+_EXACT = re.compile(r"[A-Za-z0-9_|]+")
+_MILLISECONDS = 1000
+
+
+def foreign_name(tool: str) -> str:
+    """Return the name of a tool in hook files; tools of servers keep theirs."""
+    return _NAMES.get(tool, (tool,))[0]
+
+
+def names_of_tool(tool: str) -> tuple[str, ...]:
+    """Return all names by which a matcher can mean a tool."""
+    return (*_NAMES.get(tool, ()), tool)
+
+
+def tool_of_name(name: str) -> str:
+    """Return our tool of a name; an unknown one as it is."""
+    return next((tool for tool, names in _NAMES.items() if name in names), name)
+
+
+def is_matched(matcher: str, *names: str) -> bool:
+    """Return True if a matcher means one of these names.
+
+    An empty one and `*` mean all. One of letters, digits, `_` and `|` is a list of exact names; any other is a regular
+    expression that is searched for.
+    """
+    if matcher in ("", "*"):
+        return True
+    if _EXACT.fullmatch(matcher):
+        return not set(matcher.split("|")).isdisjoint(names)
+    return any(re.search(matcher, name) for name in names)
+
+
+def foreign_input(tool: str, arguments: JsonObject, working_dir: Path) -> JsonObject:
+    """Return a call's arguments under the field names of hook files, with absolute paths."""
+    fields = _FIELDS.get(tool, {})
+    return {fields.get(name, name): _foreign_value(tool, name, value, working_dir) for name, value in arguments.items()}
+
+
+def own_input(tool: str, arguments: JsonObject, changed: JsonObject, working_dir: Path) -> JsonObject:
+    """Return a call's arguments with the changes of a hook; fields that it leaves out or repeats stay as they are."""
+    before = foreign_input(tool, arguments, working_dir)
+    own_names = {theirs: ours for ours, theirs in _FIELDS.get(tool, {}).items()}
+    result = dict(arguments)
+    for name, value in changed.items():
+        if name not in before or before[name] != value:
+            own = own_names.get(name, name)
+            result[own] = _own_value(tool, own, value)
+    return result
+
+
+def foreign_result(tool: str, arguments: JsonObject, text: str, working_dir: Path) -> JsonObject:
+    """Return the result of a call that succeeded, for `tool_response`."""
+    if tool == "bash":
+        return {"stdout": text, "stderr": "", "interrupted": False, "isImage": False}
+    path = foreign_input(tool, arguments, working_dir).get("file_path")
+    if tool in _PATHS and path is not None:
+        return {"filePath": path, "success": True, "content": text}
+    return {"success": True, "content": text}
+
+
+def _foreign_value(tool: str, name: str, value: object, working_dir: Path) -> object:
+    if tool in _PATHS and name == "path" and isinstance(value, str) and "\0" not in value:
+        return os.path.normpath(os.path.join(working_dir, os.path.expanduser(value)))
+    if tool == "bash" and name == "timeout" and isinstance(value, int | float):
+        return int(value * _MILLISECONDS)
+    if tool == "todo" and name == "items" and is_array(value):
+        return [_foreign_todo(item) if is_object(item) else item for item in value]
+    return value
+
+
+def _own_value(tool: str, name: str, value: object) -> object:
+    if tool == "bash" and name == "timeout" and isinstance(value, int | float):
+        return value / _MILLISECONDS
+    if tool == "todo" and name == "items" and is_array(value):
+        return [_own_todo(item) if is_object(item) else item for item in value]
+    return value
+
+
+def _foreign_todo(item: JsonObject) -> JsonObject:
+    text, status = item.get("text"), item.get("status")
+    return {"content": text, "status": "completed" if status == "done" else status, "activeForm": text}
+
+
+def _own_todo(item: JsonObject) -> JsonObject:
+    status = item.get("status")
+    return {"text": item.get("content"), "status": "done" if status == "completed" else status}

@@ -1,0 +1,83 @@
+"""Configuration of an endpoint of the Messages API, and of the models it has."""
+
+import re
+
+from pydantic import ConfigDict, Field, field_validator
+
+from .messages import FrozenModel
+from .provider import ThinkingForm
+from .web_address import host_of
+
+ENDPOINT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+"""Names of endpoints, the first part of `PROVIDER/MODEL`."""
+
+NEEDED_FIELDS = frozenset({"model", "messages", "max_tokens", "stream"})
+"""Fields without which a request is none, so that no configuration leaves them out."""
+
+_STRICT = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_MOST = 10**9
+
+
+class EndpointModel(FrozenModel):
+    """One entry of `models`. Fields that are not set come from the table of known models. Prices are US dollars for a
+    million tokens."""
+
+    model_config = _STRICT
+
+    name: str = Field(min_length=1)
+    """Name that the endpoint knows."""
+    window: int | None = Field(default=None, ge=1_024, le=_MOST)
+    """Size of the context window in tokens."""
+    max_output: int | None = Field(default=None, ge=1, le=_MOST)
+    """Longest answer in tokens."""
+    input_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Price of input that is not cached."""
+    output_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Price of output."""
+    cache_read_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Price of input from the prompt cache; if not set, a tenth of `input_price`."""
+    cache_write_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Price of input that is written to the prompt cache; if not set, 1.25 times `input_price`."""
+    thinking: ThinkingForm | None = None
+    """Form of its reasoning setting."""
+
+
+class Endpoint(FrozenModel):
+    """One `[providers.NAME]`: an endpoint of the Messages API."""
+
+    model_config = _STRICT
+
+    profile: str | None = None
+    """Name of the shipped profile with its defaults; if not set, the profile of the same name."""
+    base_url: str | None = None
+    """Address without `/v1`."""
+    key_env: str | None = Field(default=None, min_length=1)
+    """Variable of the environment with the key, which is sent to this endpoint only; without it none is sent."""
+    headers: dict[str, str] = Field(default_factory=dict[str, str])
+    """Headers of each request."""
+    models: tuple[EndpointModel, ...] = ()
+    """Models to list, with their limits and prices. Others can be used by name."""
+    drop: tuple[str, ...] = ()
+    """Fields that requests leave out because the endpoint refuses them."""
+    anthropic_version: str | None = Field(default=None, pattern=r"^\d{4}-\d{2}-\d{2}$")
+    """Value of the header `anthropic-version`; if not set, that of the SDK."""
+    count_tokens: bool | None = None
+    """True if the endpoint counts the tokens of a request."""
+    web_search: bool | None = None
+    """True if the endpoint has the server-side tool `web_search`."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_address(cls, value: str | None) -> str | None:
+        if value is not None and host_of(value) is None:
+            raise ValueError("not a URL such as http://localhost:8080, without user name and password")
+        return value
+
+    @field_validator("drop")
+    @classmethod
+    def _can_be_dropped(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if name in NEEDED_FIELDS or _WORD.fullmatch(name) is None:
+                raise ValueError(f"{name!r} is not a field that a request can leave out")
+        return value

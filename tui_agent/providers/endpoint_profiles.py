@@ -1,0 +1,142 @@
+"""Shipped profiles of servers that speak the Messages API, and the endpoint and facts behind a model's name."""
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+
+from tui_agent.protocol.endpoint import Endpoint, EndpointModel
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.provider import ModelInfo
+
+from .model_table import model_info
+
+ANTHROPIC = "anthropic"
+"""Profile of the API itself, whose key comes from the environment as its SDK defines it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Defaults of an endpoint."""
+
+    name: str
+    title: str
+    """Name of the product."""
+    endpoint: Endpoint
+    port: int | None = None
+    """Port of a local server; None for a remote one."""
+    advice: str = ""
+    """Setting of the server without which agents do not work well."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTarget:
+    """A model and the endpoint that has it."""
+
+    provider: str
+    """Name of the endpoint."""
+    name: str
+    """Name that the endpoint knows."""
+    endpoint: Endpoint
+    """With the defaults of its profile; has a `base_url`."""
+
+    @property
+    def reference(self) -> str:
+        """The model's name in settings and on the screen."""
+        return f"{self.provider}/{self.name}"
+
+    @property
+    def info(self) -> ModelInfo:
+        """Facts about the model: those configured, the rest from the table."""
+        entry = next((model for model in self.endpoint.models if model.name == self.name), None)
+        info = model_info(self.name)
+        if self.provider != ANTHROPIC:
+            # The table has the prices of the API itself.
+            info = replace(info, input_price=None, output_price=None)
+        return configured_info(replace(info, name=self.reference), entry)
+
+
+@cache
+def shipped_profiles() -> Mapping[str, Profile]:
+    """Return the shipped profiles by name. Reads a file at the first call."""
+    text = files("tui_agent.providers").joinpath("profiles.toml").read_text("utf-8")
+    found: dict[str, Profile] = {}
+    for name, values in tomllib.loads(text).items():
+        title, port, advice = values.pop("title"), values.pop("port", None), values.pop("advice", "")
+        found[name] = Profile(name, title, Endpoint.model_validate(values), port, advice)
+    return found
+
+
+def complete_endpoint(name: str, endpoint: Endpoint | None) -> Endpoint:
+    """Return an endpoint with the defaults of its profile.
+
+    Raises:
+        ConfigurationError: no profile has the name it gives, or nothing gives its address.
+    """
+    wanted = name if endpoint is None or endpoint.profile is None else endpoint.profile
+    profile = shipped_profiles().get(wanted)
+    if profile is None and endpoint is not None and endpoint.profile is not None:
+        known = ", ".join(shipped_profiles())
+        raise ConfigurationError(f"`providers.{name}.profile`: no profile {wanted!r}; there are {known}")
+    own = {} if endpoint is None else {key: getattr(endpoint, key) for key in endpoint.model_fields_set}
+    made = (profile.endpoint if profile is not None else Endpoint()).model_copy(update=own)
+    if made.base_url is None:
+        raise ConfigurationError(f"`providers.{name}`: `base_url` is missing; no shipped profile has this name")
+    if "base_url" in own and "key_env" not in own:
+        # The key of the profile belongs to the profile's address.
+        made = made.model_copy(update={"key_env": None})
+    return made
+
+
+def find_target(reference: str, endpoints: Mapping[str, Endpoint], *, own_address: bool = False) -> ModelTarget | None:
+    """Return the model that `PROVIDER/MODEL` names; None for a model of the default endpoint.
+
+    Args:
+        reference: the name of a model, as set by the user.
+        endpoints: the configured endpoints.
+        own_address: True if the user set the address of the default endpoint. Its models may have any names, so a name
+            has an endpoint only if that is configured.
+
+    Raises:
+        ConfigurationError: no endpoint has this name, or its configuration is incomplete.
+    """
+    provider, slash, name = reference.strip().partition("/")
+    if not slash:
+        return None
+    if provider in endpoints:
+        return ModelTarget(provider, _named(provider, name), complete_endpoint(provider, endpoints[provider]))
+    if own_address:
+        return None
+    if provider not in shipped_profiles():
+        known = [*endpoints, *(one for one in shipped_profiles() if one not in endpoints)]
+        near = difflib.get_close_matches(provider, known, n=1)
+        hint = f"did you mean {near[0]}/{name}?" if near else f"there are {', '.join(known)}"
+        raise ConfigurationError(f"no provider {provider!r} for the model {reference!r}; {hint}")
+    return ModelTarget(provider, _named(provider, name), complete_endpoint(provider, None))
+
+
+def configured_info(info: ModelInfo, entry: EndpointModel | None) -> ModelInfo:
+    """Return the facts about a model, those of its entry in the settings first; None: it has no entry."""
+    if entry is None:
+        return info
+    window = entry.window or info.context_window
+    # With the share at which a conversation is compacted, the longest answer must fit into the window.
+    output = entry.max_output or min(info.max_output_tokens, max(window // 8, 1))
+    return replace(
+        info,
+        context_window=window,
+        max_output_tokens=output,
+        input_price=info.input_price if entry.input_price is None else entry.input_price,
+        output_price=info.output_price if entry.output_price is None else entry.output_price,
+        cache_read_price=entry.cache_read_price,
+        cache_write_price=entry.cache_write_price,
+        thinking=entry.thinking or info.thinking,
+    )
+
+
+def _named(provider: str, name: str) -> str:
+    if not name:
+        raise ConfigurationError(f"the model {provider + '/'!r} has no name; as in {provider}/NAME")
+    return name

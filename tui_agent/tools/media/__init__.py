@@ -1,0 +1,1 @@
+"""Files that are not plain text: images, PDF files and notebooks."""

@@ -1,0 +1,132 @@
+"""Exact replacement in a text, with a hint at the nearest lines if the text is not found."""
+
+import difflib
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tui_agent.protocol.errors import ToolError
+
+from .text_format import printable, uses_crlf
+
+_PLACES_SHOWN = 10
+_CANDIDATES = 3
+_LINES_COMPARED = 5_000
+_LONGEST_COMPARED = 300
+_NUMBERED = re.compile(r"\s*\d+\t")
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Result of a replacement."""
+
+    text: str
+    """The whole new text; everything else, line endings included, is unchanged."""
+    count: int
+    """Number of occurrences replaced."""
+
+
+def replace_text(text: str, old: str, new: str, *, everywhere: bool) -> Replacement:
+    """Replace `old`, which must occur exactly, with `new`.
+
+    The search treats CR LF and LF as the same line ending; `new` gets the line endings of the text it replaces.
+
+    Args:
+        text: the whole text.
+        old: text to replace; not empty.
+        new: replacement.
+        everywhere: replace every occurrence instead of the only one.
+
+    Raises:
+        ToolError: nothing would change, `old` is not found, or it occurs more than once without `everywhere`.
+    """
+    view, old, new = (part.replace("\r\n", "\n") for part in (text, old, new))
+    if old == new:
+        raise ToolError("old_string and new_string are the same (edit does not change line endings)")
+    first = view.find(old)
+    if first < 0:
+        raise ToolError(_not_found(view, old))
+    if not everywhere and view.find(old, first + 1) >= 0:
+        lines = [view.count("\n", 0, place) + 1 for place in _places(view, old, overlapping=True)]
+        raise ToolError(_ambiguous(lines))
+    places = list(_places(view, old, overlapping=False)) if everywhere else [first]
+    if len(view) == len(text):
+        return Replacement(text.replace(old, new, -1 if everywhere else 1), len(places))
+    return Replacement(_replaced_with_endings(text, view, places, old, new), len(places))
+
+
+def _places(text: str, part: str, *, overlapping: bool) -> Iterator[int]:
+    place = text.find(part)
+    while place >= 0:
+        yield place
+        place = text.find(part, place + (1 if overlapping else len(part)))
+
+
+def _replaced_with_endings(text: str, view: str, places: list[int], old: str, new: str) -> str:
+    """Replace in a text with CR LF; `view` is the same text with LF only, `places` are positions in it."""
+    usual = "\r\n" if uses_crlf(text) else "\n"
+    ends = [match.start() - number for number, match in enumerate(re.finditer("\r\n", text))]
+    pieces: list[str] = []
+    done = 0
+    for place in places:
+        start, end = (position + bisect_left(ends, position) for position in (place, place + len(old)))
+        replaced = text[start:end]
+        ending = usual if "\n" not in replaced else "\r\n" if "\r\n" in replaced else "\n"
+        pieces += (text[done:start], new.replace("\n", ending))
+        done = end
+    return "".join([*pieces, text[done:]])
+
+
+def _ambiguous(lines: list[int]) -> str:
+    shown = ", ".join(f"{line:,}" for line in lines[:_PLACES_SHOWN])
+    more = f" and {len(lines) - _PLACES_SHOWN:,} more" if len(lines) > _PLACES_SHOWN else ""
+    return (
+        f"old_string occurs {len(lines):,} times, at lines {shown}{more}; include more of the surrounding lines until "
+        "it is unique, or set replace_all"
+    )
+
+
+def _not_found(view: str, old: str) -> str:
+    """Return a probable reason why `old` was not found, and the lines most similar to it."""
+    words = "old_string was not found"
+    if all(_NUMBERED.match(line) for line in old.split("\n") if line.strip()) and old.strip():
+        return f"{words}; remove the line number and the tab that read shows before each line"
+    lines = view.split("\n")
+    spaced = _match_ignoring_whitespace(lines, old.split("\n"))
+    if spaced is not None:
+        first, last = spaced
+        there = "\n".join(f"{number:>6}\t{printable(lines[number - 1])}" for number in range(first, last + 1))
+        return f"{words}, but lines {first:,} to {last:,} differ from it only in whitespace:\n{there}"
+    near = _nearest(lines, next((line for line in old.split("\n") if line.strip()), ""))
+    if not near:
+        return f"{words}, nor any line similar to its first line; read the file again"
+    there = "\n".join(f"{number:>6}\t{printable(line[:_LONGEST_COMPARED])}" for number, line in near)
+    return f"{words}; most similar to its first line:\n{there}"
+
+
+def _match_ignoring_whitespace(lines: list[str], wanted: list[str]) -> tuple[int, int] | None:
+    """Return the first and last line number of the wanted lines, ignoring whitespace and outer blank lines."""
+    bare = [" ".join(line.split()) for line in wanted]
+    while bare and not bare[-1]:
+        bare.pop()
+    while bare and not bare[0]:
+        bare.pop(0)
+    if not bare:
+        return None
+    have = [" ".join(line.split()) for line in lines]
+    for start in range(len(have) - len(bare) + 1):
+        if have[start] == bare[0] and have[start : start + len(bare)] == bare:
+            return start + 1, start + len(bare)
+    return None
+
+
+def _nearest(lines: list[str], wanted: str) -> list[tuple[int, str]]:
+    """Return the lines most similar to `wanted`, with their numbers, in order."""
+    numbers: dict[str, int] = {}
+    for number, line in enumerate(lines, start=1):
+        bare = line.strip()[:_LONGEST_COMPARED]
+        if bare and len(numbers) < _LINES_COMPARED:
+            numbers.setdefault(bare, number)
+    near = difflib.get_close_matches(wanted.strip()[:_LONGEST_COMPARED], list(numbers), n=_CANDIDATES, cutoff=0.5)
+    return sorted((numbers[bare], lines[numbers[bare] - 1]) for bare in near)
