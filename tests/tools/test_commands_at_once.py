@@ -93,5 +93,8 @@ def test_a_change_is_reported_by_the_calls_that_may_have_made_it() -> None:
     with calls.entered(None) as unknown, calls.entered({b}) as second:
         assert [one.may_have_changed(b) for one in (unknown, second)] == [False, True]
         assert [one.may_have_changed(other) for one in (unknown, second)] == [True, False]
+    with calls.entered({a}), calls.entered({b}) as second:
+        temporary = [Path("/w/.a.0123456789abcdef.tmp"), Path("/w/.b.0123456789abcdef.tmp")]
+        assert [second.may_have_changed(path) for path in temporary] == [False, True]
     with calls.entered({a}) as alone:
         assert alone.may_have_changed(other)

@@ -16,6 +16,7 @@ from .pinned_directory import ResolvedPath, pinned_directory, refuse_special
 _NEW_FILE_MODE = 0o666
 """Mode of a new file, before the process's umask applies."""
 _PRIVATE_FILE_MODE = 0o600
+_TEMPORARY_END = ".tmp"
 
 
 def replace_file(place: ResolvedPath, content: bytes, before: os.stat_result | None, shown: str) -> os.stat_result:
@@ -67,6 +68,16 @@ def write_atomically(path: Path, content: bytes) -> None:
         os.close(directory)
 
 
+def is_temporary_of(path: Path, target: Path) -> bool:
+    """Return True if `path` has a name under which the new content of `target` is written before it gets its place."""
+    is_one = path.name.startswith(_temporary_start(target.name)) and path.name.endswith(_TEMPORARY_END)
+    return is_one and path.parent == target.parent
+
+
+def _temporary_start(name: str) -> str:
+    return f".{name[:40]}."
+
+
 def _replace(
     name: str,
     directory: int,
@@ -77,7 +88,7 @@ def _replace(
     check: Callable[[], None] = lambda: None,
 ) -> os.stat_result:
     """Write the new file under a temporary name, call `check`, and rename it."""
-    temporary = f".{name[:40]}.{secrets.token_hex(8)}.tmp"
+    temporary = f"{_temporary_start(name)}{secrets.token_hex(8)}{_TEMPORARY_END}"
     try:
         status = _write_beside(temporary, directory, content, before, name, new_mode)
         check()

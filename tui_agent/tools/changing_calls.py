@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from .atomic_write import is_temporary_of
+
 Writes: TypeAlias = Collection[Path] | None
 """Resolved paths that a call changes, each with everything below it; None if they are unknown."""
 
@@ -52,4 +54,4 @@ class ChangingCalls:
 
 
 def _covers(writes: Collection[Path], path: Path) -> bool:
-    return any(path.is_relative_to(write) for write in writes)
+    return any(path.is_relative_to(write) or is_temporary_of(path, write) for write in writes)
