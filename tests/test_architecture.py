@@ -27,6 +27,7 @@ SAME_FLOOR = {
     "tracing",
     "hook_files",
 }
+FRONT_ENDS = {"ui", "headless", "acp", "fleet"}
 PARTS_OF_THE_SCREEN = ("base", "text", "transcript", "panel", "composer", "state")
 MAY_IMPORT: dict[str, set[str]] = {
     "protocol": set(),
@@ -51,8 +52,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "headless": {"protocol", "agent", "session"},
     "acp": {"protocol", "agent", "session"},
+    "fleet": {"protocol"},
     "library": {"protocol", "context", "execution", "permissions", "providers", "tools", "agent"},
-    "cli": {"prelude", "protocol", *SAME_FLOOR, "agent", "session", "rewind", "ui", "headless", "library", "acp"},
+    "cli": {"prelude", "protocol", *SAME_FLOOR, "agent", "session", "rewind", *FRONT_ENDS, "library"},
     "__main__": {"cli", "prelude"},
 }
 NEVER: dict[str, set[str]] = {
@@ -68,6 +70,8 @@ ONLY_IN = {
     "mcp_types": "mcp",
     "opentelemetry": "tracing",
     "acp": "acp",
+    "dask": "fleet",
+    "distributed": "fleet",
 }
 
 
@@ -294,6 +298,7 @@ def test_file_names_are_unique_in_the_package() -> None:
         ("tui_agent.rewind", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.headless", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.acp.editor_service", {"textual", "anthropic", "httpx2", "mcp"}),
+        ("tui_agent.fleet.worker_messages", {"textual", "anthropic", "httpx2", "distributed"}),
         ("tui_agent.library", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.cli", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.cli.interactive", {"anthropic", "tui_agent.agent", "tui_agent.tools", "psutil"}),

@@ -1,0 +1,36 @@
+"""Interface of what runs the units of a fleet: processes of this machine, or a Dask cluster."""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from .worker_messages import DriverMessage, WorkerMessage
+
+
+class Backend(Protocol):
+    """Places units on workers and carries messages. It decides nothing about a unit."""
+
+    def opened(self) -> AbstractAsyncContextManager[None]:
+        """Connect, or start workers; on exit end every unit that runs.
+
+        Raises:
+            ConfigurationError: the cluster cannot be reached, or its address is not safe.
+        """
+        ...
+
+    @property
+    def places(self) -> int:
+        """Units that can run at the same time now."""
+        ...
+
+    async def submit(self, unit_id: str) -> None:
+        """Queue a unit. A worker claims it when it has room; again if its worker dies."""
+        ...
+
+    async def send(self, unit_id: str, message: DriverMessage) -> None:
+        """Send a message to the worker that claimed the unit last; without one, or if it died, do nothing."""
+        ...
+
+    def messages(self) -> AsyncIterator[WorkerMessage]:
+        """Yield the messages of all workers, those of one unit in order. The caller's pace limits the workers."""
+        ...

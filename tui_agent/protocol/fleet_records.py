@@ -1,0 +1,130 @@
+"""Records of a fleet: its units, their states and their open questions, for the driver and for the screen alike.
+
+A fleet runs one prompt over many repositories. A unit is one attempt at one task: one headless process in a git
+worktree of its own. Everything here is plain data that becomes JSON.
+"""
+
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from .messages import FrozenModel
+from .permissions import ApprovalRequest, PermissionMode
+
+UnitState: TypeAlias = Literal[
+    "queued", "starting", "running", "asking", "verifying", "resuming", "done", "failed", "stopped"
+]
+"""`asking`: a call waits for an approval. `resuming`: its worker died, and another one continues it."""
+
+ENDED_STATES: frozenset[UnitState] = frozenset({"done", "failed", "stopped"})
+"""States that only `fleet retry` leaves."""
+
+
+class UnitPermissions(FrozenModel):
+    """Rights of a unit. `allow` applies only on a host with a working sandbox; elsewhere such a unit fails."""
+
+    mode: PermissionMode = PermissionMode.ACCEPT_EDITS
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+class UnitTask(FrozenModel):
+    """Everything that is known about a unit before it runs. It holds no key: the worker's environment has it."""
+
+    id: str
+    """Unique in the fleet and valid as a file name: the task's number and, with several attempts, `.1`, `.2`, …"""
+    task: str
+    """Id of the task; equal for all attempts."""
+    attempt: int = 1
+    prompt: str
+    """Prompt with its fields filled in."""
+    repo: str
+    """Absolute path or URL of a git repository."""
+    ref: str = "HEAD"
+    fields: dict[str, str] = Field(default_factory=dict)
+    verify: str = ""
+    """Shell command that must end with code 0 in the worktree; empty for none."""
+    model: str = ""
+    budget: float | None = None
+    """Most that the unit may cost, in US dollars; None for the limit of the worker's settings."""
+    permissions: UnitPermissions = UnitPermissions()
+    timeout: float | None = None
+    """Seconds from its start to its end, verification included; None for no limit."""
+
+
+class WorkerSpan(FrozenModel):
+    """Time that a unit spent on one worker, for the timeline."""
+
+    worker: str
+    started: int
+    """Milliseconds since the epoch."""
+    ended: int | None = None
+    """Milliseconds since the epoch; None while it is there."""
+
+
+class UnitChanges(FrozenModel):
+    """Size of a unit's patch."""
+
+    files: int = 0
+    insertions: int = 0
+    deletions: int = 0
+
+
+class UnitRow(FrozenModel):
+    """State of one unit now."""
+
+    unit: UnitTask
+    state: UnitState = "queued"
+    epoch: int = 0
+    """Number of its starts: 1 for the first worker, 2 for the one that resumed it."""
+    spans: tuple[WorkerSpan, ...] = ()
+    step: int = 0
+    activity: str = ""
+    """Last tool call or text, in one line; may contain any character."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+    """US dollars."""
+    reason: str = ""
+    """Reason for `failed` or `stopped`; empty otherwise."""
+    unknown_effects: int = 0
+    """Calls whose worker died while they ran and that may have had an effect outside the worktree."""
+    verified: bool | None = None
+    """Result of `verify`; None if it did not run."""
+    changes: UnitChanges | None = None
+    """None before the unit ended."""
+
+    @property
+    def id(self) -> str:
+        """Id of the unit."""
+        return self.unit.id
+
+    @property
+    def ended(self) -> bool:
+        """True if the unit will not run again by itself."""
+        return self.state in ENDED_STATES
+
+
+class UnitQuestion(FrozenModel):
+    """A request for approval of one unit."""
+
+    unit_id: str
+    request: ApprovalRequest
+
+
+class FleetStatus(FrozenModel):
+    """State of a whole fleet; `OUT/status.json`, and the first answer of the driver."""
+
+    name: str
+    """Last part of the fleet's directory."""
+    started: int
+    """Milliseconds since the epoch."""
+    running: bool
+    """True while a driver works on the fleet."""
+    rows: tuple[UnitRow, ...]
+    questions: tuple[UnitQuestion, ...] = ()
+    paused_until: int = 0
+    """Milliseconds since the epoch until which a rate limit delays the whole fleet; 0 for no delay."""
+    notices: tuple[str, ...] = ()
+    """Last notices of the driver, such as a lost worker; the oldest first."""
