@@ -1,0 +1,76 @@
+"""Ranking of attempts and sums by repository."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.fleet.results import by_repository, rank_attempts
+from tui_agent.protocol.fleet_records import UnitChanges, UnitRow, UnitState, UnitTask
+
+STATES: tuple[UnitState, ...] = ("queued", "running", "done", "failed", "stopped")
+
+
+def row(
+    attempt: int = 1,
+    *,
+    task: str = "1",
+    repo: str = "/r",
+    state: UnitState = "done",
+    verified: bool | None = None,
+    lines: int | None = 1,
+    cost: float = 0.0,
+) -> UnitRow:
+    unit = UnitTask(id=f"{task}.{attempt}", task=task, attempt=attempt, prompt="Do it", repo=repo)
+    changes = None if lines is None else UnitChanges(files=min(lines, 1), insertions=lines)
+    return UnitRow(unit=unit, state=state, verified=verified, changes=changes, cost=cost)
+
+
+def best_of(*rows: UnitRow) -> int:
+    [result] = rank_attempts(rows)
+    return result.best.unit.attempt
+
+
+def test_a_passed_verification_beats_a_smaller_patch() -> None:
+    assert best_of(row(1, lines=1), row(2, verified=False, lines=1), row(3, verified=True, lines=90)) == 3
+
+
+def test_among_equals_the_smallest_patch_that_changes_something_wins() -> None:
+    assert best_of(row(1, verified=True, lines=0), row(2, verified=True, lines=9), row(3, verified=True, lines=4)) == 3
+
+
+def test_a_unit_that_failed_never_beats_one_that_is_done() -> None:
+    assert best_of(row(1, state="failed", verified=True, lines=1), row(2, lines=50)) == 2
+
+
+def test_costs_and_then_the_order_decide_between_equal_patches() -> None:
+    assert best_of(row(1, cost=0.2), row(2, cost=0.1), row(3, cost=0.1)) == 2
+
+
+rows = st.builds(
+    row,
+    st.integers(1, 50),
+    task=st.sampled_from("abc"),
+    repo=st.sampled_from(("/x", "/y")),
+    state=st.sampled_from(STATES),
+    verified=st.sampled_from((True, False, None)),
+    lines=st.none() | st.integers(0, 30),
+    cost=st.integers(0, 100).map(float),
+)
+
+
+@given(st.lists(rows, max_size=30))
+def test_no_unit_is_lost_or_counted_twice(units: list[UnitRow]) -> None:
+    ranked = [attempt for result in rank_attempts(units) for attempt in result.attempts]
+    sums = by_repository(units)
+
+    assert sorted(map(id, ranked)) == sorted(map(id, units))
+    assert sum(one.done + one.failed + one.unfinished for one in sums) == len(units)
+    assert sum(one.cost for one in sums) == sum(unit.cost for unit in units)
+    assert [one.cost for one in sums] == sorted((one.cost for one in sums), reverse=True)
+
+
+@given(st.lists(rows, min_size=1, max_size=30))
+def test_the_best_attempt_is_a_finished_one_if_there_is_any(units: list[UnitRow]) -> None:
+    for result in rank_attempts(units):
+        done = [attempt for attempt in result.attempts if attempt.state == "done"]
+        assert (result.best.state == "done") is bool(done)
+        assert result.best.verified or not any(attempt.verified for attempt in done)
