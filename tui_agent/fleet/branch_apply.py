@@ -1,0 +1,64 @@
+"""The patch of a unit as a branch of a local repository, whose files, index and HEAD stay as they are."""
+
+import asyncio
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from tui_agent.protocol.errors import ConfigurationError
+
+from .git_program import git
+from .unit_failure import UnitFailureError
+
+
+async def apply_as_branch(repo: Path, base: str, patch: bytes, branch: str, message: str) -> str:
+    """Make a branch with one commit, the patch on top of its base, and return the commit's hash.
+
+    Args:
+        repo: a directory of the repository.
+        base: commit that the unit began with.
+        patch: the unit's patch.
+        branch: name of the new branch.
+        message: message of the commit.
+
+    Raises:
+        ConfigurationError: the repository lacks the base, has the branch, or does not take the patch; nothing changed.
+    """
+    scratch = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="tui-agent-apply-"))
+    try:
+        file = scratch / "unit.patch"
+        await asyncio.to_thread(file.write_bytes, patch)
+        return await _commit(repo, base, file, branch, message)
+    except UnitFailureError as error:
+        raise ConfigurationError(f"{repo}: {error}. No branch was made.") from error
+    finally:
+        await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
+
+
+async def _commit(repo: Path, base: str, patch: Path, branch: str, message: str) -> str:
+    index = {"GIT_INDEX_FILE": str(patch.with_name("index"))}
+    await git("check-ref-format", "--branch", branch, cwd=repo)
+    if await git("for-each-ref", f"refs/heads/{branch}", cwd=repo):
+        raise UnitFailureError(f"the branch {branch} exists already")
+    try:
+        await git("cat-file", "-e", f"{base}^{{commit}}", cwd=repo)
+    except UnitFailureError as error:
+        raise UnitFailureError(f"it lacks the commit {base[:12]} that the unit began with; fetch it first") from error
+    await git("read-tree", base, environment=index, cwd=repo)
+    await git("apply", "--cached", "--whitespace=nowarn", "--", str(patch), environment=index, cwd=repo)
+    tree = (await git("write-tree", environment=index, cwd=repo)).decode().strip()
+    author = await _identity(repo)
+    made = (await git("commit-tree", tree, "-p", base, "-m", message, environment=author, cwd=repo)).decode().strip()
+    await git("branch", "--no-track", branch, made, cwd=repo)
+    return made
+
+
+async def _identity(repo: Path) -> dict[str, str]:
+    """Return the variables of the user's name and address; without those that git does not know."""
+    variables: dict[str, str] = {}
+    for setting, variable in (("user.name", "NAME"), ("user.email", "EMAIL")):
+        with suppress(UnitFailureError):
+            value = (await git("config", setting, cwd=repo)).decode("utf-8", "surrogateescape").strip()
+            variables |= {f"GIT_{who}_{variable}": value for who in ("AUTHOR", "COMMITTER")}
+    return variables
