@@ -135,4 +135,4 @@ def end_line(status: FleetStatus, out: Path) -> str:
     states = [f"{counts.states[state]} {state}" for state in ("done", "failed", "stopped") if counts.states[state]]
     text = f"fleet: {' · '.join((*states, *used_parts(counts)))}; results: tui-agent fleet results {out}"
     unfinished = counts.units - counts.states["done"]
-    return f"{text}; {unfinished} not done, go on with: tui-agent fleet retry {out}" if unfinished else text
+    return f"{text}; {unfinished} not done; to continue them: tui-agent fleet retry {out}" if unfinished else text

@@ -93,7 +93,7 @@ class FleetDriver:
         """Bring back what earlier drivers left. Blocks.
 
         Args:
-            retry: let units that failed or were stopped go on.
+            retry: let units that failed or were stopped continue.
         """
         for record in read_records(self.directory.path):
             match record.get("type"):
@@ -122,7 +122,7 @@ class FleetDriver:
             self._notes[unit.row.id] = f"The check of your work failed:\n\n{output}\n\nContinue until it passes."
 
     def _restore_row(self, unit: UnitProgress, *, retry: bool) -> None:
-        """Let a unit go on that has not ended."""
+        """Let a unit continue that has not ended."""
         ended = unit.row.ended
         if ended and (unit.row.state == "done" or not retry):
             return

@@ -49,7 +49,7 @@ class UnitProgress:
         self.final_text = ""
         """Text of the last run."""
         self.run_ended = False
-        """True if no run goes on."""
+        """True if no run is active."""
 
     def apply(self, line: bytes) -> RateLimitMet | None:
         """Apply an event that is saved, if it is newer than the last one."""
@@ -80,7 +80,7 @@ class UnitProgress:
             self._change(state="resuming", spans=self._ended_spans())
 
     def queue(self) -> None:
-        """Let an ended unit go on."""
+        """Let an ended unit continue."""
         self._change(state="queued", reason="")
 
     def end(self, ending: UnitEnding) -> None:

@@ -28,7 +28,7 @@ class JournalState:
 
 
 def journal_state(journal: bytes) -> JournalState:
-    """Return how far a unit came. Lines that are no events count as none."""
+    """Return how far a unit came. Other lines are skipped."""
     begun = done = False
     for line in journal.split(b"\n"):
         if b'"message.ended"' not in line and b'"run.started"' not in line and b'"run.ended"' not in line:

@@ -1,7 +1,7 @@
 """The worker's side of a unit: claim it, run it in a worktree of its own, report everything, verify the result.
 
 `--local` and Dask run the same program. It asks the driver for a unit's present state and keeps nothing itself: a unit
-whose worker died goes on from what the driver has.
+whose worker died is resumed from what the driver has.
 """
 
 import asyncio
@@ -215,7 +215,7 @@ class _UnitRun:
         await self._events.flush()
 
     async def _take(self, line: bytes, worktree: UnitWorktree, idle: bool) -> bool:
-        """Take one event; return True if no run goes on."""
+        """Take one event; return True if no run is active."""
         match type_of(line):
             case "tool.started":
                 data = fields_of(line)
