@@ -74,7 +74,8 @@ class FleetDirectory:
             path.mkdir(parents=True, mode=PRIVATE_DIRECTORY, exist_ok=True)
             if any(path.iterdir()):
                 raise ConfigurationError(
-                    f"{path} is not empty; name another directory, or continue the fleet in it with: tui-agent fleet retry {path}"
+                    f"{path} is not empty; name another directory, or continue the fleet in it with: "
+                    f"tui-agent fleet retry {path}"
                 )
             path.chmod(PRIVATE_DIRECTORY)
             made = cls(path, _locked(path))
@@ -216,6 +217,15 @@ class FleetDirectory:
             with suppress(OSError):
                 os.unlink(temporary)
             raise
+
+
+def journal_lines(path: Path, since: int) -> list[bytes]:
+    """Return the events of a journal with a number above `since`; none if there is no journal."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    return [line for line in content[: content.rfind(b"\n") + 1].splitlines() if seq_of(line) > since]
 
 
 def read_tasks(path: Path) -> tuple[UnitTask, ...]:

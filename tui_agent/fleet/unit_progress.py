@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from tui_agent.protocol.fleet_records import UnitChanges, UnitQuestion, UnitRow, UnitState, UnitTask, WorkerSpan
+from tui_agent.protocol.fleet_records import UnitChanges, UnitRow, UnitState, UnitTask, WorkerSpan
 from tui_agent.protocol.messages import JsonObject, is_array, is_object, now_ms
 from tui_agent.protocol.permissions import ApprovalRequest
 
@@ -163,13 +163,6 @@ class UnitProgress:
 
     def _change(self, **fields: object) -> None:
         self.row = self.row.model_copy(update=fields)
-
-
-def questions_of(units: "list[UnitProgress]") -> tuple[UnitQuestion, ...]:
-    """Return all open questions."""
-    return tuple(
-        UnitQuestion(unit_id=unit.row.id, request=request) for unit in units for request in unit.questions.values()
-    )
 
 
 def _in_one_line(text: object) -> str:
