@@ -93,6 +93,9 @@ def unit_environment(task: UnitTask, inherited: Mapping[str, str], home: Path) -
         environment["TUI_AGENT_HOME"] = str(own)
     else:
         environment["XDG_STATE_HOME"] = str(home / "state")
+    if task.permissions.allow:
+        # Rules that allow calls hold only for commands in the sandbox.
+        environment["TUI_AGENT_SANDBOX"] = "bwrap"
     if task.budget is not None:
         environment["TUI_AGENT_BUDGET__COST_USD"] = repr(task.budget)
     return environment
