@@ -10,7 +10,6 @@ import secrets
 import shutil
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -155,7 +154,7 @@ class _UnitRun:
     async def _prepare(self) -> UnitWorktree:
         """Make the worktree, in the state of the last report."""
         task, granted = self._task, self._granted
-        await asyncio.to_thread(partial(self._home.mkdir, mode=0o700))
+        await asyncio.to_thread(_make_home, self._home)
         mirror = await updated_mirror(self._host.mirrors, task.repo, self._host.work)
         base = granted.base or await resolve_ref(mirror, task.ref)
         self._worktree = await open_worktree(self._home, mirror, task.id, task.repo, base)
@@ -293,6 +292,13 @@ def _failure(data: JsonObject) -> str:
 def _subject(task: UnitTask) -> str:
     """Return the message of the commit that a patch makes."""
     return f"{task.prompt.strip().splitlines()[0][:72]}\n\nUnit {task.id} of a fleet of tui-agent.\n"
+
+
+def _make_home(home: Path) -> None:
+    """Make the directory of this start; remove those of earlier ones, whose worker was killed."""
+    for old in home.parent.glob(f"{home.name.rpartition('-')[0]}-*"):
+        shutil.rmtree(old, ignore_errors=True)
+    home.mkdir(mode=0o700)
 
 
 def _end_of_file(path: Path) -> str:

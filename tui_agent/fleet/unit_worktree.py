@@ -13,6 +13,7 @@ import shutil
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tui_agent.protocol.fleet_records import UnitChanges
@@ -166,7 +167,7 @@ async def updated_mirror(mirrors: Path, repo: str, fresh: Path) -> Path:
             *("--git-dir", str(mirror), "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", repo),
             *(f"+HEAD:{REMOTE_HEAD}", "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"),
         )
-        await asyncio.to_thread(mark.touch)
+        await asyncio.to_thread(partial(mark.touch, 0o600))
     return mirror
 
 
