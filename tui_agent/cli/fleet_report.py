@@ -1,5 +1,6 @@
-"""Report of a fleet: a table for the terminal, JSON, Markdown, and a chart of cost and outcome by repository."""
+"""Report of a fleet: a table for the terminal, JSON, Markdown, HTML, and a chart of cost and outcome by repository."""
 
+import html
 from collections.abc import Sequence
 from pathlib import PurePath
 from xml.etree import ElementTree
@@ -17,6 +18,7 @@ MOST_BARS = 60
 _BAR_WIDTH = 420
 _NAME_WIDTH = 220
 _ROW_HEIGHT = 22
+_STYLE = "body{font-family:sans-serif} table{border-collapse:collapse} th,td{text-align:left;padding:2px 10px}"
 _COLOURS = {"done": "#2e8b57", "failed": "#c0392b", "unfinished": "#9aa0a6"}
 
 
@@ -78,6 +80,23 @@ def report_chart(status: FleetStatus) -> str:
         _draw_bar(svg, repository, (number + 1) * _ROW_HEIGHT + 8, most)
     _draw_legend(svg, height - _ROW_HEIGHT // 2)
     return ElementTree.tostring(svg, encoding="unicode")
+
+
+def report_page(status: FleetStatus) -> str:
+    """Return a page in HTML that needs no other file: totals, the chart, one row a unit."""
+    name = html.escape(_line(status.name))
+    results = rank_attempts(status.rows)
+    head = "".join(f"<th>{cell}</th>" for cell in HEAD)
+    body = [
+        "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(row, result))
+        for result in results
+        for row in result.attempts
+    ]
+    rows = "\n".join(f"<tr>{row}</tr>" for row in (head, *body))
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>\n<style>{_STYLE}</style></head>'
+        f"<body>\n<h1>{name}</h1>\n{report_chart(status)}\n<table>\n{rows}\n</table>\n</body></html>"
+    )
 
 
 def totals_text(rows: Sequence[UnitRow]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from tui_agent.cli.launch_options import OneOf
 from tui_agent.cli.process.log_file import log_to_file
 from tui_agent.settings import Locations
 
@@ -39,16 +40,19 @@ def fleet() -> None:
 @_driver_options
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="New directory for journals and results.")
 @click.option("--demo", is_flag=True, help="Use the built-in offline model: no key, no network.")
-def run(tasks: Path, out: Path | None, **values: Any) -> int:
+@click.option("--check", is_flag=True, help="Start nothing: say what would run, with which rights, at what cost.")
+def run(tasks: Path, out: Path | None, *, check: bool, **values: Any) -> int:
     """Run the tasks of a TOML file, or of JSON lines on standard input (-).
 
     Ctrl+c stops the units and keeps their work; `fleet retry` continues. The fleet screen can be closed and opened
     again: the fleet works on without it.
     """
-    from tui_agent.cli.fleet_host import FleetOptions, create_fleet, read_tasks_of
+    from tui_agent.cli.fleet_host import FleetOptions, check_plan, create_fleet, read_tasks_of
 
     show = _viewer_of(values)
     units = read_tasks_of(tasks)
+    if check:
+        return check_plan(units, FleetOptions(places=values["local"], demo=values["demo"]))
     directory = (out or Path(f"fleet-{datetime.now():%Y%m%d-%H%M%S}")).absolute()
     options = FleetOptions(places=values["local"], demo=values["demo"])
     create_fleet(directory, options, units)
@@ -101,6 +105,23 @@ def stop(directory: Path, *, unit_ids: tuple[str, ...], now: bool) -> int:
     from tui_agent.cli.fleet_views import stop_fleet
 
     return stop_fleet(directory.absolute(), unit_ids, now=now)
+
+
+@fleet.command()
+@_FLEET
+@click.option("--format", "form", type=OneOf(("table", "json", "md", "html", "svg")), default="table", help="Default: table.")
+@click.option("--apply", "unit_id", metavar="ID", help="Make a branch of the patch of a unit, or of a task's best unit.")
+@click.option("--repo", type=click.Path(path_type=Path, file_okay=False, exists=True), help="Repository for --apply.")
+@click.option("--branch", metavar="NAME", help="Name of the branch. Default: fleet/FLEET/ID.")
+def results(directory: Path, *, form: Any, unit_id: str | None, repo: Path | None, branch: str | None) -> int:
+    """Print what the units of a fleet achieved, the best attempt at each task first, or apply one."""
+    from tui_agent.cli.fleet_results import apply_unit, show_results
+
+    if unit_id is None:
+        if repo is not None or branch is not None:
+            raise click.UsageError("--repo and --branch need --apply")
+        return show_results(directory.absolute(), form)
+    return apply_unit(directory.absolute(), unit_id, repo and repo.absolute(), branch)
 
 
 @fleet.command(hidden=True)
