@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tui_agent.fleet.dask_backend import DaskBackend
 from tui_agent.fleet.dask_worker import DaskLink, carry_unit
@@ -30,6 +31,7 @@ async def run_waiting_unit(topic: str, unit_id: str, number: int) -> None:
 
 
 async def waiting_unit(unit_id: str, link: DaskLink, worker: str) -> None:
+    """Run a unit; leave a file in the directory `trace` as soon as it ends in any way."""
     claim = secrets.token_hex(8)
     await link.send(UnitClaimed(unit_id, claim, worker, sandboxed=False))
     answer = await link.receive()
@@ -38,6 +40,15 @@ async def waiting_unit(unit_id: str, link: DaskLink, worker: str) -> None:
     fields = answer.task.fields
     if fields.get("crash"):
         raise RuntimeError("this unit cannot run")
+    try:
+        await _report_lines(unit_id, link, answer)
+    finally:
+        if trace := fields.get("trace"):
+            (Path(trace) / f"{unit_id}-{answer.epoch}").touch()
+
+
+async def _report_lines(unit_id: str, link: DaskLink, answer: UnitGranted) -> None:
+    fields = answer.task.fields
     done = len(answer.journal.splitlines())
     for number in range(done, int(fields.get("lines", 1))):
         with suppress(TimeoutError):

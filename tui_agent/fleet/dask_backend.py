@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from distributed import KilledWorker
+from distributed.utils import silence_logging_cmgr
 
 from tui_agent.protocol.background import reason_of
 from tui_agent.protocol.errors import ConfigurationError
@@ -108,6 +109,8 @@ class DaskBackend:
         """
         try:
             async with AsyncExitStack() as stack:
+                # The driver tells in its own words of what the cluster's processes would log on its standard error.
+                stack.enter_context(silence_logging_cmgr(logging.CRITICAL + 1))
                 self._scheduler = await stack.enter_async_context(open_cluster(self._choice))
                 await self._connect()
                 stack.push_async_callback(self._leave)
@@ -130,8 +133,10 @@ class DaskBackend:
         return sum(worker.threads for worker in self._workers.values())
 
     async def submit(self, unit_id: str) -> None:
-        """Queue a unit."""
-        self._submit(self._units.setdefault(unit_id, _Unit(unit_id)))
+        """Queue a unit; without a connection it is queued as soon as there is one."""
+        unit = self._units.setdefault(unit_id, _Unit(unit_id))
+        if self._client.status == "running":
+            self._submit(unit)
 
     async def send(self, unit_id: str, message: DriverMessage) -> None:
         """Send a message to the worker that claimed the unit last; without one, or if it died, do nothing."""
@@ -233,13 +238,13 @@ class DaskBackend:
                 return await self._connect()
             except ConfigurationError as error:
                 if asyncio.get_running_loop().time() > deadline:
-                    raise BackendLostError(f"the scheduler is gone: {error}") from None
+                    raise BackendLostError(f"the connection to the cluster is lost: {error}") from None
             await asyncio.sleep(1)
 
     async def _look_at_units(self) -> bool:
         """Forget units that ended, and submit those again whose workers died; return False without a connection."""
         for unit in list(self._units.values()):
-            status = unit.future.status
+            status = "cancelled" if unit.future is None else unit.future.status
             if status == "finished":
                 del self._units[unit.id]
             elif status == "error":
@@ -361,8 +366,8 @@ class DaskBackend:
         await self._close_client()
 
     async def _close_client(self) -> None:
-        for topic in ("all", self._topic):
-            with suppress(OSError, ValueError):
-                self._client.unsubscribe_topic(topic)
+        if self._client.status == "running":
+            self._client.unsubscribe_topic("all")
+            self._client.unsubscribe_topic(self._topic)
         with suppress(OSError, TimeoutError):
             await self._client.close(timeout=1)
