@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tui_agent.fleet.dask_backend import DaskBackend
-from tui_agent.fleet.dask_worker import DaskLink, carry_unit
+from tui_agent.fleet.dask_worker import DaskLink, WorkerPlace, carry_unit
 from tui_agent.fleet.worker_messages import (
     EventsAcknowledged,
     EventsReported,
@@ -30,10 +30,10 @@ async def run_waiting_unit(topic: str, unit_id: str, number: int) -> None:
     await carry_unit(waiting_unit, (topic, unit_id, number))
 
 
-async def waiting_unit(unit_id: str, link: DaskLink, worker: str) -> None:
+async def waiting_unit(unit_id: str, link: DaskLink, place: WorkerPlace) -> None:
     """Run a unit; leave a file in the directory `trace` as soon as it ends in any way."""
     claim = secrets.token_hex(8)
-    await link.send(UnitClaimed(unit_id, claim, worker, sandboxed=False))
+    await link.send(UnitClaimed(unit_id, claim, place.name, sandboxed=False))
     answer = await link.receive()
     if not isinstance(answer, UnitGranted):
         return

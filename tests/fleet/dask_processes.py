@@ -14,7 +14,7 @@ from typing import Any
 
 from distributed import Security
 
-from tui_agent.fleet.dask_cluster import TlsFiles
+from tui_agent.fleet.cluster_choice import TlsFiles
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.fleet.backend import Backend
+from tui_agent.fleet.cluster_choice import ClusterChoice
 from tui_agent.fleet.driver import FleetDriver
 from tui_agent.fleet.fleet_counts import count_rows
 from tui_agent.fleet.fleet_directory import FleetDirectory
@@ -19,6 +20,7 @@ from tui_agent.protocol.messages import JsonObject, now_ms
 from tui_agent.protocol.pipes import read_everything
 from tui_agent.tools import sandbox_problem
 
+from .fleet_cluster import cluster_backend
 from .fleet_progress import report_progress, used_parts
 from .process.controlling_terminal import say_error
 
@@ -34,6 +36,8 @@ class FleetOptions:
     places: int = 1
     """Units at the same time on this machine."""
     demo: bool = False
+    cluster: ClusterChoice | None = None
+    """Dask cluster instead of this machine's processes."""
 
     @property
     def unit_options(self) -> tuple[str, ...]:
@@ -82,7 +86,7 @@ def drive(directory: FleetDirectory, options: FleetOptions, tasks: tuple[UnitTas
 
 
 async def _drive(directory: FleetDirectory, options: FleetOptions, tasks: tuple[UnitTask, ...], *, retry: bool) -> int:
-    driver = FleetDriver(directory, await asyncio.to_thread(local_backend, options), tasks)
+    driver = FleetDriver(directory, await asyncio.to_thread(_backend, options), tasks)
     driver.denies_questions = True
     await asyncio.to_thread(lambda: driver.load(retry=retry))
     interrupted = asyncio.Event()
@@ -111,6 +115,10 @@ async def _stop_when(interrupted: asyncio.Event, driver: FleetDriver) -> None:
     await interrupted.wait()
     say_error("stopping; a unit ends its commands and saves its work first")
     await driver.stop(now=True)
+
+
+def _backend(options: FleetOptions) -> Backend:
+    return local_backend(options) if options.cluster is None else cluster_backend(options.cluster)
 
 
 def local_backend(options: FleetOptions) -> Backend:

@@ -22,7 +22,8 @@ from tui_agent.protocol.background import reason_of
 from tui_agent.protocol.errors import ConfigurationError
 
 from .backend import BackendLostError
-from .dask_cluster import ClusterChoice, Scheduler, connect, is_loopback, open_cluster
+from .cluster_choice import ClusterChoice
+from .dask_cluster import Scheduler, connect, is_loopback, open_cluster
 from .dask_worker import Delivery, JobKey, count_jobs, deliver
 from .worker_messages import DriverMessage, UnitAbandoned, UnitClaimed, WorkerLost, WorkerMessage
 

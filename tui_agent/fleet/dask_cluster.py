@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,6 +13,8 @@ import dask.config
 from distributed import Client, LocalCluster, Security
 
 from tui_agent.protocol.errors import ConfigurationError
+
+from .cluster_choice import ClusterChoice, TlsFiles
 
 CONNECT_SECONDS = 10
 """Longest wait for a scheduler at the start."""
@@ -28,27 +29,6 @@ _OWN_CLUSTER: Mapping[str, Any] = {
     "distributed.nanny.pre-spawn-environ": {},
     "distributed.worker.profile.enabled": False,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class TlsFiles:
-    """Files in PEM format for the connections to a cluster; None for those of Dask's configuration."""
-
-    ca: Path | None = None
-    """Certificate of the authority that signed all certificates of the cluster."""
-    cert: Path | None = None
-    key: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterChoice:
-    """A cluster for one run of a fleet."""
-
-    scheduler: str = ""
-    """Address of a scheduler; empty to start a cluster on this machine."""
-    workers: int = 1
-    """Processes of a cluster that is started; each runs one unit at a time."""
-    tls: TlsFiles = TlsFiles()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import asyncio
 import pickle
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from distributed import WorkerPlugin, get_worker
@@ -110,8 +111,18 @@ class DaskLink:
             pass
 
 
-UnitRun: TypeAlias = Callable[[str, DaskLink, str], Awaitable[None]]
-"""Runs a unit: its id, its link, the worker's name."""
+@dataclass(frozen=True, slots=True)
+class WorkerPlace:
+    """The worker that a unit runs on."""
+
+    name: str
+    """Name, unique in the cluster."""
+    directory: Path
+    """Directory of the worker's files, which Dask removes after the worker's end."""
+
+
+UnitRun: TypeAlias = Callable[[str, DaskLink, WorkerPlace], Awaitable[None]]
+"""Runs a unit with an id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +149,9 @@ class UnitJobs(WorkerPlugin):
     async def run(self, run: UnitRun, key: JobKey, worker: Any) -> None:
         """Run a unit until it ended and everything is published, or until its task is cancelled."""
         link = DaskLink(key, worker)
+        place = WorkerPlace(str(worker.name), Path(worker.local_directory))
         async with asyncio.TaskGroup() as group:
-            running = group.create_task(_run(run(key[1], link, str(worker.name))))
+            running = group.create_task(_run(run(key[1], link, place)))
             publishing = group.create_task(link.publish())
             self.jobs[key] = _Job(link, (running, publishing))
             try:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from tui_agent.cli.fleet_cluster import chosen_cluster, cluster_options
 from tui_agent.cli.process.log_file import log_to_file
 from tui_agent.settings import Locations
 
@@ -21,6 +22,7 @@ def fleet() -> None:
 @fleet.command()
 @click.argument("tasks", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--local", type=click.IntRange(min=1, max=1000), metavar="N", help="Run N units at a time here.")
+@cluster_options
 @click.option("--watch", is_flag=True, help="Show the fleet screen. Default on a terminal.")
 @click.option("--headless", is_flag=True, help="Show no screen; report progress on stderr. Questions are denied.")
 @click.option("--out", type=_DIRECTORY, metavar="DIR", help="New directory for journals and results.")
@@ -34,5 +36,10 @@ def run(tasks: Path, out: Path | None, **values: Any) -> int:
     log_to_file(Locations.of_user(os.environ), verbose=False)
     units = read_tasks_of(tasks)
     directory = out or Path(f"fleet-{datetime.now():%Y%m%d-%H%M%S}")
-    options = FleetOptions(directory.absolute(), places=values["local"] or 1, demo=values["demo"])
+    options = FleetOptions(
+        directory.absolute(),
+        places=values["local"] or 1,
+        demo=values["demo"],
+        cluster=chosen_cluster(values),
+    )
     return run_fleet(options, units)
