@@ -83,7 +83,7 @@ def write_certificates(directory: Path) -> TlsFiles:
     """Write a certificate that is its own authority, with its key."""
     directory.mkdir(parents=True)
     security: Any = Security.temporary()
-    files = TlsFiles(directory / "ca.pem", directory / "cert.pem", directory / "key.pem")
+    files = TlsFiles(ca=directory / "ca.pem", cert=directory / "cert.pem", key=directory / "key.pem")
     for path, text in ((files.ca, security.tls_ca_file), (files.cert, security.tls_client_cert)):
         assert path is not None
         path.write_text(text)

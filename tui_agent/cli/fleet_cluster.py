@@ -53,7 +53,7 @@ def chosen_cluster(values: dict[str, Any]) -> ClusterChoice | None:
     chosen = [option for option in ("local", "scheduler", "workers") if values.get(option)]
     if len(chosen) > 1:
         raise click.UsageError(" and ".join(f"--{option}" for option in chosen) + " cannot be combined")
-    tls = TlsFiles(values.get("tls_ca"), values.get("tls_cert"), values.get("tls_key"))
+    tls = TlsFiles(ca=values.get("tls_ca"), cert=values.get("tls_cert"), key=values.get("tls_key"))
     if tls != TlsFiles() and not values.get("scheduler"):
         raise click.UsageError("--tls-ca, --tls-cert and --tls-key are for --scheduler")
     if values.get("scheduler"):

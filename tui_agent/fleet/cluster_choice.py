@@ -1,11 +1,11 @@
 """The cluster that a user chose for a fleet; without Dask, so that a start without a cluster does not pay for it."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.protocol.messages import FrozenModel
 
-@dataclass(frozen=True, slots=True)
-class TlsFiles:
+
+class TlsFiles(FrozenModel):
     """Files in PEM format for the connections to a cluster; None for those of Dask's configuration."""
 
     ca: Path | None = None
@@ -14,8 +14,7 @@ class TlsFiles:
     key: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterChoice:
+class ClusterChoice(FrozenModel):
     """A cluster for one run of a fleet."""
 
     scheduler: str = ""

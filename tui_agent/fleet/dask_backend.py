@@ -289,9 +289,11 @@ class DaskBackend:
         Raises:
             ConfigurationError: a worker is on another machine and the connections are not encrypted.
         """
+        # Workers that come while the answer is on its way are not in it.
+        known = set(self._workers)
         self._changed = False
         threads: dict[str, int] = await self._client.nthreads()
-        for address in self._workers.keys() - threads.keys():
+        for address in known - threads.keys():
             self._lose(address, "it left the cluster")
         for address, count in threads.items():
             self._workers.setdefault(address, _Worker()).threads = count
