@@ -61,6 +61,16 @@ def chosen_cluster(values: dict[str, Any]) -> ClusterChoice | None:
     return ClusterChoice(workers=values["workers"]) if values.get("workers") else None
 
 
+def cluster_arguments(choice: ClusterChoice | None) -> list[str]:
+    """Return the options that choose a cluster."""
+    if choice is None:
+        return []
+    if not choice.scheduler:
+        return [f"--workers={choice.workers}"]
+    files = (("ca", choice.tls.ca), ("cert", choice.tls.cert), ("key", choice.tls.key))
+    return [f"--scheduler={choice.scheduler}", *(f"--tls-{name}={path}" for name, path in files if path is not None)]
+
+
 def cluster_backend(choice: ClusterChoice) -> Backend:
     """Return the backend of a cluster.
 

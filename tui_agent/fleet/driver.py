@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TypeVar
 
-from tui_agent.protocol.fleet_records import FleetStatus, UnitRow, UnitTask
+from tui_agent.protocol.fleet_records import FleetStatus, UnitQuestion, UnitRow, UnitTask
 from tui_agent.protocol.messages import JsonObject, is_array, is_object, now_ms
 
 from .backend import Backend
@@ -19,7 +19,7 @@ from .fleet_directory import FleetDirectory, read_records
 from .fleet_feed import FleetFeed
 from .rate_limits import RateLimits
 from .unit_events import DELTAS, seq_of, type_of
-from .unit_progress import RateLimitMet, UnitEnding, UnitProgress, questions_of
+from .unit_progress import RateLimitMet, UnitEnding, UnitProgress
 from .unit_result import result_files
 from .worker_messages import (
     CommitReported,
@@ -79,7 +79,7 @@ class FleetDriver:
             started=self._started,
             running=not self._over.is_set(),
             rows=tuple(unit.row for unit in self.units.values()),
-            questions=questions_of(list(self.units.values())),
+            questions=self.questions,
             paused_until=self.paused_until,
             notices=tuple(self._notices),
         )
@@ -89,12 +89,17 @@ class FleetDriver:
         """Milliseconds since the epoch until which a rate limit delays the fleet; 0 for no delay."""
         return now_ms() + round(1000 * self._limits.left) if self._limits.left else 0
 
-    def load(self, *, retry: bool) -> None:
-        """Bring back what earlier drivers left. Blocks.
+    @property
+    def questions(self) -> tuple[UnitQuestion, ...]:
+        """All open requests for approval."""
+        return tuple(
+            UnitQuestion(unit_id=unit.row.id, request=request)
+            for unit in self.units.values()
+            for request in unit.questions.values()
+        )
 
-        Args:
-            retry: let units that failed or were stopped go on.
-        """
+    def load(self) -> None:
+        """Bring back what earlier drivers left; every unit that is not done continues. Blocks."""
         for record in read_records(self.directory.path):
             match record.get("type"):
                 case "fleet":
@@ -112,7 +117,9 @@ class FleetDriver:
             files = self.directory.load_unit(unit_id)
             for line in files.journal.splitlines():
                 unit.apply(line)
-            self._restore_row(unit, retry=retry)
+            if unit.row.state != "done":
+                self.directory.forget_result(unit_id)
+                unit.queue()
 
     def _restore_end(self, record: JsonObject) -> None:
         unit = self.units[str(record.get("unit"))]
@@ -120,15 +127,6 @@ class FleetDriver:
         if unit.row.verified is False:
             output = str(record.get("verify_output") or "")
             self._notes[unit.row.id] = f"The check of your work failed:\n\n{output}\n\nContinue until it passes."
-
-    def _restore_row(self, unit: UnitProgress, *, retry: bool) -> None:
-        """Let a unit go on that has not ended."""
-        ended = unit.row.ended
-        if ended and (unit.row.state == "done" or not retry):
-            return
-        if ended:
-            self.directory.forget_result(unit.row.id)
-        unit.queue()
 
     # --- work ---------------------------------------------------------------------------------------------------------
 

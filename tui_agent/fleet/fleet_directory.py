@@ -10,7 +10,7 @@ OUT/lock              held by the driver
     work/             worktrees of `--local`
 ```
 
-Everything is private to the user. A journal and a record are on the disk before anybody is told of them.
+Everything is private to the user. Lines of a journal and records are on the disk before they count.
 """
 
 import fcntl
@@ -42,7 +42,7 @@ _TRIES, _PAUSE = 4, 0.02
 
 @dataclass(frozen=True, slots=True)
 class UnitFiles:
-    """Stored parts of a unit that goes on."""
+    """Stored parts of a unit that continues."""
 
     journal: bytes
     bundles: tuple[bytes, ...]
@@ -74,7 +74,8 @@ class FleetDirectory:
             path.mkdir(parents=True, mode=PRIVATE_DIRECTORY, exist_ok=True)
             if any(path.iterdir()):
                 raise ConfigurationError(
-                    f"{path} is not empty; name another directory, or go on with: tui-agent fleet retry {path}"
+                    f"{path} is not empty; name another directory, or continue the fleet in it with: "
+                    f"tui-agent fleet retry {path}"
                 )
             path.chmod(PRIVATE_DIRECTORY)
             made = cls(path, _locked(path))
@@ -91,10 +92,10 @@ class FleetDirectory:
         """Open the directory of a fleet whose driver is gone.
 
         Raises:
-            ConfigurationError: it is none, or its driver runs.
+            ConfigurationError: it is not the directory of a fleet, or its driver runs.
         """
         if not (path / "units.jsonl").is_file():
-            raise ConfigurationError(f"{path} is no directory of a fleet")
+            raise ConfigurationError(f"{path} is not the directory of a fleet")
         return cls(path, _locked(path))
 
     def close(self) -> None:
@@ -161,7 +162,7 @@ class FleetDirectory:
         self._replace("status.json", status.model_dump_json().encode() + b"\n")
 
     def forget_result(self, unit_id: str) -> None:
-        """Remove the files of a unit's end, because it goes on."""
+        """Remove the files of a unit's end, because it continues."""
         home = self.unit(unit_id)
         for name in ("result.json", "verify.txt", "report.md"):
             (home / name).unlink(missing_ok=True)
@@ -188,7 +189,7 @@ class FleetDirectory:
         try:
             size = os.fstat(descriptor).st_size
             if size and os.pread(descriptor, 1, size - 1) != b"\n":
-                # The rest of a write that failed, or that a kill cut off; nobody was told of it.
+                # The rest of a write that failed, or that a kill cut off; it was never acknowledged.
                 size = _end_of_last_line(descriptor, size)
                 os.ftruncate(descriptor, size)
             try:
@@ -218,17 +219,26 @@ class FleetDirectory:
             raise
 
 
+def journal_lines(path: Path, since: int) -> list[bytes]:
+    """Return the events of a journal with a number above `since`; none if there is no journal."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    return [line for line in content[: content.rfind(b"\n") + 1].splitlines() if seq_of(line) > since]
+
+
 def read_tasks(path: Path) -> tuple[UnitTask, ...]:
     """Return the units of a fleet.
 
     Raises:
-        ConfigurationError: it is no directory of a fleet, or its file cannot be read.
+        ConfigurationError: it is not the directory of a fleet, or its file cannot be read.
     """
     try:
         lines = (path / "units.jsonl").read_bytes().splitlines()
         return tuple(UnitTask.model_validate_json(line) for line in lines)
     except (OSError, ValidationError) as error:
-        raise ConfigurationError(f"{path} is no directory of a fleet, or it cannot be read") from error
+        raise ConfigurationError(f"{path} is not the directory of a fleet, or it cannot be read") from error
 
 
 def read_records(path: Path) -> list[JsonObject]:
@@ -250,12 +260,12 @@ def read_status(path: Path) -> FleetStatus:
     """Return the state that the driver wrote last. If the driver is gone, it does not count as running.
 
     Raises:
-        ConfigurationError: it is no directory of a fleet.
+        ConfigurationError: it is not the directory of a fleet.
     """
     try:
         status = FleetStatus.model_validate_json((path / "status.json").read_bytes())
     except (OSError, ValidationError) as error:
-        raise ConfigurationError(f"{path} is no directory of a fleet, or its state cannot be read") from error
+        raise ConfigurationError(f"{path} is not the directory of a fleet, or its state cannot be read") from error
     return status if is_driven(path) else status.model_copy(update={"running": False})
 
 

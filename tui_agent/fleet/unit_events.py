@@ -60,6 +60,8 @@ class UnitEvents:
         self._unit_id = unit_id
         self._epoch = epoch
         self._send = send
+        self.last_seq = 0
+        """Number of the last event taken."""
         self._lines: list[bytes] = []
         self._size = 0
         """Bytes of all waiting lines."""
@@ -76,12 +78,17 @@ class UnitEvents:
 
     async def add(self, line: bytes) -> None:
         """Take the next line; send a batch if it is full."""
+        self.hold(line)
+        if self._size >= BATCH:
+            await self.flush()
+
+    def hold(self, line: bytes) -> None:
+        """Take the next line without sending it."""
+        self.last_seq = max(self.last_seq, seq_of(line))
         self._lines.append(line)
         self._size += len(line)
         if type_of(line) not in DELTAS:
             self._facts += len(line)
-        if self._size >= BATCH:
-            await self.flush()
 
     async def flush(self) -> None:
         """Send what waits, once there is room."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from tui_agent.protocol.fleet_records import UnitChanges, UnitQuestion, UnitRow, UnitState, UnitTask, WorkerSpan
+from tui_agent.protocol.fleet_records import UnitChanges, UnitRow, UnitState, UnitTask, WorkerSpan
 from tui_agent.protocol.messages import JsonObject, is_array, is_object, now_ms
 from tui_agent.protocol.permissions import ApprovalRequest
 
@@ -49,7 +49,7 @@ class UnitProgress:
         self.final_text = ""
         """Text of the last run."""
         self.run_ended = False
-        """True if no run goes on."""
+        """True if no run is active."""
 
     def apply(self, line: bytes) -> RateLimitMet | None:
         """Apply an event that is saved, if it is newer than the last one."""
@@ -80,7 +80,7 @@ class UnitProgress:
             self._change(state="resuming", spans=self._ended_spans())
 
     def queue(self) -> None:
-        """Let an ended unit go on."""
+        """Let an ended unit continue."""
         self._change(state="queued", reason="")
 
     def end(self, ending: UnitEnding) -> None:
@@ -163,13 +163,6 @@ class UnitProgress:
 
     def _change(self, **fields: object) -> None:
         self.row = self.row.model_copy(update=fields)
-
-
-def questions_of(units: "list[UnitProgress]") -> tuple[UnitQuestion, ...]:
-    """Return all open questions."""
-    return tuple(
-        UnitQuestion(unit_id=unit.row.id, request=request) for unit in units for request in unit.questions.values()
-    )
 
 
 def _in_one_line(text: object) -> str:

@@ -28,7 +28,7 @@ class JournalState:
 
 
 def journal_state(journal: bytes) -> JournalState:
-    """Return how far a unit came. Lines that are no events count as none."""
+    """Return how far a unit came. Other lines are skipped."""
     begun = done = False
     for line in journal.split(b"\n"):
         if b'"message.ended"' not in line and b'"run.started"' not in line and b'"run.ended"' not in line:
@@ -93,6 +93,9 @@ def unit_environment(task: UnitTask, inherited: Mapping[str, str], home: Path) -
         environment["TUI_AGENT_HOME"] = str(own)
     else:
         environment["XDG_STATE_HOME"] = str(home / "state")
+    if task.permissions.allow:
+        # Rules that allow calls hold only for commands in the sandbox.
+        environment["TUI_AGENT_SANDBOX"] = "bwrap"
     if task.budget is not None:
         environment["TUI_AGENT_BUDGET__COST_USD"] = repr(task.budget)
     return environment

@@ -1,7 +1,7 @@
 """The worker's side of a unit: claim it, run it in a worktree of its own, report everything, verify the result.
 
 `--local` and Dask run the same program. It asks the driver for a unit's present state and keeps nothing itself: a unit
-whose worker died goes on from what the driver has.
+whose worker died is resumed from what the driver has.
 """
 
 import asyncio
@@ -10,13 +10,13 @@ import secrets
 import shutil
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from tui_agent.protocol.fleet_records import UnitTask
 from tui_agent.protocol.messages import JsonObject
 
+from .local_journal import LocalJournal
 from .unit_events import UnitEvents, depth_of, fields_of, type_of
 from .unit_failure import UnitFailureError
 from .unit_process import GRACE, KEPT_OUTPUT, UnitProcess, run_shell, start_process, without_secrets
@@ -104,8 +104,8 @@ class _UnitRun:
         self._process: UnitProcess | None = None
         self._early_input: list[bytes] = []
         """Input that arrived before the process was there."""
-        self._read_only: set[str] = set()
-        """Running calls that change nothing."""
+        self._with_effects: set[str] = set()
+        """Running calls that may change files."""
         self._run_failure = ""
         self._ended = UnitEnded(granted.task.id, granted.epoch, None, "")
 
@@ -155,7 +155,7 @@ class _UnitRun:
     async def _prepare(self) -> UnitWorktree:
         """Make the worktree, in the state of the last report."""
         task, granted = self._task, self._granted
-        await asyncio.to_thread(partial(self._home.mkdir, mode=0o700))
+        await asyncio.to_thread(_make_home, self._home)
         mirror = await updated_mirror(self._host.mirrors, task.repo, self._host.work)
         base = granted.base or await resolve_ref(mirror, task.ref)
         self._worktree = await open_worktree(self._home, mirror, task.id, task.repo, base)
@@ -165,8 +165,10 @@ class _UnitRun:
         return self._worktree
 
     async def _run_process(self, tasks: asyncio.TaskGroup, worktree: UnitWorktree, message: bytes) -> None:
-        process = await self._start(worktree, message)
-        pump = tasks.create_task(self._guarded(self._pump(process, worktree)))
+        environment = await asyncio.to_thread(unit_environment, self._task, self._host.environment, self._home)
+        journal = LocalJournal(journal_path(self._task, environment), len(self._granted.journal))
+        process = await self._start(worktree, message, environment)
+        pump = tasks.create_task(self._guarded(self._pump(process, worktree, journal)))
         try:
             await asyncio.wait([pump])
             if not self._ended.reason:
@@ -182,8 +184,7 @@ class _UnitRun:
             errors = await asyncio.to_thread(_end_of_file, self._home / "stderr.log")
             self._ended = replace(self._ended, stderr=without_secrets(errors, self._host.environment))
 
-    async def _start(self, worktree: UnitWorktree, message: bytes) -> UnitProcess:
-        environment = await asyncio.to_thread(unit_environment, self._task, self._host.environment, self._home)
+    async def _start(self, worktree: UnitWorktree, message: bytes, environment: Mapping[str, str]) -> UnitProcess:
         if self._granted.journal:
             path = journal_path(self._task, environment)
             await asyncio.to_thread(_write_private, path, self._granted.journal)
@@ -194,7 +195,7 @@ class _UnitRun:
             process.put(line)
         return process
 
-    async def _pump(self, process: UnitProcess, worktree: UnitWorktree) -> None:
+    async def _pump(self, process: UnitProcess, worktree: UnitWorktree, journal: LocalJournal) -> None:
         """Send the events of the process until its output ends."""
         idle = False
         while True:
@@ -210,44 +211,60 @@ class _UnitRun:
                 continue
             if line is None:
                 break
-            if not line.too_long:
-                idle = await self._take(bytes(line), worktree, idle)
+            if line.too_long:
+                continue
+            if self._ends_effects(line):
+                await self._events.flush()
+                self._events.hold(line)
+                await self._save_worktree(process, worktree, journal)
+            else:
+                idle = self._stays_idle(line) if idle else self._has_ended(line)
+                await self._events.add(line)
         await self._events.flush()
 
-    async def _take(self, line: bytes, worktree: UnitWorktree, idle: bool) -> bool:
-        """Take one event; return True if no run goes on."""
+    async def _save_worktree(self, process: UnitProcess, worktree: UnitWorktree, journal: LocalJournal) -> None:
+        """Send the state of the worktree with the events that are held back.
+
+        No end of a call is sent without its effect, and no effect without the start of its call: calls that began
+        meanwhile are in the process' journal before they are in its output.
+        """
+        again = True
+        while again:
+            again = False
+            await worktree.record(f"after event {self._events.last_seq}")
+            begun = await asyncio.to_thread(journal.last_begun_call)
+            while self._events.last_seq < begun and (line := await process.lines.next()) is not None:
+                again |= self._ends_effects(line)
+                self._events.hold(line)
+        await self._events.commit(worktree.last, await worktree.bundle())
+
+    def _ends_effects(self, line: bytes) -> bool:
+        """True if an event is the end of a call that may have changed files."""
         match type_of(line):
             case "tool.started":
                 data = fields_of(line)
-                if data.get("read_only"):
-                    self._read_only.add(str(data.get("call_id")))
+                if not data.get("read_only"):
+                    self._with_effects.add(str(data.get("call_id")))
             case "tool.ended":
-                await self._take_end_of_call(line, worktree)
-                return idle
-            case "run.started" if not depth_of(line):
-                idle = False
-            case "run.ended" if not depth_of(line):
-                idle = True
-                data = fields_of(line)
-                self._run_failure = "" if data.get("reason") in GOOD_ENDS else _failure(data)
+                call_id = str(fields_of(line).get("call_id"))
+                if call_id in self._with_effects:
+                    self._with_effects.discard(call_id)
+                    return True
             case _:
                 pass
-        await self._events.add(line)
-        return idle
+        return False
 
-    async def _take_end_of_call(self, line: bytes, worktree: UnitWorktree) -> None:
-        """Save the worktree before the end of a call is reported, so that no saved end lacks its effect."""
+    def _has_ended(self, line: bytes) -> bool:
+        """True if an event is the end of the run; keep its failure."""
+        if type_of(line) != "run.ended" or depth_of(line):
+            return False
         data = fields_of(line)
-        call_id = str(data.get("call_id"))
-        if call_id in self._read_only:
-            self._read_only.discard(call_id)
-            await self._events.add(line)
-            return
-        await self._events.flush()
-        recorded = await worktree.record(f"{data.get('name')} {call_id}")
-        await self._events.add(line)
-        if recorded is not None:
-            await self._events.commit(recorded.commit, recorded.bundle)
+        self._run_failure = "" if data.get("reason") in GOOD_ENDS else _failure(data)
+        return True
+
+    def _stays_idle(self, line: bytes) -> bool:
+        """True if no other run has begun after the end of one."""
+        return type_of(line) != "run.started"
 
     async def _listen(self, work: "asyncio.Task[None]") -> None:
         """Pass on what the driver sends."""
@@ -278,9 +295,9 @@ class _UnitRun:
         if self._worktree is None or self._worktree.last == "":
             return
         async with asyncio.timeout(FINISH_TIMEOUT):
-            recorded = await self._worktree.record("end")
-            if recorded is not None or self._events.waiting:
-                await self._events.commit(self._worktree.last, b"" if recorded is None else recorded.bundle)
+            await self._worktree.record("end")
+            if (bundle := await self._worktree.bundle()) or self._events.waiting:
+                await self._events.commit(self._worktree.last, bundle)
             patch, changes = await self._worktree.patch(_subject(self._task))
         self._ended = replace(self._ended, patch=patch, changes=changes)
 
@@ -293,6 +310,13 @@ def _failure(data: JsonObject) -> str:
 def _subject(task: UnitTask) -> str:
     """Return the message of the commit that a patch makes."""
     return f"{task.prompt.strip().splitlines()[0][:72]}\n\nUnit {task.id} of a fleet of tui-agent.\n"
+
+
+def _make_home(home: Path) -> None:
+    """Make the directory of this start; remove those of earlier ones, whose worker was killed."""
+    for old in home.parent.glob(f"{home.name.rpartition('-')[0]}-*"):
+        shutil.rmtree(old, ignore_errors=True)
+    home.mkdir(mode=0o700)
 
 
 def _end_of_file(path: Path) -> str:

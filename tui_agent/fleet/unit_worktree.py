@@ -12,7 +12,7 @@ import os
 import shutil
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tui_agent.protocol.fleet_records import UnitChanges
@@ -30,15 +30,6 @@ LARGEST_BUNDLE = 256 * 1024 * 1024
 _LOOK_AGAIN = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class WorktreeCommit:
-    """A recorded state of a worktree."""
-
-    commit: str
-    bundle: bytes
-    """Git bundle from the state recorded before."""
-
-
 class UnitWorktree:
     """The files of one unit, and their recorded states."""
 
@@ -50,6 +41,7 @@ class UnitWorktree:
         """Commit that it began with."""
         self.last = base
         """Commit recorded last."""
+        self._bundled = base
         self._ref = f"{UNIT_REF}/{unit_id}"
         self._hidden = {"GIT_DIR": str(home / "history.git"), "GIT_WORK_TREE": str(self.path)}
         self._tree: str = ""
@@ -66,28 +58,39 @@ class UnitWorktree:
             await self._git("fetch", "--quiet", "--no-tags", str(file), f"+{self._ref}:{self._ref}")
             self.last = (await self._git("rev-parse", self._ref)).decode().strip()
         if bundles:
+            self._bundled = self.last
             await asyncio.to_thread(file.unlink)
             await self._git("read-tree", "-u", "--reset", self.last)
 
-    async def record(self, message: str) -> WorktreeCommit | None:
-        """Record the files as they are; None if nothing changed since the last time. Ignored files are left out.
+    async def record(self, message: str) -> None:
+        """Record the files as they are. Ignored files are left out.
 
         Raises:
-            UnitFailureError: git failed, as on a full disk, or the changes are too large.
+            UnitFailureError: git failed, as on a full disk.
         """
         await self._git("add", "--all", "--", ".")
         tree = (await self._git("write-tree")).decode().strip()
         if not self._tree:
             self._tree = (await self._git("rev-parse", f"{self.last}^{{tree}}")).decode().strip()
         if tree == self._tree:
-            return None
+            return
         made = (await self._git("commit-tree", tree, "-p", self.last, "-m", message)).decode().strip()
         await self._git("update-ref", self._ref, made)
-        bundle = await self._git("bundle", "create", "--quiet", "-", self._ref, f"^{self.last}")
+        self.last, self._tree = made, tree
+
+    async def bundle(self) -> bytes:
+        """Return a git bundle with everything recorded since the last one; empty if that is nothing.
+
+        Raises:
+            UnitFailureError: git failed, or the changes are too large.
+        """
+        if self.last == self._bundled:
+            return b""
+        bundle = await self._git("bundle", "create", "--quiet", "-", self._ref, f"^{self._bundled}")
         if len(bundle) > LARGEST_BUNDLE:
             raise UnitFailureError(f"one step changed more than {LARGEST_BUNDLE // 1024 // 1024} MiB")
-        self.last, self._tree = made, tree
-        return WorktreeCommit(made, bundle)
+        self._bundled = self.last
+        return bundle
 
     async def patch(self, message: str) -> tuple[bytes, UnitChanges]:
         """Return everything that was recorded as one patch for `git am`, and its size.
@@ -166,7 +169,7 @@ async def updated_mirror(mirrors: Path, repo: str, fresh: Path) -> Path:
             *("--git-dir", str(mirror), "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", repo),
             *(f"+HEAD:{REMOTE_HEAD}", "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"),
         )
-        await asyncio.to_thread(mark.touch)
+        await asyncio.to_thread(partial(mark.touch, 0o600))
     return mirror
 
 
