@@ -181,7 +181,8 @@ def backend_of(out: Path, options: FleetOptions) -> Backend:
     Raises:
         ConfigurationError: Dask is not installed.
     """
-    stored = next((record for record in read_records(out) if record.get("type") == "fleet"), {})
+    none: JsonObject = {}
+    stored = next((record for record in read_records(out) if record.get("type") == "fleet"), none)
     if options.cluster is not None:
         return cluster_backend(options.cluster)
     if options.places is None and is_object(stored.get("cluster")):

@@ -64,10 +64,12 @@ async def open_cluster(choice: ClusterChoice) -> AsyncGenerator[Scheduler]:
         # The driver tells of lost workers in its own words.
         "silence_logs": logging.CRITICAL + 1,
     }
-    with tempfile.TemporaryDirectory(prefix="tui-agent-fleet-") as scratch:
-        with dask.config.set({**_OWN_CLUSTER, "temporary-directory": scratch}):
-            async with LocalCluster(asynchronous=True, security=security, **options) as cluster:
-                yield Scheduler(str(cluster.scheduler_address), security)
+    with (
+        tempfile.TemporaryDirectory(prefix="tui-agent-fleet-") as scratch,
+        dask.config.set({**_OWN_CLUSTER, "temporary-directory": scratch}),
+    ):
+        async with LocalCluster(asynchronous=True, security=security, **options) as cluster:
+            yield Scheduler(str(cluster.scheduler_address), security)
 
 
 def security_for(address: str, tls: TlsFiles) -> Security | None:
