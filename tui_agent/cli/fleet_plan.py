@@ -4,11 +4,26 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from tui_agent.fleet.cluster_choice import ClusterChoice
 from tui_agent.protocol.fleet_records import UnitTask
 from tui_agent.protocol.visible_text import escaped
+from tui_agent.tools import sandbox_problem
 from tui_agent.ui.text.amounts import count_text, money_text, seconds_text
 
+from .process.controlling_terminal import say
+
 _PROMPT_WIDTH = 100
+
+
+def show_plan(units: Sequence[UnitTask], cluster: ClusterChoice | None, places: int | None) -> int:
+    """Print the plan and return the exit code: 0, or 1 if a unit cannot run as it is."""
+    if cluster is not None:
+        where, sandboxed = cluster.scheduler or f"a Dask cluster of {cluster.workers} on this machine", None
+    else:
+        where, sandboxed = f"this machine, {places or 1} at a time", sandbox_problem(Path.cwd()) is None
+    lines = plan_lines(units, where, sandboxed=sandboxed)
+    say("\n".join(lines))
+    return 1 if any(line.startswith("!") for line in lines) else 0
 
 
 def plan_lines(units: Sequence[UnitTask], where: str, *, sandboxed: bool | None) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from tui_agent.cli.fleet_cluster import chosen_cluster, cluster_options
 from tui_agent.cli.launch_options import OneOf
 from tui_agent.cli.process.log_file import log_to_file
 from tui_agent.settings import Locations
@@ -22,6 +23,7 @@ def _driver_options(command: _Command) -> _Command:
     """Add the options of a command that drives a fleet."""
     options = (
         click.option("--local", type=click.IntRange(1, 1000), metavar="N", help="Run N units at a time here."),
+        cluster_options,
         click.option("--watch", is_flag=True, help="Show the fleet screen. Default on a terminal."),
         click.option("--headless", is_flag=True, help="Show no screen; report progress on stderr, and deny questions."),
     )
@@ -47,14 +49,16 @@ def run(tasks: Path, out: Path | None, *, check: bool, **values: Any) -> int:
     Ctrl+c stops the units and keeps their work; `fleet retry` continues. The fleet screen can be closed and opened
     again: the fleet works on without it.
     """
-    from tui_agent.cli.fleet_host import FleetOptions, check_plan, create_fleet, read_tasks_of
+    from tui_agent.cli.fleet_host import FleetOptions, create_fleet, read_tasks_of
+    from tui_agent.cli.fleet_plan import show_plan
 
     show = _viewer_of(values)
     units = read_tasks_of(tasks)
+    cluster = chosen_cluster(values)
     if check:
-        return check_plan(units, FleetOptions(places=values["local"], demo=values["demo"]))
+        return show_plan(units, cluster, values["local"])
     directory = (out or Path(f"fleet-{datetime.now():%Y%m%d-%H%M%S}")).absolute()
-    options = FleetOptions(places=values["local"], demo=values["demo"])
+    options = FleetOptions(places=values["local"], demo=values["demo"], cluster=cluster)
     create_fleet(directory, options, units)
     return _drive(directory, options, show=show)
 
@@ -71,7 +75,7 @@ def retry(directory: Path, **values: Any) -> int:
 
     show = _viewer_of(values)
     check_idle(directory.absolute())
-    return _drive(directory.absolute(), FleetOptions(places=values["local"]), show=show)
+    return _drive(directory.absolute(), FleetOptions(places=values["local"], cluster=chosen_cluster(values)), show=show)
 
 
 @fleet.command()
@@ -109,8 +113,12 @@ def stop(directory: Path, *, unit_ids: tuple[str, ...], now: bool) -> int:
 
 @fleet.command()
 @_FLEET
-@click.option("--format", "form", type=OneOf(("table", "json", "md", "html", "svg")), default="table", help="Default: table.")
-@click.option("--apply", "unit_id", metavar="ID", help="Make a branch of the patch of a unit, or of a task's best unit.")
+@click.option(
+    "--format", "form", type=OneOf(("table", "json", "md", "html", "svg")), default="table", help="Default: table."
+)
+@click.option(
+    "--apply", "unit_id", metavar="ID", help="Make a branch of the patch of a unit, or of a task's best unit."
+)
 @click.option("--repo", type=click.Path(path_type=Path, file_okay=False, exists=True), help="Repository for --apply.")
 @click.option("--branch", metavar="NAME", help="Name of the branch. Default: fleet/FLEET/ID.")
 def results(directory: Path, *, form: Any, unit_id: str | None, repo: Path | None, branch: str | None) -> int:
@@ -127,11 +135,16 @@ def results(directory: Path, *, form: Any, unit_id: str | None, repo: Path | Non
 @fleet.command(hidden=True)
 @_FLEET
 @click.option("--local", type=int)
-def drive(directory: Path, local: int | None) -> int:
+@cluster_options
+def drive(directory: Path, **values: Any) -> int:
     """Drive a fleet without a viewer; started by `run` and `retry`."""
     from tui_agent.cli.fleet_host import FleetOptions, drive_fleet
 
-    return drive_fleet(directory.absolute(), FleetOptions(places=local), denies_questions=False)
+    return drive_fleet(
+        directory.absolute(),
+        FleetOptions(places=values["local"], cluster=chosen_cluster(values)),
+        denies_questions=False,
+    )
 
 
 def _viewer_of(values: dict[str, Any]) -> bool:
