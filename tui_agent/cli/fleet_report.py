@@ -94,7 +94,8 @@ def report_page(status: FleetStatus) -> str:
     ]
     rows = "\n".join(f"<tr>{row}</tr>" for row in (head, *body))
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>\n<style>{_STYLE}</style></head>'
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f"<title>{name}</title>\n<style>{_STYLE}</style></head>"
         f"<body>\n<h1>{name}</h1>\n{report_chart(status)}\n<table>\n{rows}\n</table>\n</body></html>"
     )
 
