@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from distributed import KilledWorker
@@ -83,7 +84,17 @@ class _Batch:
 class DaskBackend:
     """Units as tasks of a Dask cluster; see `Backend`."""
 
-    def __init__(self, choice: ClusterChoice, job: DaskJob, *, reconnect_seconds: float = RECONNECT_SECONDS) -> None:
+    def __init__(
+        self, choice: ClusterChoice, job: DaskJob, scratch: Path, *, reconnect_seconds: float = RECONNECT_SECONDS
+    ) -> None:
+        """
+        Args:
+            choice: the cluster.
+            job: function that a worker runs for a unit.
+            scratch: private directory for the files of a cluster that is started; made and removed.
+            reconnect_seconds: longest search for a scheduler that was lost.
+        """
+        self._scratch = scratch
         self._choice = choice
         self._job = job
         self._reconnect_seconds = reconnect_seconds
@@ -112,7 +123,7 @@ class DaskBackend:
             async with AsyncExitStack() as stack:
                 # The driver tells in its own words of what the cluster's processes would log on its standard error.
                 stack.enter_context(silence_logging_cmgr(logging.CRITICAL + 1))
-                self._scheduler = await stack.enter_async_context(open_cluster(self._choice))
+                self._scheduler = await stack.enter_async_context(open_cluster(self._choice, self._scratch))
                 await self._connect()
                 stack.push_async_callback(self._leave)
                 self._group = await stack.enter_async_context(asyncio.TaskGroup())
