@@ -1,4 +1,4 @@
-"""The wait of a whole fleet grows while rate limits go on, and decays after a quiet time."""
+"""The wait of a whole fleet grows while rate limits last, and decays after a quiet time."""
 
 from hypothesis import given
 from hypothesis import strategies as st
