@@ -9,7 +9,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.fleet.backend import Backend
+from tui_agent.fleet.backend import Backend, BackendLostError
+from tui_agent.fleet.cluster_choice import ClusterChoice
 from tui_agent.fleet.control_server import serve_viewers
 from tui_agent.fleet.driver import FleetDriver
 from tui_agent.fleet.fleet_counts import count_rows
@@ -17,12 +18,14 @@ from tui_agent.fleet.fleet_directory import FleetDirectory, is_driven, read_reco
 from tui_agent.fleet.local_backend import LocalBackend
 from tui_agent.fleet.task_file import read_line_tasks, read_toml_tasks
 from tui_agent.fleet.unit_runner import UnitHost
+from tui_agent.protocol.background import first_error
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import FleetStatus, UnitTask
-from tui_agent.protocol.messages import JsonObject, now_ms
+from tui_agent.protocol.messages import JsonObject, is_object, now_ms
 from tui_agent.protocol.pipes import read_everything
 from tui_agent.tools import sandbox_problem
 
+from .fleet_cluster import cluster_arguments, cluster_backend
 from .fleet_progress import report_progress, used_parts
 from .process.controlling_terminal import say_error
 
@@ -39,6 +42,8 @@ class FleetOptions:
     places: int | None = None
     """Units at the same time on this machine; None: as at the start of the fleet."""
     demo: bool = False
+    cluster: ClusterChoice | None = None
+    """Dask cluster; None with no `places`: as at the start of the fleet."""
 
     @property
     def unit_options(self) -> tuple[str, ...]:
@@ -74,6 +79,8 @@ def create_fleet(out: Path, options: FleetOptions, tasks: tuple[UnitTask, ...]) 
         ConfigurationError: it cannot be made.
     """
     settings: JsonObject = {"started": now_ms(), "options": list(options.unit_options), "places": options.places or 1}
+    if options.cluster is not None:
+        settings["cluster"] = options.cluster.model_dump(mode="json")
     FleetDirectory.create(out, tasks, settings).close()
 
 
@@ -102,6 +109,12 @@ def drive_fleet(out: Path, options: FleetOptions, *, denies_questions: bool) -> 
     directory = FleetDirectory.open(out)
     try:
         return asyncio.run(_drive(directory, options, denies_questions=denies_questions))
+    except ExceptionGroup as group:
+        error = first_error(group)
+        if not isinstance(error, BackendLostError):
+            raise error from None
+        say_error(f"fleet: {error}. What was reported is kept; to continue: tui-agent fleet retry {out}")
+        return 1
     finally:
         directory.close()
 
@@ -114,6 +127,7 @@ def start_driver(out: Path, options: FleetOptions) -> None:
     """
     argv = [sys.executable, "-m", "tui_agent", "fleet", "drive", str(out)]
     argv += [f"--local={options.places}"] if options.places else []
+    argv += cluster_arguments(options.cluster)
     log = os.open(out / "driver.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         driver = subprocess.Popen(
@@ -134,7 +148,7 @@ def start_driver(out: Path, options: FleetOptions) -> None:
 
 async def _drive(directory: FleetDirectory, options: FleetOptions, *, denies_questions: bool) -> int:
     tasks = await asyncio.to_thread(read_tasks, directory.path)
-    backend = await asyncio.to_thread(local_backend, directory.path, options)
+    backend = await asyncio.to_thread(backend_of, directory.path, options)
     driver = FleetDriver(directory, backend, tasks)
     driver.denies_questions = denies_questions
     await asyncio.to_thread(driver.load)
@@ -161,12 +175,26 @@ async def _stop_when(interrupted: asyncio.Event, driver: FleetDriver) -> None:
     await driver.stop(now=True)
 
 
-def local_backend(out: Path, options: FleetOptions) -> Backend:
-    """Return the backend that runs units on this machine. Blocks."""
+def backend_of(out: Path, options: FleetOptions) -> Backend:
+    """Return the backend that the options choose, or the one that the fleet began with. Blocks.
+
+    Raises:
+        ConfigurationError: Dask is not installed.
+    """
+    none: JsonObject = {}
+    stored = next((record for record in read_records(out) if record.get("type") == "fleet"), none)
+    if options.cluster is not None:
+        return cluster_backend(options.cluster)
+    if options.places is None and is_object(stored.get("cluster")):
+        return cluster_backend(ClusterChoice.model_validate(stored["cluster"]))
+    places = options.places or stored.get("places")
+    return _local_backend(out, places if isinstance(places, int) else 1)
+
+
+def _local_backend(out: Path, places: int) -> Backend:
     work, mirrors = out / "work", out / "mirrors"
     for directory in (work, mirrors):
         directory.mkdir(mode=0o700, exist_ok=True)
-    stored = next((record.get("places") for record in read_records(out) if record.get("type") == "fleet"), None)
     host = UnitHost(
         worker="local",
         work=work,
@@ -174,7 +202,7 @@ def local_backend(out: Path, options: FleetOptions) -> Backend:
         program=(sys.executable, "-m", "tui_agent"),
         sandboxed=sandbox_problem(work) is None,
     )
-    return LocalBackend(options.places or (stored if isinstance(stored, int) else 1), host)
+    return LocalBackend(places, host)
 
 
 def end_line(status: FleetStatus, out: Path) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from tui_agent.cli.fleet_cluster import chosen_cluster, cluster_options
 from tui_agent.cli.process.log_file import log_to_file
 from tui_agent.settings import Locations
 
@@ -21,6 +22,7 @@ def _driver_options(command: _Command) -> _Command:
     """Add the options of a command that drives a fleet."""
     options = (
         click.option("--local", type=click.IntRange(1, 1000), metavar="N", help="Run N units at a time here."),
+        cluster_options,
         click.option("--watch", is_flag=True, help="Show the fleet screen. Default on a terminal."),
         click.option("--headless", is_flag=True, help="Show no screen; report progress on stderr, and deny questions."),
     )
@@ -50,7 +52,7 @@ def run(tasks: Path, out: Path | None, **values: Any) -> int:
     show = _viewer_of(values)
     units = read_tasks_of(tasks)
     directory = (out or Path(f"fleet-{datetime.now():%Y%m%d-%H%M%S}")).absolute()
-    options = FleetOptions(places=values["local"], demo=values["demo"])
+    options = FleetOptions(places=values["local"], demo=values["demo"], cluster=chosen_cluster(values))
     create_fleet(directory, options, units)
     return _drive(directory, options, show=show)
 
@@ -67,7 +69,7 @@ def retry(directory: Path, **values: Any) -> int:
 
     show = _viewer_of(values)
     check_idle(directory.absolute())
-    return _drive(directory.absolute(), FleetOptions(places=values["local"]), show=show)
+    return _drive(directory.absolute(), FleetOptions(places=values["local"], cluster=chosen_cluster(values)), show=show)
 
 
 @fleet.command()
@@ -106,11 +108,16 @@ def stop(directory: Path, *, unit_ids: tuple[str, ...], now: bool) -> int:
 @fleet.command(hidden=True)
 @_FLEET
 @click.option("--local", type=int)
-def drive(directory: Path, local: int | None) -> int:
+@cluster_options
+def drive(directory: Path, **values: Any) -> int:
     """Drive a fleet without a viewer; started by `run` and `retry`."""
     from tui_agent.cli.fleet_host import FleetOptions, drive_fleet
 
-    return drive_fleet(directory.absolute(), FleetOptions(places=local), denies_questions=False)
+    return drive_fleet(
+        directory.absolute(),
+        FleetOptions(places=values["local"], cluster=chosen_cluster(values)),
+        denies_questions=False,
+    )
 
 
 def _viewer_of(values: dict[str, Any]) -> bool:
