@@ -66,6 +66,7 @@ class FleetDriver:
         self._stopping: set[str] = set()
         self._limits = RateLimits()
         self._notices: deque[str] = deque(maxlen=KEPT_NOTICES)
+        self._writing = asyncio.Lock()
         self._over = asyncio.Event()
         self._granting = asyncio.Event()
 
@@ -339,7 +340,8 @@ class FleetDriver:
         told = False
         while True:
             try:
-                return await asyncio.to_thread(write)
+                async with self._writing:
+                    return await asyncio.to_thread(write)
             except OSError as error:
                 if not told:
                     self.tell(f"the fleet waits: {self.directory.path} cannot be written ({error.strerror or error})")
