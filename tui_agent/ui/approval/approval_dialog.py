@@ -102,6 +102,8 @@ class ApprovalDialog(Vertical):
         """The input, to be edited."""
         self.total = total
         """Number of open requests."""
+        self.alike = 0
+        """Number of other open requests that the same rule would answer, if the dialog names it."""
         self._foot = foot
         self._keep_above = cover
         self._position = position
@@ -450,4 +452,5 @@ class ApprovalDialog(Vertical):
 
     @property
     def _position_text(self) -> str:
-        return f"{self._position} of {self.total}" if self.total > 1 else ""
+        place = f"{self._position} of {self.total}" if self.total > 1 else ""
+        return f"{place} · {self.alike} more like it: {command('approval.list_all').key_text}" if self.alike else place
