@@ -53,7 +53,7 @@ class AnswerTaker(Protocol):
     """Takes the answers; the bridge to an agent, or the units of a fleet."""
 
     shares_rules: bool
-    """True if one stored rule holds for all requests."""
+    """True if one stored rule applies to all requests."""
 
     @property
     def grants(self) -> GrantFacts:

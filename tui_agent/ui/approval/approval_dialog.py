@@ -68,6 +68,9 @@ _PLACEHOLDERS: dict[AnswerStep, str] = {"explaining": "why not", "adding": "yes,
 class ApprovalDialog(Vertical):
     """One request: who asks and why, the whole input, and the answers."""
 
+    alike = 0
+    """Number of other open requests that the same rule would answer; 0: the dialog does not name it."""
+
     def __init__(
         self,
         request: ApprovalRequest,
@@ -102,8 +105,6 @@ class ApprovalDialog(Vertical):
         """The input, to be edited."""
         self.total = total
         """Number of open requests."""
-        self.alike = 0
-        """Number of other open requests that the same rule would answer, if the dialog names it."""
         self._foot = foot
         self._keep_above = cover
         self._position = position

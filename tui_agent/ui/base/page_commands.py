@@ -248,7 +248,7 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     Command("fleet.stop_all", ("S",), "stop all", "Stop the whole fleet; asks first", "fleet"),
     Command("fleet.help", ("question_mark", "f1"), "help", "Show the keys", "fleet"),
     Command("fleet.back", ("escape",), "back", "Show all units again", "fleet"),
-    Command("fleet.leave", ("q",), "leave", "Close the screen; the fleet goes on", "fleet"),
+    Command("fleet.leave", ("q",), "leave", "Close the screen; the fleet continues", "fleet"),
     # trusting a folder
     Command("trust.refuse", ("n", "escape", "enter"), "no", "Apply none of this folder's settings", "trust"),
     Command(

@@ -77,7 +77,7 @@ class AgentBridge:
     is_detached = False
     """True once the screen shows another session."""
     shares_rules = True
-    """True if one stored rule holds for all requests on the screen: they belong to one session."""
+    """True if one stored rule applies to all requests on the screen: they belong to one session."""
 
     def __init__(
         self,

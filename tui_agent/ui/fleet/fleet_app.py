@@ -18,7 +18,6 @@ from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.text.clipboard import copy_text
 
 from .fleet_port import FleetPort
@@ -31,7 +30,7 @@ _STYLES = Path(__file__).parents[1] / "chat" / "chat.tcss"
 
 
 class FleetApp(TuiAgentApp):
-    """The app of a fleet. `run()` returns once the user leaves; the fleet goes on.
+    """The app of a fleet. `run()` returns once the user leaves; the fleet continues.
 
     Its chat is the conversation of the unit that was opened last.
     """
@@ -72,7 +71,7 @@ class FleetApp(TuiAgentApp):
             log_file=log_file,
             notifications=notifications,
         )
-        self._port = port
+        self._port, self._now = port, now
         self._left_at = float("-inf")
         self._opened: UnitChat | None = None
         self._drafts: dict[str, str] = {}
@@ -99,16 +98,16 @@ class FleetApp(TuiAgentApp):
         place = WorkingDirectory(f"unit {plain_text(row.id, 20)} · {plain_text(repository_of(row), 40)}", "")
         options = replace(self.chat.options, place=place, model=row.unit.model, ideas=())
         clock = options.surroundings.clock
-        bridge = UnitBridge(row.id, self._port, self.fleet.state, self.notify, clock)
+        bridge = UnitBridge(row.id, self._port, self.fleet.state, self.notify, clock, self._now)
         chat = self._opened = UnitChat(bridge, options, self.fleet.questions)
         self.chat = chat
-        await self.push_screen(chat, lambda _: self._closed(chat))
+        await self.push_screen(chat, lambda _: self._unit_closed(chat))
         if draft := self._drafts.pop(row.id, ""):
             chat.entry.composer.put_back(draft)
 
-    def _closed(self, chat: ChatScreen) -> None:
+    def _unit_closed(self, chat: UnitChat) -> None:
         if self._opened is chat:
-            self._drafts[self._opened.unit.unit_id] = chat.entry.composer.draft
+            self._drafts[chat.unit.unit_id] = chat.entry.composer.draft
             self._opened = None
 
     @on(FleetScreen.Updated)
@@ -148,10 +147,10 @@ class FleetApp(TuiAgentApp):
             self.exit()
         self._left_at = now
         again = command("app.escalate").key_text
-        self.notify(f"{again} again leaves; the fleet goes on", timeout=QUIT_SECONDS, markup=False)
+        self.notify(f"{again} again leaves; the fleet continues", timeout=QUIT_SECONDS, markup=False)
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        """Leave; the fleet goes on, and the message says how to come back."""
+        """Leave; the fleet continues, and the message says how to come back."""
         if message is None and self.fleet.state.running:
-            message = Text(f"The fleet goes on. {self._port.return_command} shows it again.")
+            message = Text(f"The fleet continues. {self._port.return_command} shows it again.")
         super().exit(result, return_code, message)

@@ -44,7 +44,7 @@ from .unit_list import UnitList
 from .unit_page import unit_text
 from .unit_questions import UnitAnswers, UnitQuestions
 from .unit_rows import RowLayout, column_row, layout_of, plain_text, title_row, total_rows, unit_row
-from .worker_lanes import heading_row, lane_rows, lanes_of
+from .worker_timeline import heading_row, lane_rows, lanes_of
 from .workers_screen import WorkersScreen
 
 TICK = 1.0
@@ -257,7 +257,8 @@ class FleetScreen(AnyScreen):
 
     def _title_rows(self, width: int) -> Sequence[Line]:
         now = self._now()
-        workers = {row.spans[-1].worker for row in self.state.rows.values() if row.spans and not row.ended}
+        last = [row.spans[-1] for row in self.state.rows.values() if row.spans]
+        workers = {span.worker for span in last if span.ended is None}
         return [title_row(self.state, len(workers), now, width)]
 
     def _total_rows(self, width: int) -> Sequence[Line]:
@@ -429,7 +430,7 @@ class FleetScreen(AnyScreen):
         self.app.push_screen(TextPage(" Keys ", fleet_help_text))
 
     def action_leave(self) -> None:
-        """Close the screen; the fleet goes on."""
+        """Close the screen; the fleet continues."""
         self.app.exit()
 
     # --- stopping -----------------------------------------------------------------------------------------------------
@@ -464,7 +465,7 @@ class FleetScreen(AnyScreen):
             f"{count_text(left, 'unit')} will end: those that run after their steps, the others without a start. "
             "What they have done so far is kept."
         )
-        question = ConfirmScreen("Stop the whole fleet?", text, "stop it", clock=self._clock, no="go on")
+        question = ConfirmScreen("Stop the whole fleet?", text, "stop it", clock=self._clock, no="continue")
         self.app.push_screen(question, self._stop_answered)
 
     def _stop_answered(self, yes: bool | None) -> None:

@@ -45,6 +45,7 @@ class UnitBridge(AgentBridge):
         fleet: FleetState,
         tell: Callable[[str], object],
         clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], int] = now_ms,
     ) -> None:
         """Create the bridge to one unit.
 
@@ -54,13 +55,14 @@ class UnitBridge(AgentBridge):
             fleet: the state of the fleet, with the unit's row.
             tell: shows a short message.
             clock: monotonic seconds.
+            now: milliseconds since the epoch.
         """
         self.unit_id = unit_id
         """Id of the unit."""
         self._port = port
         self._fleet = fleet
         self._tell = tell
-        self._clock = clock
+        self._clock, self._now = clock, now
         self._answers = UnitAnswers(port)
         row = fleet.rows[unit_id]
         super().__init__(mode=row.unit.permissions.mode)
@@ -153,7 +155,7 @@ class UnitBridge(AgentBridge):
 
     async def _hand_over_events(self) -> None:
         # The times of another machine's monotonic clock mean nothing here.
-        offset = self._clock() - now_ms() / 1000
+        offset = self._clock() - self._now() / 1000
         async for batch in self._port.events(self.unit_id):
             for start in range(0, len(batch), _MAX_BATCH):
                 part = batch[start : start + _MAX_BATCH]

@@ -1,4 +1,4 @@
-"""Open questions of all units, in one queue, and the way of an answer to its unit."""
+"""Open questions of all units, in one queue; answers go to the unit that asked."""
 
 from collections.abc import Sequence
 
@@ -56,7 +56,7 @@ class UnitAnswers:
     shares_rules = False
 
     def __init__(self, port: FleetPort) -> None:
-        """Create the way of the answers through a port."""
+        """Send answers through a port."""
         self._port = port
         exchange = Exchange()
         self.grants = GrantQueries(exchange)

@@ -28,11 +28,16 @@ SIGNS: dict[UnitState, tuple[str, str, str]] = {
     "stopped": ("■", "muted", "stopped"),
 }
 """Sign, style and word of each state."""
-_TOTALS: tuple[UnitState, ...] = (
-    *("done", "running", "starting", "verifying", "resuming"),
-    *("asking", "failed", "stopped", "queued"),
+_TOTALS: tuple[tuple[UnitState, ...], ...] = (
+    ("done",),
+    ("running", "starting", "verifying"),
+    ("resuming",),
+    ("asking",),
+    ("failed",),
+    ("stopped",),
+    ("queued",),
 )
-"""States in the order of the totals."""
+"""States in the order of the totals; those of one group are counted together."""
 LEAST_ACTIVITY = 24
 """Cells that the columns right of it leave to the activity of a unit."""
 _LONGEST = 600
@@ -153,7 +158,7 @@ def unit_row(row: UnitRow, layout: RowLayout, now: int, *, chosen: bool, questio
     if layout.repository:
         name = plain_text(repository_of(row), layout.repository)
         runs.append((f"{_padded(name, layout.repository)}  ", ""))
-    runs.append((_padded(plain_text(text, layout.activity), layout.activity), text_style))
+    runs.append((_padded(one_line(text, layout.activity), layout.activity), text_style))
     runs += [(_cell(column, plain_text(column.text(row, now), column.width - 2)), "muted") for column in layout.columns]
     if chosen:
         runs = [(text, f"{style} code-ground".strip()) for text, style in runs]
@@ -161,26 +166,27 @@ def unit_row(row: UnitRow, layout: RowLayout, now: int, *, chosen: bool, questio
 
 
 def activity_of(row: UnitRow, question: str = "") -> tuple[str, str]:
-    """Return what a unit does or what became of it, and the style of that."""
+    """Return what a unit does or what became of it, in one line that may be shown, and its style."""
+    activity, reason = plain_text(row.activity, _LONGEST), plain_text(row.reason, _LONGEST)
     match row.state:
         case "queued":
-            return row.unit.prompt, "muted"
+            return plain_text(row.unit.prompt, _LONGEST), "muted"
         case "starting":
             return "is starting", "muted"
         case "asking":
-            return question or row.activity or "waits for your answer", "warning"
+            return plain_text(question, _LONGEST) or activity or "waits for your answer", "warning"
         case "verifying":
-            return f"verifies: {row.unit.verify}", ""
+            return f"verifies: {plain_text(row.unit.verify, _LONGEST)}", ""
         case "resuming":
-            return "its worker was lost; another one goes on with it", "warning"
+            return "its worker was lost; another one continues it", "warning"
         case "failed":
-            return row.reason or "it failed", "error"
+            return reason or "it failed", "error"
         case "stopped":
-            return row.reason or "it was stopped", "muted"
+            return reason or "it was stopped", "muted"
         case "done":
             return _result_of(row), ""
         case _:
-            return row.activity or "is working", "" if row.activity else "muted"
+            return activity or "is working", "" if activity else "muted"
 
 
 def _result_of(row: UnitRow) -> str:
@@ -199,11 +205,7 @@ def _result_of(row: UnitRow) -> str:
 
 def total_rows(state: FleetState, totals: FleetTotals, now: int, width: int) -> list[Line]:
     """Return the totals: numbers of units, rate and time left, tokens and cost; then the delay by a rate limit."""
-    counts: list[Run] = []
-    for one in _TOTALS:
-        if number := totals.states.get(one, 0):
-            sign, style, word = SIGNS[one]
-            counts += [("   " if counts else "", ""), (f"{sign} ", style), (f"{number:,} ", "strong"), (word, style)]
+    counts = _count_runs(totals)
     amounts: list[str] = []
     if totals.rate is not None:
         amounts.append(f"{_rate_text(totals.rate)}/min")
@@ -211,13 +213,33 @@ def total_rows(state: FleetState, totals: FleetTotals, now: int, width: int) -> 
         amounts.append(f"{_left_text(totals.seconds_left)} left")
     amounts += [f"{tokens_text(totals.tokens)} tokens", money_text(totals.cost)]
     right: list[Run] = [(" · ".join(amounts), "muted")]
-    if not counts:
-        counts = [("no units", "muted")]
-    gap = width - width_of_runs(counts) - width_of_runs(right)
-    rows = [Line((*counts, (" " * gap, ""), *right))] if gap >= 2 else [*wrapped(counts, width), *wrapped(right, width)]
+    left = [run for group in counts for run in group]
+    gap = width - width_of_runs(left) - width_of_runs(right)
+    rows = [Line((*left, (" " * gap, ""), *right))] if gap >= 0 else [*_packed(counts, width), *wrapped(right, width)]
     if (wait := pause_text(state, now)) and state.running:
         rows += wrapped([(wait, "warning")], width)
     return rows
+
+
+def _count_runs(totals: FleetTotals) -> list[list[Run]]:
+    """Return sign, number and word of each group of states that has units."""
+    counts: list[list[Run]] = []
+    for states in _TOTALS:
+        if number := sum(totals.states.get(state, 0) for state in states):
+            sign, style, word = SIGNS[states[0]]
+            word = "need you" if number > 1 and states[0] == "asking" else word
+            counts.append([(f"{sign} ", style), (f"{number:,} ", "strong"), (f"{word}   ", style)])
+    return counts or [[("no units", "muted")]]
+
+
+def _packed(groups: Sequence[Sequence[Run]], width: int) -> list[Line]:
+    """Return groups of runs in rows, no group split."""
+    rows: list[list[Run]] = [[]]
+    for group in groups:
+        if rows[-1] and width_of_runs([*rows[-1], *group]) > width + 3:
+            rows.append([])
+        rows[-1] += group
+    return [Line(clipped(row, width)) for row in rows]
 
 
 def pause_text(state: FleetState, now: int) -> str:

@@ -17,7 +17,7 @@ from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.styled_lines import clipped
 
 from .fleet_state import FleetState
-from .worker_lanes import LEGEND, lane_rows, lanes_of
+from .worker_timeline import LEGEND, lane_rows, lanes_of
 
 TICK = 1.0
 """Seconds between two updates while the fleet runs."""
