@@ -95,6 +95,9 @@ class ScriptedAgent:
         self.said.append(("abort", reason))
         self.aborted.set()
 
+    def delay_requests(self, seconds: float, /) -> None:
+        self.said.append(("delay", f"{seconds:g}"))
+
     def set_mode(self, mode: PermissionMode, by: str, /) -> None:
         self.said.append(("mode", f"{mode} by {by}"))
 

@@ -403,6 +403,7 @@ async def test_commands_reach_a_running_agent() -> None:
             {"type": "user", "text": "also this"},
             {"type": "follow_up", "text": "then that"},
             {"type": "mode", "mode": "accept_edits"},
+            {"type": "pause", "seconds": 2.5},
             {"type": "stop"},
         ),
     )
@@ -412,6 +413,7 @@ async def test_commands_reach_a_running_agent() -> None:
         ("steer", "also this"),
         ("follow_up", "then that"),
         ("mode", "accept_edits by user"),
+        ("delay", "2.5"),
         ("stop", ""),
     ]
     assert code == 0

@@ -322,6 +322,10 @@ class AgentLoop:
         """End the run after this step; does nothing without a run."""
         self._run.stop()
 
+    def delay_requests(self, seconds: float) -> None:
+        """Send no request to the model for so many seconds from now, sub-agents included. A longer wait stays."""
+        self.config.request_delay.extend(seconds)
+
     def abort(self, reason: str = "aborted") -> None:
         """End the run and those of its sub-agents now: the stream is closed and the calls are cancelled.
 

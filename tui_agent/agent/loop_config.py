@@ -35,6 +35,7 @@ from .guardrails import Guardrail, expect_guardrail
 from .input_filters import InputFilter
 from .limit_settings import Budget, RepetitionLimits
 from .output_format import OutputFormat
+from .request_delay import RequestDelay
 from .run_hooks import RunHooks
 from .snapshot import AgentLoopSnapshot, OpenCall, PastCompaction
 from .system_prompt import DEFAULT_SYSTEM
@@ -193,6 +194,8 @@ class AgentLoopConfig:
     """The approval wait clock of the parent agent."""
     call_owners: dict[str, str] = field(default_factory=dict[str, str])
     """Agents by the ids of their calls, shared with sub-agents: an id names one call of the session."""
+    request_delay: RequestDelay = field(default_factory=RequestDelay)
+    """Wait before the next request, shared with sub-agents."""
 
     def __post_init__(self) -> None:
         self._check_parts()
@@ -267,6 +270,7 @@ _PARTS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "parent_call_id": ((str, NoneType), "text or None"),
     "usage": (Usage, "a Usage"),
     "parent_wait_clock": ((ApprovalWaitClock, NoneType), "the ApprovalWaitClock of another agent or None"),
+    "request_delay": (RequestDelay, "a RequestDelay"),
     "call_owners": (dict, "a dict of agent ids by call ids"),
 }
 """Fields that take one object: its class, and the words for an error."""

@@ -100,6 +100,8 @@ class Turn:
             self._stop_tokens.now, takes_effects=takes_effects, on_unclaimed=self._report_unclaimed
         ) as early:
             for attempt in itertools.count(1):
+                if (delay := self._agent.config.request_delay).left:
+                    await unless_cancelled(self._stop_tokens.soon, delay.over())
                 wait = await self._attempt(attempt, early)
                 if wait is None:
                     return

@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from tui_agent.protocol.errors import TuiAgentError
+
 from .worker_messages import DriverMessage, WorkerMessage
 
 
@@ -32,5 +34,13 @@ class Backend(Protocol):
         ...
 
     def messages(self) -> AsyncIterator[WorkerMessage]:
-        """Yield the messages of all workers, those of one unit in order. The caller's pace limits the workers."""
+        """Yield the messages of all workers, those of one unit in order. The caller's pace limits the workers.
+
+        Raises:
+            BackendLostError: the scheduler is gone.
+        """
         ...
+
+
+class BackendLostError(TuiAgentError):
+    """The scheduler is gone: no unit runs any more, and what was reported is kept."""

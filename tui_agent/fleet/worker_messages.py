@@ -39,14 +39,21 @@ class EventsReported:
 
 @dataclass(frozen=True, slots=True)
 class CommitReported:
-    """State of the worktree after a step."""
+    """State of the worktree, with the events that were held back until it was saved.
+
+    An event that says that a call ended is never saved without the call's effect on the worktree. The first message has
+    the commit that the unit begins with, and neither bundle nor events.
+    """
 
     unit_id: str
     epoch: int
     commit: str
     """Hash of the commit."""
     bundle: bytes
-    """Git bundle from the unit's base, or from the commit reported last, to this commit."""
+    """Git bundle from the commit reported last to this commit; empty if nothing changed."""
+    lines: tuple[bytes, ...] = ()
+    size: int = 0
+    """Bytes that the driver acknowledges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +72,8 @@ class UnitEnded:
     stderr: str = ""
     """Last 64 KiB of the process's standard error, without secrets."""
     changes: UnitChanges | None = None
+    patch: bytes = b""
+    """The unit's changes in the form of `git format-patch`; empty without changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +108,8 @@ class UnitGranted:
     """Journal to resume; empty for a start."""
     base: str = ""
     """Commit that the unit began with; empty for a start, which resolves the task's ref."""
+    note: str = ""
+    """Message that a resumed unit begins with, such as the output of a failed `verify`; empty for a general one."""
     bundles: tuple[bytes, ...] = ()
     """Git bundles that lead from the base to the last reported commit."""
 

@@ -46,6 +46,10 @@ class Agent(Protocol):
         """End the run after this step."""
         ...
 
+    def delay_requests(self, seconds: float, /) -> None:
+        """Send no request to the model for so many seconds from now."""
+        ...
+
     def abort(self, reason: str, /) -> None:
         """End the run now."""
         ...

@@ -70,6 +70,10 @@ class CommandAgent:
         """End the run after this step."""
         self._agent.stop()
 
+    def delay_requests(self, seconds: float, /) -> None:
+        """Send no request to the model for so many seconds from now."""
+        self._agent.delay_requests(seconds)
+
     def abort(self, reason: str, /) -> None:
         """End the run now."""
         self._agent.abort(reason)

@@ -67,6 +67,13 @@ class StopCommand(_Command):
     type: Literal["stop"]
 
 
+class PauseCommand(_Command):
+    """Send no request to the model for a time, because of a rate limit that another agent met."""
+
+    type: Literal["pause"]
+    seconds: float = Field(gt=0, le=3600, allow_inf_nan=False)
+
+
 class ModeCommand(_Command):
     """Change the permission mode."""
 
@@ -74,7 +81,9 @@ class ModeCommand(_Command):
     mode: PermissionMode
 
 
-InputCommand: TypeAlias = UserCommand | FollowUpCommand | ApprovalCommand | InterruptCommand | StopCommand | ModeCommand
+InputCommand: TypeAlias = (
+    UserCommand | FollowUpCommand | ApprovalCommand | InterruptCommand | StopCommand | PauseCommand | ModeCommand
+)
 
 _ADAPTER: TypeAdapter[InputCommand] = TypeAdapter(
     Annotated[InputCommand, Field(discriminator="type")], config=ConfigDict(defer_build=True)
@@ -193,6 +202,8 @@ class CommandHandler:
             case StopCommand():
                 if self._agent.running:
                     self._agent.stop()
+            case PauseCommand(seconds=seconds):
+                self._agent.delay_requests(seconds)
             case ModeCommand(mode=mode):
                 self._agent.set_mode(mode, "user")
             case _:

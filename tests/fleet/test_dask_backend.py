@@ -1,0 +1,159 @@
+"""Units on real clusters on loopback: workers die, stop and come back, schedulers die, drivers are slow."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fleet.dask_fleets import SmallDriver, run_waiting_unit
+from tests.fleet.dask_processes import dask_processes, write_certificates
+from tui_agent.fleet.backend import BackendLostError
+from tui_agent.fleet.cluster_choice import ClusterChoice
+from tui_agent.fleet.dask_backend import DaskBackend, _Batch
+from tui_agent.protocol.errors import ConfigurationError
+
+UNITS = tuple("abcdefgh")
+
+
+async def holds(fact: Callable[[], object]) -> None:
+    """Wait until a fact holds."""
+    while not fact():
+        await asyncio.sleep(0.02)
+
+
+def numbers(lines: list[bytes]) -> list[int]:
+    return [int(line.split()[0]) for line in lines]
+
+
+def process_of(line: bytes) -> int:
+    return int(line.split()[1])
+
+
+@pytest.mark.slow
+async def test_eight_units_survive_a_killed_worker() -> None:
+    backend = DaskBackend(ClusterChoice(workers=3), run_waiting_unit)
+    async with backend.opened():
+        assert backend.places == 3
+        driver = SmallDriver(backend, {"lines": "20", "pause": "0.03"})
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(driver.run(UNITS))
+            await holds(lambda: driver.lines["a"])
+            os.kill(process_of(driver.lines["a"][0]), signal.SIGKILL)
+            await running
+        assert driver.ended == dict.fromkeys(UNITS, "")
+        assert len(driver.lost) == 1
+        assert driver.epochs["a"] == 2
+        assert {unit: numbers(driver.lines[unit]) for unit in UNITS} == {unit: list(range(20)) for unit in UNITS}
+
+
+@pytest.mark.slow
+async def test_units_on_an_encrypted_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    canary = "sk-canary-7f3a"
+    monkeypatch.setenv("ANTHROPIC_API_KEY", canary)
+    files = write_certificates(tmp_path / "tls")
+    with dask_processes(tmp_path, tls=files) as cluster:
+        address = cluster.start_scheduler()
+        cluster.start_worker("first")
+        strangers = ClusterChoice(scheduler=address, tls=write_certificates(tmp_path / "others"))
+        with pytest.raises(ConfigurationError, match="no scheduler answers"):
+            async with DaskBackend(strangers, run_waiting_unit).opened():
+                raise AssertionError("a stranger was let in")
+        backend = DaskBackend(ClusterChoice(scheduler=address, tls=files), run_waiting_unit)
+        async with backend.opened():
+            await holds(lambda: backend.places)
+            driver = SmallDriver(backend, {"lines": "2"})
+            await driver.run(["a", "b"])
+            assert driver.ended == {"a": "", "b": ""}
+            failing = SmallDriver(backend, {"crash": "yes"})
+            await failing.run(["c"])
+            assert failing.ended == {"c": "the worker could not run it: this unit cannot run"}
+            client: Any = backend._client
+            await client.dump_cluster_state(str(tmp_path / "state"), format="yaml")
+            events = repr(await client.get_events())
+            topic = backend._topic
+        assert topic in events
+        assert canary not in events
+        for path in tmp_path.rglob("*"):
+            assert path.is_dir() or canary.encode() not in path.read_bytes(), path
+        again = DaskBackend(ClusterChoice(scheduler=address, tls=files), run_waiting_unit)
+        async with again.opened():
+            assert await again._client.get_events(topic) == ()
+
+
+@pytest.mark.slow
+async def test_a_stopped_worker_is_replaced_and_ends_its_unit_when_it_wakes(tmp_path: Path) -> None:
+    limits = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "2s"}
+    with dask_processes(tmp_path, environment=limits) as cluster:
+        address = cluster.start_scheduler()
+        workers = {name: cluster.start_worker(name) for name in ("first", "second")}
+        backend = DaskBackend(ClusterChoice(scheduler=address), run_waiting_unit)
+        async with backend.opened():
+            await holds(lambda: backend.places == 2)
+            traces = tmp_path / "traces"
+            traces.mkdir()
+            driver = SmallDriver(backend, {"lines": "100000", "pause": "0.1", "trace": str(traces)})
+            async with asyncio.TaskGroup() as tasks:
+                running = tasks.create_task(driver.run(["a"]))
+                await holds(lambda: driver.lines["a"])
+                stopped = workers[driver.workers["a"]]
+                stopped.send_signal(signal.SIGSTOP)
+                await holds(lambda: driver.epochs["a"] == 2 and process_of(driver.lines["a"][-1]) != stopped.pid)
+                assert not list(traces.iterdir())
+                stopped.send_signal(signal.SIGCONT)
+                await holds((traces / "a-1").exists)
+                await asyncio.to_thread(stopped.wait)
+                running.cancel()
+            assert numbers(driver.lines["a"]) == list(range(len(driver.lines["a"])))
+        assert (traces / "a-2").exists(), "the unit still ran when the fleet had left"
+
+
+@pytest.mark.slow
+async def test_a_scheduler_that_comes_back_goes_on_and_one_that_does_not_is_an_error(tmp_path: Path) -> None:
+    with dask_processes(tmp_path) as cluster:
+        address = cluster.start_scheduler()
+        cluster.start_worker("first")
+        backend = DaskBackend(ClusterChoice(scheduler=address), run_waiting_unit, reconnect_seconds=15)
+        async with backend.opened():
+            driver = SmallDriver(backend, {"lines": "100000", "pause": "0.1"})
+
+            async def drive() -> None:
+                with pytest.raises(BackendLostError, match="the connection to the cluster is lost"):
+                    await driver.run(["a"])
+
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(drive())
+                await holds(lambda: driver.lines["a"])
+                assert cluster.scheduler is not None
+                cluster.scheduler.kill()
+                cluster.scheduler.wait()
+                cluster.start_scheduler()
+                cluster.start_worker("second")
+                await holds(lambda: driver.epochs["a"] == 2 and numbers(driver.lines["a"])[-1] > 2)
+                assert driver.lost == ["first"]
+                cluster.scheduler.kill()
+                backend._reconnect_seconds = 0
+            await backend.submit("b")
+
+
+@pytest.mark.slow
+async def test_a_slow_driver_slows_the_units_and_large_messages_pass() -> None:
+    backend = DaskBackend(ClusterChoice(workers=1), run_waiting_unit)
+    async with backend.opened():
+        driver = SmallDriver(backend, {"lines": "300", "size": "50000"}, pace=0.005)
+        held: list[int] = []
+
+        def hold(_: SmallDriver) -> bool:
+            waiting = [data for item in backend._incoming if isinstance(item, _Batch) for data in item.messages]
+            held.append(sum(map(len, waiting)))
+            return False
+
+        await driver.run(["a"], until=hold)
+        assert numbers(driver.lines["a"]) == list(range(300))
+        assert max(held) < 2.5 * 1024 * 1024
+        driver.fields = {"size": str(20 * 1024 * 1024)}
+        await driver.run(["b"])
+        assert [len(line) for line in driver.lines["b"]] == [20 * 1024 * 1024]

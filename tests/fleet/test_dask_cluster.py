@@ -1,0 +1,82 @@
+"""Addresses, certificates and versions of a cluster, before anything is sent to it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fleet.dask_processes import write_certificates
+from tui_agent.fleet.cluster_choice import ClusterChoice, TlsFiles
+from tui_agent.fleet.dask_cluster import check_versions, is_loopback, open_cluster, security_for
+from tui_agent.protocol.errors import ConfigurationError
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:8786", "tcp://[::1]:8786", "tcp://localhost:8786"])
+def test_loopback_needs_no_certificates(address: str) -> None:
+    assert security_for(address, TlsFiles()) is None
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["tcp://10.0.0.1:8786", "tcp://example.org:8786", "tcp://127.0.0.1.example.org:8786", "tcp://0.0.0.0:8786"],
+)
+def test_another_machine_is_refused_without_encryption(address: str) -> None:
+    with pytest.raises(ConfigurationError, match="not encrypted"):
+        security_for(address, TlsFiles())
+
+
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1:8786", "http://127.0.0.1:8786", "tcp://127.0.0.1", "tcp://h:x", "", "["]
+)
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with pytest.raises(ConfigurationError, match="is not the address of a scheduler"):
+        security_for(address, TlsFiles())
+
+
+def test_encryption_needs_certificates(tmp_path: Path) -> None:
+    files = write_certificates(tmp_path / "tls")
+    with pytest.raises(ConfigurationError, match="needs --tls-ca and --tls-cert"):
+        security_for("tls://10.0.0.1:8786", TlsFiles())
+    with pytest.raises(ConfigurationError, match="needs --tls-ca and --tls-cert"):
+        security_for("tls://10.0.0.1:8786", TlsFiles(ca=files.ca))
+    with pytest.raises(ConfigurationError, match="write tls://127"):
+        security_for("tcp://127.0.0.1:8786", files)
+    security = security_for("tls://10.0.0.1:8786", files)
+    assert security is not None
+    assert security.require_encryption
+
+
+def test_certificates_that_are_none_are_refused(tmp_path: Path) -> None:
+    wrong = tmp_path / "cert.pem"
+    wrong.write_text("no certificate")
+    with pytest.raises(ConfigurationError, match="cannot be used"):
+        security_for("tls://10.0.0.1:8786", TlsFiles(ca=wrong, cert=wrong))
+
+
+def test_names_are_loopback_only_if_they_say_so() -> None:
+    assert is_loopback("tcp://127.8.8.8:1")
+    assert not is_loopback("tcp://localhost.localdomain:1")
+    assert not is_loopback("tcp://192.168.1.1:1")
+
+
+async def test_a_refused_address_starts_nothing() -> None:
+    with pytest.raises(ConfigurationError):
+        async with open_cluster(ClusterChoice(scheduler="tcp://192.0.2.1:8786")):
+            raise AssertionError("it was opened")
+
+
+def versions(**changed: str) -> dict[str, Any]:
+    packages = {"python": "3.11.7.final.0", "distributed": "2026.8.0", "tui-agent": "0.1.0"}
+    return {"packages": {**packages, **{name.replace("_", "-"): version for name, version in changed.items()}}}
+
+
+def test_other_versions_of_a_worker_are_named() -> None:
+    same = versions(python="3.11.9.final.0")
+    check_versions({"client": versions(), "workers": {"tcp://127.0.0.1:1": same}})
+    for changed, words in (
+        ({"tui_agent": ""}, r"has tui-agent \(not installed\), this program 0.1.0"),
+        ({"distributed": "2026.9.0"}, "has distributed 2026.9.0, this program 2026.8.0"),
+        ({"python": "3.12.1.final.0"}, "has Python 3.12, this program 3.11"),
+    ):
+        with pytest.raises(ConfigurationError, match=words):
+            check_versions({"client": versions(), "workers": {"a": same, "b": versions(**changed)}})

@@ -1,0 +1,119 @@
+"""The fleet on a Dask cluster: options of its commands, its backend, and the function that its workers run."""
+
+import asyncio
+import importlib.util
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from tui_agent.fleet.backend import Backend
+from tui_agent.fleet.cluster_choice import ClusterChoice, TlsFiles
+from tui_agent.fleet.unit_failure import UnitFailureError
+from tui_agent.fleet.unit_runner import UnitHost, run_unit
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.tools import sandbox_problem
+
+if TYPE_CHECKING:
+    from tui_agent.fleet.dask_worker import DaskLink, WorkerPlace
+
+MIRRORS = "tui-agent-mirrors"
+"""Directory beside those of a host's workers, for the mirrors that they share."""
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+_FILE = click.Path(path_type=Path, dir_okay=False, exists=True, resolve_path=True)
+
+
+def cluster_options(command: CommandT) -> CommandT:
+    """Add the options that choose a cluster."""
+    for option in (
+        click.option("--tls-key", type=_FILE, metavar="FILE", help="Key of --tls-cert."),
+        click.option("--tls-cert", type=_FILE, metavar="FILE", help="Own certificate for the scheduler."),
+        click.option("--tls-ca", type=_FILE, metavar="FILE", help="Authority of the cluster's certificates."),
+        click.option("--scheduler", metavar="URL", help="Run on a Dask cluster: tcp://HOST:PORT, tls://HOST:PORT."),
+        click.option("--workers", type=click.IntRange(1, 1000), metavar="N", help="Run on a Dask cluster of N here."),
+    ):
+        command = option(command)
+    return command
+
+
+def chosen_cluster(values: dict[str, Any]) -> ClusterChoice | None:
+    """Return the cluster that the options choose; None for none.
+
+    Raises:
+        click.UsageError: the options contradict each other.
+    """
+    chosen = [option for option in ("local", "scheduler", "workers") if values.get(option)]
+    if len(chosen) > 1:
+        raise click.UsageError(" and ".join(f"--{option}" for option in chosen) + " cannot be combined")
+    tls = TlsFiles(ca=values.get("tls_ca"), cert=values.get("tls_cert"), key=values.get("tls_key"))
+    if tls != TlsFiles() and not values.get("scheduler"):
+        raise click.UsageError("--tls-ca, --tls-cert and --tls-key are for --scheduler")
+    if values.get("scheduler"):
+        return ClusterChoice(scheduler=values["scheduler"], tls=tls)
+    return ClusterChoice(workers=values["workers"]) if values.get("workers") else None
+
+
+def cluster_arguments(choice: ClusterChoice | None) -> list[str]:
+    """Return the options that choose a cluster."""
+    if choice is None:
+        return []
+    if not choice.scheduler:
+        return [f"--workers={choice.workers}"]
+    files = (("ca", choice.tls.ca), ("cert", choice.tls.cert), ("key", choice.tls.key))
+    return [f"--scheduler={choice.scheduler}", *(f"--tls-{name}={path}" for name, path in files if path is not None)]
+
+
+def cluster_backend(choice: ClusterChoice) -> Backend:
+    """Return the backend of a cluster.
+
+    Raises:
+        ConfigurationError: Dask is not installed.
+    """
+    if importlib.util.find_spec("distributed") is None or importlib.util.find_spec("cryptography") is None:
+        raise ConfigurationError("a Dask cluster needs the extra `fleet`: pip install 'tui-agent[fleet]'")
+    from tui_agent.fleet.dask_backend import DaskBackend
+
+    return DaskBackend(choice, run_on_worker)
+
+
+async def run_on_worker(topic: str, unit_id: str, number: int) -> None:
+    """Dask task of one unit. Its arguments are names; everything else comes from the driver."""
+    from tui_agent.fleet.dask_worker import carry_unit
+
+    await carry_unit(_run, (topic, unit_id, number))
+
+
+async def _run(unit_id: str, link: "DaskLink", place: "WorkerPlace") -> None:
+    host = await asyncio.to_thread(_host_at, place.name, place.directory)
+    await run_unit(unit_id, link, host)
+
+
+@cache
+def _host_at(name: str, directory: Path) -> UnitHost:
+    """Return what the worker offers its units. Blocks.
+
+    Raises:
+        UnitFailureError: another user owns the directory of the mirrors.
+    """
+    mirrors = directory.parent / MIRRORS
+    mirrors.mkdir(mode=0o700, exist_ok=True)
+    found = mirrors.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise UnitFailureError(f"{mirrors} on the worker is not a directory of its user")
+    mirrors.chmod(0o700)
+    work = Path(tempfile.mkdtemp(prefix="tui-agent-", dir=directory))
+    return UnitHost(
+        worker=name,
+        work=work,
+        mirrors=mirrors,
+        program=(sys.executable, "-m", "tui_agent"),
+        sandboxed=sandbox_problem(work) is None,
+    )

@@ -1,0 +1,214 @@
+"""The fleet behind `tui-agent fleet`: composes directory, backend and driver, and starts drivers of their own."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.fleet.backend import Backend, BackendLostError
+from tui_agent.fleet.cluster_choice import ClusterChoice
+from tui_agent.fleet.control_server import serve_viewers
+from tui_agent.fleet.driver import FleetDriver
+from tui_agent.fleet.fleet_counts import count_rows
+from tui_agent.fleet.fleet_directory import FleetDirectory, is_driven, read_records, read_tasks
+from tui_agent.fleet.local_backend import LocalBackend
+from tui_agent.fleet.task_file import read_line_tasks, read_toml_tasks
+from tui_agent.fleet.unit_runner import UnitHost
+from tui_agent.protocol.background import first_error
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.fleet_records import FleetStatus, UnitTask
+from tui_agent.protocol.messages import JsonObject, is_object, now_ms
+from tui_agent.protocol.pipes import read_everything
+from tui_agent.tools import sandbox_problem
+
+from .fleet_cluster import cluster_arguments, cluster_backend
+from .fleet_progress import report_progress, used_parts
+from .process.controlling_terminal import say_error
+
+LARGEST_TASK_FILE = 16 * 1024 * 1024
+START_SECONDS = 20.0
+"""Seconds that a driver of its own may take until it serves viewers."""
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class FleetOptions:
+    """Options of `fleet run` and `fleet retry`."""
+
+    places: int | None = None
+    """Units at the same time on this machine; None: as at the start of the fleet."""
+    demo: bool = False
+    cluster: ClusterChoice | None = None
+    """Dask cluster; None with no `places`: as at the start of the fleet."""
+
+    @property
+    def unit_options(self) -> tuple[str, ...]:
+        """Options for every unit's command line; stored with the fleet."""
+        return ("--demo",) if self.demo else ()
+
+
+def read_tasks_of(path: Path) -> tuple[UnitTask, ...]:
+    """Return the units of a file, or of standard input for `-`.
+
+    Raises:
+        ConfigurationError: it cannot be read, or has mistakes.
+    """
+    if str(path) == "-":
+        return read_line_tasks(read_everything(0), Path.cwd())
+    try:
+        if path.stat().st_size > LARGEST_TASK_FILE:
+            raise ConfigurationError(f"{path} is larger than {LARGEST_TASK_FILE // 1024 // 1024} MiB")
+        content = path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror or error}") from error
+    try:
+        read = read_toml_tasks if path.suffix == ".toml" else read_line_tasks
+        return read(content, path.absolute().parent)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+
+
+def create_fleet(out: Path, options: FleetOptions, tasks: tuple[UnitTask, ...]) -> None:
+    """Make the directory of a new fleet.
+
+    Raises:
+        ConfigurationError: it cannot be made.
+    """
+    settings: JsonObject = {"started": now_ms(), "options": list(options.unit_options), "places": options.places or 1}
+    if options.cluster is not None:
+        settings["cluster"] = options.cluster.model_dump(mode="json")
+    FleetDirectory.create(out, tasks, settings).close()
+
+
+def check_idle(out: Path) -> None:
+    """Raise unless a fleet is there and has no driver.
+
+    Raises:
+        ConfigurationError: see above.
+    """
+    read_tasks(out)
+    if is_driven(out):
+        raise ConfigurationError(f"the fleet in {out} is running; watch it with: tui-agent fleet status --watch {out}")
+
+
+def drive_fleet(out: Path, options: FleetOptions, *, denies_questions: bool) -> int:
+    """Drive a fleet to its end and return the exit code: 0 if every unit is done, 1 if not, 130 if interrupted.
+
+    Args:
+        out: its directory.
+        options: options of this driver.
+        denies_questions: True to deny requests for approval while no viewer is there.
+
+    Raises:
+        ConfigurationError: the directory is wrong or in use, or no unit can run.
+    """
+    directory = FleetDirectory.open(out)
+    try:
+        return asyncio.run(_drive(directory, options, denies_questions=denies_questions))
+    except ExceptionGroup as group:
+        error = first_error(group)
+        if not isinstance(error, BackendLostError):
+            raise error from None
+        say_error(f"fleet: {error}. What was reported is kept; to continue: tui-agent fleet retry {out}")
+        return 1
+    finally:
+        directory.close()
+
+
+def start_driver(out: Path, options: FleetOptions) -> None:
+    """Start a driver in a process of its own, which survives this one, and wait until it serves viewers.
+
+    Raises:
+        ConfigurationError: it ended before; the text has its reason.
+    """
+    argv = [sys.executable, "-m", "tui_agent", "fleet", "drive", str(out)]
+    argv += [f"--local={options.places}"] if options.places else []
+    argv += cluster_arguments(options.cluster)
+    log = os.open(out / "driver.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        driver = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True
+        )
+    finally:
+        os.close(log)
+    deadline = time.monotonic() + START_SECONDS
+    while driver.poll() is None and time.monotonic() < deadline:
+        if (out / "control.sock").exists():
+            return
+        time.sleep(0.02)
+    if driver.poll() is None or driver.returncode in (0, 1):
+        return
+    lines = (out / "driver.log").read_text("utf-8", "replace").strip().splitlines()
+    raise ConfigurationError(f"the driver ended: {lines[-1] if lines else f'code {driver.returncode}'}")
+
+
+async def _drive(directory: FleetDirectory, options: FleetOptions, *, denies_questions: bool) -> int:
+    tasks = await asyncio.to_thread(read_tasks, directory.path)
+    backend = await asyncio.to_thread(backend_of, directory.path, options)
+    driver = FleetDriver(directory, backend, tasks)
+    driver.denies_questions = denies_questions
+    await asyncio.to_thread(driver.load)
+    interrupted = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, interrupted.set)
+    async with asyncio.TaskGroup() as group:
+        helpers = [
+            group.create_task(_stop_when(interrupted, driver)),
+            group.create_task(report_progress(driver, say_error)),
+        ]
+        status = await driver.run(serve_viewers)
+        for helper in helpers:
+            helper.cancel()
+    say_error(end_line(status, directory.path))
+    if interrupted.is_set():
+        return INTERRUPTED
+    return 0 if all(row.state == "done" for row in status.rows) else 1
+
+
+async def _stop_when(interrupted: asyncio.Event, driver: FleetDriver) -> None:
+    await interrupted.wait()
+    say_error("fleet: stopping; each unit ends its commands and saves its work first")
+    await driver.stop(now=True)
+
+
+def backend_of(out: Path, options: FleetOptions) -> Backend:
+    """Return the backend that the options choose, or the one that the fleet began with. Blocks.
+
+    Raises:
+        ConfigurationError: Dask is not installed.
+    """
+    none: JsonObject = {}
+    stored = next((record for record in read_records(out) if record.get("type") == "fleet"), none)
+    if options.cluster is not None:
+        return cluster_backend(options.cluster)
+    if options.places is None and is_object(stored.get("cluster")):
+        return cluster_backend(ClusterChoice.model_validate(stored["cluster"]))
+    places = options.places or stored.get("places")
+    return _local_backend(out, places if isinstance(places, int) else 1)
+
+
+def _local_backend(out: Path, places: int) -> Backend:
+    work, mirrors = out / "work", out / "mirrors"
+    for directory in (work, mirrors):
+        directory.mkdir(mode=0o700, exist_ok=True)
+    host = UnitHost(
+        worker="local",
+        work=work,
+        mirrors=mirrors,
+        program=(sys.executable, "-m", "tui_agent"),
+        sandboxed=sandbox_problem(work) is None,
+    )
+    return LocalBackend(places, host)
+
+
+def end_line(status: FleetStatus, out: Path) -> str:
+    """Return the last line of a fleet."""
+    counts = count_rows(status.rows)
+    states = [f"{counts.states[state]} {state}" for state in ("done", "failed", "stopped") if counts.states[state]]
+    text = f"fleet: {' · '.join((*states, *used_parts(counts)))}; results: tui-agent fleet results {out}"
+    unfinished = counts.units - counts.states["done"]
+    return f"{text}; {unfinished} not done; to continue them: tui-agent fleet retry {out}" if unfinished else text

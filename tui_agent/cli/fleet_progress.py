@@ -1,0 +1,62 @@
+"""Progress of a fleet in lines of text: counts, rate, time left, cost."""
+
+import asyncio
+from collections.abc import Callable
+from time import monotonic
+
+from tui_agent.fleet.driver import FleetDriver
+from tui_agent.fleet.fleet_counts import FleetCounts, count_rows
+from tui_agent.protocol.visible_text import escaped
+from tui_agent.ui.text.amounts import count_text, money_text, seconds_text, tokens_text
+
+PAUSE = 5.0
+"""Seconds between two lines."""
+_LOOK = 0.25
+"""Seconds between two looks at notices."""
+
+Say = Callable[[str], object]
+
+
+async def report_progress(driver: FleetDriver, say: Say) -> None:
+    """Write a line every few seconds, and each notice at once, until cancelled."""
+    begun, last = monotonic(), float("-inf")
+    ended_before = count_rows(driver.status.rows).ended
+    with driver.feed.subscribed(is_viewer=False) as feed:
+        while True:
+            for notice in feed.notices:
+                say(f"fleet: {escaped(notice)}")
+            feed.notices.clear()
+            now = monotonic()
+            if now - last >= PAUSE:
+                counts = count_rows(driver.status.rows)
+                say(f"fleet: {progress_text(counts, counts.ended - ended_before, now - begun)}")
+                last = now
+            await asyncio.sleep(_LOOK)
+
+
+def progress_text(counts: FleetCounts, ended: int, seconds: float) -> str:
+    """Return the progress in one line.
+
+    Args:
+        counts: sums over the rows.
+        ended: units that ended since the start of this driver.
+        seconds: since then.
+    """
+    states = counts.states
+    parts = [f"{counts.ended}/{counts.units} ended"]
+    parts += [f"{states['done']} done", f"{counts.working} running", f"{states['queued']} queued"]
+    parts += [f"{states[state]} {state}" for state in ("failed", "stopped", "asking") if states[state]]
+    if ended and counts.ended < counts.units:
+        parts.append(f"{60 * ended / seconds:.1f} a minute")
+        parts.append(f"{seconds_text(seconds / ended * (counts.units - counts.ended), tenths=False)} left")
+    return " · ".join((*parts, *used_parts(counts)))
+
+
+def used_parts(counts: FleetCounts) -> list[str]:
+    """Return what the units used."""
+    used = [f"{tokens_text(counts.input_tokens + counts.output_tokens)} tokens"]
+    if counts.cost:
+        used.append(money_text(counts.cost))
+    if counts.unknown_effects:
+        used.append(count_text(counts.unknown_effects, "call of unknown effect", "calls of unknown effect"))
+    return used

@@ -1,0 +1,180 @@
+"""Connections to Dask: which addresses are safe, the certificates, and a cluster of this machine for one run."""
+
+import ipaddress
+import logging
+import tempfile
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import dask.config
+from distributed import Client, LocalCluster, Security
+
+from tui_agent.protocol.errors import ConfigurationError
+
+from .cluster_choice import ClusterChoice, TlsFiles
+
+CONNECT_SECONDS = 10
+"""Longest wait for a scheduler at the start."""
+_PACKAGES = ("distributed", "tui-agent")
+"""Packages of which caller and workers need the same version."""
+_OWN_CLUSTER: Mapping[str, Any] = {
+    "distributed.scheduler.worker-ttl": "60s",
+    # A fleet has a screen of its own: the ports that Dask opens for its page answer nothing.
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    # Units get the environment of the user, not one that limits the threads of their commands.
+    "distributed.nanny.pre-spawn-environ": {},
+    "distributed.worker.profile.enabled": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """A scheduler to connect to."""
+
+    address: str
+    security: Security | None
+
+
+@asynccontextmanager
+async def open_cluster(choice: ClusterChoice) -> AsyncGenerator[Scheduler]:
+    """Give the scheduler that was chosen; start a cluster if none was, and end it on exit.
+
+    Raises:
+        ConfigurationError: the address is not safe, or the certificates are missing.
+    """
+    if choice.scheduler:
+        yield Scheduler(choice.scheduler, security_for(choice.scheduler, choice.tls))
+        return
+    # With certificates of its own even on loopback: other users of this machine can reach it, too.
+    security: Any = Security.temporary()  # pyright: ignore[reportUnknownMemberType] - its options have no types
+    options: dict[str, Any] = {
+        "n_workers": choice.workers,
+        "threads_per_worker": 1,
+        "processes": True,
+        "memory_limit": 0,
+        "host": "127.0.0.1",
+        "protocol": "tls://",
+        "dashboard_address": "127.0.0.1:0",
+        "worker_dashboard_address": "127.0.0.1:0",
+        "scheduler_kwargs": {"dashboard": False},
+        # The driver tells of lost workers in its own words.
+        "silence_logs": logging.CRITICAL + 1,
+    }
+    with (
+        tempfile.TemporaryDirectory(prefix="tui-agent-fleet-") as scratch,
+        dask.config.set({**_OWN_CLUSTER, "temporary-directory": scratch}),
+    ):
+        async with LocalCluster(asynchronous=True, security=security, **options) as cluster:
+            yield Scheduler(str(cluster.scheduler_address), security)
+
+
+def security_for(address: str, tls: TlsFiles) -> Security | None:
+    """Return the certificates for a scheduler's address; None for an unencrypted connection to this machine.
+
+    Raises:
+        ConfigurationError: the address is not safe, or the certificates are missing.
+    """
+    parts = urlsplit(address)
+    try:
+        complete = parts.scheme in ("tcp", "tls") and bool(parts.hostname) and parts.port is not None
+    except ValueError:
+        complete = False
+    if not complete:
+        raise ConfigurationError(
+            f"{address!r} is not the address of a scheduler: write tcp://HOST:PORT or tls://HOST:PORT"
+        )
+    if parts.scheme == "tcp":
+        if any((tls.ca, tls.cert, tls.key)):
+            raise ConfigurationError(f"certificates are only for an encrypted connection: write tls:{address[4:]}")
+        if not is_loopback(address):
+            raise ConfigurationError(
+                f"{address} is another machine and the connection is not encrypted: everyone on the way could run "
+                "commands there and here. Start the cluster with TLS and write tls://HOST:PORT with --tls-ca, "
+                "--tls-cert and --tls-key"
+            )
+        return None
+    return _certificates(tls)
+
+
+def is_loopback(address: str) -> bool:
+    """Return True if only this machine can be reached by the address."""
+    host = urlsplit(address).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _certificates(tls: TlsFiles) -> Security:
+    chosen = {"tls_ca_file": tls.ca, "tls_client_cert": tls.cert, "tls_client_key": tls.key}
+    security: Any = Security(
+        require_encryption=True, **{name: str(path) for name, path in chosen.items() if path is not None}
+    )
+    if not security.tls_ca_file or not security.tls_client_cert:
+        raise ConfigurationError(
+            "a scheduler at tls:// needs --tls-ca and --tls-cert (and --tls-key, if the certificate's file does not "
+            "hold the key), or the same in Dask's configuration (distributed.comm.tls)"
+        )
+    try:
+        security.get_connection_args("client")
+    except OSError as error:
+        raise ConfigurationError(f"the certificates for the scheduler cannot be used: {error}") from None
+    return security
+
+
+async def connect(scheduler: Scheduler) -> Any:
+    """Return a client of a scheduler whose workers are safe and run the same versions.
+
+    Raises:
+        ConfigurationError: there is no scheduler, or a worker does not fit.
+    """
+    client: Any = Client(
+        scheduler.address,
+        security=scheduler.security,
+        asynchronous=True,
+        timeout=CONNECT_SECONDS,
+        set_as_default=False,
+    )
+    try:
+        await client
+        check_versions(await client.get_versions(packages=["tui-agent"]))
+    except OSError as error:
+        await client.close(timeout=1)
+        raise ConfigurationError(
+            f"no scheduler answers at {scheduler.address} ({error}). Start one with `dask scheduler`, or leave out "
+            "--scheduler"
+        ) from None
+    except BaseException:
+        await client.close(timeout=1)
+        raise
+    return client
+
+
+def check_versions(versions: Mapping[str, Any]) -> None:
+    """Compare the caller's packages with those of every worker.
+
+    Args:
+        versions: answer of `Client.get_versions`.
+
+    Raises:
+        ConfigurationError: a worker has other versions.
+    """
+    own = _versions_of(versions["client"])
+    for address, worker in sorted(versions["workers"].items()):
+        theirs = _versions_of(worker)
+        for package, version in own.items():
+            if theirs[package] != version:
+                raise ConfigurationError(
+                    f"the worker at {address} has {package} {theirs[package] or '(not installed)'}, this program "
+                    f"{version}: install the same version there"
+                )
+
+
+def _versions_of(found: Mapping[str, Any]) -> dict[str, str]:
+    packages = found["packages"]
+    named = {package: str(packages.get(package) or "") for package in _PACKAGES}
+    return {"Python": ".".join(str(packages["python"]).split(".")[:2]), **named}

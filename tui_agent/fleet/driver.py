@@ -1,0 +1,368 @@
+"""The driver of a fleet: grants units to workers, saves what they report, and decides the end of each.
+
+It alone writes to the fleet's directory. It handles one message after another, and acknowledges only what is on the
+disk; so a full disk makes the whole fleet wait.
+"""
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import TypeVar
+
+from tui_agent.protocol.fleet_records import FleetStatus, UnitQuestion, UnitRow, UnitTask
+from tui_agent.protocol.messages import JsonObject, is_array, is_object, now_ms
+
+from .backend import Backend
+from .fleet_directory import FleetDirectory, read_records
+from .fleet_feed import FleetFeed
+from .rate_limits import RateLimits
+from .unit_events import DELTAS, seq_of, type_of
+from .unit_progress import RateLimitMet, UnitEnding, UnitProgress
+from .unit_result import result_files
+from .worker_messages import (
+    CommitReported,
+    EventsAcknowledged,
+    EventsReported,
+    UnitAbandoned,
+    UnitCancelled,
+    UnitClaimed,
+    UnitEnded,
+    UnitGranted,
+    UnitInput,
+    UnitRefused,
+    WorkerLost,
+    WorkerMessage,
+)
+
+STATUS_PAUSE = 1.0
+"""Seconds between two copies of the state."""
+DISK_PAUSE = 2.0
+"""Seconds after which a failed write is tried again."""
+KEPT_NOTICES = 50
+STOPPED = "stopped"
+NOBODY = "no one watches this fleet, so no one can approve; the call was denied."
+
+T = TypeVar("T")
+
+
+class FleetDriver:
+    """Drives one fleet from its units' claims to their ends."""
+
+    def __init__(self, directory: FleetDirectory, backend: Backend, tasks: tuple[UnitTask, ...]) -> None:
+        """Store the arguments; `load` brings back what an earlier driver left. Nothing runs before `run`."""
+        self.directory = directory
+        self.feed = FleetFeed()
+        self.units = {task.id: UnitProgress(task) for task in tasks}
+        self.denies_questions = False
+        """True to deny requests for approval while there is no viewer."""
+        self._backend = backend
+        self._started = now_ms()
+        self._options: tuple[str, ...] = ()
+        self._bases: dict[str, str] = {}
+        self._notes: dict[str, str] = {}
+        self._claims: deque[UnitClaimed] = deque()
+        self._stopping: set[str] = set()
+        self._limits = RateLimits()
+        self._notices: deque[str] = deque(maxlen=KEPT_NOTICES)
+        self._writing = asyncio.Lock()
+        self._over = asyncio.Event()
+        self._granting = asyncio.Event()
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    @property
+    def status(self) -> FleetStatus:
+        """State of the whole fleet."""
+        return FleetStatus(
+            name=self.directory.path.name,
+            started=self._started,
+            running=not self._over.is_set(),
+            rows=tuple(unit.row for unit in self.units.values()),
+            questions=self.questions,
+            paused_until=self.paused_until,
+            notices=tuple(self._notices),
+        )
+
+    @property
+    def paused_until(self) -> int:
+        """Milliseconds since the epoch until which a rate limit delays the fleet; 0 for no delay."""
+        return now_ms() + round(1000 * self._limits.left) if self._limits.left else 0
+
+    @property
+    def questions(self) -> tuple[UnitQuestion, ...]:
+        """All open requests for approval."""
+        return tuple(
+            UnitQuestion(unit_id=unit.row.id, request=request)
+            for unit in self.units.values()
+            for request in unit.questions.values()
+        )
+
+    def load(self) -> None:
+        """Bring back what earlier drivers left; every unit that is not done continues. Blocks."""
+        for record in read_records(self.directory.path):
+            match record.get("type"):
+                case "fleet":
+                    self._options = _texts(record.get("options"))
+                    self._started = _int(record.get("started")) or self._started
+                case "base":
+                    self._bases[str(record.get("unit"))] = str(record.get("commit"))
+                case "granted" if unit := self.units.get(str(record.get("unit"))):
+                    unit.row = unit.row.model_copy(update={"epoch": _int(record.get("epoch"))})
+                case "ended" if str(record.get("unit")) in self.units:
+                    self._restore_end(record)
+                case _:
+                    pass
+        for unit_id, unit in self.units.items():
+            files = self.directory.load_unit(unit_id)
+            for line in files.journal.splitlines():
+                unit.apply(line)
+            if unit.row.state != "done":
+                self.directory.forget_result(unit_id)
+                unit.queue()
+
+    def _restore_end(self, record: JsonObject) -> None:
+        unit = self.units[str(record.get("unit"))]
+        unit.row = UnitRow.model_validate({**_dict(record.get("row")), "unit": unit.row.unit})
+        if unit.row.verified is False:
+            output = str(record.get("verify_output") or "")
+            self._notes[unit.row.id] = f"The check of your work failed:\n\n{output}\n\nContinue until it passes."
+
+    # --- work ---------------------------------------------------------------------------------------------------------
+
+    async def run(self, serve: Callable[["FleetDriver"], Coroutine[object, object, None]]) -> FleetStatus:
+        """Run all units to their ends.
+
+        Args:
+            serve: serves the viewers until it is cancelled.
+
+        Raises:
+            ConfigurationError: the backend cannot start.
+        """
+        async with self._backend.opened():
+            async with asyncio.TaskGroup() as tasks:
+                helpers = [tasks.create_task(serve(self)), tasks.create_task(self._keep_status())]
+                helpers.append(tasks.create_task(self._grant_claims()))
+                helpers.append(tasks.create_task(self._receive()))
+                for unit in self.units.values():
+                    if not unit.row.ended:
+                        await self._backend.submit(unit.row.id)
+                self._look_for_end()
+                await self._over.wait()
+                for helper in helpers:
+                    helper.cancel()
+            await self._saved(lambda: self.directory.save_status(self.status))
+        return self.status
+
+    async def _receive(self) -> None:
+        async for message in self._backend.messages():
+            await self._handle(message)
+
+    async def _handle(self, message: WorkerMessage) -> None:
+        match message:
+            case UnitClaimed():
+                self._claims.append(message)
+                self._granting.set()
+            case EventsReported():
+                if self._is_current(message.unit_id, message.epoch):
+                    await self._save_events(message.unit_id, message.lines)
+                    await self._acknowledge(message.unit_id, message.size)
+            case CommitReported():
+                if self._is_current(message.unit_id, message.epoch):
+                    await self._save_commit(message)
+                    await self._acknowledge(message.unit_id, message.size)
+            case UnitEnded():
+                if self._is_current(message.unit_id, message.epoch):
+                    await self._end(message)
+            case UnitAbandoned(unit_id=unit_id, reason=reason):
+                if unit_id in self.units and not self.units[unit_id].row.ended:
+                    await self._end(UnitEnded(unit_id, self.units[unit_id].row.epoch, None, reason))
+            case WorkerLost(worker=worker, reason=reason):
+                self._lose(worker, reason)
+
+    def _is_current(self, unit_id: str, epoch: int) -> bool:
+        unit = self.units.get(unit_id)
+        return unit is not None and unit.row.epoch == epoch and not unit.row.ended
+
+    async def _save_events(self, unit_id: str, lines: tuple[bytes, ...]) -> None:
+        unit = self.units[unit_id]
+        facts = tuple(line for line in lines if type_of(line) not in DELTAS and seq_of(line) > unit.last_seq)
+        if facts:
+            await self._saved(lambda: self.directory.append_events(unit_id, facts))
+        for fact in facts:
+            met = unit.apply(fact)
+            if met is not None:
+                await self._slow_down(met)
+        if facts:
+            self.feed.change(unit_id)
+        self.feed.tell_events(unit_id, lines)
+        if unit.questions and self.denies_questions and not self.feed.viewers:
+            await self._deny(unit)
+
+    async def _save_commit(self, message: CommitReported) -> None:
+        unit_id, lines = message.unit_id, message.lines
+        if message.bundle:
+            last = self.units[unit_id].last_seq
+            numbers = [seq_of(line) for line in lines if type_of(line) not in DELTAS] or [last]
+            first, final = (numbers[0], numbers[-1]) if numbers[-1] > last else (last, last)
+            await self._saved(lambda: self.directory.save_commit(unit_id, message.bundle, first, final))
+        elif unit_id not in self._bases:
+            self._bases[unit_id] = message.commit
+            await self._record({"type": "base", "unit": unit_id, "commit": message.commit})
+        await self._save_events(unit_id, lines)
+
+    async def _acknowledge(self, unit_id: str, size: int) -> None:
+        if size:
+            await self._backend.send(unit_id, EventsAcknowledged(size))
+
+    async def _end(self, message: UnitEnded) -> None:
+        unit = self.units[message.unit_id]
+        stopped = message.unit_id in self._stopping
+        reason = STOPPED if stopped else message.reason
+        state = "stopped" if stopped else "failed" if message.reason else "done"
+        unit.end(UnitEnding(state, reason, message.verified, message.changes))
+        files = result_files(unit, message)
+        await self._saved(lambda: self.directory.save_result(message.unit_id, files))
+        row: JsonObject = json.loads(unit.row.model_dump_json(exclude={"unit"}))
+        end: JsonObject = {"type": "ended", "unit": message.unit_id, "row": row}
+        if message.verified is False:
+            end["verify_output"] = message.verify_output[-4_000:]
+        await self._record(end)
+        self.feed.change(message.unit_id)
+        self._look_for_end()
+
+    def _lose(self, worker: str, reason: str) -> None:
+        self.tell(f"worker {worker} is lost: {reason}")
+        for unit in self.units.values():
+            if not unit.row.ended and unit.row.spans and unit.row.spans[-1].worker == worker:
+                unit.lose_worker()
+                self.feed.change(unit.row.id)
+
+    def _look_for_end(self) -> None:
+        if all(unit.row.ended for unit in self.units.values()):
+            self._over.set()
+
+    # --- grants -------------------------------------------------------------------------------------------------------
+
+    async def _grant_claims(self) -> None:
+        """Grant claims in their order; while a rate limit holds, none."""
+        while True:
+            await self._granting.wait()
+            self._granting.clear()
+            while self._claims:
+                if left := self._limits.left:
+                    await asyncio.sleep(left)
+                    continue
+                await self._grant(self._claims.popleft())
+
+    async def _grant(self, claim: UnitClaimed) -> None:
+        unit = self.units.get(claim.unit_id)
+        if unit is None or unit.row.ended:
+            await self._backend.send(claim.unit_id, UnitRefused(claim.claim))
+            return
+        # From here on, messages of an earlier start are ignored, so that its journal is complete.
+        unit.begin(claim.worker, unit.row.epoch + 1)
+        epoch = unit.row.epoch
+        await self._record({"type": "granted", "unit": claim.unit_id, "epoch": epoch, "worker": claim.worker})
+        files = await self._saved(lambda: self.directory.load_unit(claim.unit_id))
+        granted = UnitGranted(
+            claim=claim.claim,
+            epoch=epoch,
+            task=unit.row.unit,
+            options=self._options,
+            journal=files.journal,
+            base=self._bases.get(claim.unit_id, ""),
+            note=self._notes.pop(claim.unit_id, ""),
+            bundles=files.bundles,
+        )
+        await self._backend.send(claim.unit_id, granted)
+        self.feed.change(claim.unit_id)
+
+    # --- the user -----------------------------------------------------------------------------------------------------
+
+    async def send_input(self, unit_id: str, command: JsonObject) -> str:
+        """Pass a command of stream-json to a unit; return why it had no effect, or an empty text."""
+        unit = self.units.get(unit_id)
+        if unit is None:
+            return f"there is no unit {unit_id}"
+        if unit.row.ended or not unit.row.spans or unit.row.spans[-1].ended is not None:
+            return f"unit {unit_id} does not run"
+        if unit.run_ended:
+            return f"the run of unit {unit_id} has ended"
+        await self._backend.send(unit_id, UnitInput(json.dumps(command).encode()))
+        return ""
+
+    async def stop(self, unit_ids: tuple[str, ...] = (), *, now: bool = False) -> None:
+        """Stop units, or all: after their steps, or now. Those that wait are stopped at once."""
+        for unit_id in unit_ids or tuple(self.units):
+            unit = self.units.get(unit_id)
+            if unit is None or unit.row.ended:
+                continue
+            self._stopping.add(unit_id)
+            if not unit.row.spans or unit.row.spans[-1].ended is not None:
+                await self._end(UnitEnded(unit_id, unit.row.epoch, None, STOPPED))
+            elif now or unit.row.state in ("starting", "resuming"):
+                await self._backend.send(unit_id, UnitCancelled(STOPPED))
+            else:
+                await self._backend.send(unit_id, UnitInput(b'{"type":"stop"}'))
+
+    def tell(self, notice: str) -> None:
+        """Tell the user something about the fleet."""
+        self._notices.append(notice)
+        self.feed.notice(notice)
+
+    async def _deny(self, unit: UnitProgress) -> None:
+        for request_id in tuple(unit.questions):
+            answer = {"type": "approval", "request_id": request_id, "decision": "deny", "note": NOBODY}
+            await self._backend.send(unit.row.id, UnitInput(json.dumps(answer).encode()))
+
+    # --- limits and disk ----------------------------------------------------------------------------------------------
+
+    async def _slow_down(self, met: RateLimitMet) -> None:
+        """Let the whole fleet wait."""
+        seconds = self._limits.meet(met.wait)
+        if seconds is None:
+            return
+        self.tell(f"a rate limit was met; the fleet waits {seconds:.0f} s")
+        pause = json.dumps({"type": "pause", "seconds": round(seconds, 1)}).encode()
+        for unit in self.units.values():
+            if unit.row.state in ("running", "asking"):
+                await self._backend.send(unit.row.id, UnitInput(pause))
+
+    async def _record(self, record: JsonObject) -> None:
+        await self._saved(lambda: self.directory.record(record))
+
+    async def _saved(self, write: Callable[[], T]) -> T:
+        """Write in a thread; while the disk fails, wait and try again. Nothing is acknowledged meanwhile."""
+        told = False
+        while True:
+            try:
+                async with self._writing:
+                    return await asyncio.to_thread(write)
+            except OSError as error:
+                if not told:
+                    self.tell(f"the fleet waits: {self.directory.path} cannot be written ({error.strerror or error})")
+                    told = True
+                await asyncio.sleep(DISK_PAUSE)
+
+    async def _keep_status(self) -> None:
+        """Write a copy of the state for readers, as long as it changes."""
+        with self.feed.subscribed(is_viewer=False) as changes:
+            while True:
+                changes.awake.clear()
+                await self._saved(partial(self.directory.save_status, self.status))
+                await asyncio.sleep(STATUS_PAUSE)
+                await changes.awake.wait()
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if is_array(value) else ()
+
+
+def _dict(value: object) -> JsonObject:
+    return value if is_object(value) else {}
+
+
+def _int(value: object) -> int:
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,310 @@
+"""The directory of a fleet, `OUT`: its tasks, what its driver decided, and everything that its units reported.
+
+```
+OUT/lock              held by the driver
+    units.jsonl       the tasks, one unit a line
+    driver.jsonl      what the driver decided: grants, first commits, ends
+    status.json       the last state, for readers; only a copy
+    control.sock      address of the driver while it runs, or a link to it
+    units/ID/         journal.jsonl, commits/, stderr.log, verify.txt, report.md, result.json, patch/
+    work/             worktrees of `--local`
+```
+
+Everything is private to the user. Lines of a journal and records are on the disk before they count.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.fleet_records import FleetStatus, UnitTask
+from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.regular_file import sync_directory
+
+from .unit_events import seq_of
+
+PRIVATE_DIRECTORY, PRIVATE_FILE = 0o700, 0o600
+LONGEST_SOCKET_PATH = 100
+"""Bytes of a path that every system accepts for a socket."""
+
+_TRIES, _PAUSE = 4, 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class UnitFiles:
+    """Stored parts of a unit that continues."""
+
+    journal: bytes
+    bundles: tuple[bytes, ...]
+    last_seq: int
+
+
+class FleetDirectory:
+    """An open directory, held by this driver. All methods block, and raise `OSError` if the disk fails."""
+
+    def __init__(self, path: Path, lock: int) -> None:
+        """Store the arguments; `create` and `open` make one."""
+        self.path = path
+        self._lock = lock
+        self._half_written: set[Path] = set()
+
+    @classmethod
+    def create(cls, path: Path, tasks: Sequence[UnitTask], settings: JsonObject) -> "FleetDirectory":
+        """Make the directory of a new fleet.
+
+        Args:
+            path: the directory, which is empty or missing.
+            tasks: its units.
+            settings: first record of the driver; it holds no key.
+
+        Raises:
+            ConfigurationError: something is there already, or it cannot be written.
+        """
+        try:
+            path.mkdir(parents=True, mode=PRIVATE_DIRECTORY, exist_ok=True)
+            if any(path.iterdir()):
+                raise ConfigurationError(
+                    f"{path} is not empty; name another directory, or continue the fleet in it with: "
+                    f"tui-agent fleet retry {path}"
+                )
+            path.chmod(PRIVATE_DIRECTORY)
+            made = cls(path, _locked(path))
+            (path / "units").mkdir(mode=PRIVATE_DIRECTORY)
+            made._replace("units.jsonl", "".join(f"{task.model_dump_json()}\n" for task in tasks).encode())
+            made.record({"type": "fleet", **settings})
+            sync_directory(path)
+        except OSError as error:
+            raise ConfigurationError(f"{path} cannot be written: {error.strerror or error}") from error
+        return made
+
+    @classmethod
+    def open(cls, path: Path) -> "FleetDirectory":
+        """Open the directory of a fleet whose driver is gone.
+
+        Raises:
+            ConfigurationError: it is not the directory of a fleet, or its driver runs.
+        """
+        if not (path / "units.jsonl").is_file():
+            raise ConfigurationError(f"{path} is not the directory of a fleet")
+        return cls(path, _locked(path))
+
+    def close(self) -> None:
+        """Release the directory. May be called again."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def record(self, record: JsonObject) -> None:
+        """Append a record of the driver."""
+        self._append(self.path / "driver.jsonl", json.dumps(record, ensure_ascii=False).encode() + b"\n")
+
+    def append_events(self, unit_id: str, lines: Iterable[bytes]) -> None:
+        """Append facts to the journal of a unit; it is on the disk then. After an error, append the same again."""
+        if data := b"".join(line + b"\n" for line in lines):
+            self._append(self.unit(unit_id) / "journal.jsonl", data)
+
+    def save_commit(self, unit_id: str, bundle: bytes, first_seq: int, last_seq: int) -> None:
+        """Save a state of a worktree, before the events that were held back for it are appended.
+
+        Args:
+            unit_id: the unit.
+            bundle: the changes since the state before.
+            first_seq: number of the first of these events.
+            last_seq: number of the last one.
+        """
+        commits = self.unit(unit_id) / "commits"
+        commits.mkdir(mode=PRIVATE_DIRECTORY, exist_ok=True)
+        number = len(list(commits.glob("*.bundle")))
+        self._replace(str(commits / f"{number:06}-{first_seq}-{last_seq}.bundle"), bundle)
+        sync_directory(commits)
+
+    def load_unit(self, unit_id: str) -> UnitFiles:
+        """Return a unit's journal and the states of its worktree that fit it.
+
+        If the machine stopped between a state and its events, neither counts: what they tell was never acknowledged.
+        """
+        home = self.unit(unit_id)
+        path = home / "journal.jsonl"
+        journal = path.read_bytes() if path.exists() else b""
+        journal = journal[: journal.rfind(b"\n") + 1]
+        last_seq = _last_seq(journal)
+        bundles: list[bytes] = []
+        for file in sorted(home.glob("commits/*.bundle")):
+            _, first, last = file.stem.split("-")
+            if int(last) > last_seq:
+                journal = b"".join(line for line in journal.splitlines(keepends=True) if seq_of(line) < int(first))
+                self._replace(str(path), journal)
+                last_seq = _last_seq(journal)
+                file.unlink()
+                continue
+            bundles.append(file.read_bytes())
+        return UnitFiles(journal, tuple(bundles), last_seq)
+
+    def save_result(self, unit_id: str, files: dict[str, bytes]) -> None:
+        """Write files of a unit that ended; directories in their names are made."""
+        for name, content in files.items():
+            target = self.unit(unit_id) / name
+            target.parent.mkdir(mode=PRIVATE_DIRECTORY, exist_ok=True)
+            self._replace(str(target), content)
+
+    def save_status(self, status: FleetStatus) -> None:
+        """Write `status.json`, as a whole or not at all."""
+        self._replace("status.json", status.model_dump_json().encode() + b"\n")
+
+    def forget_result(self, unit_id: str) -> None:
+        """Remove the files of a unit's end, because it continues."""
+        home = self.unit(unit_id)
+        for name in ("result.json", "verify.txt", "report.md"):
+            (home / name).unlink(missing_ok=True)
+        shutil.rmtree(home / "patch", ignore_errors=True)
+
+    def unit(self, unit_id: str) -> Path:
+        """Return the directory of a unit; make it if it is missing."""
+        home = self.path / "units" / unit_id
+        home.mkdir(mode=PRIVATE_DIRECTORY, exist_ok=True)
+        return home
+
+    def make_socket_path(self) -> Path:
+        """Return the path for the driver's socket, which does not exist. `control.sock` leads to it."""
+        address = self.path / "control.sock"
+        address.unlink(missing_ok=True)
+        if len(os.fsencode(address)) <= LONGEST_SOCKET_PATH:
+            return address
+        private = Path(tempfile.mkdtemp(prefix="tui-agent-fleet-"))
+        address.symlink_to(private / "control.sock")
+        return private / "control.sock"
+
+    def _append(self, path: Path, data: bytes) -> None:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_FILE)
+        try:
+            size = os.fstat(descriptor).st_size
+            if size and os.pread(descriptor, 1, size - 1) != b"\n":
+                # The rest of a write that failed, or that a kill cut off; it was never acknowledged.
+                size = _end_of_last_line(descriptor, size)
+                os.ftruncate(descriptor, size)
+            try:
+                rest = memoryview(data)
+                while rest:
+                    rest = rest[os.write(descriptor, rest) :]
+                os.fdatasync(descriptor)
+            except OSError:
+                with suppress(OSError):
+                    os.ftruncate(descriptor, size)
+                raise
+        finally:
+            os.close(descriptor)
+
+    def _replace(self, name: str, content: bytes) -> None:
+        target = self.path / name
+        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=".new-")
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+
+
+def journal_lines(path: Path, since: int) -> list[bytes]:
+    """Return the events of a journal with a number above `since`; none if there is no journal."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    return [line for line in content[: content.rfind(b"\n") + 1].splitlines() if seq_of(line) > since]
+
+
+def read_tasks(path: Path) -> tuple[UnitTask, ...]:
+    """Return the units of a fleet.
+
+    Raises:
+        ConfigurationError: it is not the directory of a fleet, or its file cannot be read.
+    """
+    try:
+        lines = (path / "units.jsonl").read_bytes().splitlines()
+        return tuple(UnitTask.model_validate_json(line) for line in lines)
+    except (OSError, ValidationError) as error:
+        raise ConfigurationError(f"{path} is not the directory of a fleet, or it cannot be read") from error
+
+
+def read_records(path: Path) -> list[JsonObject]:
+    """Return the records of the driver; a line that was cut off counts as none."""
+    try:
+        lines = (path / "driver.jsonl").read_bytes().splitlines()
+    except OSError:
+        return []
+    records: list[JsonObject] = []
+    for line in lines:
+        with suppress(ValueError):
+            record: object = json.loads(line)
+            if is_object(record):
+                records.append(record)
+    return records
+
+
+def read_status(path: Path) -> FleetStatus:
+    """Return the state that the driver wrote last. If the driver is gone, it does not count as running.
+
+    Raises:
+        ConfigurationError: it is not the directory of a fleet.
+    """
+    try:
+        status = FleetStatus.model_validate_json((path / "status.json").read_bytes())
+    except (OSError, ValidationError) as error:
+        raise ConfigurationError(f"{path} is not the directory of a fleet, or its state cannot be read") from error
+    return status if is_driven(path) else status.model_copy(update={"running": False})
+
+
+def is_driven(path: Path) -> bool:
+    """True if a driver works on the fleet."""
+    try:
+        os.close(_locked(path))
+    except ConfigurationError:
+        return True
+    return False
+
+
+def _locked(path: Path) -> int:
+    descriptor = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_FILE)
+    # A reader that only looks holds it for a moment.
+    for _ in range(_TRIES):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_PAUSE)
+            continue
+        return descriptor
+    os.close(descriptor)
+    raise ConfigurationError(f"the fleet in {path} is running; watch it with: tui-agent fleet status --watch {path}")
+
+
+def _last_seq(journal: bytes) -> int:
+    end = len(journal) - 1
+    return seq_of(journal[journal.rfind(b"\n", 0, max(end, 0)) + 1 :]) if journal else 0
+
+
+def _end_of_last_line(descriptor: int, size: int) -> int:
+    """Return the size of the whole lines of a file."""
+    step = 1 << 20
+    place = size
+    while place > 0:
+        start = max(0, place - step)
+        found = os.pread(descriptor, place - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        place = start
+    return 0

@@ -1,0 +1,185 @@
+"""The headless process of a unit: its streams, its environment, and an end with everything that it started."""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from tui_agent.protocol.pipes import LineReader, PipeWriter
+
+from .unit_failure import UnitFailureError
+
+KEPT_OUTPUT = 64 * 1024
+"""Bytes of the end of an output that are kept."""
+GRACE = 6.0
+"""Seconds between TERM and KILL: a headless process ends its run, its commands and its journal first."""
+
+_SECRET = re.compile(r"(_KEY|APIKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD|_PAT)$", re.IGNORECASE)
+_SHORTEST_SECRET = 6
+
+
+def is_secret(variable: str) -> bool:
+    """True if an environment variable of this name is taken for a secret."""
+    return _SECRET.search(variable) is not None
+
+
+def without_secrets(text: str, environment: Mapping[str, str]) -> str:
+    """Return a text with the values of secret variables hidden."""
+    values = {value for name, value in environment.items() if is_secret(name) and len(value) >= _SHORTEST_SECRET}
+    for value in sorted(values, key=len, reverse=True):
+        text = text.replace(value, "***")
+    return text
+
+
+class UnitProcess:
+    """A process in a session of its own. It dies with this process, even if that is killed."""
+
+    def __init__(self, process: asyncio.subprocess.Process, stdin: int, stdout: int) -> None:
+        """Store the arguments; `start_process` makes one."""
+        self._process = process
+        self._descriptors = (stdin, stdout)
+        self._input = PipeWriter(stdin)
+        self._input.start()
+        self._input_open = True
+        self.lines = LineReader(stdout)
+        """Its standard output."""
+        self.lines.start()
+
+    def put(self, line: bytes) -> None:
+        """Write a line to its standard input; nothing once that is closed."""
+        if self._input_open:
+            self._input.put(line + b"\n")
+
+    async def close_input(self) -> None:
+        """End its standard input."""
+        if self._input_open:
+            self._input_open = False
+            self._input.end()
+            await self._input.drained()
+            os.close(self._descriptors[0])
+
+    async def ended(self) -> int:
+        """Wait for its end and return its exit code."""
+        return await self._process.wait()
+
+    async def end(self) -> None:
+        """End it with everything that it started: TERM, and KILL after `GRACE` seconds."""
+        try:
+            if self._process.returncode is None:
+                self._signal(signal.SIGTERM)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(GRACE):
+                        await self._process.wait()
+        finally:
+            self._signal(signal.SIGKILL)
+            await self._process.wait()
+            if self._input_open:
+                self._input_open = False
+                self._input.abandon()
+                self._input.end()
+
+    def _signal(self, number: int) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+
+async def start_process(argv: Sequence[str], cwd: Path, environment: Mapping[str, str], errors: Path) -> UnitProcess:
+    """Start a process with pipes for its input and output.
+
+    Args:
+        argv: its command line.
+        cwd: its directory.
+        environment: its whole environment.
+        errors: file for its standard error.
+
+    Raises:
+        UnitFailureError: it cannot be started.
+    """
+    stdin, our_stdin = os.pipe2(os.O_CLOEXEC)
+    our_stdout, stdout = os.pipe2(os.O_CLOEXEC)
+    try:
+        with errors.open("wb") as stderr:
+            process = await asyncio.create_subprocess_exec(
+                *dying_with_us(),
+                *argv,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                cwd=cwd,
+                env=dict(environment),
+                start_new_session=True,
+            )
+    except OSError as error:
+        os.close(our_stdin)
+        os.close(our_stdout)
+        raise UnitFailureError(f"the unit's process cannot be started: {error.strerror or error}") from error
+    finally:
+        os.close(stdin)
+        os.close(stdout)
+    return UnitProcess(process, our_stdin, our_stdout)
+
+
+@cache
+def dying_with_us() -> tuple[str, ...]:
+    """Return the beginning of a command line that makes the kernel kill a process with this one, if there is setpriv.
+
+    Blocks.
+    """
+    argv = ("setpriv", "--pdeathsig", "KILL", "--")
+    try:
+        subprocess.run((*argv, "true"), capture_output=True, check=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    return argv
+
+
+async def run_shell(command: str, cwd: Path, environment: Mapping[str, str]) -> tuple[int, str]:
+    """Run a shell command without the secrets of the environment; everything that it started ends with it.
+
+    Returns:
+        Its exit code, and the last `KEPT_OUTPUT` bytes of its output and errors.
+
+    Raises:
+        UnitFailureError: it cannot be started.
+    """
+    kept = {name: value for name, value in environment.items() if not is_secret(name)}
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *(*dying_with_us(), "bash", "--noprofile", "--norc", "-c", command),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            cwd=cwd,
+            env=kept,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise UnitFailureError(f"the verification cannot be started: {error.strerror or error}") from error
+    output = bytearray()
+    assert process.stdout is not None
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(_keep_end(process.stdout, output))
+            await process.wait()
+            # What it left running must not keep its output open.
+            _kill_group(process.pid)
+    finally:
+        _kill_group(process.pid)
+        await process.wait()
+    return process.returncode or 0, output.decode("utf-8", "replace")
+
+
+async def _keep_end(stream: asyncio.StreamReader, kept: bytearray) -> None:
+    while piece := await stream.read(KEPT_OUTPUT):
+        kept += piece
+        del kept[:-KEPT_OUTPUT]
+
+
+def _kill_group(leader: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)

@@ -1,0 +1,332 @@
+"""The worker's side of a unit: claim it, run it in a worktree of its own, report everything, verify the result.
+
+`--local` and Dask run the same program. It asks the driver for a unit's present state and keeps nothing itself: a unit
+whose worker died is resumed from what the driver has.
+"""
+
+import asyncio
+import os
+import secrets
+import shutil
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from tui_agent.protocol.fleet_records import UnitTask
+from tui_agent.protocol.messages import JsonObject
+
+from .local_journal import LocalJournal
+from .unit_events import UnitEvents, depth_of, fields_of, type_of
+from .unit_failure import UnitFailureError
+from .unit_process import GRACE, KEPT_OUTPUT, UnitProcess, run_shell, start_process, without_secrets
+from .unit_prompt import first_message, journal_path, unit_argv, unit_environment
+from .unit_worktree import UnitWorktree, open_worktree, resolve_ref, updated_mirror
+from .worker_messages import (
+    DriverMessage,
+    EventsAcknowledged,
+    UnitCancelled,
+    UnitClaimed,
+    UnitEnded,
+    UnitGranted,
+    UnitInput,
+    UnitRefused,
+    WorkerMessage,
+)
+
+PACE = 0.03
+"""Seconds for which events are collected before they are sent."""
+IDLE = 0.05
+"""Seconds after the end of a run without another one before the input of the process is closed."""
+FINISH_TIMEOUT = 120.0
+"""Seconds to record the last state of a worktree and to make its patch."""
+GOOD_ENDS = ("done", "stopped", "terminated")
+"""Reasons of `run.ended` after which a unit is verified."""
+
+
+class DriverLink(Protocol):
+    """Connection between one start of a unit and the driver."""
+
+    async def send(self, message: WorkerMessage, /) -> None:
+        """Send a message; wait while too much is on its way."""
+        ...
+
+    async def receive(self) -> DriverMessage:
+        """Wait for the next message for this unit."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class UnitHost:
+    """The worker that a unit runs on."""
+
+    worker: str
+    """Name, unique in the fleet."""
+    work: Path
+    """Private directory of this fleet on this host; it exists."""
+    mirrors: Path
+    """Private directory of the host's mirrors; it exists."""
+    program: tuple[str, ...]
+    """Command line of tui-agent."""
+    sandboxed: bool = False
+    """True if commands can run in the sandbox here."""
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    """Environment of the units; it has the key."""
+
+
+async def run_unit(unit_id: str, link: DriverLink, host: UnitHost) -> None:
+    """Claim a unit and run it to its end; return at once if the driver refuses.
+
+    On cancellation its processes are killed and its files removed.
+    """
+    claim = secrets.token_hex(8)
+    await link.send(UnitClaimed(unit_id, claim, host.worker, host.sandboxed))
+    while True:
+        answer = await link.receive()
+        if isinstance(answer, UnitRefused) and answer.claim == claim:
+            return
+        if isinstance(answer, UnitGranted) and answer.claim == claim:
+            break
+    await _UnitRun(answer, link, host).run()
+
+
+class _UnitRun:
+    """One start of a unit on one worker."""
+
+    def __init__(self, granted: UnitGranted, link: DriverLink, host: UnitHost) -> None:
+        self._granted = granted
+        self._task: UnitTask = granted.task
+        self._link = link
+        self._host = host
+        self._home = host.work / f"{granted.task.id}-{granted.epoch}"
+        self._events = UnitEvents(granted.task.id, granted.epoch, link.send)
+        self._worktree: UnitWorktree | None = None
+        self._process: UnitProcess | None = None
+        self._early_input: list[bytes] = []
+        """Input that arrived before the process was there."""
+        self._with_effects: set[str] = set()
+        """Running calls that may change files."""
+        self._run_failure = ""
+        self._ended = UnitEnded(granted.task.id, granted.epoch, None, "")
+
+    async def run(self) -> None:
+        """Run the unit, report its end, and remove its files."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                work = tasks.create_task(self._guarded(self._work_in_time(tasks)))
+                listening = tasks.create_task(self._listen(work))
+                await asyncio.wait([work])
+                listening.cancel()
+            await self._guarded(self._finish())
+            await self._link.send(self._ended)
+        finally:
+            await asyncio.to_thread(shutil.rmtree, self._home, ignore_errors=True)
+
+    async def _guarded(self, work: Coroutine[object, object, None]) -> None:
+        """Await work, and keep the reason if it fails; the first reason stays."""
+        try:
+            await work
+        except UnitFailureError as error:
+            self._fail(str(error))
+        except OSError as error:
+            self._fail(f"{error.filename or 'a file'}: {error.strerror or error}")
+
+    def _fail(self, reason: str) -> None:
+        if not self._ended.reason:
+            self._ended = replace(self._ended, reason=reason)
+
+    async def _work_in_time(self, tasks: asyncio.TaskGroup) -> None:
+        try:
+            async with asyncio.timeout(self._task.timeout):
+                await self._work(tasks)
+        except TimeoutError:
+            raise UnitFailureError(f"its time limit of {self._task.timeout:g} s is over") from None
+
+    async def _work(self, tasks: asyncio.TaskGroup) -> None:
+        if self._task.permissions.allow and not self._host.sandboxed:
+            raise UnitFailureError("its rules allow calls, which needs a sandbox, and there is none on this worker")
+        worktree = await self._prepare()
+        message = first_message(self._granted)
+        if message is not None:
+            await self._run_process(tasks, worktree, message)
+        if self._task.verify and not self._ended.reason:
+            await self._verify(worktree)
+
+    async def _prepare(self) -> UnitWorktree:
+        """Make the worktree, in the state of the last report."""
+        task, granted = self._task, self._granted
+        await asyncio.to_thread(_make_home, self._home)
+        mirror = await updated_mirror(self._host.mirrors, task.repo, self._host.work)
+        base = granted.base or await resolve_ref(mirror, task.ref)
+        self._worktree = await open_worktree(self._home, mirror, task.id, task.repo, base)
+        await self._worktree.restore(granted.bundles, self._home)
+        if not granted.base:
+            await self._events.commit(base, b"")
+        return self._worktree
+
+    async def _run_process(self, tasks: asyncio.TaskGroup, worktree: UnitWorktree, message: bytes) -> None:
+        environment = await asyncio.to_thread(unit_environment, self._task, self._host.environment, self._home)
+        journal = LocalJournal(journal_path(self._task, environment), len(self._granted.journal))
+        process = await self._start(worktree, message, environment)
+        pump = tasks.create_task(self._guarded(self._pump(process, worktree, journal)))
+        try:
+            await asyncio.wait([pump])
+            if not self._ended.reason:
+                code = await process.ended()
+                self._ended = replace(self._ended, exit_code=code)
+                if code or self._run_failure:
+                    raise UnitFailureError(self._run_failure or f"its process ended with code {code}")
+        finally:
+            await process.end()
+            await asyncio.wait([pump], timeout=GRACE)
+            pump.cancel()
+            self._process = None
+            errors = await asyncio.to_thread(_end_of_file, self._home / "stderr.log")
+            self._ended = replace(self._ended, stderr=without_secrets(errors, self._host.environment))
+
+    async def _start(self, worktree: UnitWorktree, message: bytes, environment: Mapping[str, str]) -> UnitProcess:
+        if self._granted.journal:
+            path = journal_path(self._task, environment)
+            await asyncio.to_thread(_write_private, path, self._granted.journal)
+        argv = unit_argv(self._host.program, self._granted)
+        process = await start_process(argv, worktree.path, environment, self._home / "stderr.log")
+        self._process = process
+        for line in (message, *self._early_input):
+            process.put(line)
+        return process
+
+    async def _pump(self, process: UnitProcess, worktree: UnitWorktree, journal: LocalJournal) -> None:
+        """Send the events of the process until its output ends."""
+        idle = False
+        while True:
+            wait = IDLE if idle else PACE if self._events.waiting else None
+            try:
+                async with asyncio.timeout(wait):
+                    line = await process.lines.next()
+            except TimeoutError:
+                await self._events.flush()
+                if idle:
+                    idle = False
+                    await process.close_input()
+                continue
+            if line is None:
+                break
+            if line.too_long:
+                continue
+            if self._ends_effects(line):
+                await self._events.flush()
+                self._events.hold(line)
+                await self._save_worktree(process, worktree, journal)
+            else:
+                idle = self._stays_idle(line) if idle else self._has_ended(line)
+                await self._events.add(line)
+        await self._events.flush()
+
+    async def _save_worktree(self, process: UnitProcess, worktree: UnitWorktree, journal: LocalJournal) -> None:
+        """Send the state of the worktree with the events that are held back.
+
+        No end of a call is sent without its effect, and no effect without the start of its call: calls that began
+        meanwhile are in the process' journal before they are in its output.
+        """
+        again = True
+        while again:
+            again = False
+            await worktree.record(f"after event {self._events.last_seq}")
+            begun = await asyncio.to_thread(journal.last_begun_call)
+            while self._events.last_seq < begun and (line := await process.lines.next()) is not None:
+                again |= self._ends_effects(line)
+                self._events.hold(line)
+        await self._events.commit(worktree.last, await worktree.bundle())
+
+    def _ends_effects(self, line: bytes) -> bool:
+        """True if an event is the end of a call that may have changed files."""
+        match type_of(line):
+            case "tool.started":
+                data = fields_of(line)
+                if not data.get("read_only"):
+                    self._with_effects.add(str(data.get("call_id")))
+            case "tool.ended":
+                call_id = str(fields_of(line).get("call_id"))
+                if call_id in self._with_effects:
+                    self._with_effects.discard(call_id)
+                    return True
+            case _:
+                pass
+        return False
+
+    def _has_ended(self, line: bytes) -> bool:
+        """True if an event is the end of the run; keep its failure."""
+        if type_of(line) != "run.ended" or depth_of(line):
+            return False
+        data = fields_of(line)
+        self._run_failure = "" if data.get("reason") in GOOD_ENDS else _failure(data)
+        return True
+
+    def _stays_idle(self, line: bytes) -> bool:
+        """True if no other run has begun after the end of one."""
+        return type_of(line) != "run.started"
+
+    async def _listen(self, work: "asyncio.Task[None]") -> None:
+        """Pass on what the driver sends."""
+        while True:
+            match await self._link.receive():
+                case EventsAcknowledged(size=size):
+                    self._events.acknowledge(size)
+                case UnitInput(line=line):
+                    if self._process is None:
+                        self._early_input.append(line)
+                    else:
+                        self._process.put(line)
+                case UnitCancelled(reason=reason):
+                    self._fail(reason)
+                    work.cancel()
+                case _:
+                    pass
+
+    async def _verify(self, worktree: UnitWorktree) -> None:
+        code, output = await run_shell(self._task.verify, worktree.path, self._host.environment)
+        output = without_secrets(output, self._host.environment)
+        self._ended = replace(self._ended, verified=code == 0, verify_output=output)
+        if code:
+            raise UnitFailureError(f"verify ended with code {code}")
+
+    async def _finish(self) -> None:
+        """Record the last state and make the patch."""
+        if self._worktree is None or self._worktree.last == "":
+            return
+        async with asyncio.timeout(FINISH_TIMEOUT):
+            await self._worktree.record("end")
+            if (bundle := await self._worktree.bundle()) or self._events.waiting:
+                await self._events.commit(self._worktree.last, bundle)
+            patch, changes = await self._worktree.patch(_subject(self._task))
+        self._ended = replace(self._ended, patch=patch, changes=changes)
+
+
+def _failure(data: JsonObject) -> str:
+    reason, error = data.get("reason"), data.get("error")
+    return str(error) if error else f"the run ended early ({reason})"
+
+
+def _subject(task: UnitTask) -> str:
+    """Return the message of the commit that a patch makes."""
+    return f"{task.prompt.strip().splitlines()[0][:72]}\n\nUnit {task.id} of a fleet of tui-agent.\n"
+
+
+def _make_home(home: Path) -> None:
+    """Make the directory of this start; remove those of earlier ones, whose worker was killed."""
+    for old in home.parent.glob(f"{home.name.rpartition('-')[0]}-*"):
+        shutil.rmtree(old, ignore_errors=True)
+    home.mkdir(mode=0o700)
+
+
+def _end_of_file(path: Path) -> str:
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - KEPT_OUTPUT))
+        return file.read().decode("utf-8", "replace")
+
+
+def _write_private(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with open(descriptor, "wb") as file:
+        file.write(content)

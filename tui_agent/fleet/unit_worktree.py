@@ -1,0 +1,207 @@
+"""The worktree of one unit: a working directory of its own that shares the objects of a mirror.
+
+A host has one bare mirror a repository. The unit's own repository borrows the mirror's objects, and has references, an
+index and settings of its own, so that nothing that a unit does with git reaches another one. A second, hidden
+repository beside it records the state after each ended call; it leaves the unit's HEAD, index and branches alone.
+"""
+
+import asyncio
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+from tui_agent.protocol.fleet_records import UnitChanges
+
+from .git_program import git
+from .unit_failure import UnitFailureError
+
+REMOTE_HEAD = "refs/tui-agent/head"
+"""Reference of a mirror: HEAD of the repository that it mirrors."""
+UNIT_REF = "refs/tui-agent/fleet"
+"""Directory of the references of units."""
+LARGEST_BUNDLE = 256 * 1024 * 1024
+"""Bytes of the changes of one step above which a unit fails."""
+
+_LOOK_AGAIN = 0.05
+
+
+class UnitWorktree:
+    """The files of one unit, and their recorded states."""
+
+    def __init__(self, home: Path, unit_id: str, base: str) -> None:
+        """Store the arguments; `open_worktree` makes one."""
+        self.path = home / "work"
+        """Working directory of the unit."""
+        self.base = base
+        """Commit that it began with."""
+        self.last = base
+        """Commit recorded last."""
+        self._bundled = base
+        self._ref = f"{UNIT_REF}/{unit_id}"
+        self._hidden = {"GIT_DIR": str(home / "history.git"), "GIT_WORK_TREE": str(self.path)}
+        self._tree: str = ""
+
+    async def restore(self, bundles: Sequence[bytes], home: Path) -> None:
+        """Bring the files to the state after the last of these bundles.
+
+        Raises:
+            UnitFailureError: a bundle does not fit.
+        """
+        file = home / "resume.bundle"
+        for bundle in bundles:
+            await asyncio.to_thread(file.write_bytes, bundle)
+            await self._git("fetch", "--quiet", "--no-tags", str(file), f"+{self._ref}:{self._ref}")
+            self.last = (await self._git("rev-parse", self._ref)).decode().strip()
+        if bundles:
+            self._bundled = self.last
+            await asyncio.to_thread(file.unlink)
+            await self._git("read-tree", "-u", "--reset", self.last)
+
+    async def record(self, message: str) -> None:
+        """Record the files as they are. Ignored files are left out.
+
+        Raises:
+            UnitFailureError: git failed, as on a full disk.
+        """
+        await self._git("add", "--all", "--", ".")
+        tree = (await self._git("write-tree")).decode().strip()
+        if not self._tree:
+            self._tree = (await self._git("rev-parse", f"{self.last}^{{tree}}")).decode().strip()
+        if tree == self._tree:
+            return
+        made = (await self._git("commit-tree", tree, "-p", self.last, "-m", message)).decode().strip()
+        await self._git("update-ref", self._ref, made)
+        self.last, self._tree = made, tree
+
+    async def bundle(self) -> bytes:
+        """Return a git bundle with everything recorded since the last one; empty if that is nothing.
+
+        Raises:
+            UnitFailureError: git failed, or the changes are too large.
+        """
+        if self.last == self._bundled:
+            return b""
+        bundle = await self._git("bundle", "create", "--quiet", "-", self._ref, f"^{self._bundled}")
+        if len(bundle) > LARGEST_BUNDLE:
+            raise UnitFailureError(f"one step changed more than {LARGEST_BUNDLE // 1024 // 1024} MiB")
+        self._bundled = self.last
+        return bundle
+
+    async def patch(self, message: str) -> tuple[bytes, UnitChanges]:
+        """Return everything that was recorded as one patch for `git am`, and its size.
+
+        Raises:
+            UnitFailureError: git failed.
+        """
+        if self.last == self.base:
+            return b"", UnitChanges()
+        tree = (await self._git("rev-parse", f"{self.last}^{{tree}}")).decode().strip()
+        whole = (await self._git("commit-tree", tree, "-p", self.base, "-m", message)).decode().strip()
+        numbers = (await self._git("diff", "--numstat", "-z", "--no-renames", self.base, whole)).decode(
+            "utf-8", "replace"
+        )
+        counts = [entry.split("\t", 2)[:2] for entry in numbers.split("\0") if entry.count("\t") >= 2]
+        if not counts:
+            return b"", UnitChanges()
+        patch = await self._git("format-patch", "--stdout", "--binary", "--no-signature", "-1", whole)
+        added, removed = (sum(int(count[side]) for count in counts if count[side].isdigit()) for side in (0, 1))
+        return patch, UnitChanges(files=len(counts), insertions=added, deletions=removed)
+
+    async def _git(self, *arguments: str) -> bytes:
+        return await git(*arguments, environment=self._hidden, cwd=self.path)
+
+
+async def open_worktree(home: Path, mirror: Path, unit_id: str, repo: str, base: str) -> UnitWorktree:
+    """Make the worktree of a unit in a new directory.
+
+    Args:
+        home: the unit's directory, which exists and is empty.
+        mirror: mirror of the repository, see `updated_mirror`.
+        unit_id: its id.
+        repo: address of the repository, for the worktree's `origin`.
+        base: commit to begin with.
+
+    Raises:
+        UnitFailureError: git failed.
+    """
+    made = UnitWorktree(home, unit_id, base)
+    await git("clone", "--quiet", "--shared", "--no-checkout", "--", str(mirror), str(made.path))
+    await git("remote", "set-url", "origin", repo, cwd=made.path)
+    await git("checkout", "--quiet", "--detach", base, cwd=made.path)
+    history = home / "history.git"
+    await git("init", "--quiet", "--bare", "--", str(history))
+
+    def borrow() -> None:
+        (history / "objects" / "info").mkdir(exist_ok=True)
+        (history / "objects" / "info" / "alternates").write_text(f"{mirror / 'objects'}\n", "utf-8")
+        # The same files with the same times: nothing has to be read again.
+        shutil.copy2(made.path / ".git" / "index", history / "index")
+
+    await asyncio.to_thread(borrow)
+    return made
+
+
+async def updated_mirror(mirrors: Path, repo: str, fresh: Path) -> Path:
+    """Return the mirror of a repository, fetched once for each fleet.
+
+    Args:
+        mirrors: directory of the mirrors of this host.
+        repo: path or URL.
+        fresh: directory of the fleet on this host; a file in it says that the mirror is up to date.
+
+    Raises:
+        UnitFailureError: the repository cannot be fetched.
+    """
+    name = hashlib.sha256(repo.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+    mirror, mark = mirrors / f"{name}.git", fresh / f"{name}.fetched"
+    async with _locked(mirrors / f"{name}.lock"):
+        if mark.exists() and mirror.exists():
+            return mirror
+        if not (mirror / "HEAD").exists():
+            await git("init", "--quiet", "--bare", "--", str(mirror))
+        # Without `--prune`: worktrees of other fleets borrow these objects.
+        await git(
+            *("--git-dir", str(mirror), "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", repo),
+            *(f"+HEAD:{REMOTE_HEAD}", "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"),
+        )
+        await asyncio.to_thread(partial(mark.touch, 0o600))
+    return mirror
+
+
+async def resolve_ref(mirror: Path, ref: str) -> str:
+    """Return the commit of a branch, tag or hash.
+
+    Raises:
+        UnitFailureError: there is none.
+    """
+    names = (REMOTE_HEAD,) if ref == "HEAD" else (f"refs/heads/{ref}", f"refs/tags/{ref}", ref)
+    for name in names:
+        try:
+            found = await git(
+                "--git-dir", str(mirror), "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
+            )
+        except UnitFailureError:
+            continue
+        return found.decode().strip()
+    raise UnitFailureError(f"the repository has no branch, tag or commit {ref!r}")
+
+
+@asynccontextmanager
+async def _locked(path: Path) -> AsyncGenerator[None]:
+    """Hold the lock of a mirror, against other processes, too."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                await asyncio.sleep(_LOOK_AGAIN)
+        yield
+    finally:
+        os.close(descriptor)
