@@ -1,4 +1,4 @@
-"""The view of the rows of the list of sessions."""
+"""The view of a list of rows that are built only when they are drawn."""
 
 from collections.abc import Callable
 
@@ -7,11 +7,11 @@ from tui_agent.ui.text.line_view import LineView
 
 
 class SessionRows(LineView):
-    """The visible rows of the list; builds a row only when it is drawn."""
+    """The visible rows of a list, of sessions or of others; builds a row only when it is drawn."""
 
-    def __init__(self, row: Callable[[int, int], Line | None]) -> None:
+    def __init__(self, row: Callable[[int, int], Line | None], *, id: str = "session-rows") -> None:  # noqa: A002
         """Create the view; `row` returns the row at an index for a width."""
-        super().__init__(id="session-rows")
+        super().__init__(id=id)
         self._row = row
         self._built: dict[int, Line] = {}
 

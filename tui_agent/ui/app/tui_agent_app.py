@@ -23,6 +23,7 @@ from tui_agent.prelude.early_terminal import EarlyTerminal
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
+from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
@@ -169,7 +170,7 @@ class TuiAgentApp(BaseApp[None]):
             self.no_color = True
             self._filters.append(NoColor())
 
-    def get_default_screen(self) -> ChatScreen:
+    def get_default_screen(self) -> AnyScreen:
         """Return the chat, the screen at the bottom of the stack."""
         return self.chat
 
@@ -211,8 +212,8 @@ class TuiAgentApp(BaseApp[None]):
         if isinstance(event, Key | Paste) and not event.is_forwarded:
             if isinstance(event, Key) and not event.is_printable and not self.painted.is_set():
                 # Parts that are not mounted yet have no commands. Text waits for the composer anyway.
-                chat: Any = self.chat
-                await chat._mounted_event.wait()
+                first: Any = self.get_default_screen()
+                await first._mounted_event.wait()
             self.chat.approvals.note_keypress()
             if self.screen is self.chat:
                 # Before the key is forwarded, so that the composer receives all text in order.
@@ -269,8 +270,12 @@ class TuiAgentApp(BaseApp[None]):
 
     @on(AgentEvents)
     def _signal(self) -> None:
+        self.show_signals(self._signals)
+
+    def show_signals(self, signals: TerminalSignals) -> None:
+        """Show the state of the session in the terminal's title, and signal waits and ends."""
         # Recordings and those who watch one hear nothing.
-        self._signals.update(self.chat.state.status, silent=self._note_input is not None or self._player is not None)
+        signals.update(self.chat.state.status, silent=self._note_input is not None or self._player is not None)
 
     @on(Driver.SignalResume)
     def _repeat_title(self) -> None:

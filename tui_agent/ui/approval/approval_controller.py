@@ -8,15 +8,16 @@ drawn.
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Protocol
 
 from textual.screen import SystemModalScreen
 from textual.timer import Timer
+from textual.widget import Widget
 
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.terminal_environment import Clock
-from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.composer.prompt_area import PromptArea
+from tui_agent.ui.bridge.services import GrantFacts
 from tui_agent.ui.dialogs.typed_answers import TextTarget, Typed
 from tui_agent.ui.state.pending_approvals import PendingApprovals
 
@@ -25,10 +26,48 @@ from .approval_list_screen import Answer, ApprovalListScreen, GroupGrant
 from .approval_screen import ApprovalScreen, PageRequested
 from .attention_line import AttentionLine
 from .change_parts_screen import ChangePartsScreen
-from .server_question_screen import ServerQuestionScreen
+from .server_question_screen import OpensPages, ServerQuestionScreen
 
 QUIET_SECONDS = 0.5
 """Seconds without typing before a dialog opens by itself."""
+
+
+class TextEntry(Protocol):
+    """Takes text that is typed over a question, and makes room for the line that announces questions."""
+
+    @property
+    def composer(self) -> Widget:
+        """Takes the text; a click on it closes the question for the time being."""
+        ...
+
+    def type_text(self, typed: Sequence[Typed], /) -> None:
+        """Take what was typed."""
+        ...
+
+    def rearrange(self) -> None:
+        """Lay out again: the line has appeared or gone."""
+        ...
+
+
+class AnswerTaker(Protocol):
+    """Takes the answers; the bridge to an agent, or the units of a fleet."""
+
+    shares_rules: bool
+    """True if one stored rule applies to all requests."""
+
+    @property
+    def grants(self) -> GrantFacts:
+        """Facts about rules that an approval would store."""
+        ...
+
+    @property
+    def servers(self) -> OpensPages:
+        """Opens pages for the questions of tool servers."""
+        ...
+
+    def decide(self, request_id: str, decision: ApprovalDecision) -> bool:
+        """Answer a request. False if it is no longer open."""
+        ...
 
 
 class ApprovalController:
@@ -37,10 +76,10 @@ class ApprovalController:
     def __init__(
         self,
         screen: AnyScreen,
-        bridge: AgentBridge,
+        bridge: AnswerTaker,
         clock: Clock,
         pending: PendingApprovals,
-        entry: Callable[[], PromptArea],
+        entry: Callable[[], TextEntry],
         foot: FootRows = lambda: (0, 0),
         cover: Cover = lambda _: None,
     ) -> None:
@@ -48,10 +87,10 @@ class ApprovalController:
 
         Args:
             screen: the chat screen.
-            bridge: the connection to the agent.
+            bridge: takes the answers.
             clock: monotonic seconds.
             pending: the open requests.
-            entry: returns the foot of the chat with the composer.
+            entry: returns the foot of the screen, which takes other text.
             foot: returns the rows to leave free below a dialog.
             cover: keeps the conversation above a dialog of so many rows; 0: without a dialog.
         """
@@ -150,6 +189,7 @@ class ApprovalController:
             foot=self._foot,
             cover=self._cover,
         )
+        self._count_alike(dialog)
         self._screen.app.push_screen(dialog, partial(self._answered, dialog))
 
     def _answered(
@@ -204,15 +244,22 @@ class ApprovalController:
             (verdict, ids), scope = answer or ("deny", ()), "once"
         for request_id in filter(self._pending.__contains__, ids):
             self._settle(request_id, ApprovalDecision(decision=verdict, scope=scope))
-            # One request carries the rule.
-            scope = "once"
+            if self._bridge.shares_rules:
+                # One request carries the rule.
+                scope = "once"
         self._screen.call_after_refresh(self.look)
 
     def _count(self) -> None:
         """Update which of how many requests is on the screen."""
         if self._dialog is not None and self._drawn is not None:
+            self._count_alike(self._dialog)
             shown = self._dialog.dialog if isinstance(self._dialog, ApprovalScreen) else self._dialog
             shown.count(*self._pending.position_of(self._drawn))
+
+    def _count_alike(self, dialog: ApprovalScreen | ServerQuestionScreen) -> None:
+        """Name the number of requests with the same rule where each belongs to a session of its own."""
+        if isinstance(dialog, ApprovalScreen) and not self._bridge.shares_rules:
+            dialog.dialog.alike = self._pending.alike(dialog.dialog.request)
 
     def _settle(self, request_id: str, decision: ApprovalDecision) -> None:
         # Settled here at once: the agent's event comes later, and the next look must not open the request again.

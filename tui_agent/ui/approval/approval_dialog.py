@@ -68,6 +68,9 @@ _PLACEHOLDERS: dict[AnswerStep, str] = {"explaining": "why not", "adding": "yes,
 class ApprovalDialog(Vertical):
     """One request: who asks and why, the whole input, and the answers."""
 
+    alike = 0
+    """Number of other open requests that the same rule would answer; 0: the dialog does not name it."""
+
     def __init__(
         self,
         request: ApprovalRequest,
@@ -450,4 +453,5 @@ class ApprovalDialog(Vertical):
 
     @property
     def _position_text(self) -> str:
-        return f"{self._position} of {self.total}" if self.total > 1 else ""
+        place = f"{self._position} of {self.total}" if self.total > 1 else ""
+        return f"{place} · {self.alike} more like it: {command('approval.list_all').key_text}" if self.alike else place

@@ -44,6 +44,8 @@ LONG = 10_000
 LEAST_OF_A_VALUE = 8
 """Characters that each argument, or value in one, counts at least."""
 
+UNIT = "unit "
+"""Beginning of the agent name in requests of a unit of a fleet; names of sub-agents have no blank."""
 _USUAL = {"command": ("bash",), "diff": ("edit", "write")}
 """Tools that a title implies, by the kind of the preview."""
 _CONTENT = ("content", "old_string", "new_string")
@@ -55,7 +57,9 @@ def request_title(request: ApprovalRequest) -> str:
     agent = one_line(visible(request.agent), TITLE_NAME)
     if request.agent == DECIDED_BY_USER:
         return f"{_question(request).removesuffix('?')} for you?"
-    return _question(request) if request.agent == "main" else f"{_question(request)} · sub-agent {agent}"
+    if request.agent == "main":
+        return _question(request)
+    return f"{_question(request)} · {agent if request.agent.startswith(UNIT) else f'sub-agent {agent}'}"
 
 
 def request_in_short(request: ApprovalRequest) -> str:

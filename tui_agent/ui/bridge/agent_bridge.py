@@ -76,6 +76,8 @@ class AgentBridge:
     _leftovers: LeftoverCommands | None = None
     is_detached = False
     """True once the screen shows another session."""
+    shares_rules = True
+    """True if one stored rule applies to all requests on the screen: they belong to one session."""
 
     def __init__(
         self,
@@ -100,7 +102,7 @@ class AgentBridge:
         self._agent: AgentLoop | None = None
         self._bus = bus if bus is not None else EventBus()
         self._past: Iterator[Envelope] = iter(())
-        self._mode = mode
+        self._mode: PermissionMode = mode
         self._restored: tuple[str, ...] = ()
         self._rewinds = RewindQueries(self.exchange)
         self.attachments = PromptAttachments(self.exchange)
@@ -355,6 +357,15 @@ class AgentBridge:
             self._agent.abort("the user sent a message")
         else:
             self._run_queued()
+
+    def refusal(self, action: str) -> str:
+        """Return why something is impossible in this session, in words for the user; empty if it is possible.
+
+        Args:
+            action: the id of a command, or `send`, `shell`, `target` (a message to one call or sub-agent), `queue` (a
+                change to a queued message), `call` (cancelling or extending one call).
+        """
+        return ""
 
     # --- interrupting -------------------------------------------------------------------------------------------------
 

@@ -151,11 +151,21 @@ class InputRouter(Generic[Runner]):
             case Composer.FileNamed():
                 self.attachments.name(event)
             case QueueRequest():
-                self.queue.receive(event)
+                if not self._refuses("queue"):
+                    self.queue.receive(event)
             case CallList.CancelRequested(view):
-                self._cancel_call(view.call_id)
+                if not self._refuses("call"):
+                    self._cancel_call(view.call_id)
             case CallList.ExtendRequested(view):
-                self._extend_call(view)
+                if not self._refuses("call"):
+                    self._extend_call(view)
+
+    def _refuses(self, action: str) -> bool:
+        """Say why something is impossible in this session; False if it is possible."""
+        reason = self._bridge.refusal(action)
+        if reason:
+            self.commands.say(reason, wrong=True)
+        return bool(reason)
 
     def _submit(self, event: Composer.Submitted) -> None:
         """Send one input to where its first characters direct it."""
@@ -196,6 +206,9 @@ class InputRouter(Generic[Runner]):
             self.attachments.submit(event)
 
     def _send(self, event: Composer.Submitted) -> None:
+        if reason := self._bridge.refusal("send"):
+            self._return(event, reason)
+            return
         if own_command(event.text, self._bridge.status.commands) and self._bridge.must_wait(event.text):
             self._return(event, BUSY)
             return
@@ -226,6 +239,8 @@ class InputRouter(Generic[Runner]):
     def _run_shell(self, call: ShellCall) -> None:
         if not call.command:
             self.commands.say("Type a command after `!`. `!ls` shares its output with the model, `!!ls` does not.")
+        elif self._refuses("shell"):
+            self._entry.composer.put_back(call.said)
         elif not self._bridge.run_shell(call.command, call.said, shared=call.shared):
             self._entry.composer.put_back(call.said)
             busy = "The agent is working. Your command is kept; send it when the agent is done."
@@ -238,6 +253,8 @@ class InputRouter(Generic[Runner]):
             None if it is a message for the agent; empty if it was sent; else the reason why it was not: the agent must
             not receive what is for another.
         """
+        if reason := self._bridge.refusal("target"):
+            return reason
         if message.number is not None:
             call = self._state().ledger.numbered(message.number)
             if call is None:

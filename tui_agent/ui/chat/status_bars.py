@@ -184,6 +184,8 @@ class StatusLine(CoalescedRefresh):
     """True until the agent is loaded."""
     unsent = reactive(0)
     """Number of messages that wait for the agent."""
+    back = ""
+    """Name of the screen that the interrupt key leads back to; empty if it interrupts."""
 
     def __init__(self, surroundings: TerminalEnvironment, status: SessionStatus, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -302,17 +304,20 @@ class StatusLine(CoalescedRefresh):
 
     def _hints(self) -> list[str]:
         """Return the keys that matter now, the most important first."""
+        interrupt = hint("chat.interrupt", self.back or None)
         if self._status.asking:
-            return [hint("chat.next_approval"), hint("chat.interrupt")]
+            return [hint("chat.next_approval"), interrupt]
         if self._status.busy:
             return [
-                hint("chat.interrupt"),
+                interrupt,
                 *([hint("composer.submit", "steer"), hint("composer.follow_up")] if self.typing else []),
             ]
         if self.waiting:
             return [hint("chat.send_now", "send what waits"), hint("composer.submit")]
         if self.typing:
             return [hint("composer.submit"), hint("composer.new_line")]
+        if self.back:
+            return [interrupt, hint("chat.help"), "/ commands"]
         return [hint("chat.help"), "/ commands", hint("chat.cycle_mode"), hint("app.quit")]
 
 

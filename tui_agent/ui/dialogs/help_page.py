@@ -1,6 +1,6 @@
 """The help page: every command and key of the table of commands."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
 from textual.content import Content
@@ -32,6 +32,13 @@ _TITLES: dict[Where, str] = {
     "everywhere": "Everywhere",
 }
 
+_FLEET_TITLES: dict[Where, str] = {
+    "fleet": "In the list of units",
+    "timeline": "On the timeline of the workers",
+    **{where: _TITLES[where] for where in ("approval", "questions", "everywhere")},
+}
+"""Parts of the screen of a fleet. A unit's conversation has a help page of its own."""
+
 _COLUMN = 24
 """Cells in front of the help texts."""
 
@@ -44,11 +51,22 @@ def help_text(width: int, own: Sequence[PromptCommand] = ()) -> Content:
     if own:
         parts += [Content(""), _heading("Your commands and skills")]
         parts += [_row(visible(f"/{entry.slash} {entry.argument}"), entry, width) for entry in own]
-    for where, title in _TITLES.items():
+    return Content("\n").join([*parts, *_key_rows(_TITLES, width)])
+
+
+def fleet_help_text(width: int) -> Content:
+    """Return the page of the screen of a fleet, wrapped to a width."""
+    return Content("\n").join(_key_rows(_FLEET_TITLES, width)[1:])
+
+
+def _key_rows(titles: Mapping[Where, str], width: int) -> list[Content]:
+    """Return the keys of some parts of the screen, each with an empty row and a heading before it."""
+    rows: list[Content] = []
+    for where, title in titles.items():
         entries = [entry for entry in all_commands() if entry.where == where and entry.keys]
         heading = _heading(title.format(interrupt=command("chat.interrupt").key_text))
-        parts += [Content(""), heading, *[_row(_keys(entry), entry, width) for entry in entries]]
-    return Content("\n").join(parts)
+        rows += [Content(""), heading, *[_row(_keys(entry), entry, width) for entry in entries]]
+    return rows
 
 
 def _heading(title: str) -> Content:

@@ -44,6 +44,12 @@ class PendingApprovals:
         place = order.index(request.request_id) if request.request_id in self._requests else 0
         return self._done + place + 1, self._done + len(order)
 
+    def alike(self, request: ApprovalRequest) -> int:
+        """Return the number of other open requests that one rule would answer with this one."""
+        rule = request.session_rule
+        others = (one for one in self._requests.values() if one.session_rule == rule and one.tool == request.tool)
+        return max(0, sum(1 for _ in others) - 1) if rule is not None else 0
+
     def postpone(self) -> None:
         """Let no request that is open now open by itself again."""
         self._postponed.update(self._requests)

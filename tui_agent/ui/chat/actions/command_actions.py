@@ -45,6 +45,9 @@ class CommandActions:
 
     def perform(self, command: Command, argument: str = "") -> bool:
         """Run one command; return False if its argument is missing or unknown."""
+        if reason := self._context.bridge.refusal(command.id):
+            self.say(reason, wrong=True)
+            return True
         if (handler := self._handlers.get(command.id)) is not None:
             return handler(argument) is not False
         screen = self._context.screen

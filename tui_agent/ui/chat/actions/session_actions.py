@@ -44,7 +44,8 @@ class SessionActions:
         """Show the points to go back to; with `view`, what undoing this call's changes would do."""
         rewinding = self._context.bridge.rewinding
         if rewinding is None:
-            nothing = "This session is not saved, so there is nothing to go back to."
+            unsaved = "This session is not saved, so there is nothing to go back to."
+            nothing = self._context.bridge.refusal("chat.rewind") or unsaved
             self._context.say(NOT_READY if self._context.bridge.status.pending else nothing, wrong=True)
             return
         # Imports sessions and tools, which must not delay the first screen.

@@ -1,0 +1,413 @@
+"""The screen of a fleet as a user drives it: open a unit, steer, approve, stop, filter, leave."""
+
+import pytest
+
+from tests.ui.fleet.fleet_stage import FleetStage, fleet_stage
+from tests.ui.fleet.still_fleet import MemoryPort, asks, busy_fleet, row, status, timed
+from tests.ui.still import notes
+from tests.ui.story import Story, working
+from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.events import PermissionModeChanged
+from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.ui.approval.approval_list_screen import ApprovalListScreen
+from tui_agent.ui.approval.approval_screen import ApprovalScreen
+from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
+from tui_agent.ui.dialogs.text_page import TextPage
+from tui_agent.ui.fleet.fleet_port import InputRejected
+from tui_agent.ui.fleet.unit_chat import UnitChat
+from tui_agent.ui.fleet.workers_screen import WorkersScreen
+
+
+def three() -> MemoryPort:
+    """Return a fleet of three units at work."""
+    return MemoryPort(status(row(1), row(2), row(3)), timed(working()))
+
+
+async def asked(on: FleetStage) -> ApprovalScreen:
+    """Wait for a dialog whose answers count."""
+    on.clock.now += 1.0
+    on.app.post_message(on.fleet.Updated())
+    await on.until(lambda: isinstance(on.app.screen, ApprovalScreen) and on.app.screen.was_drawn)
+    on.clock.now += 1.0
+    dialog = on.app.screen
+    assert isinstance(dialog, ApprovalScreen)
+    return dialog
+
+
+async def answer(on: FleetStage, key: str) -> None:
+    """Press an answer key, and wait until it has taken effect."""
+    screen = on.app.screen
+    await on.press(key)
+    await on.until(lambda: on.app.screen is not screen)
+
+
+# --- conversations ----------------------------------------------------------------------------------------------------
+
+
+async def test_enter_opens_the_conversation_of_the_selected_unit_and_typing_steers_it() -> None:
+    async with fleet_stage(three()) as on:
+        await on.press("down")
+        await on.open()
+        assert "unit 002" in on.text()
+        assert "Good, then I only change the helper." in on.text()
+
+        await on.type("keep the API")
+        await on.press("enter")
+        await on.type("then the docs")
+        await on.press("alt+enter")
+
+        assert on.port.sent == [
+            ("002", {"type": "user", "text": "keep the API"}),
+            ("002", {"type": "follow_up", "text": "then the docs"}),
+        ]
+
+
+async def test_events_of_the_open_unit_arrive_while_it_works() -> None:
+    async with fleet_stage(three()) as on:
+        await on.open()
+        story = working()
+        since = len(story.envelopes)
+        on.port.tell(story.answer("The helper is done."), since)
+        await on.until(lambda: "The helper is done." in on.text())
+
+
+async def test_escape_returns_to_the_rows_and_an_unsent_text_stays_with_its_unit() -> None:
+    async with fleet_stage(three()) as on:
+        await on.open()
+        await on.type("half a th")
+        await on.press("escape")
+        assert on.app.screen is on.fleet
+        await on.press("down")
+        await on.open()
+        assert on.chat.entry.composer.text == ""
+        await on.press("escape", "up")
+        await on.open()
+        assert on.chat.entry.composer.text == "half a th"
+        assert on.port.sent == []
+
+
+async def test_in_a_conversation_ctrl_c_interrupts_the_unit_and_stop_ends_it_after_its_step() -> None:
+    async with fleet_stage(three()) as on:
+        await on.open()
+        await on.press("ctrl+c")
+        await on.type("/stop")
+        await on.press("enter")
+        assert on.port.sent == [("001", {"type": "interrupt"}), ("001", {"type": "stop"})]
+        assert on.app.is_running
+
+
+async def test_the_mode_of_a_unit_changes_with_its_events() -> None:
+    async with fleet_stage(three()) as on:
+        await on.open()
+        await on.press("shift+tab")
+        assert on.port.sent == [("001", {"type": "mode", "mode": "accept_edits"})]
+        story = working()
+        since = len(story.envelopes)
+        story.tell(PermissionModeChanged(old=PermissionMode.ASK, new=PermissionMode.ACCEPT_EDITS, by="user"))
+        on.port.tell(story, since)
+        await on.until(lambda: on.chat.bridge.status.mode is PermissionMode.ACCEPT_EDITS)
+        await on.press("shift+tab")
+        assert on.port.sent[-1] == ("001", {"type": "mode", "mode": "plan"})
+
+
+@pytest.mark.parametrize("text", ["/rewind", "/compact", "/model", "/resume", "/permissions", "/export", "/init"])
+async def test_a_command_that_a_unit_cannot_do_says_so(text: str) -> None:
+    async with fleet_stage(three()) as on:
+        await on.open()
+        await on.type(text)
+        await on.press("escape", "enter")
+        await on.until(lambda: any(f"{text} does not work for a unit" in note for note in notes(on.app)))
+        assert on.port.sent == []
+
+
+async def test_a_shell_command_and_a_message_to_one_call_are_refused_and_kept() -> None:
+    async with fleet_stage(three()) as on:
+        await on.open()
+        await on.type("!ls")
+        await on.press("enter")
+        await on.until(lambda: any("runs no commands of yours" in note for note in notes(on.app)))
+        assert on.chat.entry.composer.text == "!ls"
+        on.chat.entry.composer.clear()
+        await on.type("@#3 stop that")
+        await on.press("enter")
+        await on.until(lambda: "reaches only a unit as a whole" in on.text())
+        assert on.chat.entry.composer.text == "@#3 stop that"
+        assert on.port.sent == []
+
+
+async def test_a_unit_that_has_ended_takes_no_message() -> None:
+    async with fleet_stage(MemoryPort(status(row(1, "done")), timed(working()))) as on:
+        await on.open()
+        await on.type("more")
+        await on.press("enter")
+        await on.until(lambda: "has ended and takes no messages" in on.text())
+        assert on.chat.entry.composer.text == "more"
+        assert on.port.sent == []
+
+
+async def test_a_unit_that_has_not_started_shows_its_task() -> None:
+    async with fleet_stage(MemoryPort(status(row(1, "queued")))) as on:
+        await on.press("enter")
+        assert isinstance(on.app.screen, TextPage)
+        assert "waits for a free worker" in on.text()
+
+
+# --- questions --------------------------------------------------------------------------------------------------------
+
+
+async def test_questions_of_all_units_queue_in_one_dialog_and_an_answer_goes_to_its_unit() -> None:
+    async with fleet_stage(three()) as on:
+        on.port.change(row(2, "asking"), row(3, "asking"), questions=(asks("002"), asks("003", "rm x", rule=None)))
+        dialog = await asked(on)
+        assert "Run this command? · unit 002" in on.text()
+        assert "1 of 2" in on.text()
+        await answer(on, "y")
+        assert on.port.sent == [
+            ("002", {"type": "approval", "request_id": "ask_002", "decision": "approve", "scope": "once"})
+        ]
+        assert dialog is not await asked(on)
+        assert "unit 003" in on.text()
+        await answer(on, "n")
+        assert on.port.sent[-1] == ("003", {"type": "approval", "request_id": "ask_003", "decision": "deny"})
+
+
+async def test_an_answered_question_that_the_driver_still_lists_is_not_asked_again() -> None:
+    async with fleet_stage(three()) as on:
+        on.port.change(row(2, "asking"), questions=(asks("002"),))
+        await asked(on)
+        await answer(on, "y")
+        on.port.change(row(1, step=9), questions=(asks("002"),))
+        await on.until(lambda: on.fleet.state.rows["001"].step == 9)
+        assert on.app.screen is on.fleet
+        assert not len(on.fleet.questions)
+
+
+async def test_a_question_whose_answer_had_no_effect_returns() -> None:
+    async with fleet_stage(three()) as on:
+        on.port.change(row(2, "asking"), questions=(asks("002"),))
+        await asked(on)
+        await answer(on, "y")
+        on.port.put(InputRejected("Unit 002 cannot be reached."))
+        on.port.change(questions=(asks("002"),))
+        await asked(on)
+        assert "Unit 002 cannot be reached." in notes(on.app)
+
+
+async def test_a_question_that_was_answered_elsewhere_closes_its_dialog() -> None:
+    async with fleet_stage(three()) as on:
+        on.port.change(row(2, "asking"), questions=(asks("002"),))
+        await asked(on)
+        on.port.change(row(2))
+        await on.until(lambda: on.app.screen is on.fleet)
+        assert on.port.sent == []
+
+
+async def test_questions_with_one_rule_are_answered_together_and_each_unit_gets_the_rule() -> None:
+    async with fleet_stage(three()) as on:
+        on.port.change(questions=(asks("001"), asks("002"), asks("003", "rm x", rule=None)))
+        await asked(on)
+        assert "1 more like it" in on.text()
+        await answer(on, "a")
+        page = on.app.screen
+        assert isinstance(page, ApprovalListScreen)
+        await on.press("s")
+        await on.until(lambda: page._offer is not None)
+        on.clock.now += 1.0
+        await answer(on, "s")
+        assert on.port.sent == [
+            (unit, {"type": "approval", "request_id": f"ask_{unit}", "decision": "approve", "scope": "session"})
+            for unit in ("001", "002")
+        ]
+        await asked(on)
+        assert "unit 003" in on.text()
+
+
+async def test_a_narrower_or_wider_rule_is_not_offered_because_the_command_could_not_carry_it() -> None:
+    async with fleet_stage(three()) as on:
+        on.port.change(questions=(asks("002"),))
+        dialog = await asked(on)
+        await on.press("s")
+        await on.until(lambda: dialog.dialog.step == "confirming")
+        assert dialog.dialog.offer.can_change == (False, False)
+
+
+async def test_in_a_conversation_the_questions_of_other_units_are_asked_too() -> None:
+    async with fleet_stage(three()) as on:
+        await on.open()
+        on.port.change(row(3, "asking"), questions=(asks("003"),))
+        await asked(on)
+        assert "unit 003" in on.text()
+        await answer(on, "y")
+        assert on.port.sent == [
+            ("003", {"type": "approval", "request_id": "ask_003", "decision": "approve", "scope": "once"})
+        ]
+        assert on.app.screen is on.chat
+
+
+async def test_a_question_that_was_put_off_stays_so_in_the_conversation_until_the_user_opens_it() -> None:
+    async with fleet_stage(three()) as on:
+        on.port.change(row(1, "asking"), questions=(asks("001"),))
+        await asked(on)
+        await on.press("escape")
+        await on.until(lambda: on.app.screen is on.fleet)
+        assert "▲ Run this command?" in on.text()
+        await on.open()
+        assert isinstance(on.app.screen, UnitChat)
+        await on.press("ctrl+y")
+        assert isinstance(on.app.screen, ApprovalScreen)
+
+
+# --- the list ---------------------------------------------------------------------------------------------------------
+
+
+async def test_the_cursor_stays_on_its_unit_while_rows_change() -> None:
+    async with fleet_stage(MemoryPort(busy_fleet().model_copy(update={"questions": ()}))) as on:
+        await on.press("o", "home")
+        chosen = on.fleet.units.chosen
+        assert chosen is not None
+        assert chosen.id == "012"
+        on.port.change(row(12, "done"))
+        await on.until(lambda: on.fleet.state.rows["012"].state == "done")
+        assert on.fleet.units.chosen is on.fleet.state.rows["012"]
+        assert on.fleet.units.place > 10
+
+
+async def test_a_filter_and_a_search_leave_only_matching_units() -> None:
+    async with fleet_stage(MemoryPort(busy_fleet().model_copy(update={"questions": ()}))) as on:
+        await on.press("tab", "tab")
+        assert [one.id for one in on.fleet.units.shown] == ["012", "013"]
+        await on.press("slash")
+        await on.type("reports q")
+        assert on.fleet.units.shown == []
+        assert "No unit matches" in on.text()
+        await on.press("backspace", "backspace", "enter")
+        assert [one.id for one in on.fleet.units.shown] == ["013"]
+        await on.press("escape")
+        assert len(on.fleet.units.shown) == 40
+
+
+async def test_letters_are_text_while_the_search_has_the_focus() -> None:
+    async with fleet_stage(three()) as on:
+        await on.press("slash")
+        await on.type("sS q?")
+        assert on.fleet._input.value == "sS q?"
+        assert on.port.stopped == []
+        assert on.app.is_running
+
+
+async def test_a_click_selects_a_unit_and_a_second_one_opens_it() -> None:
+    async with fleet_stage(three()) as on:
+        await on.pilot.click("#fleet-rows", offset=(10, 1))
+        assert on.fleet.units.place == 1
+        await on.pilot.click("#fleet-rows", offset=(10, 1))
+        await on.until(lambda: on.app.screen is on.app.chat)
+
+
+async def test_pages_of_details_workers_notices_and_keys_open_and_close() -> None:
+    async with fleet_stage(MemoryPort(busy_fleet().model_copy(update={"questions": ()}))) as on:
+        for key, words in (("i", "bash(git push *)"), ("n", "Worker w7 was lost"), ("question_mark", "stop the unit")):
+            await on.press(key)
+            assert words in on.text()
+            await on.press("escape")
+            assert on.app.screen is on.fleet
+        await on.press("t")
+        assert isinstance(on.app.screen, WorkersScreen)
+        await on.press("plus", "right", "left", "minus", "0", "f", "escape")
+        assert on.app.screen is on.fleet
+
+
+# --- stopping and leaving ---------------------------------------------------------------------------------------------
+
+
+async def test_a_unit_is_stopped_by_a_second_press_and_now_by_two_more() -> None:
+    async with fleet_stage(three()) as on:
+        await on.press("s")
+        assert on.port.stopped == []
+        assert "s again stops unit 001 after its step" in on.text()
+        await on.press("s")
+        assert on.port.stopped == [(("001",), False)]
+        await on.press("s", "s")
+        assert on.port.stopped[1:] == [(("001",), True)]
+
+
+async def test_a_second_press_on_another_unit_or_too_late_stops_nothing() -> None:
+    async with fleet_stage(three()) as on:
+        await on.press("s", "down", "s")
+        on.clock.now += 10.0
+        await on.press("s")
+        assert on.port.stopped == []
+
+
+async def test_the_whole_fleet_stops_only_after_a_yes() -> None:
+    async with fleet_stage(three()) as on:
+        await on.press("S")
+        assert isinstance(on.app.screen, ConfirmScreen)
+        await on.press("n")
+        assert on.port.stopped == []
+        await on.press("S")
+        await on.press("y")
+        await on.until(lambda: on.port.stopped == [((), False)])
+
+
+async def test_leaving_says_that_the_fleet_continues_and_how_to_return() -> None:
+    async with fleet_stage(three()) as on:
+        await on.press("q")
+        await on.until(lambda: not on.app.is_running)
+        words = "".join(str(text) for text in on.app._exit_renderables)
+        assert "The fleet continues. tui-agent fleet run --watch out shows it again." in words
+        assert on.port.stopped == []
+
+
+async def test_ctrl_c_over_the_rows_leaves_only_the_second_time() -> None:
+    async with fleet_stage(three()) as on:
+        await on.press("ctrl+c")
+        assert on.app.is_running
+        await on.press("ctrl+c")
+        await on.until(lambda: not on.app.is_running)
+
+
+# --- without a driver -------------------------------------------------------------------------------------------------
+
+
+async def test_without_a_driver_the_rows_stay_and_nothing_can_be_sent() -> None:
+    fleet = busy_fleet().model_copy(update={"running": False})
+    async with fleet_stage(MemoryPort(fleet, timed(working()))) as on:
+        assert "no driver · read only" in on.text()
+        assert not len(on.fleet.questions)
+        await on.press("s")
+        assert "no driver works on this fleet" in on.text()
+        await on.press("S")
+        assert on.app.screen is on.fleet
+        await on.press(*("down",) * 8)
+        await on.open()
+        await on.type("hello")
+        await on.press("enter")
+        await on.until(lambda: "No driver works on this fleet" in on.text())
+        assert on.port.sent == []
+        assert on.port.stopped == []
+
+
+async def test_a_lost_connection_closes_the_question_and_says_so() -> None:
+    async with fleet_stage(three()) as on:
+        on.port.change(row(2, "asking"), questions=(asks("002"),))
+        await asked(on)
+        on.port.put(TuiAgentError("the driver closed it"))
+        await on.until(lambda: on.app.screen is on.fleet and "read only" in on.text())
+        assert "The connection to the fleet was lost: the driver closed it." in on.text()
+        assert "002" in on.text()
+
+
+async def test_a_fleet_that_never_answers_can_be_left() -> None:
+    async with fleet_stage(MemoryPort(None)) as on:
+        assert "Connecting to the fleet" in on.text()
+        await on.press("enter", "down", "i", "t", "n", "o", "tab", "s", "q")
+        await on.until(lambda: not on.app.is_running)
+
+
+async def test_an_empty_story_of_a_unit_shows_no_conversation_but_takes_a_message() -> None:
+    async with fleet_stage(MemoryPort(status(row(1)), Story().envelopes)) as on:
+        await on.press("enter")
+        await on.until(lambda: on.app.screen is on.app.chat)
+        await on.type("go")
+        await on.press("enter")
+        assert on.port.sent == [("001", {"type": "user", "text": "go"})]

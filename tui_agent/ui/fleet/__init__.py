@@ -1,0 +1,1 @@
+"""The screen of a fleet: its units, their workers, and the conversation of each."""

@@ -1,0 +1,156 @@
+"""`fleet run --watch`: the app that shows one fleet."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePath
+from typing import ClassVar
+
+from rich.console import RenderableType
+from rich.text import Text
+from textual import on
+from textual.events import Event, Key, Paste
+
+from tui_agent.protocol.messages import now_ms
+from tui_agent.ui.app.terminal_signals import Notifications, TerminalSignals
+from tui_agent.ui.app.themes import DEFAULT_THEME
+from tui_agent.ui.app.tui_agent_app import QUIT_SECONDS, TuiAgentApp
+from tui_agent.ui.base.app_type import AnyScreen
+from tui_agent.ui.base.commands import command
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
+from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.text.clipboard import copy_text
+
+from .fleet_port import FleetPort
+from .fleet_screen import FleetScreen
+from .unit_bridge import UnitBridge
+from .unit_chat import UnitChat
+from .unit_rows import plain_text, repository_of
+
+_STYLES = Path(__file__).parents[1] / "chat" / "chat.tcss"
+
+
+class FleetApp(TuiAgentApp):
+    """The app of a fleet. `run()` returns once the user leaves; the fleet continues.
+
+    Its chat is the conversation of the unit that was opened last.
+    """
+
+    CSS_PATH: ClassVar[list[str | PurePath] | str | PurePath | None] = [_STYLES]
+
+    def __init__(
+        self,
+        port: FleetPort,
+        *,
+        theme: str = DEFAULT_THEME,
+        themes_dirs: Sequence[Path] = (),
+        surroundings: TerminalEnvironment | None = None,
+        log_file: Path | None = None,
+        notifications: Notifications = "off",
+        name: str = "fleet",
+        now: Callable[[], int] = now_ms,
+    ) -> None:
+        """Create the app.
+
+        Args:
+            port: the connection to the fleet.
+            theme: name of the theme.
+            themes_dirs: more folders of theme files.
+            surroundings: colours, motion and clock; None: as the environment asks.
+            log_file: log of failed widgets; None: a widget that fails ends the app.
+            notifications: signal for a user who looks elsewhere.
+            name: name for the terminal's title.
+            now: milliseconds since the epoch.
+        """
+        # Until a unit is opened, the chat is one without an agent that no one sees.
+        super().__init__(
+            AgentBridge(),
+            theme=theme,
+            themes_dirs=themes_dirs,
+            place=WorkingDirectory(name),
+            surroundings=surroundings,
+            log_file=log_file,
+            notifications=notifications,
+        )
+        self._port, self._now = port, now
+        self._left_at = float("-inf")
+        self._opened: UnitChat | None = None
+        self._drafts: dict[str, str] = {}
+        self.fleet = FleetScreen(port, self.chat.options.surroundings, now=now)
+        """The screen with all units."""
+
+    def get_default_screen(self) -> AnyScreen:
+        """Return the screen with all units, at the bottom of the stack."""
+        return self.fleet
+
+    async def on_event(self, event: Event) -> None:
+        """Report typing to the questions over the rows, too."""
+        if isinstance(event, Key | Paste) and not event.is_forwarded:
+            self.fleet.approvals.note_keypress()
+        await super().on_event(event)
+
+    # --- conversations ------------------------------------------------------------------------------------------------
+
+    @on(FleetScreen.UnitOpened)
+    async def _open(self, event: FleetScreen.UnitOpened) -> None:
+        row = self.fleet.state.rows.get(event.unit_id)
+        if row is None or self._opened is not None:
+            return
+        place = WorkingDirectory(f"unit {plain_text(row.id, 20)} · {plain_text(repository_of(row), 40)}", "")
+        options = replace(self.chat.options, place=place, model=row.unit.model, ideas=())
+        clock = options.surroundings.clock
+        bridge = UnitBridge(row.id, self._port, self.fleet.state, self.notify, clock, self._now)
+        chat = self._opened = UnitChat(bridge, options, self.fleet.questions)
+        self.chat = chat
+        await self.push_screen(chat, lambda _: self._unit_closed(chat))
+        if draft := self._drafts.pop(row.id, ""):
+            chat.entry.composer.put_back(draft)
+
+    def _unit_closed(self, chat: UnitChat) -> None:
+        if self._opened is chat:
+            self._drafts[chat.unit.unit_id] = chat.entry.composer.draft
+            self._opened = None
+
+    @on(FleetScreen.Updated)
+    def _fleet_updated(self) -> None:
+        approvals = self.fleet.approvals
+        if self._opened is not None:
+            self._opened.unit.row_changed()
+            approvals = self._opened.approvals
+        approvals.changed()
+        approvals.look()
+        self.show_signals(self._signals)
+
+    def show_signals(self, signals: TerminalSignals) -> None:
+        """Show the state of the fleet in the terminal's title, and signal questions and its end."""
+        state = self.fleet.state
+        signals.show(waits=bool(state.questions), busy=state.running, ended="the fleet has ended")
+
+    # --- leaving ------------------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Enable what belongs to a conversation only while one is open."""
+        if self._opened is None and action == "suspend_process":
+            return True
+        return super().check_action(action, parameters)
+
+    def action_escalate(self) -> None:
+        """In a conversation do as in any chat; over the rows copy the selection, else leave the second time."""
+        if self._opened is not None:
+            super().action_escalate()
+            return
+        if selected := self.screen.get_selected_text():
+            copy_text(self, selected)
+            self.screen.clear_selection()
+            return
+        now = self.chat.options.surroundings.clock()
+        if now - self._left_at <= QUIT_SECONDS:
+            self.exit()
+        self._left_at = now
+        again = command("app.escalate").key_text
+        self.notify(f"{again} again leaves; the fleet continues", timeout=QUIT_SECONDS, markup=False)
+
+    def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+        """Leave; the fleet continues, and the message says how to come back."""
+        if message is None and self.fleet.state.running:
+            message = Text(f"The fleet continues. {self._port.return_command} shows it again.")
+        super().exit(result, return_code, message)

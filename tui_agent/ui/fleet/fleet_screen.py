@@ -1,0 +1,479 @@
+"""The main screen of a fleet: a row for each unit, totals above them, and the workers' timeline below.
+
+Closing it changes nothing for the fleet.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.events import Click, ScreenResume
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Input, Static
+
+from tui_agent.protocol.background import run_service
+from tui_agent.protocol.messages import now_ms
+from tui_agent.ui.app.session_rows_view import SessionRows
+from tui_agent.ui.approval.approval_controller import ApprovalController
+from tui_agent.ui.approval.approval_rows import request_in_short
+from tui_agent.ui.approval.attention_line import AttentionLine
+from tui_agent.ui.base.app_type import AnyScreen
+from tui_agent.ui.base.commands import bindings_for, command, hint
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
+from tui_agent.ui.dialogs.help_page import fleet_help_text
+from tui_agent.ui.dialogs.text_page import TextPage
+from tui_agent.ui.dialogs.typed_answers import Typed
+from tui_agent.ui.text.amounts import count_text
+from tui_agent.ui.text.input_fields import LineInput
+from tui_agent.ui.text.line import NARROWEST, Line
+from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.sanitiser import sanitise
+from tui_agent.ui.text.styled_lines import clipped, key_rows
+
+from .fleet_port import FleetPort, InputRejected
+from .fleet_state import FleetState
+from .unit_list import UnitList
+from .unit_page import unit_text
+from .unit_questions import UnitAnswers, UnitQuestions
+from .unit_rows import RowLayout, column_row, layout_of, plain_text, title_row, total_rows, unit_row
+from .worker_timeline import heading_row, lane_rows, lanes_of
+from .workers_screen import WorkersScreen
+
+TICK = 1.0
+"""Seconds between two updates of the clocks."""
+CONFIRM_SECONDS = 3.0
+"""Seconds within which a second press stops a unit."""
+MOST_LANES = 8
+"""Workers below the rows; the page of workers shows all."""
+TALL = 20
+"""Rows of the window from which the timeline is shown."""
+_KEYS = ("open", "search", "filter", "sort", "details", "stop", "workers", "help", "leave")
+
+
+class _FootOfRows:
+    """The foot of this screen as a dialog sees it: it has no composer, so text typed over a question is dropped."""
+
+    def __init__(self, foot: Widget) -> None:
+        self._foot = foot
+
+    @property
+    def composer(self) -> Widget:
+        return self._foot
+
+    def type_text(self, typed: Sequence[Typed], /) -> None:
+        """Drop the text."""
+
+    def rearrange(self) -> None:
+        """Do nothing: the screen lays itself out."""
+
+
+class FleetScreen(AnyScreen):
+    """The screen. It follows the fleet as long as it exists, also below the conversation of a unit."""
+
+    @dataclass
+    class UnitOpened(Message):
+        """The user wants to see the conversation of a unit."""
+
+        unit_id: str
+
+    @dataclass
+    class Updated(Message):
+        """The state of the fleet changed."""
+
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("fleet")]
+    DEFAULT_CSS = """
+    FleetScreen {
+        background: $background;
+        & RowsView { height: auto; overflow: hidden; }
+        & #fleet-title { height: 1; }
+        & #fleet-totals { padding: 0 1; height: 1; }
+        & #fleet-search { height: 1; display: none; & > Static { width: 3; } & > Input { width: 1fr; } }
+        & #fleet-columns { height: 1; margin-top: 1; }
+        & #fleet-rows { height: 1fr; min-height: 1; }
+        & #fleet-empty { height: 1fr; padding: 0 4; color: $text-muted; display: none; }
+        & #fleet-lanes { height: 1; margin-top: 1; }
+        & #fleet-state { padding: 0 1; height: 1; }
+        & #fleet-keys { padding: 0 1; height: 1; }
+        &.-empty #fleet-rows { display: none; }
+        &.-empty #fleet-empty { display: block; }
+        &.-low #fleet-columns, &.-low #fleet-lanes { margin-top: 0; }
+    }
+    """
+
+    def __init__(
+        self,
+        port: FleetPort,
+        surroundings: TerminalEnvironment,
+        *,
+        now: Callable[[], int] = now_ms,
+    ) -> None:
+        """Create the screen; nothing is read yet.
+
+        Args:
+            port: the connection to the fleet.
+            surroundings: the terminal's wishes and the clock.
+            now: milliseconds since the epoch.
+        """
+        super().__init__()
+        self.state = FleetState()
+        """State of the fleet."""
+        self.questions = UnitQuestions()
+        """Open questions of all units."""
+        self.units = UnitList(self.state)
+        """The units that are shown."""
+        self._port, self._clock, self._now = port, surroundings.clock, now
+        self._layout: RowLayout = layout_of(self.state, NARROWEST)
+        self._message: tuple[str, str] = ("", "")
+        self._asked: tuple[str, float] = ("", 0.0)
+        self._stopping: set[str] = set()
+        self._drawn: tuple[object, ...] = ()
+        self._title = RowsView(self._title_rows, id="fleet-title")
+        self._totals = RowsView(self._total_rows, id="fleet-totals")
+        self._input = LineInput(placeholder="search ids, repositories, prompts, states, workers", compact=True)
+        self._input.cursor_blink = False
+        self._columns = RowsView(self._column_rows, id="fleet-columns")
+        self._rows = SessionRows(self._row, id="fleet-rows")
+        self._empty = Static(id="fleet-empty", markup=False)
+        self._lanes = RowsView(self._lane_rows, id="fleet-lanes")
+        self._state = RowsView(self._state_rows, id="fleet-state")
+        self._keys = RowsView(self._key_rows, id="fleet-keys")
+        foot = _FootOfRows(self._keys)
+        self.approvals = ApprovalController(self, UnitAnswers(port), self._clock, self.questions, lambda: foot)
+        """Dialogs of the questions, while no unit's conversation is open."""
+
+    def compose(self) -> ComposeResult:
+        """Yield the parts from the top."""
+        yield self._title
+        yield self._totals
+        with Horizontal(id="fleet-search"):
+            yield Static(" / ", markup=False)
+            yield self._input
+        yield self._columns
+        yield self._rows
+        yield self._empty
+        yield self._lanes
+        yield self.approvals.line
+        yield self._state
+        yield self._keys
+        for view in (self._title, self._totals, self._columns, self._rows, self._lanes, self._state, self._keys):
+            view.can_focus = False
+
+    def on_mount(self) -> None:
+        """Follow the fleet."""
+        self.run_worker(self._follow, group="fleet", exit_on_error=False)
+        self.set_interval(TICK, self._tick)
+
+    def on_resize(self) -> None:
+        """Lay out for the new size, once the parts have theirs."""
+        self.set_class(self.size.height < TALL, "-low")
+        self.call_after_refresh(self.show_all)
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        """Show what has changed, and open the next question, once another screen has closed."""
+        event.refresh_styles = self.stack_updates > 0
+        self.show_all()
+        self.approvals.look()
+
+    # --- updates ------------------------------------------------------------------------------------------------------
+
+    async def _follow(self) -> None:
+        await run_service("following a fleet", self._take_updates(), self._report_loss)
+        self.state.leave()
+        self._updated()
+
+    async def _take_updates(self) -> None:
+        async for update in self._port.updates():
+            if isinstance(update, InputRejected):
+                self.questions.ask_again()
+                self.notify(update.text, severity="warning", markup=False)
+            else:
+                self.state.apply(update)
+                self._updated()
+
+    def _report_loss(self, reason: str) -> None:
+        self._say(f"The connection to the fleet was lost: {reason}. The rows show its last known state.", wrong=True)
+
+    def _updated(self) -> None:
+        self.questions.update(self.state.questions)
+        if self.is_current:
+            self.show_all()
+        self.post_message(self.Updated())
+
+    def _tick(self) -> None:
+        if self.is_current and self.state.running:
+            self.show_all()
+
+    # --- what is shown ------------------------------------------------------------------------------------------------
+
+    def show_all(self) -> None:
+        """Draw everything that may have changed."""
+        now = self._now()
+        self.units.update(now)
+        self._layout = layout_of(self.state, max(NARROWEST, self._rows.row_width or self.size.width - 1))
+        self.set_class(not self.units.shown, "-empty")
+        if not self.units.shown:
+            self._empty.update(Content(self._empty_text()))
+        lanes = len(self._lane_rows(self.size.width))
+        for view, height in (
+            (self._totals, len(self._total_rows(max(NARROWEST, self.size.width - 2)))),
+            (self._lanes, lanes),
+            (self._keys, len(self._key_rows(max(NARROWEST, self.size.width - 2)))),
+        ):
+            if view.styles.height is None or view.styles.height.value != height:
+                view.styles.height = height
+        self._lanes.display = lanes > 0
+        for view, build in (
+            (self._title, self._title_rows),
+            (self._totals, self._total_rows),
+            (self._columns, self._column_rows),
+            (self._lanes, self._lane_rows),
+            (self._state, self._state_rows),
+            (self._keys, self._key_rows),
+        ):
+            view.show(build)
+        self._rows.show(len(self.units.shown), self.units.place, anew=True)
+
+    def _moved(self) -> None:
+        """Draw the rows alone: only the cursor has moved."""
+        self._message = ("", "")
+        self._rows.show(len(self.units.shown), self.units.place, anew=True)
+        self._state.show(self._state_rows)
+
+    def _empty_text(self) -> str:
+        if not self.state.known:
+            return "Connecting to the fleet …"
+        if not self.state.rows:
+            return "This fleet has no units."
+        return f"No unit matches. {hint('fleet.back', 'shows all units')}."
+
+    def _title_rows(self, width: int) -> Sequence[Line]:
+        now = self._now()
+        last = [row.spans[-1] for row in self.state.rows.values() if row.spans]
+        workers = {span.worker for span in last if span.ended is None}
+        return [title_row(self.state, len(workers), now, width)]
+
+    def _total_rows(self, width: int) -> Sequence[Line]:
+        if not self.state.known:
+            return [Line()]
+        now = self._now()
+        return total_rows(self.state, self.state.totals(now), now, width)
+
+    def _column_rows(self, _: int) -> Sequence[Line]:
+        return [column_row(self._layout)]
+
+    def _row(self, place: int, _: int) -> Line | None:
+        if place >= len(self.units.shown):
+            return None
+        row = self.units.shown[place]
+        request = self.questions.oldest_of(row.id) if row.state == "asking" else None
+        question = request_in_short(request.model_copy(update={"agent": "main"})) if request is not None else ""
+        return unit_row(row, self._layout, self._now(), chosen=place == self.units.place, question=question)
+
+    def _lane_rows(self, width: int) -> Sequence[Line]:
+        room = min(MOST_LANES, self.size.height // 5)
+        lanes = lanes_of(self.state.rows.values()) if self.size.height >= TALL else {}
+        if not lanes:
+            return []
+        now = self._now()
+        end = self.state.end(now)
+        return [
+            heading_row(self.state.started, end, width),
+            *lane_rows(lanes, self.state.started, end, now, width, room),
+        ]
+
+    def _state_rows(self, width: int) -> Sequence[Line]:
+        text, style = self._message
+        if (not text and self.units.is_part) or self.units.order != "task":
+            shown = f"{len(self.units.shown):,} of {count_text(len(self.state.rows), 'unit')}"
+            text = text or f"{shown} · {self.units.filter} · by {self.units.order}"
+            style = style or "muted"
+        if not text and self.state.notices:
+            text, style = plain_text(self.state.notices[-1], width), "muted"
+        return [Line(clipped([(text, style)], width))]
+
+    def _key_rows(self, width: int) -> Sequence[Line]:
+        counts = {"open": bool(self.units.shown), "details": bool(self.units.shown), "stop": self.state.running}
+        known = [command(f"fleet.{name}") for name in _KEYS]
+        return key_rows([(one.key_text, one.text, counts.get(one.action_name, True)) for one in known], width)
+
+    def _say(self, text: str, *, wrong: bool = False) -> None:
+        self._message = (sanitise(text), "warning" if wrong else "")
+        self._state.show(self._state_rows)
+
+    # --- keys and mouse -----------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave letters to the search while it has the focus."""
+        if self.focused is self._input:
+            return action in ("open", "back", "cursor_up", "cursor_down", "page_up", "next_approval") or None
+        return super().check_action(action, parameters)
+
+    def action_cursor_up(self) -> None:
+        """Move to the unit above."""
+        self._move(-1)
+
+    def action_cursor_down(self) -> None:
+        """Move to the unit below."""
+        self._move(+1)
+
+    def action_page_up(self) -> None:
+        """Move a page up."""
+        self._move(1 - max(2, self._rows.row_count))
+
+    def action_page_down(self) -> None:
+        """Move a page down."""
+        self._move(max(2, self._rows.row_count) - 1)
+
+    def action_first(self) -> None:
+        """Move to the first unit."""
+        self._move(-len(self.units.shown))
+
+    def action_last(self) -> None:
+        """Move to the last unit."""
+        self._move(len(self.units.shown))
+
+    def _move(self, by: int) -> None:
+        self.units.move(by)
+        self._moved()
+
+    def on_click(self, event: Click) -> None:
+        """Select the unit under the mouse; a click on the selected one opens it."""
+        if event.widget is not self._rows:
+            return
+        place = int(event.screen_y) - self._rows.region.y + self._rows.scroll_offset.y
+        if place == self.units.place:
+            self.action_open()
+        elif place < len(self.units.shown):
+            self._move(place - self.units.place)
+
+    def action_open(self) -> None:
+        """Open the conversation of the selected unit; of one that has not started, its details."""
+        if self.focused is self._input:
+            self.set_focus(None)
+            self.refresh_bindings()
+            return
+        row = self.units.chosen
+        if row is not None and row.epoch:
+            self.post_message(self.UnitOpened(row.id))
+        elif row is not None:
+            self.action_details()
+
+    def action_details(self) -> None:
+        """Show the task, the rights, the workers and the result of the selected unit."""
+        if (row := self.units.chosen) is not None:
+            text = unit_text(row, self._now())
+            self.app.push_screen(TextPage(f" Unit {plain_text(row.id, 20)} ", lambda _: text))
+
+    def action_search(self) -> None:
+        """Type words that a unit must contain."""
+        self.query_one("#fleet-search").display = True
+        self.set_focus(self._input)
+        self.refresh_bindings()
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        self.units.search(event.value, self._now())
+        self._message = ("", "")
+        self.show_all()
+
+    def action_filter(self, by: int) -> None:
+        """Show units in another state, or all."""
+        self.units.turn_filter(by, self._now())
+        self._message = ("", "")
+        self.show_all()
+
+    def action_sort(self) -> None:
+        """Sort by another column."""
+        self.units.turn_order(self._now())
+        self._message = ("", "")
+        self.show_all()
+
+    def action_back(self) -> None:
+        """Show all units again."""
+        self.query_one("#fleet-search").display = False
+        self.set_focus(None)
+        self._input.value = ""
+        self.refresh_bindings()
+        self.units.show_all(self._now())
+        self._message = ("", "")
+        self.show_all()
+
+    @on(AttentionLine.Clicked)
+    def action_next_approval(self) -> None:
+        """Open the oldest question."""
+        self.approvals.open_next()
+
+    def action_workers(self) -> None:
+        """Show the timeline of all workers."""
+        if self.state.known:
+            self.app.push_screen(WorkersScreen(self.state, self._now))
+
+    def action_notices(self) -> None:
+        """Show the notices of the fleet."""
+        if self.state.notices:
+            text = Content(sanitise("\n".join(reversed(self.state.notices))))
+            self.app.push_screen(TextPage(" Notices, the newest first ", lambda _: text))
+        else:
+            self._say("This fleet has no notices.")
+
+    def action_help(self) -> None:
+        """Show the keys."""
+        self.app.push_screen(TextPage(" Keys ", fleet_help_text))
+
+    def action_leave(self) -> None:
+        """Close the screen; the fleet continues."""
+        self.app.exit()
+
+    # --- stopping -----------------------------------------------------------------------------------------------------
+
+    def action_stop(self) -> None:
+        """Ask whether to stop the selected unit; at the second press, stop it after its step, later at once."""
+        row = self.units.chosen
+        if row is None or not self._can_stop():
+            return
+        if row.ended:
+            self._say(f"Unit {row.id} has ended already.")
+            return
+        now, key = self._clock(), command("fleet.stop").key_text
+        at_once = row.id in self._stopping
+        asked, asked_at = self._asked
+        if asked != row.id or now - asked_at > CONFIRM_SECONDS:
+            self._asked = (row.id, now)
+            manner = "now; its step is lost" if at_once else "after its step"
+            self._say(f"{key} again stops unit {row.id} {manner}.", wrong=True)
+            return
+        self._asked = ("", 0.0)
+        self._stopping.add(row.id)
+        self._port.stop((row.id,), now=at_once)
+        self._say(f"Unit {row.id} ends {'now' if at_once else f'after its step; {key} twice more ends it now'}.")
+
+    def action_stop_all(self) -> None:
+        """Ask whether to stop the fleet."""
+        if not self._can_stop():
+            return
+        left = sum(not row.ended for row in self.state.rows.values())
+        text = (
+            f"{count_text(left, 'unit')} will end: those that run after their steps, the others without a start. "
+            "What they have done so far is kept."
+        )
+        question = ConfirmScreen("Stop the whole fleet?", text, "stop it", clock=self._clock, no="continue")
+        self.app.push_screen(question, self._stop_answered)
+
+    def _stop_answered(self, yes: bool | None) -> None:
+        if yes:
+            self._port.stop((), now=False)
+            self.call_after_refresh(partial(self._say, "The fleet stops: units that run end after their steps."))
+
+    def _can_stop(self) -> bool:
+        if not self.state.running:
+            self._say("Nothing runs: no driver works on this fleet.", wrong=True)
+        return self.state.running

@@ -1,0 +1,107 @@
+"""State of the screen of a fleet: a fold over the updates of its driver."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tui_agent.protocol.fleet_records import ENDED_STATES, FleetStatus, UnitQuestion, UnitRow, UnitState
+
+from .fleet_port import FleetChange
+
+RATE_MINUTES = 10
+"""Minutes whose ends give the rate."""
+LEAST_ENDS = 3
+"""Ends without which a rate says nothing."""
+MAX_NOTICES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class FleetTotals:
+    """Sums over all units."""
+
+    states: Mapping[UnitState, int]
+    """Number of units in each state that at least one has."""
+    units: int
+    tokens: int
+    """Tokens read and written."""
+    cost: float
+    """US dollars."""
+    rate: float | None
+    """Units that end in a minute; None if too few have ended."""
+    seconds_left: float | None
+    """Time until all have ended at this rate; None without a rate, or if none is left."""
+
+
+class FleetState:
+    """The rows of all units, in the order of the tasks, with questions and notices."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        """Name of the fleet; empty until its status is known."""
+        self.started = 0
+        """Milliseconds since the epoch."""
+        self.running = False
+        """True while a driver works on it."""
+        self.paused_until = 0
+        """Milliseconds since the epoch until which a rate limit delays the fleet; 0 for no delay."""
+        self.rows: dict[str, UnitRow] = {}
+        """Rows by the id of their unit, in the order of the tasks."""
+        self.questions: tuple[UnitQuestion, ...] = ()
+        """Open questions, the oldest first; those of a fleet without a driver cannot be answered and are left out."""
+        self.notices: list[str] = []
+        """Last notices, the oldest first."""
+
+    @property
+    def known(self) -> bool:
+        """True once the status has arrived."""
+        return bool(self.started or self.name)
+
+    def apply(self, update: FleetStatus | FleetChange) -> None:
+        """Apply the whole status, or a change."""
+        if isinstance(update, FleetStatus):
+            self.name, self.started, self.running = update.name, update.started, update.running
+            self.rows = {row.id: row for row in update.rows}
+            self.notices = list(update.notices[-MAX_NOTICES:])
+        else:
+            self.rows.update((row.id, row) for row in update.rows)
+            self.notices = [*self.notices, *update.notices][-MAX_NOTICES:]
+        self.questions = update.questions if self.running else ()
+        self.paused_until = update.paused_until
+
+    def leave(self) -> None:
+        """Note that no driver can be reached any more; the rows stay."""
+        self.running, self.questions, self.paused_until = False, (), 0
+
+    def end(self, now: int) -> int:
+        """Return the time up to which there is something to show: now, or the end of the last unit."""
+        if self.running:
+            return now
+        return max((span.ended or span.started for row in self.rows.values() for span in row.spans), default=now)
+
+    def totals(self, now: int) -> FleetTotals:
+        """Return the sums at a time in milliseconds since the epoch."""
+        rows = self.rows.values()
+        states: Counter[UnitState] = Counter(row.state for row in rows)
+        ended = sum(states[state] for state in ENDED_STATES)
+        begin = max(self.started, now - RATE_MINUTES * 60_000)
+        ends = [row.spans[-1].ended for row in rows if row.ended and row.spans]
+        recent = sum(1 for end in ends if end is not None and end >= begin)
+        minutes = (now - begin) / 60_000
+        rate = recent / minutes if recent >= LEAST_ENDS and minutes > 0 and self.running else None
+        left = (len(rows) - ended) / rate * 60 if rate and ended < len(rows) else None
+        return FleetTotals(
+            states=states,
+            units=len(rows),
+            tokens=sum(row.input_tokens + row.output_tokens for row in rows),
+            cost=sum(row.cost for row in rows),
+            rate=rate,
+            seconds_left=left,
+        )
+
+
+def seconds_of(row: UnitRow, now: int) -> float:
+    """Return the seconds since a unit's first start; of one that has ended, until then; 0 before its start."""
+    if not row.spans:
+        return 0.0
+    end = row.spans[-1].ended if row.ended else now
+    return max(0, (end if end is not None else now) - row.spans[0].started) / 1000

@@ -1,0 +1,173 @@
+"""Bridge to a unit of a fleet, whose agent runs in another process, perhaps on another machine.
+
+Events arrive through the fleet's port, and what the user does becomes commands of stream-json.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from tui_agent.protocol.background import run_service
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import AgentCreated, PermissionModeChanged, RunStarted
+from tui_agent.protocol.messages import UserKind, now_ms
+from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+from tui_agent.ui.base.commands import command, hint
+from tui_agent.ui.bridge.agent_bridge import AgentBridge, Post
+from tui_agent.ui.bridge.bridge_messages import AgentEvents, AgentStatus, StatusPublished
+
+from .fleet_port import FleetPort
+from .fleet_state import FleetState
+from .unit_questions import UnitAnswers
+
+_MAX_BATCH = 1_000
+"""Events handed over at once, so that the screen answers keys in between."""
+_OTHER_PROCESS = "it runs in a process of its own"
+_IMPOSSIBLE = frozenset(
+    f"chat.{name}"
+    for name in (
+        *("rename", "export", "replay", "rewind", "resume", "clear", "fork", "demo", "compact", "init", "model"),
+        *("effort", "permissions", "tools", "context", "doctor", "skills", "jobs", "background", "mcp", "hooks"),
+    )
+)
+"""Commands that need the agent in this process."""
+
+
+class UnitBridge(AgentBridge):
+    """One unit as the chat sees it."""
+
+    shares_rules = False
+
+    def __init__(
+        self,
+        unit_id: str,
+        port: FleetPort,
+        fleet: FleetState,
+        tell: Callable[[str], object],
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], int] = now_ms,
+    ) -> None:
+        """Create the bridge to one unit.
+
+        Args:
+            unit_id: the unit.
+            port: the connection to the fleet.
+            fleet: the state of the fleet, with the unit's row.
+            tell: shows a short message.
+            clock: monotonic seconds.
+            now: milliseconds since the epoch.
+        """
+        self.unit_id = unit_id
+        """Id of the unit."""
+        self._port = port
+        self._fleet = fleet
+        self._tell = tell
+        self._clock, self._now = clock, now
+        self._answers = UnitAnswers(port)
+        row = fleet.rows[unit_id]
+        super().__init__(mode=row.unit.permissions.mode)
+
+    def _current_status(self) -> AgentStatus:
+        row = self._fleet.rows.get(self.unit_id)
+        return AgentStatus(running=row is not None and not row.ended and row.epoch > 0, mode=self._mode)
+
+    def row_changed(self) -> None:
+        """Publish the status if the unit has begun or ended."""
+        self.show_status(self._current_status())
+
+    # --- what a unit cannot do ----------------------------------------------------------------------------------------
+
+    def refusal(self, action: str) -> str:
+        """Return why something is impossible for this unit, in words for the user; empty if it is possible."""
+        row = self._fleet.rows.get(self.unit_id)
+        match action:
+            case "send" if row is None or row.ended:
+                return "This unit has ended and takes no messages. Your text is kept."
+            case "send" if not self._fleet.running:
+                return "No driver works on this fleet, so the unit takes no messages. Your text is kept."
+            case "send" if row is not None and not row.epoch:
+                return "This unit has not started and takes no messages yet. Your text is kept."
+            case "shell":
+                return f"A unit runs no commands of yours: {_OTHER_PROCESS}. Ask it to run the command."
+            case "target":
+                return "A message reaches only a unit as a whole, not its calls or sub-agents."
+            case "queue":
+                return "A message that was sent to a unit cannot be changed."
+            case "call":
+                stop = hint("app.escalate", "interrupts the unit")
+                return f"Single calls of a unit cannot be cancelled or extended. {stop}."
+            case _ if action in _IMPOSSIBLE:
+                known = command(action)
+                name = f"/{known.slash}" if known.slash else known.text
+                return f"{name} does not work for a unit of a fleet: {_OTHER_PROCESS}."
+            case _:
+                return ""
+
+    # --- commands -----------------------------------------------------------------------------------------------------
+
+    def submit(self, text: str) -> None:
+        """Steer the unit with a text."""
+        self._port.send(self.unit_id, {"type": "user", "text": text})
+
+    def follow_up(self, text: str) -> None:
+        """Give a text a turn of its own once the unit's run ends."""
+        self._port.send(self.unit_id, {"type": "follow_up", "text": text})
+
+    def requeue(self, kind: UserKind, text: str) -> None:
+        """Do nothing: the unit keeps its own queue."""
+
+    def send_now(self) -> None:
+        """Say that a unit reads messages between its calls."""
+        self._tell(f"A unit reads messages when its running calls end. {hint('app.escalate', 'interrupts it')}.")
+
+    def stop(self) -> None:
+        """End the unit's run after this step."""
+        self._command("stop")
+
+    def cancel(self) -> None:
+        """End the unit's run now."""
+        self._command("interrupt")
+
+    def decide(self, request_id: str, decision: ApprovalDecision) -> bool:
+        """Answer a question of any unit: all of them wait in one queue."""
+        return self._answers.decide(request_id, decision)
+
+    def set_mode(self, mode: PermissionMode) -> None:
+        """Set the unit's permission mode; its events report the change."""
+        if reason := self.refusal("send"):
+            self._tell(reason.partition(" Your text")[0])
+        else:
+            self._port.send(self.unit_id, {"type": "mode", "mode": mode.value})
+
+    def _command(self, name: str) -> None:
+        self._port.send(self.unit_id, {"type": name})
+
+    # --- events -------------------------------------------------------------------------------------------------------
+
+    async def relay(self, post: Post) -> None:
+        """Post status and events to the screen, a batch at a time, until none can follow."""
+        self._post = post
+        post(StatusPublished(self.status))
+        await run_service("following a unit", self._hand_over_events(), self._report_loss)
+
+    def _report_loss(self, reason: str) -> None:
+        self._tell(f"The events of this unit cannot be read: {reason}.")
+
+    async def _hand_over_events(self) -> None:
+        # The times of another machine's monotonic clock mean nothing here.
+        offset = self._clock() - self._now() / 1000
+        async for batch in self._port.events(self.unit_id):
+            for start in range(0, len(batch), _MAX_BATCH):
+                part = batch[start : start + _MAX_BATCH]
+                self._follow_mode(part)
+                await self.hand_over(AgentEvents([replace(one, mono=offset + one.ts / 1000) for one in part]))
+
+    def _follow_mode(self, events: Sequence[Envelope]) -> None:
+        for envelope in events:
+            event = envelope.event
+            if envelope.origin.depth:
+                continue
+            if isinstance(event, AgentCreated | RunStarted):
+                self._mode = event.mode
+            elif isinstance(event, PermissionModeChanged):
+                self._mode = event.new

@@ -1,0 +1,288 @@
+"""Rows of units and the totals above them. Pure: records in, lines out.
+
+Every text of a unit is untrusted: it is shown in one line with its hidden characters as escapes.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+
+from tui_agent.protocol.fleet_records import UnitRow, UnitState
+from tui_agent.ui.text.amounts import count_text, money_text, seconds_text, tokens_text
+from tui_agent.ui.text.line import Line, Run
+from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible
+from tui_agent.ui.text.styled_lines import clipped, width_of_runs, wrapped
+
+from .fleet_state import FleetState, FleetTotals, seconds_of
+
+SIGNS: dict[UnitState, tuple[str, str, str]] = {
+    "queued": ("◌", "muted", "queued"),
+    "starting": ("◔", "cursor", "starting"),
+    "running": ("◐", "cursor", "running"),
+    "asking": ("▲", "warning", "needs you"),
+    "verifying": ("◑", "cursor", "verifying"),
+    "resuming": ("↻", "warning", "resuming"),
+    "done": ("✔", "success", "done"),
+    "failed": ("✖", "error", "failed"),
+    "stopped": ("■", "muted", "stopped"),
+}
+"""Sign, style and word of each state."""
+_TOTALS: tuple[tuple[UnitState, ...], ...] = (
+    ("done",),
+    ("running", "starting", "verifying"),
+    ("resuming",),
+    ("asking",),
+    ("failed",),
+    ("stopped",),
+    ("queued",),
+)
+"""States in the order of the totals; those of one group are counted together."""
+LEAST_ACTIVITY = 24
+"""Cells that the columns right of it leave to the activity of a unit."""
+_LONGEST = 600
+"""Characters of an untrusted text that are read for one row."""
+
+
+def plain_text(text: str, width: int) -> str:
+    """Return an untrusted text in one line of at most `width` cells, with hidden characters as escapes."""
+    return one_line(visible(joined_lines(text[:_LONGEST])), max(1, width))
+
+
+def repository_of(row: UnitRow) -> str:
+    """Return the name of a unit's repository: the last part of its path or URL, without `.git`."""
+    path = row.unit.repo.rstrip("/")
+    return path.replace("\\", "/").rpartition("/")[2].rpartition(":")[2].removesuffix(".git") or path
+
+
+def worker_of(row: UnitRow) -> str:
+    """Return the worker that has a unit or had it last; empty before its start."""
+    return row.spans[-1].worker if row.spans else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column right of the activity."""
+
+    heading: str
+    width: int
+    """Cells with the two spaces before it."""
+    text: Callable[[UnitRow, int], str]
+    """Returns the text of a unit at a time in milliseconds since the epoch."""
+    is_number: bool = True
+
+
+def _time_text(row: UnitRow, now: int) -> str:
+    return seconds_text(seconds_of(row, now), tenths=False) if row.spans else ""
+
+
+def _tokens_text(row: UnitRow, _: int) -> str:
+    tokens = row.input_tokens + row.output_tokens
+    return tokens_text(tokens) if tokens else ""
+
+
+_TIME = _Column("time", 9, _time_text)
+_COST = _Column("cost", 9, lambda row, _: money_text(row.cost) if row.spans else "")
+_STEP = _Column("step", 6, lambda row, _: f"{row.step}" if row.step else "")
+_TOKENS = _Column("tokens", 8, _tokens_text)
+_WORKER = _Column("worker", 12, lambda row, _: worker_of(row), is_number=False)
+_BY_WEIGHT = (_TIME, _COST, _STEP, _WORKER, _TOKENS)
+"""Columns, the most important first."""
+_IN_ORDER = (_STEP, _TOKENS, _COST, _TIME, _WORKER)
+
+
+@dataclass(frozen=True, slots=True)
+class RowLayout:
+    """Widths of the columns for a window and a fleet."""
+
+    width: int
+    """Cells of a row."""
+    ids: int
+    """Cells of the longest id."""
+    repository: int
+    """Cells of the repository; 0 for none."""
+    columns: tuple[_Column, ...]
+    """Columns right of the activity."""
+
+    @property
+    def activity(self) -> int:
+        """Cells of the activity."""
+        used = 4 + self.ids + 2 + (self.repository + 2 if self.repository else 0)
+        return max(1, self.width - used - sum(column.width for column in self.columns))
+
+
+def layout_of(state: FleetState, width: int) -> RowLayout:
+    """Return the widths: what has no room is left out, and the activity keeps `LEAST_ACTIVITY` cells."""
+    ids = min(14, max((cell_len(plain_text(unit_id, 14)) for unit_id in state.rows), default=4))
+    ids = max(4, ids)
+    longest = max((len(repository_of(row)) for row in state.rows.values()), default=10)
+    repository = min(longest, 24 if width >= 110 else 14) if width >= 60 else 0
+    repository = max(10, repository) if repository else 0
+    room = width - 6 - ids - repository - 2 - LEAST_ACTIVITY
+    kept: set[str] = set()
+    for column in _BY_WEIGHT:
+        if column.width > room:
+            break
+        room -= column.width
+        kept.add(column.heading)
+    return RowLayout(width, ids, repository, tuple(column for column in _IN_ORDER if column.heading in kept))
+
+
+def column_row(layout: RowLayout) -> Line:
+    """Return the headings of the columns."""
+    runs = [f"    {_padded('unit', layout.ids)}  "]
+    if layout.repository:
+        runs.append(f"{_padded('repository', layout.repository)}  ")
+    runs.append(_padded("activity", layout.activity))
+    runs += [_cell(column, column.heading) for column in layout.columns]
+    return Line(clipped([("".join(runs), "muted")], layout.width))
+
+
+def unit_row(row: UnitRow, layout: RowLayout, now: int, *, chosen: bool, question: str = "") -> Line:
+    """Return the row of one unit.
+
+    Args:
+        row: the unit.
+        layout: the widths.
+        now: milliseconds since the epoch.
+        chosen: True if the cursor is on it.
+        question: its oldest open question in short; empty if it has none.
+    """
+    sign, style, _ = SIGNS[row.state]
+    text, text_style = activity_of(row, question)
+    runs: list[Run] = [
+        ("› " if chosen else "  ", "key"),
+        (f"{sign} ", style),
+        (f"{_padded(plain_text(row.id, layout.ids), layout.ids)}  ", "strong"),
+    ]
+    if layout.repository:
+        name = plain_text(repository_of(row), layout.repository)
+        runs.append((f"{_padded(name, layout.repository)}  ", ""))
+    runs.append((_padded(one_line(text, layout.activity), layout.activity), text_style))
+    runs += [(_cell(column, plain_text(column.text(row, now), column.width - 2)), "muted") for column in layout.columns]
+    if chosen:
+        runs = [(text, f"{style} code-ground".strip()) for text, style in runs]
+    return Line(clipped(runs, layout.width), fill="code-ground" if chosen else "")
+
+
+def activity_of(row: UnitRow, question: str = "") -> tuple[str, str]:
+    """Return what a unit does or what became of it, in one line that may be shown, and its style."""
+    activity, reason = plain_text(row.activity, _LONGEST), plain_text(row.reason, _LONGEST)
+    match row.state:
+        case "queued":
+            return plain_text(row.unit.prompt, _LONGEST), "muted"
+        case "starting":
+            return "is starting", "muted"
+        case "asking":
+            return plain_text(question, _LONGEST) or activity or "waits for your answer", "warning"
+        case "verifying":
+            return f"verifies: {plain_text(row.unit.verify, _LONGEST)}", ""
+        case "resuming":
+            return "its worker was lost; another one continues it", "warning"
+        case "failed":
+            return reason or "it failed", "error"
+        case "stopped":
+            return reason or "it was stopped", "muted"
+        case "done":
+            return _result_of(row), ""
+        case _:
+            return activity or "is working", "" if activity else "muted"
+
+
+def _result_of(row: UnitRow) -> str:
+    """Return the result of a unit that is done."""
+    changes, parts = row.changes, list[str]()
+    if changes is not None and changes.files:
+        parts.append(f"+{changes.insertions} −{changes.deletions} in {count_text(changes.files, 'file')}")
+    else:
+        parts.append("no changes")
+    if row.verified is not None:
+        parts.append("verified" if row.verified else "not verified")
+    if row.unknown_effects:
+        parts.append(count_text(row.unknown_effects, "unknown effect"))
+    return " · ".join(parts)
+
+
+def total_rows(state: FleetState, totals: FleetTotals, now: int, width: int) -> list[Line]:
+    """Return the totals: numbers of units, rate and time left, tokens and cost; then the delay by a rate limit."""
+    counts = _count_runs(totals)
+    amounts: list[str] = []
+    if totals.rate is not None:
+        amounts.append(f"{_rate_text(totals.rate)}/min")
+    if totals.seconds_left is not None:
+        amounts.append(f"{_left_text(totals.seconds_left)} left")
+    amounts += [f"{tokens_text(totals.tokens)} tokens", money_text(totals.cost)]
+    right: list[Run] = [(" · ".join(amounts), "muted")]
+    left = [run for group in counts for run in group]
+    gap = width - width_of_runs(left) - width_of_runs(right)
+    rows = [Line((*left, (" " * gap, ""), *right))] if gap >= 0 else [*_packed(counts, width), *wrapped(right, width)]
+    if (wait := pause_text(state, now)) and state.running:
+        rows += wrapped([(wait, "warning")], width)
+    return rows
+
+
+def _count_runs(totals: FleetTotals) -> list[list[Run]]:
+    """Return sign, number and word of each group of states that has units."""
+    counts: list[list[Run]] = []
+    for states in _TOTALS:
+        if number := sum(totals.states.get(state, 0) for state in states):
+            sign, style, word = SIGNS[states[0]]
+            word = "need you" if number > 1 and states[0] == "asking" else word
+            counts.append([(f"{sign} ", style), (f"{number:,} ", "strong"), (f"{word}   ", style)])
+    return counts or [[("no units", "muted")]]
+
+
+def _packed(groups: Sequence[Sequence[Run]], width: int) -> list[Line]:
+    """Return groups of runs in rows, no group split."""
+    rows: list[list[Run]] = [[]]
+    for group in groups:
+        if rows[-1] and width_of_runs([*rows[-1], *group]) > width + 3:
+            rows.append([])
+        rows[-1] += group
+    return [Line(clipped(row, width)) for row in rows]
+
+
+def pause_text(state: FleetState, now: int) -> str:
+    """Return the delay by a rate limit in words; empty without one."""
+    if state.paused_until <= now:
+        return ""
+    rest = seconds_text((state.paused_until - now + 999) / 1000, tenths=False)
+    return f"⏸ The model's rate limit: the whole fleet waits {rest} more."
+
+
+def _rate_text(rate: float) -> str:
+    return f"{rate:.1f}" if rate < 9.95 else f"{rate:,.0f}"
+
+
+def _left_text(seconds: float) -> str:
+    minutes = seconds / 60
+    if minutes < 1:
+        return "less than 1 min"
+    return f"about {minutes:.0f} min" if minutes < 90 else f"about {minutes / 60:.1f} h"
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * max(0, width - cell_len(text))
+
+
+def _cell(column: _Column, text: str) -> str:
+    """Return a text as wide as its column."""
+    padding = " " * max(0, column.width - 2 - cell_len(text))
+    return f"  {padding}{text}" if column.is_number else f"  {text}{padding}"
+
+
+def title_row(state: FleetState, workers: int, now: int, width: int) -> Line:
+    """Return the first line: name, number of units and workers, and the driver's state with the time so far."""
+    left: list[Run] = [(" ", ""), (plain_text(state.name, max(8, width // 3)) or "fleet", "strong")]
+    units = count_text(len(state.rows), "unit") if len(state.rows) < 1000 else f"{len(state.rows):,} units"
+    facts = [units, *([count_text(workers, "worker")] if workers else [])]
+    left.append((f" · {' · '.join(facts)} ", "muted"))
+    if not state.known:
+        left, words = [(" fleet ", "strong")], " connecting "
+    elif state.running:
+        words = f" {seconds_text(max(0, now - state.started) / 1000, tenths=False)} "
+    else:
+        words = " over " if all(row.ended for row in state.rows.values()) else " no driver · read only "
+    rule = max(0, width - width_of_runs(left) - cell_len(words))
+    runs: Sequence[Run] = [*left, ("─" * rule, "rule"), (words, "warning" if "driver" in words else "muted")]
+    return Line(clipped(runs, width))
