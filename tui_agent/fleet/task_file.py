@@ -59,11 +59,14 @@ def read_toml_tasks(content: bytes, directory: Path) -> tuple[UnitTask, ...]:
     Raises:
         ConfigurationError: it has mistakes; each is named with its line and field.
     """
-    values = parse_toml(content)
+    try:
+        values = parse_toml(content)
+    except ValueError as error:
+        raise ConfigurationError(f"{error}; nothing was started") from error
     tasks = values.pop("task", None)
     if not is_array(tasks) or not tasks or not all(is_object(task) for task in tasks):
         raise ConfigurationError("no [[task]]: each task needs one, with at least `repo`")
-    text = content.decode("utf-8")
+    text = content.decode("utf-8-sig")
     headers = [number for number, line in enumerate(text.split("\n"), 1) if _TASK_HEADER.match(line)]
     places = headers if len(headers) == len(tasks) else [1] * len(tasks)
     lines = text.split("\n")
@@ -91,7 +94,7 @@ def read_line_tasks(content: bytes, directory: Path) -> tuple[UnitTask, ...]:
         if not line.strip():
             continue
         try:
-            record: object = json.loads(line)
+            record: object = json.loads(line.removeprefix(b"\xef\xbb\xbf"))
         except ValueError as error:
             mistakes.append(f"line {number}: no JSON ({error})")
             continue

@@ -1,0 +1,241 @@
+"""The driver's decisions: grants with epochs, saved facts, rate limits, stops, and a disk that fails."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from tui_agent.fleet.driver import FleetDriver
+from tui_agent.fleet.fleet_directory import FleetDirectory, read_status
+from tui_agent.fleet.worker_messages import (
+    CommitReported,
+    DriverMessage,
+    EventsAcknowledged,
+    EventsReported,
+    UnitClaimed,
+    UnitEnded,
+    UnitGranted,
+    UnitInput,
+    UnitRefused,
+    WorkerLost,
+    WorkerMessage,
+)
+from tui_agent.protocol.events import ApprovalRequested, MessageDelta, StepRetry, StepStarted
+from tui_agent.protocol.fleet_records import FleetStatus, UnitTask
+
+from .test_unit_progress import line_of
+
+STEP = StepStarted(index=0, kind="initial")
+Sent = TypeVar("Sent", bound=DriverMessage)
+
+
+class HandBackend:
+    """A backend whose workers are the test."""
+
+    places = 2
+
+    def __init__(self) -> None:
+        self.submitted: list[str] = []
+        self.sent: asyncio.Queue[tuple[str, DriverMessage]] = asyncio.Queue()
+        self._messages: asyncio.Queue[WorkerMessage] = asyncio.Queue()
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncGenerator[None]:
+        yield
+
+    async def submit(self, unit_id: str) -> None:
+        self.submitted.append(unit_id)
+
+    async def send(self, unit_id: str, message: DriverMessage) -> None:
+        self.sent.put_nowait((unit_id, message))
+
+    async def messages(self) -> AsyncIterator[WorkerMessage]:
+        while True:
+            yield await self._messages.get()
+
+    def report(self, *messages: WorkerMessage) -> None:
+        for message in messages:
+            self._messages.put_nowait(message)
+
+    async def next(self, kind: type[Sent]) -> tuple[str, Sent]:
+        unit_id, message = await self.sent.get()
+        assert isinstance(message, kind), message
+        return unit_id, message
+
+
+class DrivenFleet:
+    """A running driver with the backend of the test."""
+
+    def __init__(self, out: Path, count: int) -> None:
+        ids = [str(number) for number in range(1, count + 1)]
+        tasks = tuple(UnitTask(id=unit_id, task=unit_id, prompt="Go", repo="/r") for unit_id in ids)
+        self.directory = FleetDirectory.create(out, tasks, {"options": ["--demo"]})
+        self.backend = HandBackend()
+        self.driver = FleetDriver(self.directory, self.backend, tasks)
+        self.driver.load()
+
+    async def run(self, play: Callable[[], Awaitable[None]]) -> FleetStatus:
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(self.driver.run(_serve_no_one))
+            await play()
+        self.directory.close()
+        return running.result()
+
+    async def granted(self, unit_id: str, worker: str = "w") -> UnitGranted:
+        self.backend.report(UnitClaimed(unit_id, f"claim-{worker}", worker, sandboxed=False))
+        answered, grant = await self.backend.next(UnitGranted)
+        assert (answered, grant.claim) == (unit_id, f"claim-{worker}")
+        return grant
+
+    async def saved(self, unit_id: str, epoch: int, *lines: bytes) -> None:
+        self.backend.report(EventsReported(unit_id, epoch, lines, 10))
+        assert await self.backend.next(EventsAcknowledged) == (unit_id, EventsAcknowledged(10))
+
+
+async def _serve_no_one(_: FleetDriver) -> None:
+    return
+
+
+async def test_a_second_claim_is_a_resume_and_the_first_worker_counts_no_more(tmp_path: Path) -> None:
+    fleet = DrivenFleet(tmp_path / "out", 1)
+
+    async def play() -> None:
+        first = await fleet.granted("1", "a")
+        assert (first.epoch, first.journal, first.base, first.options) == (1, b"", "", ("--demo",))
+        fleet.backend.report(CommitReported("1", 1, "base-commit", b""))
+        await fleet.saved("1", 1, line_of(STEP, 1), line_of(MessageDelta(message_id="m", kind="text", delta="x"), 2))
+        fleet.backend.report(CommitReported("1", 1, "next", b"bundle", (line_of(STEP, 3),), 5))
+        assert await fleet.backend.next(EventsAcknowledged) == ("1", EventsAcknowledged(5))
+        fleet.backend.report(WorkerLost("a", "it was killed"))
+
+        second = await fleet.granted("1", "b")
+        assert (second.epoch, second.base, second.bundles) == (2, "base-commit", (b"bundle",))
+        assert second.journal.splitlines() == [line_of(STEP, 1), line_of(STEP, 3)], "deltas are not facts"
+
+        fleet.backend.report(EventsReported("1", 1, (line_of(STEP, 4),), 10), UnitEnded("1", 1, 0, ""))
+        await fleet.saved("1", 2, line_of(STEP, 3), line_of(STEP, 5))
+        fleet.backend.report(UnitEnded("1", 2, 0, ""))
+
+    status = await fleet.run(play)
+
+    (row,) = status.rows
+    assert (row.state, row.epoch, [span.worker for span in row.spans]) == ("done", 2, ["a", "b"])
+    journal = (tmp_path / "out/units/1/journal.jsonl").read_bytes()
+    assert journal.splitlines() == [line_of(STEP, 1), line_of(STEP, 3), line_of(STEP, 5)]
+    assert read_status(tmp_path / "out").notices == ("worker a is lost: it was killed",)
+
+
+async def test_a_claim_for_an_ended_unit_is_refused(tmp_path: Path) -> None:
+    fleet = DrivenFleet(tmp_path / "out", 2)
+
+    async def play() -> None:
+        await fleet.driver.stop(("1",))
+        fleet.backend.report(UnitClaimed("1", "late", "w", sandboxed=False))
+        assert await fleet.backend.next(UnitRefused) == ("1", UnitRefused("late"))
+        await fleet.granted("2")
+        fleet.backend.report(UnitEnded("2", 1, 1, "it broke"))
+
+    status = await fleet.run(play)
+
+    assert [(row.state, row.reason) for row in status.rows] == [("stopped", "stopped"), ("failed", "it broke")]
+
+
+async def test_a_rate_limit_of_one_unit_pauses_all(tmp_path: Path) -> None:
+    fleet = DrivenFleet(tmp_path / "out", 3)
+    limit = StepRetry(attempt=2, max=4, wait_s=1.5, error_kind="rate_limit", status=429)
+
+    async def play() -> None:
+        for unit_id in ("1", "2"):
+            await fleet.granted(unit_id)
+            await fleet.saved(unit_id, 1, line_of(STEP, 1))
+        fleet.backend.report(EventsReported("1", 1, (line_of(limit, 2),), 10))
+        paused = dict([await fleet.backend.next(UnitInput), await fleet.backend.next(UnitInput)])
+        assert {name: json.loads(message.line) for name, message in paused.items()} == {
+            unit_id: {"type": "pause", "seconds": 2.0} for unit_id in ("1", "2")
+        }
+        await fleet.backend.next(EventsAcknowledged)
+        assert fleet.driver.paused_until
+        await fleet.granted("3")
+        assert not fleet.driver.paused_until, "a claim waits"
+        fleet.backend.report(*(UnitEnded(unit_id, 1, 0, "") for unit_id in ("1", "2", "3")))
+
+    status = await fleet.run(play)
+
+    assert status.notices == ("a rate limit was met; the fleet waits 2 s",)
+
+
+async def test_nothing_is_acknowledged_while_the_disk_fails(tmp_path: Path) -> None:
+    fleet = DrivenFleet(tmp_path / "out", 1)
+
+    async def play() -> None:
+        await fleet.granted("1")
+        obstacle = fleet.directory.unit("1") / "journal.jsonl"
+        obstacle.mkdir()
+        fleet.backend.report(EventsReported("1", 1, (line_of(STEP, 1),), 10))
+        with fleet.driver.feed.subscribed() as feed:
+            await feed.awake.wait()
+            assert "cannot be written" in feed.notices[0]
+        assert fleet.backend.sent.empty()
+        obstacle.rmdir()
+        await fleet.backend.next(EventsAcknowledged)
+        fleet.backend.report(UnitEnded("1", 1, 0, ""))
+
+    await fleet.run(play)
+
+    assert (tmp_path / "out/units/1/journal.jsonl").read_bytes() == line_of(STEP, 1) + b"\n"
+
+
+async def test_without_a_viewer_questions_are_denied(tmp_path: Path) -> None:
+    fleet = DrivenFleet(tmp_path / "out", 1)
+    fleet.driver.denies_questions = True
+    question = ApprovalRequested(request_id="ask_1", call_id="c", digest="d", tool="bash", args={})
+
+    async def play() -> None:
+        await fleet.granted("1")
+        await fleet.saved("1", 1, line_of(question, 1))
+        _, answer = await fleet.backend.next(UnitInput)
+        assert json.loads(answer.line)["decision"] == "deny"
+        assert await fleet.driver.send_input("1", {"type": "stop"}) == ""
+        assert await fleet.driver.send_input("9", {"type": "stop"}) == "there is no unit 9"
+        await fleet.backend.next(UnitInput)
+        fleet.backend.report(UnitEnded("1", 1, 0, ""))
+
+    await fleet.run(play)
+
+    assert await fleet.driver.send_input("1", {"type": "stop"}) == "unit 1 does not run"
+
+
+async def test_a_retry_continues_what_is_not_done(tmp_path: Path) -> None:
+    fleet = DrivenFleet(tmp_path / "out", 3)
+
+    async def play() -> None:
+        for unit_id in ("1", "2"):
+            await fleet.granted(unit_id)
+            await fleet.saved(unit_id, 1, line_of(STEP, 1))
+        fleet.backend.report(UnitEnded("1", 1, 0, ""))
+        fleet.backend.report(UnitEnded("2", 1, 0, "verify ended with code 1", verified=False, verify_output="red"))
+        await fleet.granted("3")
+        fleet.backend.report(UnitEnded("3", 1, None, "no such repository"))
+
+    await fleet.run(play)
+    directory = FleetDirectory.open(tmp_path / "out")
+    backend = HandBackend()
+    again = FleetDriver(directory, backend, tuple(unit.row.unit for unit in fleet.driver.units.values()))
+    again.load()
+
+    assert [unit.row.state for unit in again.units.values()] == ["done", "queued", "queued"]
+    assert [unit.row.epoch for unit in again.units.values()] == [1, 1, 1]
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(again.run(_serve_no_one))
+        backend.report(UnitClaimed("2", "c", "w", sandboxed=False))
+        _, grant = await backend.next(UnitGranted)
+        assert (grant.epoch, grant.journal) == (2, line_of(STEP, 1) + b"\n")
+        assert "red" in grant.note
+        await again.stop(("3",))
+        backend.report(UnitEnded("2", 2, 0, "", verified=True))
+    directory.close()
+
+    assert backend.submitted == ["2", "3"]
+    assert [row.state for row in again.status.rows] == ["done", "done", "stopped"]

@@ -1,0 +1,117 @@
+"""The directory of a fleet: private, held by one driver, whole after any cut."""
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.fleet.fleet_directory import (
+    FleetDirectory,
+    is_driven,
+    journal_lines,
+    read_records,
+    read_status,
+    read_tasks,
+)
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.fleet_records import FleetStatus, UnitTask
+
+TASK = UnitTask(id="1", task="1", prompt="Go", repo="/r")
+
+
+def event(seq: int, kind: str = "step.started") -> bytes:
+    """A line of a journal."""
+    line = f'{{"v":1,"seq":{seq},"ts":1,"depth":0,"turn":null,"step":null,"type":"{kind}","data":{{}}}}'
+    assert json.loads(line)
+    return line.encode()
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> FleetDirectory:
+    return FleetDirectory.create(tmp_path / "out", (TASK,), {"started": 1})
+
+
+def test_everything_is_private(directory: FleetDirectory) -> None:
+    directory.append_events("1", [event(1)])
+    directory.save_commit("1", b"bundle", 1, 1)
+    directory.save_result("1", {"result.json": b"{}", "patch/0001.patch": b"x"})
+    directory.save_status(FleetStatus(name="out", started=1, running=True, rows=()))
+
+    for path in (directory.path, *directory.path.rglob("*")):
+        mode = stat.S_IMODE(path.stat().st_mode)
+        assert mode == (0o700 if path.is_dir() else 0o600), path
+
+
+def test_one_driver_holds_it(directory: FleetDirectory) -> None:
+    assert is_driven(directory.path)
+    with pytest.raises(ConfigurationError, match="is running"):
+        FleetDirectory.open(directory.path)
+
+    directory.close()
+
+    assert not is_driven(directory.path)
+    FleetDirectory.open(directory.path).close()
+
+
+def test_a_directory_with_something_in_it_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes").touch()
+
+    with pytest.raises(ConfigurationError, match="not empty"):
+        FleetDirectory.create(tmp_path, (TASK,), {})
+    with pytest.raises(ConfigurationError, match="not the directory of a fleet"):
+        FleetDirectory.open(tmp_path)
+    with pytest.raises(ConfigurationError):
+        read_tasks(tmp_path)
+    with pytest.raises(ConfigurationError):
+        read_status(tmp_path)
+
+
+@given(cut=st.integers(0, 400), added=st.integers(1, 3))
+def test_a_cut_line_disappears_and_the_next_one_is_whole(
+    tmp_path_factory: pytest.TempPathFactory, cut: int, added: int
+) -> None:
+    directory = FleetDirectory.create(tmp_path_factory.mktemp("fleet") / "out", (TASK,), {})
+    directory.append_events("1", [event(seq) for seq in range(1, 4)])
+    journal = directory.unit("1") / "journal.jsonl"
+    whole = journal.read_bytes()
+    os.truncate(journal, min(cut, len(whole)))
+    kept = whole[:cut].count(b"\n")
+
+    directory.append_events("1", [event(seq) for seq in range(10, 10 + added)])
+
+    assert journal.read_bytes().splitlines() == [
+        *(event(seq) for seq in range(1, kept + 1)),
+        *(event(seq) for seq in range(10, 10 + added)),
+    ]
+    directory.close()
+
+
+def test_a_commit_counts_only_with_its_events(directory: FleetDirectory) -> None:
+    directory.append_events("1", [event(1), event(2)])
+    directory.save_commit("1", b"first", 3, 4)
+    directory.append_events("1", [event(3), event(4)])
+    directory.save_commit("1", b"second", 6, 8)
+    directory.append_events("1", [event(5), event(6), event(7)])
+
+    files = directory.load_unit("1")
+
+    assert files.bundles == (b"first",)
+    assert files.last_seq == 5
+    assert journal_lines(directory.unit("1") / "journal.jsonl", 3) == [event(4), event(5)]
+    assert directory.load_unit("1") == files
+
+
+def test_records_survive_a_cut(directory: FleetDirectory) -> None:
+    directory.record({"type": "granted", "unit": "1"})
+    with (directory.path / "driver.jsonl").open("ab") as file:
+        file.write(b'{"type": "gra')
+
+    assert [record["type"] for record in read_records(directory.path)] == ["fleet", "granted"]
+
+    directory.record({"type": "ended"})
+
+    assert [record["type"] for record in read_records(directory.path)] == ["fleet", "granted", "ended"]

@@ -1,0 +1,94 @@
+"""Tasks from TOML and JSON lines: values, attempts, fields, and mistakes with line and field."""
+
+from pathlib import Path
+
+import pytest
+
+from tui_agent.fleet.task_file import read_line_tasks, read_toml_tasks
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.permissions import PermissionMode
+
+HERE = Path("/fleet")
+
+
+def test_values_at_the_top_hold_for_all_tasks() -> None:
+    content = b"""
+prompt = "Replace {old} with {new} in {repo}; keep {{braces}}"
+verify = "make test"
+budget = 2.5
+new = "after"
+permissions.deny = ["fetch(*)"]
+
+[[task]]
+repo = "one"
+old = "before"
+
+[[task]]
+repo = "https://host.invalid/two.git"
+ref = "main"
+old = 3
+new = "later"
+n = 2
+timeout = 60
+[task.permissions]
+mode = "plan"
+"""
+    first, second, third = read_toml_tasks(content, HERE)
+
+    assert [first.id, second.id, third.id] == ["1", "2.1", "2.2"]
+    assert first.prompt == "Replace before with after in one; keep {braces}"
+    assert first.repo == "/fleet/one"
+    assert (first.verify, first.budget, first.timeout) == ("make test", 2.5, None)
+    assert first.permissions.deny == ("fetch(*)",)
+    assert first.permissions.mode is PermissionMode.ACCEPT_EDITS
+    assert second.prompt == "Replace 3 with later in https://host.invalid/two.git; keep {braces}"
+    assert (second.ref, second.timeout, second.attempt, third.attempt) == ("main", 60, 1, 2)
+    assert second.permissions.mode is PermissionMode.PLAN
+    assert second.permissions.deny == ()
+
+
+def test_each_line_of_json_is_a_task() -> None:
+    content = b'{"prompt": "Go", "repo": "git@host:a/b"}\n\n{"prompt": "{x}", "repo": "/r", "x": "y"}'
+
+    units = read_line_tasks(content, HERE)
+
+    assert [(unit.id, unit.prompt, unit.repo) for unit in units] == [("1", "Go", "git@host:a/b"), ("2", "y", "/r")]
+
+
+MISTAKES = {
+    b'prompt = "Go"\n': "no [[task]]",
+    b'prompt = "Go"\n[[task]]\nref = "x"\n': "line 2: repo: Field required",
+    b'[[task]]\nrepo = "r"\n': "line 1: prompt: Field required",
+    b'prompt = "Go"\n[[task]]\nrepo = "r"\n\nn = 0\n': "line 5: n: ",
+    b'prompt = "Go"\nbudget = -1\n[[task]]\nrepo = "r"\n': "line 2: budget: ",
+    b'prompt = "Do {what}"\n[[task]]\nrepo = "r"\n': "line 1: prompt: no field {what}",
+    b'prompt = "Do {"\n[[task]]\nrepo = "r"\n': "line 1: prompt: ",
+    b'prompt = "Go"\n[[task]]\nrepo = "r"\nfiles = ["a"]\n': "line 4: files: unknown",
+    b'prompt = "Go"\n[[task]]\nrepo = "https://me:pw@host/r"\n': "line 3: repo: a URL with a password",
+    b'prompt = "Go"\n[[task]]\nrepo = "--upload-pack=x"\n': "line 3: repo: not a path",
+    b'prompt = "Go"\n[[task]]\nrepo = "r"\nref = "a b"\n': "line 4: ref: ",
+    b'prompt = "Go"\n[[task]]\nrepo = "r"\n[task.permissions]\nmode = "allow"\n': "line 4: permissions.mode: ",
+    b'prompt = "Go\n': "line 1",
+}
+
+
+@pytest.mark.parametrize("content", MISTAKES)
+def test_a_mistake_is_named_with_line_and_field(content: bytes) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read_toml_tasks(content, HERE)
+
+    assert MISTAKES[content] in str(caught.value)
+
+
+def test_all_mistakes_are_named_at_once() -> None:
+    content = b'{"prompt": "Go"}\n{"repo": "r"}\n'
+
+    with pytest.raises(ConfigurationError) as caught:
+        read_line_tasks(content, HERE)
+
+    assert "line 1: repo: Field required" in str(caught.value)
+    assert "line 2: prompt: Field required" in str(caught.value)
+    with pytest.raises(ConfigurationError, match="line 2: no JSON"):
+        read_line_tasks(b'{"prompt": "Go", "repo": "r"}\n{oops\n', HERE)
+    with pytest.raises(ConfigurationError, match="no task"):
+        read_line_tasks(b"\n", HERE)
