@@ -83,10 +83,13 @@ class Soak:
         )
         (self.directory / "tasks.jsonl").write_text(tasks)
         options = ("--workers", str(self.workers), "--headless", "--demo", "--out", "out")
-        log = (self.directory / "driver.txt").open("wb")
-        return subprocess.Popen(
-            [*PROGRAM, "fleet", "run", "tasks.jsonl", *options], cwd=self.directory, env=self.environment, stderr=log
-        )
+        with (self.directory / "driver.txt").open("wb") as log:
+            return subprocess.Popen(
+                [*PROGRAM, "fleet", "run", "tasks.jsonl", *options],
+                cwd=self.directory,
+                env=self.environment,
+                stderr=log,
+            )
 
     def status(self) -> FleetStatus | None:
         """Return the state that the driver wrote last."""

@@ -112,7 +112,7 @@ async def test_a_stopped_worker_is_replaced_and_ends_its_unit_when_it_wakes(tmp_
 
 
 @pytest.mark.slow
-async def test_a_scheduler_that_comes_back_goes_on_and_one_that_does_not_is_an_error(tmp_path: Path) -> None:
+async def test_units_continue_with_a_new_scheduler_and_end_without_one(tmp_path: Path) -> None:
     with dask_processes(tmp_path) as cluster:
         address = cluster.start_scheduler()
         cluster.start_worker("first")

@@ -28,7 +28,7 @@ def test_another_machine_is_refused_without_encryption(address: str) -> None:
 @pytest.mark.parametrize(
     "address", ["127.0.0.1:8786", "http://127.0.0.1:8786", "tcp://127.0.0.1", "tcp://h:x", "", "["]
 )
-def test_what_is_no_address_is_refused(address: str) -> None:
+def test_an_incomplete_address_is_refused(address: str) -> None:
     with pytest.raises(ConfigurationError, match="is not the address of a scheduler"):
         security_for(address, TlsFiles())
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
+from tui_agent.protocol.background import run_service
 from tui_agent.protocol.fleet_records import UnitTask
 from tui_agent.protocol.messages import JsonObject
 
@@ -123,15 +124,11 @@ class _UnitRun:
             await asyncio.to_thread(shutil.rmtree, self._home, ignore_errors=True)
 
     async def _guarded(self, work: Coroutine[object, object, None]) -> None:
-        """Await work, and keep the reason if it fails; the first reason stays."""
-        try:
-            await work
-        except UnitFailureError as error:
-            self._fail(str(error))
-        except OSError as error:
-            self._fail(f"{error.filename or 'a file'}: {error.strerror or error}")
+        """Await work, and keep the reason if it fails, whatever it is: the other units continue."""
+        await run_service(f"unit {self._task.id}", work, self._fail)
 
     def _fail(self, reason: str) -> None:
+        """Keep the first reason."""
         if not self._ended.reason:
             self._ended = replace(self._ended, reason=reason)
 
