@@ -1,6 +1,7 @@
 """Views of a fleet from outside its driver: its state, its events, and the order to stop."""
 
 import asyncio
+import sys
 from pathlib import Path
 
 from tui_agent.fleet.control_client import FleetConnection, connected
@@ -150,11 +151,16 @@ async def _stop(out: Path, unit_ids: tuple[str, ...], *, now: bool) -> int:
 
 
 def watch_fleet(out: Path) -> int:
-    """Show a fleet until it ends, without touching it: its progress and its notices.
+    """Show the screen of a fleet; without a terminal, print its progress and its notices until it ends.
 
     Raises:
         ConfigurationError: there is no fleet.
     """
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        # Imported here: no other command needs the screen.
+        from .fleet_screen_host import show_fleet
+
+        return show_fleet(out)
     if not is_driven(out):
         return show_status(out, as_json=False)
     return asyncio.run(_watch(out))
