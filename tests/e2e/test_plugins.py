@@ -11,9 +11,11 @@ import pytest
 from tests.support.server_process import ROOT
 from tests.support.server_thread import ServerThread
 
-from .script import call, calls, results_in, says
+from .script import bodies_of, call, calls, results_in, says
 from .user_machine import UserMachine
 
+PAGE = "251;247;238"
+"""Background of its theme, `#fbf7ee`."""
 EXAMPLE = ROOT / "docs" / "examples" / "tui-agent-words"
 
 
@@ -36,7 +38,7 @@ def test_the_tool_runs_and_the_hook_denies(machine: UserMachine, site: Path) -> 
     with ServerThread([calls(words, filler), says("Three.")]) as server:
         options = ("-p", "--permission-mode", "allow", "--output-format", "json")
         done = machine.run(*options, "Count.", variables=variables(site, server))
-        results = results_in(server.requests[-1])
+        results = results_in(bodies_of(server)[-1])
 
     assert json.loads(done.stdout)["result"] == "Three.", done.stderr
     assert "3 words" in str(results)
@@ -49,7 +51,7 @@ def test_the_list_names_version_and_place_and_the_settings_turn_it_off(machine: 
     with ServerThread([says("Nothing to count with.")]) as server:
         off = variables(site, server, TUI_AGENT_PLUGINS__DISABLED="tui-agent-words")
         done = machine.run("-p", "Count.", variables=off)
-        offered = {tool["name"] for tool in server.requests[-1]["body"]["tools"]}
+        offered = {tool["name"] for tool in bodies_of(server)[-1]["tools"]}
 
     rows = [(row["kind"], row["name"], row["package"], row["version"]) for row in json.loads(listed.stdout)]
     package = ("tui-agent-words", "1.0")
@@ -71,5 +73,5 @@ def test_the_app_has_its_theme_and_its_model_and_says_that_it_is_new(machine: Us
     app.say("A prompt that comes back")
     app.wait_for(lambda screen: screen.text.count("A prompt that comes back") == 2)
     app.wait_for_words("Plugins that are new or have changed")
-    app.say("/theme ")
+    assert PAGE in (app.screen.look_of("A prompt that comes back") or "")
     app.quit()

@@ -86,7 +86,7 @@ def test_a_model_of_a_plugin_answers_and_the_plugin_is_announced_once(
     assert {"change", "look"} <= set(created["tools"])
 
 
-def test_a_broken_plugin_is_a_warning_and_the_run_goes_on(
+def test_a_broken_plugin_is_a_warning_and_the_run_continues(
     work: Path, install: Install, capfd: pytest.CaptureFixture[str]
 ) -> None:
     install("broken", {"tools": {"lost": "broken:lost"}}, {"broken.py": "1 / 0"})
@@ -172,7 +172,24 @@ def test_commands_show_plugins(
     assert out_of("permissions", "explain", "change", '{"text":"x"}').startswith("ask (mode)")
 
 
-def test_without_plugins_the_list_says_where_they_are_looked_for(
+def test_a_theme_of_a_plugin_is_a_valid_setting(
+    work: Path, install: Install, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theme = 'name = "paper"\n[colors]\nprimary = "#123456"\n'
+    install("paper", {"themes": {"paper": "paper"}}, {"paper/__init__.py": "1 / 0", "paper/paper.toml": theme})
+    monkeypatch.setenv("TUI_AGENT_THEME", "paper")
+
+    assert run_program(["config", "check"]) == 0
+    valid = capsys.readouterr().out
+    monkeypatch.setenv("TUI_AGENT_PLUGINS__DISABLED", "paper")
+    assert run_program(["config", "check"]) == 0
+
+    assert "theme" not in valid
+    assert "no theme 'paper'; the themes are " in capsys.readouterr().out
+    assert run_program(["--theme", "paper", "-p", "x"]) == 2
+
+
+def test_without_plugins_the_list_names_the_groups(
     site: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_program(["plugins", "list"]) == 0
