@@ -97,6 +97,16 @@ def test_a_plugin_that_fails_is_named_with_the_reason(
     assert not loaded.providers
 
 
+def test_plugins_of_a_package_with_one_reason_are_one_message(install: Install, tmp_path: Path) -> None:
+    points = {"tools": {"count": "acme:count", "plain": "acme:plain", "bash": "acme:x"}, "hooks": {"guard": "acme:h"}}
+    install("acme", points, {"acme.py": "1 / 0"})
+
+    assert load(tmp_path).problems == (
+        "The plugins hook guard, tool count, tool plain of acme 1.0 are not used: ZeroDivisionError: division by zero.",
+        "The plugin tool bash of acme 1.0 is not used: tui-agent has a tool of this name.",
+    )
+
+
 def test_a_module_cannot_print_into_the_output(
     install: Install, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,6 +1,7 @@
 """Plugins in a whole engine: their provider, rules for their tools, and what the user reads about them."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ import pytest
 from tests.support.stream_helpers import HELLO, heard
 from tui_agent.cli.build_engine import open_engine
 from tui_agent.cli.command_line import run_program
+from tui_agent.cli.editor_host import EditorHost
 from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.cli.plugins.plugin_provider import PluginProvider
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.provider import ModelInfo, StreamEnded, TextDelta
+from tui_agent.settings import Locations
 
 from .conftest import Install
 
@@ -124,6 +127,16 @@ async def test_another_model_of_the_plugin_can_be_chosen_and_a_disabled_one_cann
             raise AssertionError("it starts")
 
 
+def test_an_editor_needs_no_key_for_a_model_of_a_plugin(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    locations = Locations.of_user(os.environ)
+
+    def missing_key(model: str) -> str:
+        return EditorHost(replace(LaunchOptions.for_command(work), settings={"model": model}), locations).missing_key()
+
+    assert missing_key("echo/one") == ""
+    assert "ANTHROPIC_API_KEY" in missing_key("claude-sonnet-5-5")
+
+
 def test_an_address_of_ones_own_keeps_its_names_with_a_slash(
     work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -189,9 +202,7 @@ def test_a_theme_of_a_plugin_is_a_valid_setting(
     assert run_program(["--theme", "paper", "-p", "x"]) == 2
 
 
-def test_without_plugins_the_list_names_the_groups(
-    site: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_plugins_the_list_names_the_groups(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_program(["plugins", "list"]) == 0
 
     assert capsys.readouterr().out.startswith("no installed package has an entry point in tui_agent.tools, ")

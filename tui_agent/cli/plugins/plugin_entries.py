@@ -58,7 +58,17 @@ class PluginEntry:
     @property
     def shown(self) -> str:
         """Kind, name and package in one line, for messages."""
-        return escaped(" ".join(f"{self.kind} {self.name} of {self.distribution} {self.version}".split()))
+        return f"{self.title} of {self.package}"
+
+    @property
+    def title(self) -> str:
+        """Kind and name, for messages."""
+        return _one_line(f"{self.kind} {self.name}")
+
+    @property
+    def package(self) -> str:
+        """Package and version, for messages."""
+        return _one_line(f"{self.distribution} {self.version}")
 
     def load(self) -> object:
         """Import the object. Runs code of the package, which may raise anything."""
@@ -159,7 +169,8 @@ def _entries_of(distribution: metadata.Distribution) -> Iterator[PluginEntry]:
         return
     files = distribution.read_text("RECORD") or ""
     digest = hashlib.sha256(files.encode("utf-8", "replace")).hexdigest()[:16]
-    name, version = distribution.metadata["Name"] or "unnamed", distribution.metadata["Version"] or ""
+    facts = distribution.metadata
+    name, version = (str(facts.get(key, "unknown")) for key in ("Name", "Version"))
     location = Path(str(distribution.locate_file("")))
     for point in distribution.entry_points:
         if (kind := GROUPS.get(point.group)) is not None:
@@ -227,6 +238,10 @@ def _places_of(module: str) -> tuple[Path, ...]:
     if spec.submodule_search_locations is not None:
         return tuple(Path(place) for place in spec.submodule_search_locations)
     return () if spec.origin is None else (Path(spec.origin),)
+
+
+def _one_line(text: str) -> str:
+    return escaped(" ".join(text.split()))
 
 
 def _is_below(path: str, folder: str) -> bool:

@@ -41,11 +41,15 @@ class LoadedPlugins:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """A message about each plugin that is not used, except those that the user disabled."""
+        """Messages about the plugins that are not used, except those that the user disabled."""
+        named: dict[tuple[str, str], list[str]] = {}
+        for plugin in self.plugins:
+            if plugin.problem:
+                named.setdefault((plugin.entry.package, plugin.problem), []).append(plugin.entry.title)
         return tuple(
-            f"The plugin {plugin.entry.shown} is not used: {escaped(plugin.problem)}."
-            for plugin in self.plugins
-            if plugin.problem
+            f"{'The plugins' if titles[1:] else 'The plugin'} {', '.join(titles)} of {package} "
+            f"{'are' if titles[1:] else 'is'} not used: {escaped(problem)}."
+            for (package, problem), titles in named.items()
         )
 
     def add_hooks(self, bus: HookBus) -> None:
