@@ -170,7 +170,7 @@ def _entries_of(distribution: metadata.Distribution) -> Iterator[PluginEntry]:
     files = distribution.read_text("RECORD") or ""
     digest = hashlib.sha256(files.encode("utf-8", "replace")).hexdigest()[:16]
     facts = distribution.metadata
-    name, version = (str(facts.get(key, "unknown")) for key in ("Name", "Version"))
+    name, version = (str(facts.get_all(key, ["unknown"])[0]) for key in ("Name", "Version"))
     location = Path(str(distribution.locate_file("")))
     for point in distribution.entry_points:
         if (kind := GROUPS.get(point.group)) is not None:
