@@ -141,6 +141,7 @@ def test_an_address_of_ones_own_keeps_its_names_with_a_slash(
     work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("TUI_AGENT_MODEL", "echo/one")
 
     assert run_program(["models", "list", "--json"]) == 0
     assert run_program(["doctor"]) == 0
