@@ -301,7 +301,10 @@ def test_file_names_are_unique_in_the_package() -> None:
         ("tui_agent.fleet.worker_messages", {"textual", "anthropic", "httpx2", "distributed"}),
         ("tui_agent.library", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.cli", {"textual", "anthropic", "httpx2"}),
-        ("tui_agent.cli.interactive", {"anthropic", "tui_agent.agent", "tui_agent.tools", "psutil"}),
+        (
+            "tui_agent.cli.interactive",
+            {"anthropic", "tui_agent.agent", "tui_agent.tools", "tui_agent.cli.plugins", "psutil"},
+        ),
     ],
 )
 def test_importing_the_engine_loads_neither_screen_nor_sdk(module: str, unwanted: set[str]) -> None:

@@ -19,7 +19,6 @@ from tui_agent import __version__
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode, Verdict
-from tui_agent.settings import Locations
 
 from .completion import SessionId, ThemeName
 from .launch_options import PICK_SESSION, LaunchOptions, OneOf, StrategyName
@@ -38,6 +37,7 @@ _COMMANDS = {
     "mcp": ".subcommands.mcp_command",
     "models": ".subcommands.models_command",
     "permissions": ".subcommands.permissions_command",
+    "plugins": ".subcommands.plugins_command",
     "sessions": ".subcommands.sessions_command",
     "tools": ".subcommands.tools_command",
     "update-check": ".subcommands.update_command",
@@ -53,6 +53,7 @@ _SUMMARIES = {
     "mcp": "Manage tool servers (MCP).",
     "models": "Show the models of the configured endpoints.",
     "permissions": "Decide calls without running them.",
+    "plugins": "Show the plugins of installed packages.",
     "sessions": "Manage stored sessions.",
     "tools": "Show the tools.",
     "update-check": "Ask the package index for a newer version.",
@@ -140,7 +141,7 @@ def launch(**values: Any) -> int:
     if values["theme"]:
         from .configuration.effective_settings import refuse_unknown_theme
 
-        refuse_unknown_theme(values["theme"], Locations.of_user(os.environ))
+        refuse_unknown_theme(values["theme"], options)
     if values["replay"] is not None:
         from .sessions.recordings import run_replay
 

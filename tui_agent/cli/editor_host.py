@@ -31,8 +31,9 @@ from tui_agent.ui.approval.approval_rows import ApprovalRows, request_title
 from tui_agent.ui.text.file_mentions import file_mentions
 
 from .build_engine import Engine, open_engine
-from .configuration.effective_settings import Credentials, prepare_settings
+from .configuration.effective_settings import prepare_settings
 from .configuration.live_settings import LiveSettings
+from .configuration.named_endpoints import require_key
 from .launch_options import LaunchOptions
 from .session_servers import SessionServers
 from .sessions.model_choice import BUDGETS
@@ -57,7 +58,7 @@ class EditorHost:
             return ""
         try:
             _, loaded = prepare_settings(replace(self._options, cwd=Path("/")))
-            Credentials.require(os.environ, loaded.settings.base_url)
+            require_key(loaded.settings, os.environ)
         except ConfigurationError as error:
             return str(error)
         return ""

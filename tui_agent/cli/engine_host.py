@@ -84,7 +84,7 @@ async def serve(
             jobs=SessionJobs(engine.jobs),
             definitions=engine.definitions,
             servers=None if engine.servers is None else SessionServers(engine.servers, is_defined),
-            hooks=SessionHooks(engine.bus, engine.loaded, options.cwd, engine.file_hooks),
+            hooks=SessionHooks(engine.bus, engine.loaded, options.cwd, engine.file_hooks, engine.plugins),
         )
         if engine.file_hooks is not None:
             engine.file_hooks.begin("clear" if follows and options.resume is None else None)
