@@ -379,6 +379,10 @@ def _server_words(name: str, server: ToolServer) -> str:
     added = {"env": server.env, "headers": server.headers}
     more = [f"{what}: {json.dumps(values, ensure_ascii=False)}" for what, values in added.items() if values]
     more += [f"{what}: {value}" for what in ("cwd", "bearer_token_env") if (value := getattr(server, what))]
+    from tui_agent.mcp.server_config import variables_of
+
+    variables = variables_of(server)
+    more += [f"receives your variables: {', '.join(variables)}"] if variables else []
     return "  ".join([f"{name}: {server.shown}", *more])
 
 
