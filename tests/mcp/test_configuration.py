@@ -137,7 +137,7 @@ def test_the_servers_of_a_project_start_only_once_exactly_they_were_accepted(
 
     found, notes = names(project, locations)
     assert found == []
-    assert "this folder is not trusted" in notes
+    assert "tool servers not started (files, git_hub), because this folder is not trusted; start tui-agent" in notes
     assert names(project, locations, trust=True)[0] == [], "--trust accepts no servers"
     answer("tightening")
     assert names(project, locations)[0] == []

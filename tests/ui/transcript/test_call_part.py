@@ -115,6 +115,11 @@ def test_a_failure_shows_its_first_line() -> None:
     unreported = done("c1", "edit", "a.py", text="old_string was not found\nin a.py", status="error")
     assert Talk(*unreported).rows() == ["✖ edit a.py old_string was not found #1"]
 
+    announced = done(
+        "c1", "kill_bash", "", text="\nInvalid arguments for kill_bash:\n\n  task_id is missing\nso", status="error"
+    )
+    assert Talk(*announced).rows() == ["✖ kill_bash Invalid arguments for kill_bash: task_id is missing #1"]
+
 
 def test_adjacent_reads_fold_to_one_row_that_names_the_files() -> None:
     talk = Talk(

@@ -230,7 +230,9 @@ def project_servers(folder: Path, trust: ProjectTrust | None) -> tuple[bytes | N
         reason = "you did not accept them"
     else:
         reason = "they changed since you answered"
-    return None, f"{folder / SERVERS_FILE}: tool servers not started, because {reason}"
+    names = ", ".join(_server_names(content)) or "none that can be used"
+    advice = "start tui-agent here to see and accept them"
+    return None, f"{folder / SERVERS_FILE}: tool servers not started ({names}), because {reason}; {advice}"
 
 
 class TrustStore:
@@ -373,6 +375,15 @@ def _servers_in(content: bytes | None) -> list[str]:
     except ConfigurationError as error:
         return [f"{SERVERS_FILE}: {error}"]
     return [*(_server_words(name, server) for name, server in servers.items()), *problems]
+
+
+def _server_names(content: bytes) -> Sequence[str]:
+    from tui_agent.mcp.server_config import parse_server_file
+
+    try:
+        return tuple(parse_server_file(content)[0])
+    except ConfigurationError:
+        return ()
 
 
 def _server_words(name: str, server: ToolServer) -> str:
