@@ -116,7 +116,7 @@ def test_a_failure_shows_its_first_line() -> None:
     assert Talk(*unreported).rows() == ["✖ edit a.py old_string was not found #1"]
 
     announced = done(
-        "c1", "kill_bash", "", text="\nInvalid arguments for kill_bash:\n\n  task_id is missing\nso", status="error"
+        "c1", "kill_bash", "", text="\nInvalid arguments for kill_bash:\n\n  - task_id is missing\nso", status="error"
     )
     assert Talk(*announced).rows() == ["✖ kill_bash Invalid arguments for kill_bash: task_id is missing #1"]
 

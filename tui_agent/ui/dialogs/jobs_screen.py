@@ -233,4 +233,4 @@ def _short(state: str) -> tuple[str, str]:
         return ("✔ done", "success") if code == "0" else (f"✖ exit {code}", "error")
     if state.startswith("was stopped"):
         return "■ stopped", "muted"
-    return ("↗ detached", "muted") if state.startswith("runs on") else ("✖ failed", "error")
+    return ("↗ detached", "muted") if "runs on without" in state else ("✖ failed", "error")
