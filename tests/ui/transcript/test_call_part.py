@@ -311,6 +311,20 @@ def test_a_call_that_plan_mode_refused_says_so() -> None:
     assert Talk(first, refused, last).rows() == ["⊘ edit a.py plan mode changes nothing: edits a.py #1"]
 
 
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("no rm here", "denied by a hook: no rm here"),
+        ("Denied by a hook (settings.json:2): no rm", "Denied by a hook (settings.json:2): no rm"),
+    ],
+)
+def test_a_call_that_a_hook_denied_says_so_once(reason: str, words: str) -> None:
+    first, _, last = done("c1", "bash", "make", status="denied_hook")
+    hook = HookEnded(event="before_tool", name="guard", call_id="c1", action="deny", reason=reason)
+
+    assert Talk(first, hook, last).rows() == [f"⊘ bash make {words} #1"]
+
+
 def test_a_waiting_call_names_the_call_it_waits_for_while_that_is_open() -> None:
     first, second = done("c1", "edit", "a.py", "+1 −1"), done("c2", "bash", "make")
     waits = ToolBlockedOn(call_id="c2", what="group", on=("c1",))
