@@ -45,6 +45,7 @@ from .built_in_tools import build_sandbox, built_in_tools, own_directories, try_
 from .configuration.definition_files import own_definitions
 from .configuration.effective_settings import prepare_settings, wrong_key_settings, wrong_theme_setting
 from .configuration.hook_file_trust import FoundHooks, own_hooks, trusted_project_hooks
+from .configuration.named_secrets import withhold_named_secrets
 from .configuration.permission_rules import build_policy, parse_rules
 from .configuration.project_trust import SERVERS_FILE, FolderTrust, folder_trust, trust_for
 from .hook_commands import command_hooks
@@ -176,6 +177,7 @@ async def open_engine(
         SessionError: the session cannot be opened.
     """
     locations, loaded = prepare_settings(options)
+    withhold_named_secrets(loaded.settings)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(log_loop_stalls())
         await stack.enter_async_context(adopt_orphans())

@@ -20,7 +20,7 @@ from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode, Verdict
 
-from .completion import SessionId, ThemeName
+from .completion import ModelName, SessionId, ThemeName
 from .launch_options import PICK_SESSION, LaunchOptions, OneOf, StrategyName
 from .process.controlling_terminal import say_error
 from .process.shortage import FAILED, memory_problem, shortage_in
@@ -99,7 +99,7 @@ def _option(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], Call
 )
 @_option("--session", "session_id", metavar="ID", help="Use this id for the new session.")
 @_option("--no-session", is_flag=True, help="Save no session; with --resume, save nothing new.")
-@_option("--model", metavar="NAME", help="Model to use, or PROVIDER/NAME.")
+@_option("--model", metavar="NAME", type=ModelName(), help="Model to use, or PROVIDER/NAME.")
 @_option("--base-url", metavar="URL", help="Endpoint of the Messages API.")
 @_option("--permission-mode", type=OneOf(_MODES), help="Decision for calls that no rule matches.")
 @_option("--allow", multiple=True, metavar="RULE", help="Allow matching calls, as in 'bash(git status:*)'. Repeatable.")

@@ -90,18 +90,10 @@ def key_of(provider: str, endpoint: Endpoint, environment: Mapping[str, str]) ->
     """Return the key of an endpoint; None if it has none.
 
     Raises:
-        ConfigurationError: the variable that it names is not set, or commands of the agent would inherit it.
+        ConfigurationError: the variable that it names is not set.
     """
     if endpoint.key_env is None:
         return None
-    # Imported here because it loads the tools, and the first paint would wait for them.
-    from tui_agent.tools.processes.child_environment import is_inherited
-
-    if is_inherited(endpoint.key_env):
-        raise ConfigurationError(
-            f"`providers.{provider}.key_env`: the agent's commands would get {endpoint.key_env} too; "
-            "use a variable whose name ends in _KEY, _TOKEN or _SECRET, which they never get"
-        )
     names = [endpoint.key_env, *([other] if (other := _TOKEN_VARIABLES.get(endpoint.key_env)) else [])]
     key = next((value for name in names if (value := environment.get(name))), None)
     if key is None:

@@ -14,6 +14,7 @@ import click
 from tui_agent.agent.agent_tool import AGENT_SPEC
 from tui_agent.cli.built_in_tools import built_in_tools
 from tui_agent.cli.configuration.hook_file_trust import own_hooks, project_hooks, trusted_project_hooks
+from tui_agent.cli.configuration.named_secrets import withhold_named_secrets
 from tui_agent.cli.configuration.project_trust import trust_for
 from tui_agent.cli.file_hooks import matched_hooks, run_hook
 from tui_agent.cli.hook_commands import command_hooks
@@ -107,6 +108,7 @@ def _test_hook_files(event: FileHookEvent, tool: str | None, input_json: str | N
         raise click.UsageError(f"{event} is not about a call; it takes only the fields of its input as JSON")
     elif tool is not None:
         fields = _arguments(tool)
+    withhold_named_secrets(load_settings(_locations()).settings)
     project, note = trusted_project_hooks(folder, partial(trust_for, folder, _locations()))
     if note:
         say(note)
