@@ -51,8 +51,21 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "headless": {"protocol", "agent", "session"},
     "acp": {"protocol", "agent", "session"},
+    "serve": {"protocol", "tools"},
     "library": {"protocol", "context", "execution", "permissions", "providers", "tools", "agent"},
-    "cli": {"prelude", "protocol", *SAME_FLOOR, "agent", "session", "rewind", "ui", "headless", "library", "acp"},
+    "cli": {
+        "prelude",
+        "protocol",
+        *SAME_FLOOR,
+        "agent",
+        "session",
+        "rewind",
+        "ui",
+        "headless",
+        "library",
+        "acp",
+        "serve",
+    },
     "__main__": {"cli", "prelude"},
 }
 NEVER: dict[str, set[str]] = {
@@ -68,6 +81,7 @@ ONLY_IN = {
     "mcp_types": "mcp",
     "opentelemetry": "tracing",
     "acp": "acp",
+    "aiohttp": "serve",
 }
 
 
@@ -293,6 +307,7 @@ def test_file_names_are_unique_in_the_package() -> None:
         ("tui_agent.recording", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.rewind", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.headless", {"textual", "anthropic", "httpx2"}),
+        ("tui_agent.serve.browser_server", {"textual", "anthropic", "mcp", "tui_agent.agent"}),
         ("tui_agent.acp.editor_service", {"textual", "anthropic", "httpx2", "mcp"}),
         ("tui_agent.library", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.cli", {"textual", "anthropic", "httpx2"}),
