@@ -28,6 +28,7 @@ SAME_FLOOR = {
     "hook_files",
 }
 PARTS_OF_THE_SCREEN = ("base", "text", "transcript", "panel", "composer", "state")
+FRONT_ENDS = ("headless", "library", "acp", "serve")
 MAY_IMPORT: dict[str, set[str]] = {
     "protocol": set(),
     "prelude": set(),
@@ -53,19 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "acp": {"protocol", "agent", "session"},
     "serve": {"protocol", "tools"},
     "library": {"protocol", "context", "execution", "permissions", "providers", "tools", "agent"},
-    "cli": {
-        "prelude",
-        "protocol",
-        *SAME_FLOOR,
-        "agent",
-        "session",
-        "rewind",
-        "ui",
-        "headless",
-        "library",
-        "acp",
-        "serve",
-    },
+    "cli": {"prelude", "protocol", *SAME_FLOOR, "agent", "session", "rewind", "ui", *FRONT_ENDS},
     "__main__": {"cli", "prelude"},
 }
 NEVER: dict[str, set[str]] = {

@@ -13,8 +13,8 @@ import os
 import re
 import secrets
 import signal
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,26 +78,37 @@ async def serve_browser(
     Raises:
         ConfigurationError: the server cannot listen there.
     """
-    server = BrowserServer(options, command, folder)
     over = asyncio.Event()
+    async with listening(BrowserServer(options, command, folder)) as address:
+        with _on_signal(over):
+            announce(address)
+            await over.wait()
+    return INTERRUPTED
+
+
+@asynccontextmanager
+async def listening(server: "BrowserServer") -> AsyncGenerator[str]:
+    """Listen, yield the address of the page, and at the end close all pages and wait until their apps have ended.
+
+    Raises:
+        ConfigurationError: the server cannot listen there.
+    """
+    options = server.options
+    # A name could stand for several addresses, each with a port of its own.
+    host = "127.0.0.1" if options.host == "localhost" else options.host.strip("[]")
     runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     try:
-        # A name could stand for several addresses, each with a port of its own.
-        host = "127.0.0.1" if options.host == "localhost" else options.host.strip("[]")
-        site = web.TCPSite(runner, host, options.port)
         try:
-            await site.start()
+            await web.TCPSite(runner, host, options.port).start()
         except OSError as error:
             raise ConfigurationError(_refusal(options, error)) from error
-        port = runner.addresses[0][1]
-        with _on_signal(over):
-            announce(f"http://{f'[{host}]' if ':' in host else host}:{port}{server.base}")
-            await over.wait()
-            await server.end()
+        yield f"http://{f'[{host}]' if ':' in host else host}:{runner.addresses[0][1]}{server.base}"
     finally:
-        await runner.cleanup()
-    return INTERRUPTED
+        try:
+            await server.end()
+        finally:
+            await runner.cleanup()
 
 
 class BrowserServer:
@@ -105,7 +116,8 @@ class BrowserServer:
 
     def __init__(self, options: ServerOptions, command: Sequence[str], folder: Path) -> None:
         self._token = secrets.token_urlsafe(_TOKEN_BYTES)
-        self._options = options
+        self.options = options
+        """Where it listens, and for how many pages."""
         self._command = tuple(command)
         self._folder = folder
         self._pages: set[web.WebSocketResponse] = set()
@@ -161,17 +173,17 @@ class BrowserServer:
     def _knows(self, host: str) -> bool:
         """Return True if a request may name this machine so; the port may be that of a tunnel."""
         named = _HOST.fullmatch(host)
-        return named is not None and (self._options.any_host or is_loopback(named[1]))
+        return named is not None and (self.options.any_host or is_loopback(named[1]))
 
     async def _connect(self, request: web.Request) -> web.WebSocketResponse:
         """Run an app for a page, for as long as both are there."""
         page = web.WebSocketResponse(max_msg_size=LARGEST_MESSAGE, heartbeat=_HEARTBEAT)
         await page.prepare(request)
-        if len(self._pages) >= self._options.most_pages:
+        if len(self._pages) >= self.options.most_pages:
             await _say(
                 page,
-                f"{self._options.most_pages} pages with a session are open, which is the limit.\n"
-                "Close one of them, then start again.",
+                f"No more than {self.options.most_pages} pages can have a session at the same time.\n"
+                "Nothing has begun here. Close another page, then start again.",
             )
             await page.close(code=WSCloseCode.TRY_AGAIN_LATER)
             return page

@@ -83,6 +83,6 @@ def app_arguments(values: Mapping[str, Any]) -> Iterator[str]:
         if value is True or (option.name == "resume" and value == PICK_SESSION):
             yield name
         elif option.multiple:
-            yield from (f"{name}={rule}" for rule in value)
+            yield from (f"{name}={rule}" for rule in value or ())
         elif value not in (None, False):
             yield f"{name}={value}"
