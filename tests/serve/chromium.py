@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 
 from tests.support.screen_buffer import ScreenBuffer
-PATIENCE = 20.0
+from tests.support.terminal import PATIENCE
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next((path for name in NAMES if (path := shutil.which(name))), None)
