@@ -130,7 +130,7 @@ async def test_a_question_before_the_chat_is_answered_in_the_page(machine: UserM
 
             assert screen.lines[-1].startswith(" ●")
             await type_into(page, "\x1b[200~pasted \x1b\r text\x1b[201~")
-            await shown(page, "pasted", "text")
+            await shown(page, " › pasted", "text")
             await type_into(page, "\x11")
             await shown(page, "tui-agent has ended.")
             assert (await page.receive()).type is aiohttp.WSMsgType.CLOSE

@@ -117,7 +117,7 @@ class BrowserServer:
     def __init__(self, options: ServerOptions, command: Sequence[str], folder: Path) -> None:
         self._token = secrets.token_urlsafe(_TOKEN_BYTES)
         self.options = options
-        """Where it listens, and for how many pages."""
+        """Its address, and the most pages at the same time."""
         self._command = tuple(command)
         self._folder = folder
         self._pages: set[web.WebSocketResponse] = set()
