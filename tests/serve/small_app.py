@@ -2,7 +2,7 @@
 
 What it does depends on its first argument:
 
-- `echo`: shows what is typed, and the sizes that it is told; ends when it is told to quit;
+- `echo`: shows what is typed, and each message of the server; ends when the server wants it to quit;
 - `deaf`: ignores every wish to end, and has started a process in a session of its own;
 - `twice`: an app that ends with the first input, and then another one;
 - `broken`: writes to standard error and ends with code 3;

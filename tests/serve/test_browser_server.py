@@ -226,7 +226,7 @@ async def test_a_message_that_is_too_large_ends_the_connection_and_its_app() -> 
         assert await page.wait_for_close() in (1009, 1006)
 
 
-async def test_more_pages_than_the_limit_are_told_so_and_a_closed_one_makes_room() -> None:
+async def test_the_page_above_the_limit_shows_it_and_a_closed_one_makes_room() -> None:
     async with serving(options=ServerOptions(most_pages=1)) as client:
         async with client.page() as first:
             await first.wait_for("begun")

@@ -18,7 +18,7 @@ _BEGINNING = b"__GANGLION__\n"
 """Line with which the web driver begins."""
 _TYPES = (b"D", b"M", b"P")
 _LARGEST_PACKET = 1 << 26
-"""Size in bytes above which five bytes are no header: those of ASCII text name a larger one."""
+"""Size in bytes above which five bytes are not a header: those of ASCII text name a larger one."""
 _LONGEST_PING = 64
 
 
@@ -27,7 +27,7 @@ class AppOutput:
     """A part of what the app's process writes."""
 
     kind: Literal["begins", "ended", "screen", "text"]
-    """An app begins, it has ended, characters for the terminal, text that is no packet."""
+    """An app begins, it has ended, characters for the terminal, other text."""
     data: bytes = b""
 
 
@@ -40,7 +40,7 @@ class PageSize:
 
     @classmethod
     def of(cls, columns: object, rows: object) -> "PageSize":
-        """Return a size within the limits; what is no number is that of the smallest usual terminal."""
+        """Return a size within the limits; a size that is not a number is that of a usual terminal."""
         return cls(_within(columns, 80), _within(rows, 24))
 
     @property

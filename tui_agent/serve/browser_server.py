@@ -153,7 +153,7 @@ class BrowserServer:
         if not hmac.compare_digest(token.encode("utf-8", "replace"), self._token.encode()):
             return web.Response(status=404, text="Not found. Use the whole address that tui-agent serve has printed.\n")
         if name == "ws":
-            # Programs that are no browser send none, but they also have to know the token.
+            # Only browsers send one; other programs need the token as well.
             if request.headers.get("Origin", f"http://{host}") != f"http://{host}":
                 return web.Response(status=403, text="Only the page of this server may connect.\n")
             return await self._connect(request)

@@ -80,7 +80,7 @@ class ServedApp:
         return cls(process, mark, size)
 
     async def show_output(self, show: Show) -> None:
-        """Send the app's screen to the page until the app has closed its output; also read what nobody sees."""
+        """Send the app's screen to the page until the app has closed its output; other text is kept."""
         assert self._process.stdout is not None
         async for output in read_app_output(self._process.stdout):
             if output.kind == "screen":

@@ -40,7 +40,7 @@ _SHARED = [option for option in launch.params if option.name not in _NOT_FOR_PAG
 def serve(host: str, port: int, i_know: bool, **values: Any) -> int:
     """Show the app in a browser: prints an address, and each page that opens it has a session of its own.
 
-    Whoever has the address can do what you can do. Ctrl+C ends the server and its sessions. From another machine,
+    Anyone who has the address can do what you can do. Ctrl+C ends the server and its sessions. From another machine,
     use a tunnel: start the server with `--port 8000` there, run `ssh -L 8000:127.0.0.1:8000 HOST` here, and open the
     address here.
     """
@@ -55,7 +55,7 @@ def serve(host: str, port: int, i_know: bool, **values: Any) -> int:
     is_open = not is_loopback(host)
     if is_open and not i_know:
         raise ConfigurationError(
-            f"other machines may reach {host}, and whoever gets the address could run commands as you. Keep to this "
+            f"other machines may reach {host}, and anyone with the address could run commands as you. Keep to this "
             "machine and use an ssh tunnel, as `tui-agent serve --help` shows, or add --i-know"
         )
     log_to_file(Locations.of_user(os.environ), verbose=values["verbose"])
@@ -64,10 +64,10 @@ def serve(host: str, port: int, i_know: bool, **values: Any) -> int:
         if is_open:
             address = address.replace("0.0.0.0", socket.gethostname(), 1).replace("[::]", socket.gethostname(), 1)
             say_error(
-                "Warning: other machines reach this server, and the connection is not encrypted. Whoever reads it, or "
+                "Warning: other machines reach this server, and the connection is not encrypted. Anyone who reads it, or "
                 f"gets the address, can run commands as you on {socket.gethostname()}."
             )
-        say("Open this address in a browser. Keep it to yourself: whoever has it can do what you can do.")
+        say("Open this address in a browser. Keep it to yourself: anyone who has it can do what you can do.")
         say(f"\n  {address}\n")
         say("Each page has a session of its own. Ctrl+C ends the server and its sessions; what is saved stays.")
 
