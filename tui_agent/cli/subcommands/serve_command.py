@@ -64,7 +64,7 @@ def serve(host: str, port: int, i_know: bool, **values: Any) -> int:
         if is_open:
             address = address.replace("0.0.0.0", socket.gethostname(), 1).replace("[::]", socket.gethostname(), 1)
             say_error(
-                "Warning: other machines reach this server, and the connection is not encrypted. Anyone who reads it, or "
+                "Warning: other machines reach this server, and nothing is encrypted. Anyone who reads the connection, or "
                 f"gets the address, can run commands as you on {socket.gethostname()}."
             )
         say("Open this address in a browser. Keep it to yourself: anyone who has it can do what you can do.")
