@@ -64,8 +64,8 @@ def serve(host: str, port: int, i_know: bool, **values: Any) -> int:
         if is_open:
             address = address.replace("0.0.0.0", socket.gethostname(), 1).replace("[::]", socket.gethostname(), 1)
             say_error(
-                "Warning: other machines reach this server, and nothing is encrypted. Anyone who reads the connection, or "
-                f"gets the address, can run commands as you on {socket.gethostname()}."
+                "Warning: other machines reach this server, and nothing is encrypted. Anyone who reads the connection, "
+                f"or gets the address, can run commands as you on {socket.gethostname()}."
             )
         say("Open this address in a browser. Keep it to yourself: anyone who has it can do what you can do.")
         say(f"\n  {address}\n")
