@@ -165,5 +165,5 @@ def test_another_host_is_warned_about_in_plain_words(machine: UserMachine) -> No
         server.send_signal(signal.SIGTERM)
 
         assert server.wait() == 130
-        assert "not encrypted" in server.stderr.read()
+        assert "nothing is encrypted" in server.stderr.read()
         assert "0.0.0.0" not in address
