@@ -27,8 +27,8 @@ SAME_FLOOR = {
     "tracing",
     "hook_files",
 }
-FRONT_ENDS = {"ui", "headless", "acp", "fleet"}
 PARTS_OF_THE_SCREEN = ("base", "text", "transcript", "panel", "composer", "state")
+FRONT_ENDS = ("ui", "headless", "library", "acp", "serve", "fleet")
 MAY_IMPORT: dict[str, set[str]] = {
     "protocol": set(),
     "prelude": set(),
@@ -53,8 +53,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "headless": {"protocol", "agent", "session"},
     "acp": {"protocol", "agent", "session"},
     "fleet": {"protocol"},
+    "serve": {"protocol", "tools"},
     "library": {"protocol", "context", "execution", "permissions", "providers", "tools", "agent"},
-    "cli": {"prelude", "protocol", *SAME_FLOOR, "agent", "session", "rewind", *FRONT_ENDS, "library"},
+    "cli": {"prelude", "protocol", *SAME_FLOOR, "agent", "session", "rewind", *FRONT_ENDS},
     "__main__": {"cli", "prelude"},
 }
 NEVER: dict[str, set[str]] = {
@@ -72,6 +73,7 @@ ONLY_IN = {
     "acp": "acp",
     "dask": "fleet",
     "distributed": "fleet",
+    "aiohttp": "serve",
 }
 
 
@@ -297,11 +299,15 @@ def test_file_names_are_unique_in_the_package() -> None:
         ("tui_agent.recording", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.rewind", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.headless", {"textual", "anthropic", "httpx2"}),
+        ("tui_agent.serve.browser_server", {"textual", "anthropic", "mcp", "tui_agent.agent"}),
         ("tui_agent.acp.editor_service", {"textual", "anthropic", "httpx2", "mcp"}),
         ("tui_agent.fleet.worker_messages", {"textual", "anthropic", "httpx2", "distributed"}),
         ("tui_agent.library", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.cli", {"textual", "anthropic", "httpx2"}),
-        ("tui_agent.cli.interactive", {"anthropic", "tui_agent.agent", "tui_agent.tools", "psutil"}),
+        (
+            "tui_agent.cli.interactive",
+            {"anthropic", "tui_agent.agent", "tui_agent.tools", "tui_agent.cli.plugins", "psutil"},
+        ),
     ],
 )
 def test_importing_the_engine_loads_neither_screen_nor_sdk(module: str, unwanted: set[str]) -> None:

@@ -63,6 +63,7 @@ NEVER_FROM_PROJECT = (
     "ui.vim_keys",
     "providers",
     "models.small",
+    "plugins.disabled",
     "web.search",
 )
 """Settings that a project must not set: it could send the key elsewhere, run commands, weaken approvals and the
@@ -141,6 +142,18 @@ class ModelSettings(_Section):
     small: str = ""
     """Model for compaction, for questions about fetched pages and for sub-agents that ask for it; empty for the model
     of the session. Never taken from a project."""
+
+
+def _references(value: object) -> object:
+    """Return the parts of a text with commas, the form of an environment variable."""
+    return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+
+
+class PluginSettings(_Section):
+    """`[plugins]`"""
+
+    disabled: Annotated[tuple[str, ...], BeforeValidator(_references)] = ()
+    """Plugins that are not used: `PACKAGE`, `PACKAGE:NAME`, or `*` for all. Never taken from a project."""
 
 
 class WebSettings(_Section):
@@ -253,6 +266,7 @@ class Settings(_Section):
     providers: Annotated[dict[str, Endpoint], PlainValidator(_endpoints)] = Field(default_factory=dict[str, Endpoint])
     """Endpoints by name, for models named `PROVIDER/MODEL`. Never taken from a project."""
     models: ModelSettings = ModelSettings()
+    plugins: PluginSettings = PluginSettings()
     web: WebSettings = WebSettings()
 
     @field_validator("mcp")

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.shell_completion import BashComplete
+from click.shell_completion import BashComplete, CompletionItem, get_completion_class
 
 from tui_agent.cli.command_line import program, run_program
 from tui_agent.session import SessionStore
@@ -49,6 +49,32 @@ def test_stored_sessions_are_offered_by_id(clean_environment: Path, tmp_path: Pa
 
     assert sorted(offered("--resume", "al")) == ["alpha", "alto"]
     assert offered("sessions", "show", "b") == ["beta"]
+
+
+def test_models_of_the_settings_are_offered_without_a_network(
+    clean_environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = Locations.of_user({}).user_file
+    file.parent.mkdir(parents=True)
+    file.write_text(
+        '[providers.box]\nbase_url = "http://box:1"\nmodels = [{ name = "qwen3:8b" }, { name = "glm" }]\n'
+        '[providers.ollama]\nmodels = [{ name = "llama" }]\n'
+    )
+
+    assert offered("--model", "box/") == ["box/qwen3:8b", "box/glm"]
+    assert offered("-p", "--model", "o") == ["ollama/llama"]
+    assert any(name.startswith("claude-") for name in offered("--model", "cl"))
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://box:2")
+    assert offered("--model", "cl") == [], "they are not at this address"
+    file.write_text("broken")
+    assert offered("--model", "box/") == []
+
+
+@pytest.mark.parametrize(("shell", "line"), [("bash", "plain,a/b:c"), ("zsh", "plain\na/b:c\n_")])
+def test_colons_in_names_of_models_reach_the_shell(shell: str, line: str) -> None:
+    found = get_completion_class(shell)
+    assert found is not None
+    assert found(program, {}, "tui-agent", "_TUI_AGENT_COMPLETE").format_completion(CompletionItem("a/b:c")) == line
 
 
 def test_a_real_bash_completes_with_the_printed_script(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ async def test_another_model_changes_window_price_and_completion(tmp_path: Path)
 
 async def test_a_notice_says_once_which_field_is_left_out(tmp_path: Path) -> None:
     async with (
-        FussyServer({"cache_control": "cache_control: Extra inputs are not permitted"}) as server,
+        FussyServer(refusals={"cache_control": "cache_control: Extra inputs are not permitted"}) as server,
         engine_with(server, tmp_path) as engine,
     ):
         with engine.bus.subscribe() as heard:

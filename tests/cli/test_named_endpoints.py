@@ -10,7 +10,7 @@ from tests.support.fussy_server import FussyServer
 from tests.support.stream_helpers import HELLO, heard, text_of
 from tui_agent.cli.build_provider import ProviderBuilder
 from tui_agent.cli.configuration.model_list import listed_models
-from tui_agent.cli.configuration.named_endpoints import require_key, target_of
+from tui_agent.cli.configuration.named_endpoints import target_of
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import Usage
 from tui_agent.providers import AnthropicProvider
@@ -49,13 +49,6 @@ async def test_an_endpoint_gets_its_own_key_and_none_of_another(
         assert "canary" not in str(headers)
         assert headers.get("authorization") == ("Bearer sk-of-box" if own_key else None)
         assert headers["x-title"] == "me"
-
-
-def test_a_key_that_commands_would_inherit_is_refused() -> None:
-    box = settings(model="box/x", providers={"box": {"base_url": "http://box:1", "key_env": "BOX_LOGIN"}})
-
-    with pytest.raises(ConfigurationError, match="commands would get BOX_LOGIN too; use a variable whose name ends in"):
-        require_key(box, {"BOX_LOGIN": "sk-of-box"})
 
 
 async def test_a_key_that_is_not_set_is_named_and_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,24 @@
-"""The app in a browser: `textual serve` starts the program with pipes and Textual's web driver."""
+"""The app in a browser: `tui-agent serve` starts the program with pipes and Textual's web driver."""
 
+import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import aiohttp
+import psutil
 import pytest
 
+from tests.support.forked_program import PipedProgram
 from tests.support.screen_buffer import ScreenBuffer
+from tests.support.server_thread import ServerThread
+
+from .script import says
+from .user_machine import UserMachine
 
 pytestmark = pytest.mark.slow
 
@@ -43,3 +54,116 @@ def test_the_app_draws_into_a_browser_and_ends_when_the_server_has_gone(tmp_path
         assert program.wait(timeout=60) == 0
         assert program.stderr is not None
         assert program.stderr.read() == b""
+
+
+@contextmanager
+def served(machine: UserMachine, *arguments: str, **variables: str) -> Iterator[tuple[PipedProgram, str]]:
+    """Run `tui-agent serve`; yield it with the address that it prints."""
+    with machine.piped("serve", *arguments, variables=variables) as server:
+        try:
+            yield server, next(line.strip() for line in server.stdout if "http://" in line)
+        finally:
+            server.send_signal(signal.SIGINT)
+            code = server.wait()
+        assert code == 130
+        assert server.stderr.read() == ""
+
+
+async def shown(
+    page: aiohttp.ClientWebSocketResponse, *texts: str, screen: ScreenBuffer | None = None, armed: str = ""
+) -> ScreenBuffer:
+    """Receive until the page's screen shows all texts, and the hint `armed` in its own colour: answers count."""
+    screen = screen or ScreenBuffer(COLUMNS, ROWS)
+    words = armed.index(" ") + 1 if armed else 0
+    while not (
+        all(text in screen.text for text in (*texts, armed))
+        and (not armed or screen.look_of(armed) != screen.look_of(armed, words))
+    ):
+        message = await page.receive()
+        assert message.type is aiohttp.WSMsgType.BINARY, screen.text
+        screen.feed(message.data.decode())
+    return screen
+
+
+async def type_into(page: aiohttp.ClientWebSocketResponse, text: str) -> None:
+    await page.send_str(json.dumps(["stdin", text]))
+
+
+async def test_each_page_has_a_session_of_its_own_that_is_kept(machine: UserMachine) -> None:
+    script = [says("The first answer."), says("The second answer.")]
+    with ServerThread(script) as model, served(machine, **model.environment) as (server, address):
+        token = address.rsplit("/", 2)[1]
+        url = f"{address}ws?width={COLUMNS}&height={ROWS}"
+        async with aiohttp.ClientSession() as http:
+            for number, answer in enumerate(("The first answer.", "The second answer."), start=1):
+                async with http.ws_connect(url) as page:
+                    await shown(page, "Start with", "ready")
+                    await type_into(page, f"question {number}")
+                    await shown(page, f"question {number}")
+                    await type_into(page, "\r")
+                    await shown(page, answer)
+                    [app] = psutil.Process(server.pid).children()
+                    assert token not in " ".join([*app.cmdline(), *app.environ().values()])
+                psutil.wait_procs([app])
+
+        # Nothing on the disk knows the address.
+        files = [path for path in machine.root.rglob("*") if path.is_file()]
+        assert files
+        assert [path for path in files if token.encode() in path.read_bytes()] == []
+        texts = [path.read_text("utf-8") for path in machine.journals]
+        assert sorted(answer in text for text in texts for answer in ("The first answer.", "The second answer.")) == [
+            *(False, False, True, True)
+        ]
+
+
+async def test_a_question_before_the_chat_is_answered_in_the_page(machine: UserMachine) -> None:
+    folder = machine.work / ".tui-agent"
+    folder.mkdir()
+    folder.joinpath("config.toml").write_text('[ui]\ntheme = "light"\n', "utf-8")
+    with served(machine, "--demo") as (_, address):
+        async with aiohttp.ClientSession() as http, http.ws_connect(f"{address}ws?width=70&height=20") as page:
+            await shown(page, armed="n no")
+            # The window is larger by now, and the chat begins with that size.
+            await page.send_str(json.dumps(["resize", {"width": COLUMNS, "height": ROWS}]))
+            await type_into(page, "n")
+            screen = await shown(page, "Start with", "ready")
+
+            assert screen.lines[-1].startswith(" ●")
+            await type_into(page, "\x1b[200~pasted \x1b\r text\x1b[201~")
+            await shown(page, " › pasted", "text")
+            await type_into(page, "\x11")
+            await shown(page, "tui-agent has ended.")
+            assert (await page.receive()).type is aiohttp.WSMsgType.CLOSE
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--host", "0.0.0.0"), "other machines may reach 0.0.0.0"),
+        (("--host", "example.org"), "or add --i-know"),
+        (("--port", "70000"), "invalid value for '--port'"),
+        (("--host", "not a name", "--i-know"), "cannot listen on not a name"),
+        (("-c", "-r"), "cannot be combined"),
+        (("a prompt",), "unexpected extra argument"),
+        (("-p",), "no such option: -p"),
+    ],
+)
+def test_what_cannot_be_served_is_refused_in_one_line(
+    machine: UserMachine, arguments: tuple[str, ...], words: str
+) -> None:
+    ended = machine.run("serve", *arguments)
+
+    assert ended.returncode == 2
+    assert words in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert ended.stdout == ""
+
+
+def test_another_host_is_warned_about_in_plain_words(machine: UserMachine) -> None:
+    with machine.piped("serve", "--demo", "--host", "0.0.0.0", "--i-know") as server:
+        address = next(line.strip() for line in server.stdout if "http://" in line)
+        server.send_signal(signal.SIGTERM)
+
+        assert server.wait() == 130
+        assert "nothing is encrypted" in server.stderr.read()
+        assert "0.0.0.0" not in address

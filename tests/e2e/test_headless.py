@@ -144,6 +144,30 @@ def test_the_prompt_comes_from_standard_input(machine: UserMachine, arguments: t
     assert words_in(request)[0].strip() == "a prompt\nof two lines"
 
 
+def test_files_that_the_prompt_names_are_sent_with_it(machine: UserMachine) -> None:
+    machine.file("shop.py", "one\ntwo\nthree\n")
+    with ServerThread([says("Seen."), says("Seen.")]) as server:
+        done = machine.run("-p", "explain @shop.py:2-3", variables=server.environment)
+        (request,) = bodies_of(server)
+        assert (done.returncode, done.stdout) == (0, "Seen.\n")
+        content = request["messages"][0]["content"]
+        assert len(content) == 2
+        assert "two" in str(content[1])
+        assert "one" not in str(content[1])
+
+        wrong = machine.run("-p", "explain @shop.py:2-9", variables=server.environment)
+        assert (wrong.returncode, wrong.stdout) == (1, "")
+        assert "shop.py has only 3 lines" in wrong.stderr
+
+        # Text from a pipe sends no file that the agent may not read without a question.
+        outside = machine.work.parent / "outside.txt"
+        outside.write_text("canary\n")
+        piped = machine.run("-p", stdin=f"see @{outside}:1 and @shop.py:1", variables=server.environment)
+        assert piped.returncode == 0
+        assert "one" in str(bodies_of(server)[1])
+        assert "canary" not in str(bodies_of(server)[1])
+
+
 def test_the_last_session_continues_headless(machine: UserMachine) -> None:
     with ServerThread([says("One."), says("Two.")]) as server:
         assert machine.run("-p", "first", variables=server.environment).stdout == "One.\n"

@@ -81,3 +81,21 @@ def test_an_invalid_timeout_is_refused(timeout: float) -> None:
 def test_only_an_observer_can_request_the_input() -> None:
     with pytest.raises(ConfigurationError, match="needs an after_tool_observer"):
         HookBus().add("after_tool", print, with_input=True)
+
+
+def test_a_bus_takes_the_hooks_of_another_one_but_not_their_right_to_approve() -> None:
+    own, other = HookBus(), HookBus(timeout=3.0)
+    own.add("before_tool", print, name="mine")
+    other.add("before_tool", print, name="theirs", may_approve=True, fail_open=True)
+    other.add("after_tool", print, name="result", hides=True)
+
+    own.include(other, "acme")
+
+    assert [(hook.name, hook.may_approve) for hook in own.hooks("before_tool")] == [
+        ("mine", False),
+        ("acme: theirs", False),
+    ]
+    (result,) = own.hooks("after_tool")
+    assert (result.name, result.timeout, result.hides) == ("acme: result", 3.0, True)
+    assert own.events == {"before_tool", "after_tool"}
+    assert [hook.name for hook in other.hooks("before_tool")] == ["theirs"], "the other bus stays as it was"

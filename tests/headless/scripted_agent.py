@@ -55,9 +55,9 @@ class ScriptedAgent:
         self._questions: dict[str, asyncio.Future[tuple[ApprovalDecision, Any]]] = {}
         self._steps = 0
 
-    async def run(self, user_input: str | None, /) -> AgentRunReport:
+    async def run(self, user_input: str | UserMessage | None, /) -> AgentRunReport:
         self.running = True
-        words = user_input or ""
+        words = user_input.text if isinstance(user_input, UserMessage) else user_input or ""
         self.prompts.append(words)
         self.aborted.clear()
         self.stopped.clear()

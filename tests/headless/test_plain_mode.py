@@ -1,6 +1,6 @@
 """Plain mode: a conversation in lines. Answers, steering and commands are typed; every event is one line."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -22,10 +22,11 @@ from tui_agent.protocol.events import (
     ToolStarted,
     Warned,
 )
-from tui_agent.protocol.messages import AssistantMessage, TextBlock
+from tui_agent.protocol.messages import AssistantMessage, DocumentBlock, TextBlock, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.protocol.reports import AgentRunReport
 
+FILE = DocumentBlock(media_type="text/plain", data="1\tx", name="a.py:1-2")
 PLAIN = HeadlessOptions(None, "plain", "plain")
 
 
@@ -290,12 +291,16 @@ async def test_commands_of_files_are_input_and_unknown_ones_are_not() -> None:
                 raise ConfigurationError("later")
             return text.replace("/say", "Say")
 
-        async def run(self, text: str, /) -> None:
-            lines.append(f"ran {text}")
+        async def run(self, text: str, message: Callable[[str], str | UserMessage], /) -> None:
+            lines.append(f"ran {message(text)}")
 
     lines = list[str]()
     scripted = plain_agent(answering())
-    agent = CommandAgent(scripted, Files())
+
+    async def attach(text: str) -> list[DocumentBlock]:
+        return [FILE] if "@" in text else []
+
+    agent = CommandAgent(scripted, Files(), attach)
     scripted.running = True
 
     def say(*texts: str) -> None:
@@ -313,8 +318,9 @@ async def test_commands_of_files_are_input_and_unknown_ones_are_not() -> None:
     await typed.serve(Lines())  # pyright: ignore[reportArgumentType]
     await agent.run("/say now")
     await agent.run("plain")
+    await agent.run("see @a.py:1-2")
 
     assert scripted.said == [("steer", "Say hello")]
-    assert scripted.prompts == ["plain"]
+    assert scripted.prompts == ["plain", "see @a.py:1-2"]
     assert lines[:2] == ["error: later", "Unknown command: /unknown"]
     assert lines[-2:] == ["/say [what]  Say it", "ran /say now"]

@@ -3,12 +3,16 @@
 import asyncio
 import json
 import os
+import re
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.execution.test_process_hook import eventually_gone
 from tests.hook_files.test_contract import agent_in, every, results_of
@@ -20,6 +24,7 @@ from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.cli.session_hooks import hook_file_facts
 from tui_agent.hook_files.hook_file_reader import MAX_HOOKS, parse_hook_file
 from tui_agent.hook_files.hook_scripts import MAX_SCRIPTS, changed_script, read_scripts
+from tui_agent.hook_files.pattern_cost import is_costly
 from tui_agent.hook_files.tool_vocabulary import (
     foreign_input,
     is_matched,
@@ -121,6 +126,46 @@ def test_a_hostile_file_is_read_in_time_and_raises_nothing(tmp_path: Path) -> No
 )
 def test_matchers_mean_tools_by_either_name(matcher: str, tool: str, matches: bool) -> None:
     assert is_matched(matcher, *names_of_tool(tool)) is matches
+
+
+EVERYDAY_MATCHERS = (
+    "Bash|Edit|mcp__.*", "mcp__.*__(write|delete|create).*", "^(?!Task).*$", "(Edit|Write)", "Read(.*)", "Notebook.*",
+    "mcp__memory__.*|mcp__[a-z]+__.*|.*fetch.*", "(mcp__){1}git", "^(Multi)?Edit$", r"mcp__\w+__\(x",
+)  # fmt: skip
+COSTLY_MATCHERS = (
+    "(a+)+$", "(a|a)*$", "(a|b|ab)*c", "(.|.)" * 40 + "x", "(a?){30}a{30}", ".*.*.*.*x", "(?:a{0,9}){9}x",
+    "((a*)b?)*$", "(?x)(a+#)(\n)+$", "[)](a*)*[(]", r"\((a|a?)+\)", "(?P<x>a+)+$", "(?>a+)+$", "(a??)*b",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("matcher", COSTLY_MATCHERS)
+def test_a_matcher_that_could_take_long_is_refused(matcher: str, tmp_path: Path) -> None:
+    """Names of tools come from servers, and nothing could interrupt the match."""
+    file = parse_hook_file(json.dumps(group(matcher=matcher)).encode(), "x.json", "project", tmp_path)
+
+    assert file.hooks == ()
+    assert "could take too long" in file.problems[0] or "not a regular expression" in file.problems[0]
+
+
+@pytest.mark.parametrize("matcher", EVERYDAY_MATCHERS)
+def test_everyday_matchers_are_used(matcher: str, tmp_path: Path) -> None:
+    file = parse_hook_file(json.dumps(group(matcher=matcher)).encode(), "x.json", "project", tmp_path)
+
+    assert file.problems == ()
+
+
+@given(st.text("ab.*+?|()[]{}12,^$\\:=!x", max_size=14), st.integers(1, 40))
+@settings(max_examples=300, deadline=None)
+def test_an_accepted_matcher_is_fast(matcher: str, length: int) -> None:
+    """No pattern of these characters both passes and takes long."""
+    try:
+        pattern = re.compile(matcher)
+    except (re.error, OverflowError):
+        return
+    if not is_costly(matcher):
+        began = time.process_time()
+        pattern.search("a" * length + "!")
+        assert time.process_time() - began < 1
 
 
 @pytest.mark.parametrize(

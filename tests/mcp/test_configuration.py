@@ -90,6 +90,25 @@ async def test_the_value_of_a_variable_is_never_shown() -> None:
     assert secret not in said
 
 
+async def test_a_token_that_a_server_repeats_is_masked() -> None:
+    """Its last words go to the page, the events and the log file."""
+    secret = "canary-5d1c"
+    server = ToolServer(
+        command="sh",
+        args=("-c", "echo refused: $TOKEN, team $TEAM >&2"),
+        env={"TOKEN": "${MY_TOKEN}", "TEAM": "${TEAM}"},
+        startup_timeout=60,
+    )
+
+    async with running(server, secrets={"MY_TOKEN": secret, "TEAM": "blue-team"}) as found:
+        await until(lambda: "refused: " in found.task().log.text)
+        await until(lambda: bool(found.published("mcp.status")[-1].error))
+        said = f"{found.task().log.text} {found.events} {found.task().error}"
+
+    assert "refused: [hidden]" in said
+    assert secret not in said
+
+
 def test_the_question_lists_the_servers_as_they_are_written(project: Path, locations: Locations) -> None:
     (project / ".tui-agent").mkdir()
     (project / ".tui-agent" / "config.toml").write_text('[mcp.mine]\ncommand = "run"\nargs = ["it"]\ncwd = "/x"\n')
@@ -101,8 +120,8 @@ def test_the_question_lists_the_servers_as_they_are_written(project: Path, locat
     assert offer.powers == "tool servers"
     assert offer.servers[:3] == (
         "mine: run it  cwd: /x",
-        'files: npx -y \'${PACKAGE:-files}\'  env: {"TOKEN": "${T}"}',
-        'git_hub: https://mcp.example/${TEAM}  headers: {"X-Key": "${KEY}"}',
+        'files: npx -y \'${PACKAGE:-files}\'  env: {"TOKEN": "${T}"}  receives your variables: PACKAGE, T',
+        'git_hub: https://mcp.example/${TEAM}  headers: {"X-Key": "${KEY}"}  receives your variables: TEAM, KEY',
     )
     assert any("tool servers" in heading for heading, _ in offer.sections)
 
@@ -118,7 +137,7 @@ def test_the_servers_of_a_project_start_only_once_exactly_they_were_accepted(
 
     found, notes = names(project, locations)
     assert found == []
-    assert "this folder is not trusted" in notes
+    assert "tool servers not started (files, git_hub), because this folder is not trusted; start tui-agent" in notes
     assert names(project, locations, trust=True)[0] == [], "--trust accepts no servers"
     answer("tightening")
     assert names(project, locations)[0] == []

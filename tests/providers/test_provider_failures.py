@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.protocol.errors import ProviderErrorKind
+from tui_agent.protocol.secret_mask import HIDDEN
 from tui_agent.providers.provider_failures import ErrorFactory, retry_after_seconds
-from tui_agent.providers.secret_mask import HIDDEN
 
 WRITER = ErrorFactory(("sk-very-secret-1234",), "https://api.example.com")
 

@@ -125,7 +125,7 @@ def provider_for(server: FussyServer, notices: list[str]) -> AnthropicProvider:
 async def test_a_refused_field_is_left_out_from_then_on(name: str) -> None:
     notices: list[str] = []
     refusals = WORDS if name == "all" else {name: WORDS[name]}
-    async with FussyServer(refusals) as server, aclosing(provider_for(server, notices)) as provider:
+    async with FussyServer(refusals=refusals) as server, aclosing(provider_for(server, notices)) as provider:
         first, problem = await heard(provider.stream(REQUEST))
         second, _ = await heard(provider.stream(REQUEST))
 
@@ -143,7 +143,7 @@ async def test_all_fields_at_once_are_left_out_after_one_refusal() -> None:
     notices: list[str] = []
     words = {name: f"{name}: Extra inputs are not permitted" for name in ("thinking", "output_config", "temperature")}
     async with (
-        FussyServer(words, at_once=True, status=422) as server,
+        FussyServer(refusals=words, at_once=True, status=422) as server,
         aclosing(provider_for(server, notices)) as provider,
     ):
         facts, problem = await heard(provider.stream(REQUEST))
@@ -158,7 +158,7 @@ async def test_all_fields_at_once_are_left_out_after_one_refusal() -> None:
 async def test_an_unknown_refusal_stays_an_error_and_changes_nothing() -> None:
     notices: list[str] = []
     words = {"thinking": WORDS["thinking"], "messages": "messages.0: the moon is full"}
-    async with FussyServer(words) as server, aclosing(provider_for(server, notices)) as provider:
+    async with FussyServer(refusals=words) as server, aclosing(provider_for(server, notices)) as provider:
         _, problem = await heard(provider.stream(REQUEST))
         server.refusals = {}
         await heard(provider.stream(REQUEST))

@@ -3,10 +3,9 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-from tui_agent.providers.demo.loopback_http import HttpReply, HttpRequest, LoopbackServer
+from tui_agent.providers.demo.loopback_http import Handler, HttpReply, HttpRequest, LoopbackServer
 from tui_agent.providers.demo.sse_writer import (
     SSE_HEADERS,
     TextOut,
@@ -36,10 +35,11 @@ def has_field(body: Any, headers: Mapping[str, str], name: str) -> bool:
             return name in body
 
 
-@dataclass
-class FussyServer:
+@dataclass(kw_only=True)
+class FussyServer(LoopbackServer):
     """Answers every acceptable request with `answer`; a dict of refusals maps fields to error bodies."""
 
+    handler: Handler = field(init=False)
     refusals: Mapping[str, Any] = field(default_factory=dict)
     """Error bodies by field. A text is sent as the message of an error of the API."""
     at_once: bool = False
@@ -61,26 +61,9 @@ class FussyServer:
     """Tokens of the largest request that was accepted."""
 
     def __post_init__(self) -> None:
-        self._server = LoopbackServer(self._handle)
+        self.handler = self._answer_request
 
-    @property
-    def base_url(self) -> str:
-        return self._server.base_url
-
-    @property
-    def port(self) -> int:
-        return self._server.port
-
-    async def __aenter__(self) -> Self:
-        await self._server.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._server.__aexit__(kind, error, trace)
-
-    async def _handle(self, request: HttpRequest, reply: HttpReply) -> None:
+    async def _answer_request(self, request: HttpRequest, reply: HttpReply) -> None:
         self.headers.append(dict(request.headers))
         if request.method == "GET":
             page = self.pages.get(request.target)

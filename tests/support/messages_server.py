@@ -22,8 +22,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -166,12 +165,13 @@ class RecordedRequest:
         return {"body": self.body, "headers": dict(self.headers), "problems": self.problems, **times}
 
 
-class ScriptedMessagesServer:
+class ScriptedMessagesServer(LoopbackServer):
     """Server that plays a list of replies, one for each request."""
 
     def __init__(self, script: Iterable[ScriptedReply | Mapping[str, Any]] = ()) -> None:
         self.token = secrets.token_hex(16)
         """Token that clients must send; requests without it get status 401."""
+        super().__init__(self._answer_request)
         self.requests: list[RecordedRequest] = []
         self._script: list[ScriptedReply] = []
         self._gates: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
@@ -179,16 +179,7 @@ class ScriptedMessagesServer:
         self._arrived = asyncio.Condition()
         self._calls = 0
         self._resuming = False
-        self._server = LoopbackServer(self._handle)
         self.add(*script)
-
-    @property
-    def base_url(self) -> str:
-        return self._server.base_url
-
-    @property
-    def port(self) -> int:
-        return self._server.port
 
     @property
     def problems(self) -> list[str]:
@@ -217,16 +208,7 @@ class ScriptedMessagesServer:
         async with self._arrived:
             await self._arrived.wait_for(lambda: len(self.requests) >= count)
 
-    async def __aenter__(self) -> Self:
-        await self._server.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._server.__aexit__(kind, error, trace)
-
-    async def _handle(self, request: HttpRequest, reply: HttpReply) -> None:
+    async def _answer_request(self, request: HttpRequest, reply: HttpReply) -> None:
         if request.target.startswith("/control/"):
             await self._control(request, reply)
         elif request.headers.get("authorization") != f"Bearer {self.token}":

@@ -39,7 +39,8 @@ class Images:
         if path.endswith(".pdf"):
             pdf = DocumentBlock(media_type="application/pdf", data="JVBERg==", name=path, pages=3)
             return PromptAttachment(pdf, path, "3 pages")
-        return PromptAttachment(ImageBlock(media_type="image/png", data="AAAA"), Path(path).name, "640×480")
+        picture = ImageBlock(media_type="image/png", data="AAAA", name=Path(path).name)
+        return PromptAttachment(picture, Path(path).name, "640×480")
 
     async def head(self, path: str, line: int = 1, /) -> str:
         return ""
@@ -70,7 +71,7 @@ async def test_a_typed_image_becomes_a_label_and_is_sent_with_the_message() -> N
 
         assert sent(on).text == f"look at {LABEL} please"
         assert [block.type for block in sent(on).content] == ["text", "image"]
-        assert any("[image image/png" in part.text for part in on.chat.body.conversation.transcript.parts)
+        assert any("[image shop.png, " in part.text for part in on.chat.body.conversation.transcript.parts)
 
 
 async def test_lines_stay_a_mention_and_a_pdf_becomes_a_label() -> None:

@@ -137,7 +137,9 @@ def test_runs_that_ended_well_and_badly(snap_compare: Compare, size: tuple[int, 
 @pytest.mark.parametrize("size", SIZES)
 def test_attached_files(snap_compare: Compare, size: tuple[int, int]) -> None:
     pixels = bytes(value for row in range(12) for column in range(24) for value in (column * 10, row * 20, 128))
-    image = ImageBlock(media_type="image/png", data="AAAA" * 40, thumbnail=f"24x12:{b64encode(pixels).decode()}")
+    image = ImageBlock(
+        media_type="image/png", data="AAAA" * 40, name="logo.png", thumbnail=f"24x12:{b64encode(pixels).decode()}"
+    )
     pdf = DocumentBlock(media_type="application/pdf", data="JVBERg==", name="report.pdf", pages=3)
     lines = DocumentBlock(media_type="text/plain", data="2\tx = 1\n3\ty = 2", name="src/shop.py:2-3")
     text = TextBlock(text="compare [image logo.png 64×48] [PDF report.pdf 3 pages] @src/shop.py:2-3")

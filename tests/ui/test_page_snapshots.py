@@ -27,7 +27,14 @@ JOBS = (
     JobFact("bash_2", "pytest -q --looponfail", "running", True, 62.0, 0),
     JobFact("bash_3", "cargo build --release", "ended with exit code 101", False, 93.0, 8_200),
     JobFact("bash_4", "make docs", "ended with exit code 0", False, 12.0, 310),
-    JobFact("bash_5", "python -m http.server", "runs on without tui-agent", False, 40.0, 120),
+    JobFact(
+        "bash_5",
+        "python -m http.server",
+        "was detached by the user and runs on without tui-agent (pid 7)",
+        False,
+        40.0,
+        120,
+    ),
     JobFact("bash_6", "tail -f /var/log/nginx/access.log", "was stopped", False, 31.0, 2_400),
 )
 

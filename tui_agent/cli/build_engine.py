@@ -45,11 +45,14 @@ from .built_in_tools import build_sandbox, built_in_tools, own_directories, try_
 from .configuration.definition_files import own_definitions
 from .configuration.effective_settings import prepare_settings, wrong_key_settings, wrong_theme_setting
 from .configuration.hook_file_trust import FoundHooks, own_hooks, trusted_project_hooks
+from .configuration.named_secrets import withhold_named_secrets
 from .configuration.permission_rules import build_policy, parse_rules
 from .configuration.project_trust import SERVERS_FILE, FolderTrust, folder_trust, trust_for
 from .hook_commands import command_hooks
 from .launch_options import LaunchOptions
 from .leftover_commands import LeftoverCommands, adopt_orphans
+from .plugins.plugin_loader import LoadedPlugins, load_plugins
+from .plugins.plugin_news import plugin_news
 from .process.controlling_terminal import say_error
 from .process.log_file import log_loop_stalls
 from .sessions.model_choice import ModelChoice
@@ -86,6 +89,7 @@ ONLY_AT_START = (
     "ui.notifications",
     "providers",
     "models.small",
+    "plugins.disabled",
     "web.search",
 )
 """Settings whose changes take effect at the next start."""
@@ -122,6 +126,8 @@ class Engine:
     """The tool servers; None: none is configured."""
     file_hooks: "FileHooks | None"
     """Hooks of hook files; None: there are none."""
+    plugins: LoadedPlugins
+    """Plugins of installed packages."""
     make_provider: Callable[[Settings], ModelProvider]
     """Makes the provider for other settings; it is closed with the engine.
 
@@ -148,6 +154,7 @@ class _Start:
     containment: Containment
     protected: ProtectedTree
     jobs: BackgroundJobs
+    plugins: LoadedPlugins
     resumes_calls: bool
     """True if the first run resumes the calls that waited for an approval."""
 
@@ -170,14 +177,16 @@ async def open_engine(
         SessionError: the session cannot be opened.
     """
     locations, loaded = prepare_settings(options)
+    withhold_named_secrets(loaded.settings)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(log_loop_stalls())
         await stack.enter_async_context(adopt_orphans())
         # The model and the rules come first: if one of them is wrong, no file of a session is touched.
-        providers = ProviderBuilder(stack, sink)
+        plugins = await asyncio.to_thread(load_plugins, loaded.settings, options.cwd)
+        providers = ProviderBuilder(stack, sink, plugins)
         provider, loaded = await providers.build_first(options, loaded)
         rules = parse_rules(loaded.rules)
-        start = await _open_session(options, locations, loaded, stack, resume_pending_calls=resume_pending_calls)
+        start = await _open_session(options, locations, loaded, plugins, stack, resume=resume_pending_calls)
         await _announce(start)
         await _export_spans(start, stack)
         leftover = await _warn_of_leftovers(start)
@@ -206,6 +215,7 @@ async def open_engine(
             definitions=_connect(start, loop, definitions, providers, side),
             servers=servers,
             file_hooks=await _open_file_hooks(start, loop, stack, watched=watched),
+            plugins=plugins,
             make_provider=providers.build,
         )
         del start
@@ -219,9 +229,10 @@ async def _open_session(
     options: LaunchOptions,
     locations: Locations,
     loaded: LoadedSettings,
+    plugins: LoadedPlugins,
     stack: AsyncExitStack,
     *,
-    resume_pending_calls: bool,
+    resume: bool,
 ) -> _Start:
     """Open the session and its journal, before anything is published."""
     options = await asyncio.to_thread(resolve_continue, options, locations)
@@ -256,8 +267,9 @@ async def _open_session(
         containment,
         protected,
         jobs,
+        plugins,
         # A journal must record that calls were resumed, or the next program would resume them once more.
-        resume_pending_calls and journal is not None,
+        resume and journal is not None,
     )
 
 
@@ -424,10 +436,14 @@ async def _publish_notices(start: _Start) -> FolderTrust:
     folder = await asyncio.to_thread(folder_trust, options.cwd, locations, given=options.trust)
     # The screen itself reports a wrong theme.
     checks_theme = options.without_screen and "ui.theme" in loaded.origins
-    theme = await asyncio.to_thread(wrong_theme_setting, loaded, locations) if checks_theme else None
+    theme = await asyncio.to_thread(wrong_theme_setting, loaded, locations, options.cwd) if checks_theme else None
     keys = () if options.without_screen else wrong_key_settings(loaded)
     for text in (*loaded.unknown_variables, *loaded.ignored, *folder.left_out, *([theme] if theme else ()), *keys):
         start.bus.publish(Warned(code="left_out", text=text))
+    for text in start.plugins.problems:
+        start.bus.publish(Warned(code="left_out", text=text))
+    if news := await asyncio.to_thread(plugin_news, start.plugins.plugins, locations):
+        start.bus.publish(Noticed(code="plugins_changed", text=news))
     return folder
 
 
@@ -502,6 +518,9 @@ async def _loop_config(
         jobs=start.jobs,
         side_requests=None if options.demo else side,
     )
+    tools += start.plugins.tools
+    hooks = command_hooks(settings.hooks, options.cwd)
+    start.plugins.add_hooks(hooks)
     return AgentLoopConfig(
         provider=provider,
         tools=tools,
@@ -512,7 +531,7 @@ async def _loop_config(
         bus=bus,
         policy=policy,
         gate=gate,
-        hooks=command_hooks(settings.hooks, options.cwd),
+        hooks=hooks,
         options=_execution_options(settings, start.archive),
         history=session.messages if pending is None else pending.messages,
         open_calls=() if pending is None else pending.calls,

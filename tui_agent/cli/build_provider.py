@@ -12,8 +12,9 @@ from tui_agent.providers.anthropic_provider import EndpointTraits
 from tui_agent.settings import LoadedSettings, RuleSetting, Settings
 
 from .configuration.effective_settings import Credentials
-from .configuration.named_endpoints import key_of, target_of
+from .configuration.named_endpoints import key_of, plugin_of, target_of
 from .launch_options import LaunchOptions
+from .plugins.plugin_loader import LoadedPlugins
 
 if TYPE_CHECKING:
     from tui_agent.providers.endpoint_profiles import ModelTarget
@@ -25,14 +26,18 @@ if TYPE_CHECKING:
 class ProviderBuilder:
     """Builds the providers of one engine; their streams are recorded if the program records."""
 
-    def __init__(self, stack: AsyncExitStack, sink: "RecordingSink | None") -> None:
+    def __init__(
+        self, stack: AsyncExitStack, sink: "RecordingSink | None", plugins: LoadedPlugins | None = None
+    ) -> None:
         """
         Args:
             stack: closes the providers.
             sink: records what the model sends; None: nothing is recorded.
+            plugins: offer providers of their own.
         """
         self._stack = stack
         self._sink = sink
+        self._plugins = plugins or LoadedPlugins()
         self._built: dict[tuple[str, str | None], ModelProvider] = {}
         self.on_notice: Callable[[str], object] | None = None
         """Called with a notice of a provider for the user; set once there is a session."""
@@ -50,20 +55,27 @@ class ProviderBuilder:
         server = await self._stack.enter_async_context(DemoServer())
         provider = AnthropicProvider(DEMO_MODEL, auth_token=server.token, base_url=server.base_url)
         tour = tuple(RuleSetting(verdict, text, "--demo", "options") for verdict, text in server.rules)
-        return self._keep(provider), replace(loaded, rules=(*loaded.rules, *tour))
+        return self._keep_own(provider), replace(loaded, rules=(*loaded.rules, *tour))
 
     def build(self, settings: Settings) -> ModelProvider:
         """Return the provider that the settings name.
 
         Raises:
-            ConfigurationError: no key is set, or the model's endpoint is unknown.
+            ConfigurationError: no key is set, the model's endpoint is unknown, or the plugin that offers it fails.
         """
+        if (plugin := plugin_of(settings, os.environ)) is not None:
+            key = (settings.model, plugin)
+            if key not in self._built:
+                self._built[key] = self._keep(self._plugins.provider(plugin, settings.model))
+            return self._built[key]
         target = target_of(settings, os.environ)
         endpoint = settings.base_url if target is None else target.endpoint.model_dump_json()
         key = (settings.model, endpoint)
         if key not in self._built:
             # Kept, because a provider remembers which fields its endpoint refuses.
-            self._built[key] = self._keep(self._build_default(settings) if target is None else self._build_for(target))
+            self._built[key] = self._keep_own(
+                self._build_default(settings) if target is None else self._build_for(target)
+            )
         return self._built[key]
 
     def _build_default(self, settings: Settings) -> AnthropicProvider:
@@ -89,10 +101,13 @@ class ProviderBuilder:
         if self.on_notice is not None:
             self.on_notice(text)
 
-    def _keep(self, provider: AnthropicProvider) -> ModelProvider:
+    def _keep_own(self, provider: AnthropicProvider) -> ModelProvider:
+        provider.on_notice = self._notice
+        return self._keep(provider)
+
+    def _keep(self, provider: ModelProvider) -> ModelProvider:
         """Have the stack close the provider, and wrap it if its streams are recorded."""
         self._stack.push_async_callback(provider.aclose)
-        provider.on_notice = self._notice
         sink = self._sink
         if sink is None:
             return provider

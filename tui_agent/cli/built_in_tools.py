@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,9 +72,9 @@ def built_in_tools(
     return [*tools, *web_tools(side_requests.answer, search)]
 
 
-def tool_finder(root: Path) -> Callable[[str], Tool | None]:
-    """Return a function that finds a built-in tool by its name."""
-    tools = {tool.name: tool for tool in built_in_tools(root)}
+def tool_finder(root: Path, more: Iterable[Tool] = ()) -> Callable[[str], Tool | None]:
+    """Return a function that finds a built-in tool, or one of those given, by its name."""
+    tools = {tool.name: tool for tool in (*built_in_tools(root), *more)}
     return tools.get
 
 

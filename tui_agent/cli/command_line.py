@@ -19,9 +19,8 @@ from tui_agent import __version__
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode, Verdict
-from tui_agent.settings import Locations
 
-from .completion import SessionId, ThemeName
+from .completion import ModelName, SessionId, ThemeName
 from .launch_options import PICK_SESSION, LaunchOptions, OneOf, StrategyName
 from .process.controlling_terminal import say_error
 from .process.shortage import FAILED, memory_problem, shortage_in
@@ -39,6 +38,8 @@ _COMMANDS = {
     "mcp": ".subcommands.mcp_command",
     "models": ".subcommands.models_command",
     "permissions": ".subcommands.permissions_command",
+    "plugins": ".subcommands.plugins_command",
+    "serve": ".subcommands.serve_command",
     "sessions": ".subcommands.sessions_command",
     "tools": ".subcommands.tools_command",
     "update-check": ".subcommands.update_command",
@@ -55,6 +56,8 @@ _SUMMARIES = {
     "mcp": "Manage tool servers (MCP).",
     "models": "Show the models of the configured endpoints.",
     "permissions": "Decide calls without running them.",
+    "plugins": "Show the plugins of installed packages.",
+    "serve": "Show the app in a browser.",
     "sessions": "Manage stored sessions.",
     "tools": "Show the tools.",
     "update-check": "Ask the package index for a newer version.",
@@ -100,7 +103,7 @@ def _option(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], Call
 )
 @_option("--session", "session_id", metavar="ID", help="Use this id for the new session.")
 @_option("--no-session", is_flag=True, help="Save no session; with --resume, save nothing new.")
-@_option("--model", metavar="NAME", help="Model to use, or PROVIDER/NAME.")
+@_option("--model", metavar="NAME", type=ModelName(), help="Model to use, or PROVIDER/NAME.")
 @_option("--base-url", metavar="URL", help="Endpoint of the Messages API.")
 @_option("--permission-mode", type=OneOf(_MODES), help="Decision for calls that no rule matches.")
 @_option("--allow", multiple=True, metavar="RULE", help="Allow matching calls, as in 'bash(git status:*)'. Repeatable.")
@@ -142,7 +145,7 @@ def launch(**values: Any) -> int:
     if values["theme"]:
         from .configuration.effective_settings import refuse_unknown_theme
 
-        refuse_unknown_theme(values["theme"], Locations.of_user(os.environ))
+        refuse_unknown_theme(values["theme"], options)
     if values["replay"] is not None:
         from .sessions.recordings import run_replay
 

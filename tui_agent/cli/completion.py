@@ -1,4 +1,4 @@
-"""Values that a shell completes: ids of sessions and names of themes.
+"""Values that a shell completes: ids of sessions, names of models and themes.
 
 Imports nothing heavy: every press of the tab key starts the program.
 """
@@ -33,6 +33,26 @@ class SessionId(click.ParamType[str]):
         return [
             CompletionItem(summary.id, help=escaped(summary.title)[:60] or None) for summary in found[:_MOST_SESSIONS]
         ]
+
+
+class ModelName(click.ParamType[str]):
+    """The name of a model."""
+
+    name = "NAME"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
+        """Return the models of the settings, and the known ones of the API, whose names begin with the text."""
+        from tui_agent.protocol.errors import ConfigurationError
+        from tui_agent.settings import load_settings
+
+        from .configuration.model_list import configured_models
+
+        try:
+            settings = load_settings(Locations.of_user(os.environ), environment=os.environ).settings
+        except ConfigurationError:
+            return []
+        names = (fact.name for fact in configured_models(settings))
+        return [CompletionItem(name) for name in names if name.startswith(incomplete) and name.isprintable()]
 
 
 class ThemeName(click.ParamType[str]):

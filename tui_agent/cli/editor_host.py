@@ -28,11 +28,11 @@ from tui_agent.tools.media.media_files import media_of, media_type_of
 from tui_agent.tools.text_format import SAMPLE_SIZE
 from tui_agent.ui.approval.approval_reasons import why_rows
 from tui_agent.ui.approval.approval_rows import ApprovalRows, request_title
-from tui_agent.ui.text.file_mentions import file_mentions
 
 from .build_engine import Engine, open_engine
-from .configuration.effective_settings import Credentials, prepare_settings
+from .configuration.effective_settings import prepare_settings
 from .configuration.live_settings import LiveSettings
+from .configuration.named_endpoints import require_key
 from .launch_options import LaunchOptions
 from .session_servers import SessionServers
 from .sessions.model_choice import BUDGETS
@@ -57,7 +57,7 @@ class EditorHost:
             return ""
         try:
             _, loaded = prepare_settings(replace(self._options, cwd=Path("/")))
-            Credentials.require(os.environ, loaded.settings.base_url)
+            require_key(loaded.settings, os.environ)
         except ConfigurationError as error:
             return str(error)
         return ""
@@ -195,9 +195,7 @@ class EngineControls:
 
     async def attached(self, text: str, /) -> Sequence[UserBlock]:
         """Return the files that a text names with `@` and that are sent with it."""
-        paths = file_mentions(text).values()
-        found = [await self._files.attachment(path, typed=True) for path in paths]
-        return [one.block for one in found if one is not None]
+        return await self._files.attached(text, typed=True)
 
     def describe(self, request: ApprovalRequest, /) -> Sequence[str]:
         """Return the lines of a question, with every character visible."""

@@ -2,12 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+import os
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tui_agent.agent import AgentLoop
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
+from tui_agent.protocol.messages import UserBlock
 from tui_agent.protocol.permissions import ApprovalRequest
 
 from .build_engine import open_engine
@@ -84,7 +86,7 @@ async def serve(
             jobs=SessionJobs(engine.jobs),
             definitions=engine.definitions,
             servers=None if engine.servers is None else SessionServers(engine.servers, is_defined),
-            hooks=SessionHooks(engine.bus, engine.loaded, options.cwd, engine.file_hooks),
+            hooks=SessionHooks(engine.bus, engine.loaded, options.cwd, engine.file_hooks, engine.plugins),
         )
         if engine.file_hooks is not None:
             engine.file_hooks.begin("clear" if follows and options.resume is None else None)
@@ -175,9 +177,16 @@ async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions", des
         if engine.file_hooks is not None:
             engine.file_hooks.begin()
 
+        files = PromptFiles(options.cwd, engine.policy)
+        types_lines = headless.input_format == "plain" and os.isatty(0)
+
+        def attach(text: str) -> Awaitable[Sequence[UserBlock]]:
+            # The rest comes from other programs: a mention in it must not send what the agent may not read.
+            return files.attached(text, typed=types_lines or text == options.prompt)
+
         async def work() -> int:
             return await run_headless(
-                engine.loop if engine.definitions is None else CommandAgent(engine.loop, engine.definitions),
+                CommandAgent(engine.loop, engine.definitions, attach),
                 engine.bus,
                 headless,
                 keep=engine.flush_journal,

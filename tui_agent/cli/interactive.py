@@ -3,7 +3,7 @@
 import asyncio
 import os
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -197,10 +197,18 @@ def _build_app(
         notifications=settings.ui.notifications,
     )
     app.early = early
+    app.themes.offer(partial(_plugin_themes, settings, options.cwd))
     app.use_vim_keys(settings.ui.vim_keys)
     if sink is not None:
         sink.begin(recording_header(options, settings), lambda text: app.notify(text, severity="warning"))
     return app, sessions
+
+
+def _plugin_themes(settings: Settings, folder: Path) -> Sequence[Path]:
+    # Imported here because the first paint does not wait for it, unless it needs such a theme.
+    from .plugins.plugin_entries import theme_files
+
+    return theme_files(settings, folder)
 
 
 def _player_opener(locations: Locations, folder: Path, terminal: TerminalEnvironment) -> OpenPlayer:

@@ -1,15 +1,18 @@
 """Hooks of a session for the screen; implements `ui.bridge.hook_facts.HookService`."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from tui_agent.execution.hook_bus import HookEvent
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import HookEnded, HookFailed
 from tui_agent.settings import LoadedSettings
 from tui_agent.ui.bridge.hook_facts import HookFact
 
 from .configuration.hook_file_trust import FoundHooks, own_hooks, project_hooks
+from .plugins.plugin_loader import LoadedPlugins
 
 if TYPE_CHECKING:
     # Imported at run time only by a program that has hook files.
@@ -19,21 +22,30 @@ if TYPE_CHECKING:
 
 
 class SessionHooks:
-    """Lists the hooks of the settings and of hook files, with their last answers."""
+    """Lists the hooks of the settings, of plugins and of hook files, with their last answers."""
 
-    def __init__(self, bus: EventBus, loaded: LoadedSettings, folder: Path, running: "FileHooks | None") -> None:
+    def __init__(
+        self,
+        bus: EventBus,
+        loaded: LoadedSettings,
+        folder: Path,
+        running: "FileHooks | None",
+        plugins: LoadedPlugins,
+    ) -> None:
         """
         Args:
             bus: publishes the answers of the settings' hooks.
             loaded: the settings.
             folder: the working directory.
             running: the hooks of files that run; None: none do.
+            plugins: have hooks, too.
         """
         self._loaded = loaded
         self._folder = folder
         self._running = running
+        self._plugins = plugins
         self._last: dict[tuple[str, str], tuple[str, bool]] = {}
-        if loaded.settings.hooks:
+        if loaded.settings.hooks or plugins.hooks:
             bus.on((HookEnded, HookFailed), self._note)
 
     def list(self) -> tuple[HookFact, ...]:
@@ -43,18 +55,33 @@ class SessionHooks:
             HookFact(hook.on, "", hook.command, origin, "", *self._last.get((hook.on, hook.command), ("", False)))
             for hook in self._loaded.settings.hooks
         )
+        plugins = (
+            replace(fact, last=words, has_failed=has_failed)
+            for fact in plugin_hook_facts(self._plugins)
+            for words, has_failed in (self._last.get((fact.event, f"{fact.origin}: {fact.command}"), ("", False)),)
+        )
         found = own_hooks(self._folder), project_hooks(self._folder)
         is_on = self._loaded.settings.hook_files
         why_not = "not accepted, or changed since the session began" if is_on else "hook_files is off"
         running = self._running
         if running is None:
-            return (*settings, *hook_file_facts(*found, (), why_not=why_not))
-        return (*settings, *hook_file_facts(*found, running.hooks, running.results, why_not=why_not))
+            return (*settings, *plugins, *hook_file_facts(*found, (), why_not=why_not))
+        return (*settings, *plugins, *hook_file_facts(*found, running.hooks, running.results, why_not=why_not))
 
     def _note(self, event: HookEnded | HookFailed) -> None:
         is_failed = isinstance(event, HookFailed)
         words = f"failed: {event.error}" if isinstance(event, HookFailed) else f"{event.action}, {event.ms:.0f} ms"
         self._last[event.event, event.name] = (words, is_failed)
+
+
+def plugin_hook_facts(plugins: LoadedPlugins) -> tuple[HookFact, ...]:
+    """Return the hooks of plugins."""
+    return tuple(
+        HookFact(event, "", hook.name, owner)
+        for owner, bus in plugins.hooks.items()
+        for event in get_args(HookEvent)
+        for hook in bus.hooks(event)
+    )
 
 
 def hook_file_facts(

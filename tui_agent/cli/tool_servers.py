@@ -19,6 +19,7 @@ from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations
 from tui_agent.tools.processes.child_environment import child_environment
 from tui_agent.tools.processes.helper_tree import HelperTree
 
+from .configuration.named_secrets import withhold_named_secrets
 from .configuration.project_trust import SERVERS_FILE, project_servers, trust_for
 from .launch_options import LaunchOptions
 
@@ -30,6 +31,8 @@ def configured_servers(
     options: LaunchOptions, locations: Locations, loaded: LoadedSettings
 ) -> tuple[tuple[ConfiguredServer, ...], tuple[str, ...]]:
     """Return the servers of a launch, and messages about those that are not used. Blocks.
+
+    From now on, no child process inherits the variables with their tokens.
 
     Of several servers of one name, that of `--mcp-config` counts, then that of the settings.
 
@@ -44,6 +47,7 @@ def configured_servers(
         notes += [f"{options.mcp_config}: {problem}" for problem in problems]
     if options.demo:
         # The offline model needs no servers; only those that the command line names start.
+        withhold_named_secrets(loaded.settings, (one.server for one in found.values()))
         return tuple(found.values()), tuple(notes)
     project_file = os.path.realpath(options.cwd / PROJECT_FILE)
     for name, server in loaded.settings.mcp.items():
@@ -71,6 +75,7 @@ def configured_servers(
         for name, server in servers.items():
             if name not in refusals:
                 found.setdefault(name, ConfiguredServer(name, server, str(file)))
+    withhold_named_secrets(loaded.settings, (one.server for one in found.values()))
     return tuple(found.values()), tuple(notes)
 
 

@@ -22,7 +22,7 @@ A `before_tool` hook that raises or does not answer in time denies its call, unl
 
 import difflib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from tui_agent.protocol.errors import ConfigurationError
@@ -155,6 +155,16 @@ class HookBus:
                 self.events.discard(event)
 
         return remove
+
+    def include(self, other: "HookBus", owner: str) -> None:
+        """Add the hooks of another bus after the existing ones, with the owner in their names.
+
+        They keep their time limits. None of them may approve calls.
+        """
+        for event in other.events:
+            hooks = other._hooks[event]
+            self._hooks[event] += [replace(hook, name=f"{owner}: {hook.name}", may_approve=False) for hook in hooks]
+        self.events |= other.events
 
     def before_tool(self, function: H) -> H:
         """Add a `before_tool` hook."""

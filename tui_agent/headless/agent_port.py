@@ -26,7 +26,7 @@ class Agent(Protocol):
         """Requests for approval without an answer, also of a resumed session."""
         ...
 
-    async def run(self, user_input: str | None, /) -> AgentRunReport | None:
+    async def run(self, user_input: str | UserMessage | None, /) -> AgentRunReport | None:
         """Run one input to its end; None to resume the calls that waited when the program ended.
 
         Returns:

@@ -1,13 +1,22 @@
-"""An agent whose input may name skills and command files (`/NAME`)."""
+"""An agent whose input may name skills and command files (`/NAME`), and files to attach (`@PATH`)."""
 
-from collections.abc import Awaitable, Sequence
-from typing import Literal, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Literal, Protocol, TypeAlias
 
-from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.messages import TextBlock, UserBlock, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.reports import AgentRunReport
 
 from .agent_port import Agent
+
+Message: TypeAlias = Callable[[str], str | UserMessage]
+"""Returns the message for a text."""
+Attach: TypeAlias = Callable[[str], Awaitable[Sequence[UserBlock]]]
+"""Returns the files that are sent with a text.
+
+Raises:
+    TuiAgentError: one of them cannot be sent.
+"""
 
 
 class TypedCommands(Protocol):
@@ -25,17 +34,24 @@ class TypedCommands(Protocol):
         """
         ...
 
-    def run(self, text: str, /) -> Awaitable[AgentRunReport | None]:
-        """Run a text that `knows` to its end."""
+    def run(self, text: str, message: Message, /) -> Awaitable[AgentRunReport | None]:
+        """Run a text that `knows` to its end, with the message that `message` returns for its prompt."""
         ...
 
 
 class CommandAgent:
-    """Passes everything to an agent, with skills and command files expanded."""
+    """Passes everything to an agent, with skills and command files expanded, and files of prompts attached."""
 
-    def __init__(self, agent: Agent, commands: TypedCommands) -> None:
+    def __init__(self, agent: Agent, commands: TypedCommands | None, attach: Attach) -> None:
+        """
+        Args:
+            agent: the agent.
+            commands: skills and command files; None: there are none.
+            attach: returns the files that are sent with a prompt.
+        """
         self._agent = agent
         self._commands = commands
+        self._attach = attach
 
     @property
     def running(self) -> bool:
@@ -52,19 +68,29 @@ class CommandAgent:
         """Requests for approval without an answer."""
         return self._agent.pending_calls
 
-    async def run(self, user_input: str | None, /) -> AgentRunReport | None:
+    async def run(self, user_input: str | UserMessage | None, /) -> AgentRunReport | None:
         """Run one input to its end; None if a shell command of a command file was cancelled."""
-        if user_input is not None and self._commands.knows(user_input):
-            return await self._commands.run(user_input)
-        return await self._agent.run(user_input)
+        if not isinstance(user_input, str):
+            return await self._agent.run(user_input)
+        files = await self._attach(user_input)
+
+        def message(text: str) -> str | UserMessage:
+            return UserMessage(content=(TextBlock(text=text), *files)) if files else text
+
+        if self._commands is not None and self._commands.knows(user_input):
+            return await self._commands.run(user_input, message)
+        return await self._agent.run(message(user_input))
 
     def steer(self, text: str, /) -> UserMessage:
         """Queue a steering message for the current run."""
-        return self._agent.steer(self._commands.expanded(text))
+        return self._agent.steer(self._expanded(text))
 
     def follow_up(self, text: str, /) -> UserMessage:
         """Queue a message for a turn of its own."""
-        return self._agent.follow_up(self._commands.expanded(text))
+        return self._agent.follow_up(self._expanded(text))
+
+    def _expanded(self, text: str) -> str:
+        return text if self._commands is None else self._commands.expanded(text)
 
     def stop(self) -> None:
         """End the run after this step."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 
 from .file_hook import DEFAULT_TIMEOUT, MAX_TIMEOUT, FileHook, FileHookEvent, HookFile, Origin, as_event
+from .pattern_cost import is_costly
 
 MAX_HOOKS = 200
 """Most hooks of one file."""
@@ -100,7 +101,7 @@ class _Reader:
         elif not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout < math.inf:
             self._note(f"{name}: timeout is not a number of seconds", line)
         elif (problem := _regex_problem(matcher)) is not None:
-            self._note(f"{name}: the matcher {matcher!r} is not a regular expression: {problem}", line)
+            self._note(f"{name}: the matcher {matcher!r} {problem}", line)
         else:
             source = self._path if line is None else f"{self._path}:{line}"
             limit = float(min(timeout, MAX_TIMEOUT))
@@ -134,5 +135,5 @@ def _regex_problem(matcher: str) -> str | None:
     try:
         re.compile(matcher if matcher != "*" else "")
     except (re.error, RecursionError, OverflowError) as error:
-        return str(error)
-    return None
+        return f"is not a regular expression: {error}"
+    return "could take too long: repeat fewer parts, and no group" if is_costly(matcher) else None

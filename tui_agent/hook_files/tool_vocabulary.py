@@ -2,9 +2,12 @@
 
 import os
 import re
+from functools import lru_cache
 from pathlib import Path
 
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
+
+from .pattern_cost import LONGEST_SUBJECT
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "bash": ("Bash",),
@@ -65,7 +68,12 @@ def is_matched(matcher: str, *names: str) -> bool:
         return True
     if _EXACT.fullmatch(matcher):
         return not set(matcher.split("|")).isdisjoint(names)
-    return any(re.search(matcher, name) for name in names)
+    return any(_is_found(matcher, name) for name in names)
+
+
+@lru_cache(maxsize=4_096)
+def _is_found(matcher: str, name: str) -> bool:
+    return re.search(matcher, name[:LONGEST_SUBJECT]) is not None
 
 
 def foreign_input(tool: str, arguments: JsonObject, working_dir: Path) -> JsonObject:

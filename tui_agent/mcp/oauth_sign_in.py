@@ -47,6 +47,10 @@ class SignInError(OAuthFlowError):
     """The user has to sign in, or the sign-in failed; the text says why."""
 
 
+class ForeignAnswerError(Exception):
+    """An answer of another sign-in arrived, such as one that some page in the browser made up."""
+
+
 class TokenFile:
     """The stored tokens, as the SDK wants them (`TokenStorage`)."""
 
@@ -151,14 +155,15 @@ class SignIn:
         """Take the target or address of the redirect; return False if it is not an answer.
 
         Raises:
-            SignInError: it is the answer of another sign-in, or a refusal.
+            ForeignAnswerError: it is the answer of another sign-in; this one still waits.
+            SignInError: it is a refusal.
         """
         parts = urlsplit(target)
         values = {name: found[0] for name, found in parse_qs(parts.query).items()}
         if parts.path != _PATH or not ("code" in values or "error" in values):
             return False
         if not self._state or values.get("state") != self._state:
-            raise SignInError("the answer belongs to another sign-in (its state differs); nothing was accepted")
+            raise ForeignAnswerError
         if "code" not in values:
             words = " ".join(filter(None, (values.get("error"), values.get("error_description"))))
             raise SignInError(f"the server refused it: {clipped(words, 200)}")
@@ -183,13 +188,15 @@ class SignIn:
                 self.fail("you cancelled it")
                 return
             address = (given.content or {}).get(ADDRESS)
+            words = "This is not the address of an answer: it contains /callback?code=…"
             try:
                 if self.receive(str(address)):
                     return
+            except ForeignAnswerError:
+                words = "This address is the answer of another sign-in: its state differs. Nothing was accepted."
             except SignInError as error:
                 self.fail(str(error))
                 return
-            words = "This is not the address of an answer: it contains /callback?code=…"
             question = question.model_copy(update={"message": words})
 
     def _failed(self, problem: str) -> SignInError:
@@ -261,6 +268,11 @@ async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, sig
         method, target, *_ = head.split(b"\r\n", 1)[0].decode("ascii", "replace").split(" ")
         if method == "GET" and sign_in.receive(target):
             status, words = "200 OK", "You are signed in. You can close this window and return to tui-agent."
+    except ForeignAnswerError:
+        status, words = (
+            "400 Bad Request",
+            "This belongs to another sign-in; tui-agent waits for its own.",
+        )
     except SignInError as error:
         sign_in.fail(str(error))
         status, words = "400 Bad Request", "The sign-in failed. tui-agent shows the reason."

@@ -13,6 +13,8 @@ from tui_agent.protocol.tool_server import SERVER_NAME, ToolServer
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _OURS = "ANTHROPIC_"
 """Start of the names of variables with the key, the token, the endpoint and headers of the model's provider."""
+_SECRET_NAME = re.compile(r"auth(?!or)|authoriz|key|token|secret|cookie|passw", re.IGNORECASE)
+"""Names of headers and variables whose values are secrets."""
 _KNOWN = frozenset(ToolServer.model_fields) - {"sampling"}
 """Fields of an entry; only the user's settings let a server ask the model."""
 
@@ -75,11 +77,26 @@ def _server_of(entry: object) -> ToolServer:
         raise ConfigurationError(f"{place}: {first['msg']}".removeprefix(": ")) from error
 
 
+def variables_of(server: ToolServer) -> tuple[str, ...]:
+    """Return the variables of the environment that a server receives by name, each once."""
+    texts = (server.command, server.cwd, server.url, *server.args, *server.env.values(), *server.headers.values())
+    return tuple(dict.fromkeys((*_variables_in(*texts), *filter(None, (server.bearer_token_env,)))))
+
+
+def secret_variables(server: ToolServer) -> tuple[str, ...]:
+    """Return those whose use says that they are secrets: for a token, a header or variable with such a name."""
+    tables = (server.env, server.headers)
+    texts = [text for table in tables for name, text in table.items() if _SECRET_NAME.search(name)]
+    return (*_variables_in(*texts), *filter(None, (server.bearer_token_env,)))
+
+
 def key_variable(server: ToolServer) -> str | None:
     """Return the variable of our own credentials or endpoint that a server would receive; None if it gets none."""
-    texts = [server.command, server.cwd, server.url, *server.args, *server.env.values(), *server.headers.values()]
-    names = [match[1] for text in texts if text for match in _VARIABLE.finditer(text)]
-    return next((name for name in (*names, server.bearer_token_env or "") if name.startswith(_OURS)), None)
+    return next((name for name in variables_of(server) if name.startswith(_OURS)), None)
+
+
+def _variables_in(*texts: str | None) -> list[str]:
+    return [match[1] for text in texts if text for match in _VARIABLE.finditer(text)]
 
 
 def expanded(server: ToolServer, environment: Mapping[str, str]) -> ToolServer:

@@ -3,6 +3,7 @@
 import logging
 from collections import deque
 
+from tui_agent.protocol.secret_mask import mask_secrets
 from tui_agent.protocol.visible_text import escaped
 
 _LOG = logging.getLogger("tui_agent.mcp")
@@ -14,15 +15,22 @@ class ServerLog:
     """The newest lines of one server, which also go to the log file with `--verbose`."""
 
     def __init__(self, server: str) -> None:
+        self.secrets: frozenset[str] = frozenset()
+        """Values that no line shows."""
         self._server = server
         self._lines: deque[str] = deque(maxlen=_LINES)
 
     def add(self, text: str) -> None:
-        """Add a text, each of its lines shortened and with escapes for hidden characters."""
+        """Add a text, each of its lines shortened and with escapes for hidden characters and without secrets."""
         for line in text.splitlines() or [""]:
-            shown = escaped(line[:_LONGEST_LINE]) + ("…" if len(line) > _LONGEST_LINE else "")
+            masked = self.masked(line[: 2 * _LONGEST_LINE])
+            shown = escaped(masked[:_LONGEST_LINE]) + ("…" if len(masked) > _LONGEST_LINE else "")
             self._lines.append(shown)
             _LOG.info("%s: %s", self._server, shown)
+
+    def masked(self, text: str) -> str:
+        """Return a text without the secrets."""
+        return mask_secrets(text, self.secrets)
 
     @property
     def text(self) -> str:

@@ -19,7 +19,7 @@ from tui_agent.protocol.messages import JsonObject, UserBlock
 from tui_agent.protocol.tool import ToolContext, ToolResult
 from tui_agent.protocol.tool_server import ToolServer
 
-from .server_config import expanded
+from .server_config import expanded, variables_of
 from .server_log import ServerLog
 from .server_questions import NO_QUESTIONS, ServerQuestions
 from .token_store import TokenStore
@@ -236,6 +236,10 @@ class ServerTask:
 
     async def _make_session(self) -> "ServerSession":
         server = expanded(self.server, self._parts.secrets)
+        inherited, secrets = self._parts.environment, self._parts.secrets
+        self.log.secrets = frozenset(
+            secrets[name] for name in variables_of(self.server) if name in secrets and name not in inherited
+        )
         try:
             room = await asyncio.to_thread(importlib.import_module, "tui_agent.mcp.server_session")
         except ModuleNotFoundError as error:
@@ -269,6 +273,7 @@ class ServerTask:
         self._set("failed" if not self.tools or self._is_final else "degraded", reason)
 
     def _set(self, state: State, error: str = "") -> None:
+        error = self.log.masked(error)
         is_new = (state, error) != (self.state, self.error)
         self.state, self.error = state, error
         if state != "connecting":

@@ -100,6 +100,8 @@ class ImageBlock(FrozenModel):
     thumbnail: str = ""
     """A small copy for the screen, never sent to the model: width, `x`, height, `:`, and its RGB bytes in base64; empty
     if there is none."""
+    name: str = ""
+    """Name of the file that the user attached; empty if it is not known."""
 
 
 class DocumentBlock(FrozenModel):

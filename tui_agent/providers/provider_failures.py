@@ -14,8 +14,7 @@ from urllib.parse import SplitResult, quote, urljoin, urlsplit
 from tui_agent.protocol.errors import RETRYABLE_KINDS, ProviderError, ProviderErrorKind
 from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.retry_text import wait_text
-
-from .secret_mask import mask_secrets
+from tui_agent.protocol.secret_mask import mask_secrets
 
 _LONGEST_QUOTE = 600
 _LONGEST_ADDRESS = 200

@@ -45,6 +45,26 @@ async def test_an_image_outside_the_workspace_must_be_typed(shop: Path) -> None:
         await files(shop).attachment(str(outside), typed=False)
 
 
+async def test_text_that_the_user_did_not_type_sends_only_what_the_agent_may_read(shop: Path) -> None:
+    outside = shop.parent / "shot.png"
+    outside.write_bytes(image("PNG"))
+    text = f"@logo.png, @{outside}, @logo.png:3 and @none.png."
+
+    found = await files(shop).attached(text, typed=False)
+    assert [block.name for block in found] == ["logo.png"]
+    with pytest.raises(TuiAgentError, match="not a text file"):
+        await files(shop).attached(text, typed=True)
+
+
+async def test_too_many_files_are_refused(shop: Path) -> None:
+    text = " ".join(f"@logo{number}.png" for number in range(11))
+    for number in range(11):
+        (shop / f"logo{number}.png").write_bytes((shop / "logo.png").read_bytes())
+
+    with pytest.raises(TuiAgentError, match="A message can have 10 attachments"):
+        await files(shop).attached(text, typed=True)
+
+
 async def test_an_image_that_a_rule_denies_is_never_attached(shop: Path) -> None:
     with pytest.raises(TuiAgentError, match=r"logo\.png is not attached"):
         await files(shop, "deny read(logo.png)").attachment("logo.png", typed=True)

@@ -207,3 +207,35 @@ def test_an_ansi_theme_has_every_variable_textual_asks_for(tmp_path: Path) -> No
     path = write(tmp_path, 'name = "mine"\nansi = true\n[colors]\nprimary = "ansi_cyan"\n')
 
     assert {"ansi-background", "ansi-foreground"} <= set(read_theme(path).to_color_system().generate())
+
+
+async def test_further_files_add_themes_and_replace_none(tmp_path: Path) -> None:
+    own, more = tmp_path / "own", tmp_path / "more"
+    paths = [more / f"{name}.toml" for name in ("dark", "extra", "sly", "mine")]
+    for folder in (own, more):
+        folder.mkdir()
+    for path in paths:
+        path.write_text(f'name = "{"dark" if path.stem == "sly" else path.stem}"\n[colors]\nprimary = "#123456"\n')
+    (own / "other.toml").write_text('name = "mine"\n[colors]\nprimary = "#abcdef"\n')
+    asked: list[str] = []
+
+    def files() -> list[Path]:
+        asked.append("")
+        return paths
+
+    shelf = ThemeCatalogue((shipped_themes(), own))
+    shelf.more = files
+    assert shelf.find("light") is not None
+    assert asked == [], "only for a name that no folder has"
+
+    extra, sly = shelf.find("extra"), shelf.find("sly")
+    problems = await shelf.read_all()
+
+    assert (extra and extra.primary, sly) == ("#123456", None)
+    assert [problem.text for problem in problems] == [f"theme {more / 'sly.toml'}: name: must be 'sly', like the file"]
+    assert {name: theme.primary for name in ("extra", "mine") if (theme := shelf.find(name))} == {
+        "extra": "#123456",
+        "mine": "#abcdef",
+    }
+    assert (dark := shelf.find("dark")) is not None
+    assert dark.primary != "#123456"

@@ -86,6 +86,23 @@ async def test_a_theme_folder_may_be_created_while_the_app_runs(tmp_path: Path) 
         await until(lambda: "mine" in app.available_themes)
 
 
+async def test_an_offered_theme_is_used_from_the_first_frame_and_its_problems_are_named(tmp_path: Path) -> None:
+    paths = [tmp_path / "more" / "mine.toml", tmp_path / "more" / "broken.toml"]
+    paths[0].parent.mkdir()
+    paths[0].write_text(MINE.format("#993366"))
+    paths[1].write_text("colors = 3")
+    app = app_with(tmp_path, "mine")
+    assert app.theme == "dark"
+
+    app.themes.offer(lambda: paths)
+
+    assert app.theme == "mine"
+    async with app.run_test():
+        await until(lambda: any("broken.toml" in note for note in notes(app)))
+        assert app.current_theme.primary == "#993366"
+        assert not any("No theme" in note for note in notes(app))
+
+
 async def test_a_failed_watch_of_themes_is_a_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = app_with(tmp_path, "dark")
 

@@ -1,9 +1,16 @@
-"""`/mcp` without servers: the reason differs in the demo, which starts none."""
+"""`/mcp`: without servers the reason differs in the demo, which starts none; with servers the page follows them."""
+
+from dataclasses import replace
 
 import pytest
 
+from tests.ui.stage import stage
 from tests.ui.still import notes, pressing, still_app
 from tests.ui.story import Story
+from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.ui.bridge.server_queries import ServerFact
+from tui_agent.ui.dialogs import text_page
+from tui_agent.ui.dialogs.text_page import PageBody, TextPage
 
 
 @pytest.mark.slow
@@ -14,3 +21,54 @@ async def test_the_command_says_why_there_are_no_servers(label: str, words: str)
         await pressing(*"/mcp", "enter")(pilot)
 
         assert words in notes(app)[-1]
+
+
+class Servers:
+    """One server, whose state the test changes."""
+
+    commands: tuple[PromptCommand, ...] = ()
+
+    def __init__(self) -> None:
+        self.fact = ServerFact("docs", "config.toml:1", "run docs", "connecting", "", "", (), (), (), ())
+        self.lines = "started"
+
+    def list(self) -> tuple[ServerFact, ...]:
+        return (self.fact,)
+
+    def log(self, name: str, /) -> str:
+        return self.lines
+
+    def restart(self, name: str, /) -> str:
+        return ""
+
+    login = logout = restart
+
+    async def expand(self, text: str, /) -> str:
+        return text
+
+    open_page = expand
+
+
+@pytest.mark.slow
+async def test_the_open_pages_follow_the_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_page, "POLL_SECONDS", 0.02)
+    servers = Servers()
+    async with stage([]) as on:
+        on.chat.bridge.open(on.loop, on.bus, servers=servers)
+
+        def shown() -> str:
+            page = on.pilot.app.screen
+            return "\n".join(row.text for row in page.query_one(PageBody).render_lines(page.size.region))
+
+        await on.type("/mcp")
+        await on.pilot.press("enter")
+        await on.until(lambda: isinstance(on.pilot.app.screen, TextPage) and "connecting" in shown())
+        servers.fact = replace(servers.fact, state="failed", error="exit code 1", left_out=("find: no schema",))
+        await on.until(lambda: "exit code 1" in shown() and "find: no schema" in shown())
+
+        await on.pilot.press("escape")
+        await on.type("/mcp log docs")
+        await on.pilot.press("enter")
+        await on.until(lambda: isinstance(on.pilot.app.screen, TextPage) and "started" in shown())
+        servers.lines += "\nended"
+        await on.until(lambda: "ended" in shown())

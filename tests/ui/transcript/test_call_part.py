@@ -115,6 +115,11 @@ def test_a_failure_shows_its_first_line() -> None:
     unreported = done("c1", "edit", "a.py", text="old_string was not found\nin a.py", status="error")
     assert Talk(*unreported).rows() == ["✖ edit a.py old_string was not found #1"]
 
+    announced = done(
+        "c1", "kill_bash", "", text="\nInvalid arguments for kill_bash:\n\n  - task_id is missing\nso", status="error"
+    )
+    assert Talk(*announced).rows() == ["✖ kill_bash Invalid arguments for kill_bash: task_id is missing #1"]
+
 
 def test_adjacent_reads_fold_to_one_row_that_names_the_files() -> None:
     talk = Talk(
@@ -304,6 +309,20 @@ def test_a_call_that_plan_mode_refused_says_so() -> None:
     )
 
     assert Talk(first, refused, last).rows() == ["⊘ edit a.py plan mode changes nothing: edits a.py #1"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("no rm here", "denied by a hook: no rm here"),
+        ("Denied by a hook (settings.json:2): no rm", "Denied by a hook (settings.json:2): no rm"),
+    ],
+)
+def test_a_call_that_a_hook_denied_says_so_once(reason: str, words: str) -> None:
+    first, _, last = done("c1", "bash", "make", status="denied_hook")
+    hook = HookEnded(event="before_tool", name="guard", call_id="c1", action="deny", reason=reason)
+
+    assert Talk(first, hook, last).rows() == [f"⊘ bash make {words} #1"]
 
 
 def test_a_waiting_call_names_the_call_it_waits_for_while_that_is_open() -> None:

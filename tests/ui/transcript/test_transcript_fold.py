@@ -109,11 +109,12 @@ def test_a_follow_up_is_marked_and_a_notice_has_no_speaker() -> None:
 
 
 def test_images_are_named() -> None:
-    message = UserMessage(
-        content=(TextBlock(text="look"), ImageBlock(media_type="image/png", data="A" * 4000)), id="u1"
-    )
+    image = ImageBlock(media_type="image/png", data="A" * 4000)
+    named = image.model_copy(update={"name": "shop\x1b[2J.png"})
+    message = UserMessage(content=(TextBlock(text="look"), image, named), id="u1")
 
-    assert body([MessageEnded(message_id="u1", message=message)]) == ["❯ look", "[image image/png, 3 kB]"]
+    shown = ["❯ look", "[image image/png, 3 kB]", "[image shop.png, 3 kB]"]
+    assert body([MessageEnded(message_id="u1", message=message)]) == shown
 
 
 def test_text_of_the_user_is_not_markup() -> None:

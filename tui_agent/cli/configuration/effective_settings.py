@@ -3,8 +3,9 @@
 import asyncio
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from tui_agent.cli.launch_options import LaunchOptions
@@ -105,20 +106,21 @@ class Credentials:
         return "ANTHROPIC_AUTH_TOKEN is set" if self.auth_token else f"not set; {self.host} may not need one"
 
 
-def refuse_unknown_theme(name: str, locations: Locations) -> None:
+def refuse_unknown_theme(name: str, options: LaunchOptions) -> None:
     """Check the name in `--theme`, also without a screen. Blocks.
 
     Raises:
         ConfigurationError: no theme has this name.
     """
-    if problem := _theme_problem(name, locations):
+    locations = Locations.of_user(os.environ)
+    if problem := _theme_problem(name, locations, lambda: load_effective_settings(options, locations), options.cwd):
         raise ConfigurationError(f"--theme: {problem}")
 
 
-def wrong_theme_setting(loaded: LoadedSettings, locations: Locations) -> str | None:
+def wrong_theme_setting(loaded: LoadedSettings, locations: Locations, root: Path) -> str | None:
     """Return the warning about a `ui.theme` setting that names no usable theme; None if it is right. Blocks."""
     origin = loaded.origins.get("ui.theme")
-    problem = _theme_problem(loaded.settings.ui.theme, locations) if origin else None
+    problem = _theme_problem(loaded.settings.ui.theme, locations, lambda: loaded, root) if origin else None
     return None if problem is None else f"{origin}: `ui.theme`: {problem}"
 
 
@@ -135,14 +137,16 @@ def wrong_key_settings(loaded: LoadedSettings) -> tuple[str, ...]:
     )
 
 
-def _theme_problem(name: str, locations: Locations) -> str | None:
+def _theme_problem(name: str, locations: Locations, load: Callable[[], LoadedSettings], root: Path) -> str | None:
     """Return the error for an unknown theme, with the closest name, or for a broken one; None for a usable one."""
     if name == AUTO_THEME:
         return None
     # Imported here because it takes a tenth of a second, and most commands check no theme.
+    from tui_agent.cli.plugins.plugin_entries import theme_files
     from tui_agent.ui.app.themes import ThemeCatalogue, shipped_themes
 
     catalogue = ThemeCatalogue((shipped_themes(), locations.user_themes_dir))
+    catalogue.more = lambda: theme_files(load().settings, root)
     if catalogue.find(name) is not None:
         return None
     problems = [problem.text for problem in asyncio.run(catalogue.read_all()) if problem.path.stem == name]

@@ -1,7 +1,6 @@
 """The models that the user can choose: those of the configured endpoints, and the known ones of the API itself."""
 
 import os
-from collections.abc import Iterator
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.model_facts import ModelFact
@@ -20,7 +19,7 @@ def listed_models(settings: Settings, current: ModelInfo) -> tuple[ModelFact, ..
     Raises:
         ConfigurationError: the endpoint of the environment is not a URL.
     """
-    default, named = list(_default_models(settings)), list(_named_models(settings))
+    default, named = _default_models(settings), _named_models(settings)
     listed = {fact.name for fact in (*default, *named)}
     if current.name not in listed:
         provider, slash, _ = current.name.partition("/")
@@ -31,6 +30,11 @@ def listed_models(settings: Settings, current: ModelInfo) -> tuple[ModelFact, ..
     return tuple(sorted(facts, key=lambda fact: groups.index(fact.provider)))
 
 
+def configured_models(settings: Settings) -> tuple[ModelFact, ...]:
+    """Return the known models of the API, unless the settings have another address for it, and those of endpoints."""
+    return (*_default_models(settings), *_named_models(settings))
+
+
 def known_profiles(settings: Settings) -> tuple[str, ...]:
     """Return the names of the shipped profiles that the settings do not configure."""
     from tui_agent.providers.endpoint_profiles import shipped_profiles
@@ -38,16 +42,16 @@ def known_profiles(settings: Settings) -> tuple[str, ...]:
     return tuple(name for name in shipped_profiles() if name not in settings.providers)
 
 
-def _default_models(settings: Settings) -> Iterator[ModelFact]:
-    """Yield the known models of the API, unless the user set another address for it."""
-    if not _own_address(settings):
-        for name in known_models():
-            yield _fact(_DEFAULT, model_info(name), None)
+def _default_models(settings: Settings) -> list[ModelFact]:
+    if _own_address(settings):
+        return []
+    return [_fact(_DEFAULT, model_info(name), None) for name in known_models()]
 
 
-def _named_models(settings: Settings) -> Iterator[ModelFact]:
+def _named_models(settings: Settings) -> list[ModelFact]:
+    facts: list[ModelFact] = []
     if not settings.providers:
-        return
+        return facts
     from tui_agent.providers.endpoint_profiles import find_target
 
     for provider, endpoint in settings.providers.items():
@@ -57,7 +61,8 @@ def _named_models(settings: Settings) -> Iterator[ModelFact]:
             except ConfigurationError:
                 break
             if target is not None:
-                yield _fact(provider, target.info, None)
+                facts.append(_fact(provider, target.info, None))
+    return facts
 
 
 def _own_address(settings: Settings) -> bool:

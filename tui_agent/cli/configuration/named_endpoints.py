@@ -31,12 +31,30 @@ def target_of(settings: Settings, environment: Mapping[str, str]) -> "ModelTarge
     return find_target(settings.model, settings.providers, own_address=own_address)
 
 
+def plugin_of(settings: Settings, environment: Mapping[str, str]) -> str | None:
+    """Return the name of the plugin that offers the model; None for a model of an endpoint.
+
+    The user's endpoints and the shipped ones come first, and an address of the user's own knows its names with a slash.
+    """
+    name, slash, _ = settings.model.strip().partition("/")
+    own_address = settings.base_url or environment.get("ANTHROPIC_BASE_URL")
+    if not slash or own_address or name in settings.providers:
+        return None
+    # Imported here, because the first paint waits for it only with a model of this form.
+    from tui_agent.cli.plugins.plugin_entries import has_provider
+    from tui_agent.providers.endpoint_profiles import shipped_profiles
+
+    return name if name not in shipped_profiles() and has_provider(name) else None
+
+
 def require_key(settings: Settings, environment: Mapping[str, str]) -> None:
     """Check that requests to the model can be sent.
 
     Raises:
         ConfigurationError: no key is set, or the model's endpoint is unknown.
     """
+    if plugin_of(settings, environment) is not None:
+        return
     target = target_of(settings, environment)
     if target is None:
         Credentials.require(environment, settings.base_url)
@@ -59,6 +77,8 @@ def key_source(settings: Settings, environment: Mapping[str, str]) -> str:
     Raises:
         ConfigurationError: no endpoint has the model's name, or the endpoint of the environment is not a URL.
     """
+    if (plugin := plugin_of(settings, environment)) is not None:
+        return f"left to the plugin {plugin}"
     target = target_of(settings, environment)
     if target is None:
         return Credentials.of_environment(environment, settings.base_url).key_source
@@ -70,18 +90,10 @@ def key_of(provider: str, endpoint: Endpoint, environment: Mapping[str, str]) ->
     """Return the key of an endpoint; None if it has none.
 
     Raises:
-        ConfigurationError: the variable that it names is not set, or commands of the agent would inherit it.
+        ConfigurationError: the variable that it names is not set.
     """
     if endpoint.key_env is None:
         return None
-    # Imported here because it loads the tools, and the first paint would wait for them.
-    from tui_agent.tools.processes.child_environment import is_inherited
-
-    if is_inherited(endpoint.key_env):
-        raise ConfigurationError(
-            f"`providers.{provider}.key_env`: the agent's commands would get {endpoint.key_env} too; "
-            "use a variable whose name ends in _KEY, _TOKEN or _SECRET, which they never get"
-        )
     names = [endpoint.key_env, *([other] if (other := _TOKEN_VARIABLES.get(endpoint.key_env)) else [])]
     key = next((value for name in names if (value := environment.get(name))), None)
     if key is None:

@@ -44,9 +44,17 @@ def parse_rules(rules: Sequence[RuleSetting]) -> list[list[Rule]]:
     layers: dict[str, list[Rule]] = {}
     for rule in rules:
         parsed = Rule.parse(rule.verdict, rule.text, rule.origin)
-        parsed.require_tool(RULE_TOOL_NAMES)
+        parsed.require_tool(RULE_TOOL_NAMES if parsed.tool in RULE_TOOL_NAMES else rule_tool_names())
         layers.setdefault(rule.layer, []).append(parsed)
     return list(layers.values())
+
+
+def rule_tool_names() -> tuple[str, ...]:
+    """Return the tools that rules may name, those of plugins included. Blocks."""
+    # Imported here, because most rules name a built-in tool.
+    from tui_agent.cli.plugins.plugin_entries import plugin_tool_names
+
+    return (*RULE_TOOL_NAMES, *plugin_tool_names())
 
 
 def build_policy(
@@ -171,7 +179,7 @@ class RuleImpact:
         self._loop = loop
         self._policy = policy
         self._store = RuleStore(locations, root)
-        self._find = tool_finder(root)
+        self._find = tool_finder(root, loop.tools)
 
     def file_of(self, scope: GrantScope) -> str | None:
         """Return the file that stores rules of a scope; None if they are not stored."""

@@ -230,7 +230,9 @@ def project_servers(folder: Path, trust: ProjectTrust | None) -> tuple[bytes | N
         reason = "you did not accept them"
     else:
         reason = "they changed since you answered"
-    return None, f"{folder / SERVERS_FILE}: tool servers not started, because {reason}"
+    names = ", ".join(_server_names(content)) or "none that can be used"
+    advice = "start tui-agent here to see and accept them"
+    return None, f"{folder / SERVERS_FILE}: tool servers not started ({names}), because {reason}; {advice}"
 
 
 class TrustStore:
@@ -375,10 +377,23 @@ def _servers_in(content: bytes | None) -> list[str]:
     return [*(_server_words(name, server) for name, server in servers.items()), *problems]
 
 
+def _server_names(content: bytes) -> Sequence[str]:
+    from tui_agent.mcp.server_config import parse_server_file
+
+    try:
+        return tuple(parse_server_file(content)[0])
+    except ConfigurationError:
+        return ()
+
+
 def _server_words(name: str, server: ToolServer) -> str:
     added = {"env": server.env, "headers": server.headers}
     more = [f"{what}: {json.dumps(values, ensure_ascii=False)}" for what, values in added.items() if values]
     more += [f"{what}: {value}" for what in ("cwd", "bearer_token_env") if (value := getattr(server, what))]
+    from tui_agent.mcp.server_config import variables_of
+
+    variables = variables_of(server)
+    more += [f"receives your variables: {', '.join(variables)}"] if variables else []
     return "  ".join([f"{name}: {server.shown}", *more])
 
 

@@ -67,7 +67,7 @@ def log_to_file(locations: Locations, *, verbose: bool) -> None:
     root.addHandler(handler)
     root.setLevel(logging.DEBUG if verbose else logging.ERROR)
     # Their debug records contain request headers and addresses, and with them keys.
-    for name in ("httpcore2", "httpx2", "anthropic", "mcp"):
+    for name in ("httpcore2", "httpx2", "anthropic", "mcp", "aiohttp"):
         logging.getLogger(name).setLevel(logging.WARNING)
 
 

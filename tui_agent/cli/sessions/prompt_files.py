@@ -18,7 +18,9 @@ from tui_agent.tools.search.file_listing import list_files
 from tui_agent.tools.search.search_engine import find_ripgrep
 from tui_agent.tools.text_format import SAMPLE_SIZE, counted, format_of, is_binary
 from tui_agent.tools.workspace import Workspace
-from tui_agent.ui.bridge.services import PromptAttachment
+from tui_agent.ui.bridge.prompt_attachments import refuse_too_many
+from tui_agent.ui.bridge.services import Attachment, PromptAttachment
+from tui_agent.ui.text.file_mentions import file_mentions
 
 HEAD_BYTES = 4_096
 """Bytes that the preview shows."""
@@ -80,6 +82,30 @@ class PromptFiles:
         except OSError as error:
             raise ToolError(f"{shown} cannot be read: {error.strerror or error}.") from error
 
+    async def attached(self, text: str, *, typed: bool) -> list[Attachment]:
+        """Return the files that a text names with `@` and that are sent with it.
+
+        Args:
+            text: a prompt.
+            typed: True if the user typed it. Otherwise a mention that cannot be attached, or only after a question,
+                stays text.
+
+        Raises:
+            ConfigurationError, ToolError: like `attachment`.
+            TuiAgentError: they are too many or too large for one message.
+        """
+        found: list[Attachment] = []
+        for path in file_mentions(text).values():
+            try:
+                one = await self.attachment(path, typed=typed)
+            except (ConfigurationError, ToolError):
+                if typed:
+                    raise
+                continue
+            found += [] if one is None else [one.block]
+        refuse_too_many(found)
+        return found
+
     async def _media(self, place: Path, shown: str) -> PromptAttachment:
         """Return an image or a PDF.
 
@@ -92,7 +118,8 @@ class PromptFiles:
             if media_type is None:
                 raise ToolError(f"{shown} is not a PNG, JPEG, GIF or WebP image or a PDF. Without @ its path is text.")
             found = await load_media(file, status, start, media_type, shown, CancellationToken())
-        return PromptAttachment(found.block, place.name, found.size or f"{len(found.content):,} bytes")
+        block = found.block.model_copy(update={"name": place.name})
+        return PromptAttachment(block, place.name, found.size or f"{len(found.content):,} bytes")
 
     async def _lines(self, place: Path, shown: str, name: str, first: int, last: int) -> DocumentBlock:
         """Return lines of a text file with their numbers.

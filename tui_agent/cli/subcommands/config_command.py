@@ -71,7 +71,7 @@ def check() -> None:
     except ConfigurationError as error:
         # Without this warning the user would wait in vain for the question about this folder.
         warnings.append(f"this folder can be trusted only after its settings are corrected: {error}")
-    if problem := wrong_theme_setting(loaded, Locations.of_user(os.environ)):
+    if problem := wrong_theme_setting(loaded, Locations.of_user(os.environ), Path.cwd()):
         warnings.append(problem)
     warnings.extend(wrong_key_settings(loaded))
     files = ", ".join(str(file) for file in loaded.files) or "no file"

@@ -15,7 +15,7 @@ import click
 
 from tui_agent import __version__
 from tui_agent.cli.configuration.effective_settings import Credentials
-from tui_agent.cli.configuration.named_endpoints import key_source, lacks_key, target_of
+from tui_agent.cli.configuration.named_endpoints import key_source, lacks_key, plugin_of, target_of
 from tui_agent.cli.configuration.project_trust import folder_trust, trust_for
 from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.cli.process.controlling_terminal import say
@@ -106,6 +106,7 @@ def examine(directory: Path) -> Iterator[Finding]:
     yield _web()
     yield _images()
     yield from _tool_servers(directory, locations, loaded)
+    yield from _plugins(directory, locations, loaded.settings)
     yield _processes(directory)
     yield _sandbox(directory, loaded.settings)
     yield _writable("workspace", directory, "note", "not writable: files cannot be edited here")
@@ -130,13 +131,14 @@ def _model(loaded: LoadedSettings) -> Iterator[Finding]:
             yield Finding("key", "bad", "ANTHROPIC_API_KEY is not set, and no endpoint of your own is configured")
         else:
             yield Finding("key", "ok", key_source(settings, os.environ))
-        target = target_of(settings, os.environ)
+        plugin = plugin_of(settings, os.environ)
+        target = None if plugin else target_of(settings, os.environ)
     except ConfigurationError as error:
         yield Finding("key", "bad", str(error))
     else:
         credentials = Credentials.of_environment(os.environ, settings.base_url)
         host = credentials.host if target is None else f"{target.provider}, {target.endpoint.base_url}"
-        yield Finding("endpoint", "ok", host)
+        yield Finding("endpoint", "ok", f"the plugin {plugin}" if plugin else host)
     yield Finding("model", "ok", settings.model)
     if settings.models.small:
         yield Finding("model", "ok", f"{settings.models.small} for small tasks")
@@ -183,6 +185,19 @@ def _tool_servers(directory: Path, locations: Locations, loaded: LoadedSettings)
         yield Finding("mcp", "note", f"{names}: {NOT_INSTALLED}")
     else:
         yield Finding("mcp", "ok", f"{names}; `tui-agent mcp test NAME` tries one")
+
+
+def _plugins(directory: Path, locations: Locations, settings: Settings) -> Iterator[Finding]:
+    """Yield which plugins a start here uses, and why it does not use others; nothing without plugins."""
+    # Imported here, because the app loads this module, too.
+    from tui_agent.cli.plugins.plugin_loader import examine_plugins
+
+    found = examine_plugins(settings, directory, locations)
+    if used := [plugin.entry.shown for plugin in found.plugins if plugin.is_used]:
+        yield Finding("plugins", "ok", ", ".join(used))
+    if off := [plugin.entry.shown for plugin in found.plugins if plugin.is_disabled]:
+        yield Finding("plugins", "note", f"off by `plugins.disabled`: {', '.join(off)}")
+    yield from (Finding("plugins", "note", text) for text in found.problems)
 
 
 def _processes(directory: Path) -> Finding:

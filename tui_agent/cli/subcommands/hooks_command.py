@@ -14,12 +14,14 @@ import click
 from tui_agent.agent.agent_tool import AGENT_SPEC
 from tui_agent.cli.built_in_tools import built_in_tools
 from tui_agent.cli.configuration.hook_file_trust import own_hooks, project_hooks, trusted_project_hooks
+from tui_agent.cli.configuration.named_secrets import withhold_named_secrets
 from tui_agent.cli.configuration.project_trust import trust_for
 from tui_agent.cli.file_hooks import matched_hooks, run_hook
 from tui_agent.cli.hook_commands import command_hooks
 from tui_agent.cli.launch_options import OneOf
+from tui_agent.cli.plugins.plugin_loader import load_plugins
 from tui_agent.cli.process.controlling_terminal import say
-from tui_agent.cli.session_hooks import hook_file_facts
+from tui_agent.cli.session_hooks import hook_file_facts, plugin_hook_facts
 from tui_agent.execution.hook_dispatch import ask_after_tool, ask_before_tool, observe_end
 from tui_agent.execution.process_hook import ProcessHookEvent
 from tui_agent.hook_files.file_hook import EVENTS, FileHookEvent, as_event
@@ -48,7 +50,7 @@ def hooks() -> None:
 
 @hooks.command(name="list")
 def list_hooks() -> int:
-    """List the hooks of your settings and of hook files, with the file of each."""
+    """List the hooks of your settings, of plugins and of hook files, with the origin of each."""
     facts = _facts()
     for fact in facts:
         if not fact.event:
@@ -106,6 +108,7 @@ def _test_hook_files(event: FileHookEvent, tool: str | None, input_json: str | N
         raise click.UsageError(f"{event} is not about a call; it takes only the fields of its input as JSON")
     elif tool is not None:
         fields = _arguments(tool)
+    withhold_named_secrets(load_settings(_locations()).settings)
     project, note = trusted_project_hooks(folder, partial(trust_for, folder, _locations()))
     if note:
         say(note)
@@ -137,11 +140,12 @@ def _facts() -> tuple[HookFact, ...]:
     settings = (HookFact(hook.on, "", hook.command, origin) for hook in loaded.settings.hooks)
     own = own_hooks(folder)
     accepted, note = trusted_project_hooks(folder, partial(trust_for, folder, _locations()))
+    plugins = plugin_hook_facts(load_plugins(loaded.settings, folder))
     if not loaded.settings.hook_files:
-        return (*settings, *hook_file_facts(own, project_hooks(folder), (), why_not="hook_files is off"))
+        return (*settings, *plugins, *hook_file_facts(own, project_hooks(folder), (), why_not="hook_files is off"))
     why_not = note.partition(" not run: ")[2] or "you did not accept it"
     runs = (*own.hooks, *accepted.hooks)
-    return (*settings, *hook_file_facts(own, project_hooks(folder), runs, why_not=why_not))
+    return (*settings, *plugins, *hook_file_facts(own, project_hooks(folder), runs, why_not=why_not))
 
 
 async def _answer_of(hook: HookSettings, call: ToolCall, result: str) -> HookEnded | HookFailed:

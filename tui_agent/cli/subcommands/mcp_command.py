@@ -45,7 +45,7 @@ def list_servers(as_json: bool) -> None:
         off = "" if one.server.enabled else "  (not enabled)"
         say(f"{one.name:<16} {escaped(one.server.shown)}{off}  # {one.origin}")
     if not servers:
-        say("no server is configured; add one: tui-agent mcp add NAME -- COMMAND [ARGUMENT …]")
+        say("no server would start here; add one: tui-agent mcp add NAME -- COMMAND [ARGUMENT …]")
     for note in notes:
         say(f"# {escaped(note)}")
 

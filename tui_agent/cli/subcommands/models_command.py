@@ -9,11 +9,14 @@ import click
 
 from tui_agent.cli.configuration.effective_settings import prepare_settings
 from tui_agent.cli.configuration.model_list import known_profiles, listed_models
-from tui_agent.cli.configuration.named_endpoints import target_of
+from tui_agent.cli.configuration.named_endpoints import plugin_of, target_of
 from tui_agent.cli.launch_options import LaunchOptions
+from tui_agent.cli.plugins.plugin_loader import load_plugins
 from tui_agent.cli.process.controlling_terminal import say, say_json
+from tui_agent.protocol.provider import ModelInfo
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.providers.model_table import model_info
+from tui_agent.settings import Settings
 
 
 @click.group()
@@ -28,8 +31,7 @@ def list_models(as_json: bool) -> None:
 
     _, loaded = prepare_settings(LaunchOptions.for_command(Path.cwd()))
     settings = loaded.settings
-    target = target_of(settings, os.environ)
-    found = listed_models(settings, model_info(settings.model) if target is None else target.info)
+    found = listed_models(settings, _current(settings))
     if as_json:
         say_json([asdict(model) for model in found])
         return
@@ -41,3 +43,11 @@ def list_models(as_json: bool) -> None:
             say(f"  {mark} {escaped(model.name):<{width}}  {model.window:>9,} tokens  {model.price}")
     if rest := known_profiles(settings):
         say(f"\nKnown without configuration, as PROVIDER/MODEL: {', '.join(rest)}")
+
+
+def _current(settings: Settings) -> ModelInfo:
+    """Return the facts about the model of a start here."""
+    if (plugin := plugin_of(settings, os.environ)) is not None:
+        return load_plugins(settings, Path.cwd()).provider(plugin, settings.model).model
+    target = target_of(settings, os.environ)
+    return model_info(settings.model) if target is None else target.info

@@ -3,16 +3,19 @@
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from tui_agent.cli.built_in_tools import tool_finder
-from tui_agent.cli.configuration.permission_rules import RULE_TOOL_NAMES, parse_rules
+from tui_agent.cli.configuration.permission_rules import parse_rules, rule_tool_names
 from tui_agent.cli.configuration.project_trust import folder_trust, trust_for
+from tui_agent.cli.plugins.plugin_loader import load_plugins
 from tui_agent.cli.process.controlling_terminal import say, say_json_line
 from tui_agent.permissions.explain import PermissionDefaults, check_record, explain_record
 from tui_agent.protocol.permissions import Containment
+from tui_agent.protocol.tool import Tool
 from tui_agent.settings import Locations, Settings, load_settings
 
 
@@ -35,8 +38,7 @@ def check() -> None:
     Rules, mode and cwd are optional. A malformed line gets a decision, too: deny, with source "invalid". No process is
     started.
     """
-    defaults = _defaults()
-    find_tool = tool_finder(Path.cwd())
+    find_tool, defaults = _setup()
     for line in sys.stdin.buffer:
         try:
             record: object = json.loads(line)
@@ -58,26 +60,29 @@ def explain(tool: str, input_json: str) -> None:
         arguments: object = json.loads(input_json)
     except (ValueError, RecursionError) as error:
         raise click.UsageError(f"the input is not valid JSON: {_reason(error)}") from error
-    say(explain_record({"tool": tool, "input": arguments}, find_tool=tool_finder(Path.cwd()), defaults=_defaults()))
+    find_tool, defaults = _setup()
+    say(explain_record({"tool": tool, "input": arguments}, find_tool=find_tool, defaults=defaults))
 
 
 def _reason(error: ValueError | RecursionError) -> str:
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
-def _defaults() -> PermissionDefaults:
+def _setup() -> tuple[Callable[[str], Tool | None], PermissionDefaults]:
+    """Return a function that finds a tool by its name, and what a start here would decide by."""
     locations = Locations.of_user(os.environ)
     loaded = load_settings(locations, project=Path.cwd(), trust=trust_for(Path.cwd(), locations))
-    return PermissionDefaults(
+    defaults = PermissionDefaults(
         workspace=Path.cwd(),
         layers=parse_rules(loaded.rules),
         mode=loaded.settings.permissions.mode,
         private_paths=(locations.config_dir, locations.state_dir),
         is_trusted=folder_trust(Path.cwd(), locations).is_trusted,
         unknown_targets=loaded.settings.permissions.unknown_targets,
-        tool_names=RULE_TOOL_NAMES,
+        tool_names=rule_tool_names(),
         containment=_containment(loaded.settings),
     )
+    return tool_finder(Path.cwd(), load_plugins(loaded.settings, Path.cwd()).tools), defaults
 
 
 def _containment(settings: Settings) -> Containment:

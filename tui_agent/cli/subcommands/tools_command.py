@@ -6,7 +6,11 @@ import click
 
 from tui_agent.agent.agent_tool import AGENT_SPEC
 from tui_agent.cli.built_in_tools import built_in_tools
+from tui_agent.cli.configuration.effective_settings import prepare_settings
+from tui_agent.cli.launch_options import LaunchOptions
+from tui_agent.cli.plugins.plugin_loader import load_plugins
 from tui_agent.cli.process.controlling_terminal import say, say_json
+from tui_agent.execution.untrusted_calls import call_or_default
 
 
 @click.group()
@@ -17,20 +21,21 @@ def tools() -> None:
 @tools.command(name="list")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array, with schemas.")
 def list_tools(as_json: bool) -> None:
-    """List the tools.
+    """List the tools, those of plugins included.
 
     Prints name, effects, whether calls run in parallel, and description. A tool decides on effects and parallel calls
     by the arguments; shown is its decision for a call without them.
     """
+    _, loaded = prepare_settings(LaunchOptions.for_command(Path.cwd()))
     rows = [
         {
             "name": tool.name,
-            "read_only": tool.is_read_only({}),
-            "concurrency_safe": tool.is_concurrency_safe({}),
+            "read_only": call_or_default(tool.is_read_only, {}, otherwise=False),
+            "concurrency_safe": call_or_default(tool.is_concurrency_safe, {}, otherwise=False),
             "description": tool.spec.description,
             "input_schema": tool.spec.input_schema,
         }
-        for tool in built_in_tools(Path.cwd())
+        for tool in (*built_in_tools(Path.cwd()), *load_plugins(loaded.settings, Path.cwd()).tools)
     ]
     agent = {"name": AGENT_SPEC.name, "read_only": False, "concurrency_safe": True}
     rows.append({**agent, "description": AGENT_SPEC.description, "input_schema": AGENT_SPEC.input_schema})

@@ -2,13 +2,14 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from .programs import outside_search_path
 
 _SECRET = re.compile(r"(_KEY|APIKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD|_PAT)$", re.IGNORECASE)
 _OURS = ("ANTHROPIC_", "TUI_AGENT_")
+_withheld: set[str] = set()
 
 _SHELL_HOOKS = frozenset(
     {"BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "BASH_COMPAT", "POSIXLY_CORRECT", "CDPATH", "GLOBIGNORE", "EXECIGNORE",
@@ -66,6 +67,14 @@ _GIT_KEPT = re.compile(r"GIT_(?:AUTHOR_|COMMITTER_|CONFIG_(?!PARAMETERS)|TERMINA
 """Git's variables that neither point to a repository nor name a program to run."""
 
 
+def withhold(names: Iterable[str]) -> None:
+    """Let no child process inherit these variables, which settings name as secrets, from now on.
+
+    This is for the whole program, because all its sessions share one environment.
+    """
+    _withheld.update(names)
+
+
 def child_environment(inherited: Mapping[str, str]) -> dict[str, str]:
     """Return the environment for a child process.
 
@@ -107,7 +116,7 @@ def _steers(name: str) -> bool:
 
 
 def is_inherited(name: str) -> bool:
-    """True if children inherit a variable: it neither looks like a secret nor changes how a shell reads its command."""
-    if name in _SHELL_HOOKS or name.startswith((*_OURS, _SHELL_FUNCTION)):
+    """True if children inherit a variable: it neither is a secret nor changes how a shell reads its command."""
+    if name in _SHELL_HOOKS or name in _withheld or name.startswith((*_OURS, _SHELL_FUNCTION)):
         return False
     return not (_SECRET.search(name) or name.upper() == "KEY")

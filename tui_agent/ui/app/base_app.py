@@ -7,7 +7,9 @@ Text is sanitised where it enters the screen (`sanitiser.py`). The filter here r
 own: a missed call of the sanitiser leaves a gap in a line instead of a terminal command (safety promise 17).
 """
 
+import os
 import re
+import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -38,6 +40,7 @@ from tui_agent.ui.text.sanitiser import sanitise
 
 from .frame_painter import FramePainter
 from .terminal_answers import BackgroundReported
+from .terminal_clipboard import copy_sequence, hand_to_tmux
 from .terminal_driver import TerminalDriver
 
 Result = TypeVar("Result")
@@ -220,8 +223,16 @@ class BaseApp(RemappableApp[Result]):
         super().notify(sanitise(message), title=sanitise(title), severity=severity, timeout=timeout, markup=False)
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy a text; lone surrogates, which no clipboard takes, become question marks."""
-        super().copy_to_clipboard(text.encode("utf-8", "replace").decode("utf-8"))
+        """Copy a text, also from inside tmux and screen; lone surrogates become question marks."""
+        driver = self._driver
+        if not (isinstance(driver, TerminalDriver) and driver.is_terminal):
+            super().copy_to_clipboard(text.encode("utf-8", "replace").decode("utf-8"))
+            return
+        self._clipboard = text
+        driver.write(copy_sequence(text, os.environ))
+        if "TMUX" in os.environ:
+            # A daemon, because tmux may hang and no one waits for it.
+            threading.Thread(target=hand_to_tmux, args=(text,), name="tmux-copy", daemon=True).start()
 
 
 class ControlCharacterFilter(LineFilter):

@@ -1,6 +1,7 @@
 """The themes of a running app: chosen by name, and read again when a file changes."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from textual.theme import Theme
 
@@ -41,6 +42,17 @@ class LiveThemes:
             if found is not None:
                 self._use(name, found)
                 break
+
+    def offer(self, more: Callable[[], Sequence[Path]]) -> None:
+        """Offer further themes, and use the first theme if it is one of them.
+
+        Args:
+            more: returns their files; called before the first paint only if the first theme is in no folder.
+        """
+        self._catalogue.more = more
+        first = self._unchecked_first
+        if first is not None and first not in self._shown and (found := self._catalogue.find(first)) is not None:
+            self._use(first, found)
 
     @property
     def names(self) -> Sequence[str]:

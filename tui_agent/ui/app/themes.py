@@ -3,7 +3,7 @@
 import asyncio
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -117,6 +117,8 @@ class ThemeCatalogue:
     def __init__(self, folders: Sequence[Path]) -> None:
         self.folders = tuple(folders)
         """Folders of theme files; a theme in a later folder replaces one of the same name."""
+        self.more: Callable[[], Sequence[Path]] = tuple
+        """Returns further files, `NAME.toml` each, which replace no theme of a folder. Blocks."""
         self._themes: dict[str, Theme] = {}
 
     @property
@@ -137,12 +139,16 @@ class ThemeCatalogue:
             path = folder / f"{name}.toml"
             if name not in self._themes and os.path.isfile(path):
                 self._take(((path, _content(path)),))
+        if name not in self._themes:
+            self._take_more((path, _content(path)) for path in self.more() if path.stem == name)
         return self._themes.get(name)
 
     async def read_all(self) -> tuple[ThemeProblem, ...]:
         """Read every file again, and return the problems; a broken file keeps the last valid version."""
         contents = [(path, await _content_async(path)) for path in await asyncio.to_thread(self._paths)]
-        return await asyncio.to_thread(self._take, contents)
+        problems = await asyncio.to_thread(self._take, contents)
+        more = [(path, await _content_async(path)) for path in await asyncio.to_thread(self.more)]
+        return (*problems, *await asyncio.to_thread(self._take_more, more))
 
     def _paths(self) -> list[Path]:
         return [path for folder in self.folders for path in sorted(folder.glob("*.toml"))]
@@ -157,6 +163,21 @@ class ThemeCatalogue:
                 problems.append(ThemeProblem(path, str(error)))
             else:
                 self._themes[theme.name] = theme
+        return tuple(problems)
+
+    def _take_more(self, contents: Iterable[tuple[Path, bytes | OSError]]) -> tuple[ThemeProblem, ...]:
+        """Take the themes of further files whose names are free; return a problem for each unusable file."""
+        problems: list[ThemeProblem] = []
+        for path, content in contents:
+            try:
+                theme = _parse_theme(path, content)
+            except ConfigurationError as error:
+                problems.append(ThemeProblem(path, str(error)))
+                continue
+            if theme.name != path.stem:
+                problems.append(ThemeProblem(path, f"theme {path}: name: must be {path.stem!r}, like the file"))
+            else:
+                self._themes.setdefault(theme.name, theme)
         return tuple(problems)
 
 

@@ -1,7 +1,7 @@
 """Files that the user attaches to a message: a label or a mention in the text stands for each."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock, UserBlock, UserMessage
@@ -92,12 +92,7 @@ class PromptAttachments:
             known |= {mention_of(block.name): block for block in attached if isinstance(block, DocumentBlock)}
             known |= dict(zip(_labels(before.text), media, strict=False))
         found = [known[sign] for sign in (*_labels(text), *file_mentions(text)) if sign in known]
-        if len(found) > MAX_ATTACHED:
-            raise TuiAgentError(f"A message can have {MAX_ATTACHED} attachments; this one has {len(found)}.")
-        size = sum(len(block.data) for block in found)
-        if size > MAX_SENT:
-            most = f"{MAX_SENT / 1e6:.0f} MB"
-            raise TuiAgentError(f"The attachments of a message can have {most} in all; these have {size / 1e6:.0f} MB.")
+        refuse_too_many(found)
         return (TextBlock(text=text), *found)
 
     def unknown_label(self, text: str) -> str | None:
@@ -109,6 +104,20 @@ class PromptAttachments:
         self._blocks[sign] = block
         while sum(len(block.data) for block in self._blocks.values()) > MAX_KEPT and len(self._blocks) > 1:
             del self._blocks[next(iter(self._blocks))]
+
+
+def refuse_too_many(attachments: Sequence[Attachment]) -> None:
+    """Check that one message can have these attachments.
+
+    Raises:
+        TuiAgentError: they are too many or too large.
+    """
+    if len(attachments) > MAX_ATTACHED:
+        raise TuiAgentError(f"A message can have {MAX_ATTACHED} attachments; this one has {len(attachments)}.")
+    size = sum(len(block.data) for block in attachments)
+    if size > MAX_SENT:
+        most = f"{MAX_SENT / 1e6:.0f} MB"
+        raise TuiAgentError(f"The attachments of a message can have {most} in all; these have {size / 1e6:.0f} MB.")
 
 
 def _labels(text: str) -> Iterator[str]:

@@ -18,10 +18,8 @@ from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, sanitise, visible
 from tui_agent.ui.text.styled_lines import clipped, key_runs, wrapped
 
-from .text_page import TextPage
+from .text_page import POLL_SECONDS, TextPage
 
-POLL_SECONDS = 1.0
-"""Seconds between two looks at the commands while the page is open."""
 CONFIRM_SECONDS = 3.0
 """Seconds within which a second press stops or detaches a command."""
 _ID = 9
@@ -235,4 +233,4 @@ def _short(state: str) -> tuple[str, str]:
         return ("✔ done", "success") if code == "0" else (f"✖ exit {code}", "error")
     if state.startswith("was stopped"):
         return "■ stopped", "muted"
-    return ("↗ detached", "muted") if state.startswith("runs on") else ("✖ failed", "error")
+    return ("↗ detached", "muted") if "runs on without" in state else ("✖ failed", "error")

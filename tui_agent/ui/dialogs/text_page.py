@@ -16,6 +16,10 @@ from tui_agent.ui.base.commands import COMMANDS, bindings_for, command
 _OWN_KEYS = ("close", "line_up", "line_down", "page_up", "page_down", "scroll_top", "scroll_end")
 
 
+POLL_SECONDS = 1.0
+"""Seconds between two looks at a text that changes."""
+
+
 class PageBody(Widget):
     """The text of the page, as high as it needs."""
 
@@ -29,6 +33,7 @@ class PageBody(Widget):
         super().__init__()
         self.text_at = text_at
         """Returns the text for a width in cells."""
+        self._shown = Content()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the number of lines at a width."""
@@ -36,7 +41,13 @@ class PageBody(Widget):
 
     def render(self) -> Content:
         """Return the text."""
-        return self.text_at(self.size.width)
+        self._shown = self.text_at(self.size.width)
+        return self._shown
+
+    def update(self) -> None:
+        """Show the text again if it has changed."""
+        if self.text_at(self.size.width) != self._shown:
+            self.refresh(layout=True)
 
 
 class TextPage(ModalScreen[None]):
@@ -73,14 +84,16 @@ class TextPage(ModalScreen[None]):
         *bindings_for("detail", [command for command in COMMANDS if command.action_name in _OWN_KEYS])
     ]
 
-    def __init__(self, heading: str, text_at: Callable[[int], Content]) -> None:
+    def __init__(self, heading: str, text_at: Callable[[int], Content], *, follows: bool = False) -> None:
         """Create the page.
 
         Args:
             heading: its title.
             text_at: returns its text for a width in cells.
+            follows: True if the text changes while the page is open.
         """
         super().__init__()
+        self._follows = follows
         self._heading = heading
         self.text_at = text_at
         """Returns the text for a width in cells."""
@@ -91,6 +104,11 @@ class TextPage(ModalScreen[None]):
             page.border_title = Content(self._heading)
             page.border_subtitle = f"{command('detail.close').key_text} closes"
             yield PageBody(self.text_at)
+
+    def on_mount(self) -> None:
+        """Follow the text if it changes."""
+        if self._follows:
+            self.set_interval(POLL_SECONDS, self.query_one(PageBody).update)
 
     @property
     def _page(self) -> VerticalScroll:

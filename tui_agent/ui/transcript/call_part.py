@@ -384,6 +384,8 @@ def _refusal(view: CallViewState, words: str) -> str:
         words = REFUSED_BY.get(resolution.by, words)
     if view.status == "denied_policy" and reason.startswith(PLAN_MODE_DENIAL):
         return reason
+    if reason.lower().startswith(words):
+        return reason
     return f"{words}{f': {reason}' if reason else ''}"
 
 
@@ -668,7 +670,10 @@ def _body_row(text: str, width: int) -> Line:
 
 
 def _first_line(text: str) -> str:
-    return next((line for line in text[:_LONGEST].split("\n") if line.strip()), "")
+    """Return the first line with text; with the second if it only announces that."""
+    lines = [line for line in text[:_LONGEST].split("\n") if line.strip()][:2]
+    is_heading = len(lines) > 1 and lines[0].endswith(":")
+    return f"{lines[0]} {lines[1].strip().removeprefix('- ')}" if is_heading else "".join(lines[:1])
 
 
 def _searched(view: CallViewState) -> str:

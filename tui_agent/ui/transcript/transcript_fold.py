@@ -496,7 +496,7 @@ def _said_part(text: str) -> Part:
 def _attachment_words(block: ImageBlock | DocumentBlock) -> str:
     """Return an attachment in one line."""
     if isinstance(block, ImageBlock):
-        return f"[image {block.media_type}, {bytes_text(len(block.data) * 3 // 4)}]"
+        return f"[image {block.name or block.media_type}, {bytes_text(len(block.data) * 3 // 4)}]"
     if block.is_text:
         return f"[{block.name}, {count_text(block.data.count(chr(10)) + 1, 'line')}]"
     return block.label

@@ -35,9 +35,15 @@ class ActionContext:
         """Show a short message for a few seconds; `wrong` marks a refusal."""
         self.screen.notify(text, severity="warning" if wrong else "information", markup=False)
 
-    def show_page(self, title: str, text_at: Callable[[int], Content]) -> None:
-        """Open a page of text; `text_at` returns it for a width in columns."""
-        self.screen.app.push_screen(TextPage(title, text_at))
+    def show_page(self, title: str, text_at: Callable[[int], Content], *, follows: bool = False) -> None:
+        """Open a page of text.
+
+        Args:
+            title: its title.
+            text_at: returns the text for a width in columns.
+            follows: True if the text changes while the page is open.
+        """
+        self.screen.app.push_screen(TextPage(title, text_at, follows=follows))
 
     def start(self, name: str, work: Coroutine[object, object, None]) -> None:
         """Start work beside the screen."""

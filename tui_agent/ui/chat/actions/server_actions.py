@@ -45,7 +45,7 @@ class ServerActions:
         elif named is None:
             from tui_agent.ui.dialogs.info_pages import servers_text
 
-            context.show_page("Tool servers", lambda width: servers_text(servers.list(), width))
+            context.show_page("Tool servers", lambda width: servers_text(servers.list(), width), follows=True)
         elif named[1] == "restart":
             refused = servers.restart(named[2])
             context.say(refused or f"{named[2]} starts anew.", wrong=bool(refused))
@@ -57,6 +57,6 @@ class ServerActions:
         elif named[1] == "logout":
             context.say(servers.logout(named[2]))
         else:
-            text = sanitise(servers.log(named[2])) or f"There are no lines of a server {named[2]}."
-            context.show_page(f"Log of {named[2]}", lambda _: Content(text))
+            name, missing = named[2], f"There are no lines of a server {named[2]}."
+            context.show_page(f"Log of {name}", lambda _: Content(sanitise(servers.log(name)) or missing), follows=True)
         return True

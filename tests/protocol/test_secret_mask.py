@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.support.messages_server import ScriptedMessagesServer
 from tests.support.stream_helpers import HELLO, heard
+from tui_agent.protocol.secret_mask import HIDDEN, SHORTEST_MASKED, mask_secrets
 from tui_agent.providers import AnthropicProvider
 from tui_agent.providers.demo.sse_writer import error_frame
-from tui_agent.providers.secret_mask import HIDDEN, SHORTEST_MASKED, mask_secrets
 
 KEY = "Zk91-vT_x77+q/W="
 WORD = "[A-Za-z0-9]"

@@ -1,0 +1,22 @@
+"""Variables of the environment that settings name as secrets: no child process inherits them."""
+
+from collections.abc import Iterable
+
+from tui_agent.protocol.tool_server import ToolServer
+from tui_agent.settings import Settings
+from tui_agent.tools.processes.child_environment import withhold
+
+
+def withhold_named_secrets(settings: Settings, servers: Iterable[ToolServer] = ()) -> None:
+    """Withhold the keys of endpoints and the tokens of tool servers from all children of this program.
+
+    Args:
+        settings: settings with endpoints and servers.
+        servers: servers from elsewhere.
+    """
+    withhold(endpoint.key_env for endpoint in settings.providers.values() if endpoint.key_env is not None)
+    if found := (*settings.mcp.values(), *servers):
+        # Imported here so that a start without servers does not wait for it.
+        from tui_agent.mcp.server_config import secret_variables
+
+        withhold(name for server in found for name in secret_variables(server))

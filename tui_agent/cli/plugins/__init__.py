@@ -1,0 +1,1 @@
+"""Plugins: tools, providers, hooks and themes of installed packages."""

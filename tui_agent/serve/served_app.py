@@ -1,0 +1,152 @@
+"""The app of one page: its process, from the first to the last byte.
+
+The app ends with its page: first as on a quit, which keeps the session and ends its commands. If that takes too long,
+its whole process tree ends.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+
+from tui_agent.protocol.visible_text import escaped
+from tui_agent.tools.processes.process_tree import TreeMark, end_tree
+
+from .app_packets import PageSize, meta_packet, read_app_output
+
+WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
+"""Value of `TEXTUAL_DRIVER` for an app whose terminal is a page."""
+
+QUIT_SECONDS = 10.0
+"""Seconds that an app gets to end as on a quit."""
+_GRACE = 3.0
+"""Seconds between SIGTERM and SIGKILL after that."""
+_EXIT_CHECK = 0.02
+_LAST_BYTES = 1.0
+"""Seconds in which the last output of an ended process is read; what it left running may hold the pipe open."""
+_LONGEST_WORDS = 20_000
+"""Most bytes kept of what the process writes beside its screen."""
+
+_OTHER_TERMINAL = (
+    *("TMUX", "TMUX_PANE", "STY", "WINDOW", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "COLORFGBG", "LINES"),
+    *("TEXTUAL", "TEXTUAL_LOG", "TEXTUAL_SCREENSHOT", "TEXTUAL_PRESS"),
+)
+"""Variables that describe the terminal in which the server runs, or change what a page sees."""
+
+Show = Callable[[bytes], Awaitable[None]]
+"""Sends characters to the terminal of the page; does nothing once the page is gone."""
+
+
+def app_environment(inherited: Mapping[str, str], size: PageSize) -> dict[str, str]:
+    """Return the environment of an app whose terminal is a page of this size."""
+    kept = {name: value for name, value in inherited.items() if name not in _OTHER_TERMINAL}
+    return kept | {
+        "TEXTUAL_DRIVER": WEB_DRIVER,
+        "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",
+        "COLUMNS": str(size.columns),
+        "ROWS": str(size.rows),
+    }
+
+
+class ServedApp:
+    """A running app."""
+
+    def __init__(self, process: asyncio.subprocess.Process, mark: TreeMark, size: PageSize) -> None:
+        self.size = size
+        """The page's size; an app that begins gets it."""
+        self._process = process
+        self._mark = mark
+        self._listens = asyncio.Event()
+        self._words = bytearray()
+
+    @classmethod
+    async def start(cls, command: Sequence[str], size: PageSize) -> "ServedApp":
+        """Start the app in a session of its own, so that keys of the server's terminal do not reach it.
+
+        Raises:
+            OSError: it cannot be started.
+        """
+        mark = TreeMark.new()
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=mark.put_into(app_environment(os.environ, size)),
+            start_new_session=True,
+        )
+        return cls(process, mark, size)
+
+    async def show_output(self, show: Show) -> None:
+        """Send the app's screen to the page until the app has closed its output; other text is kept."""
+        assert self._process.stdout is not None
+        async for output in read_app_output(self._process.stdout):
+            if output.kind == "screen":
+                await show(output.data)
+            elif output.kind == "begins":
+                # The size may have changed since the process started.
+                await self._write(self.size.packet)
+                self._listens.set()
+            elif output.kind == "ended":
+                # Input waits for the next app: a question before the chat has been answered.
+                self._listens.clear()
+            else:
+                self._keep(output.data)
+
+    async def read_errors(self) -> None:
+        """Keep the end of what the process writes to standard error."""
+        assert self._process.stderr is not None
+        while data := await self._process.stderr.read(4096):
+            self._keep(data)
+
+    async def send(self, packet: bytes) -> None:
+        """Send a packet once the app listens; wait while it is busy, so that a flood waits in the page."""
+        await self._listens.wait()
+        await self._write(packet)
+
+    async def end(self) -> None:
+        """End the process: as on a quit, and if it does not obey, with everything it started."""
+        self._listens.set()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(QUIT_SECONDS):
+                await self._write(meta_packet(type="quit"))
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        deadline = time.monotonic() + QUIT_SECONDS
+        # `wait` would also wait for the end of the output.
+        while self._process.returncode is None and time.monotonic() < deadline:
+            await asyncio.sleep(_EXIT_CHECK)
+        if self._process.returncode is None:
+            await asyncio.to_thread(end_tree, self._process.pid, self._mark, grace=_GRACE)
+
+    def kill(self) -> None:
+        """Kill the process if it still runs, and close its pipes; its shells end with it."""
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+        # Nothing public closes the pipes, which a process that it left behind may hold open.
+        getattr(self._process, "_transport").close()  # noqa: B009
+
+    @property
+    def last_words(self) -> str:
+        """Text that the process wrote beside its screen, and its exit code; control characters are escapes."""
+        words = escaped(bytes(self._words).decode("utf-8", "replace")).strip()
+        code = self._process.returncode
+        ending = "tui-agent has ended." if code == 0 else f"tui-agent has ended with exit code {code}."
+        return f"{words}\n\n{ending}" if words else ending
+
+    async def drain(self, *readers: asyncio.Task[None]) -> None:
+        """Let the readers read the last output."""
+        await asyncio.wait(readers, timeout=_LAST_BYTES)
+
+    async def _write(self, data: bytes) -> None:
+        assert self._process.stdin is not None
+        with suppress(ConnectionError, RuntimeError):
+            self._process.stdin.write(data)
+            await self._process.stdin.drain()
+
+    def _keep(self, data: bytes) -> None:
+        self._words += data
+        del self._words[:-_LONGEST_WORDS]
