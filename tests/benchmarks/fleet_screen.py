@@ -1,7 +1,8 @@
 """Echo of the screen of a fleet: milliseconds from a key to the drawn row while all of 1,000 rows change.
 
-Run by hand: `python -m tests.benchmarks.fleet_screen [UNITS]`. The screen runs without a terminal; rows that are records
-already arrive ten times a second. Prints the median, the 95th percentile and the slowest of 200 keys, and the CPU share.
+Run by hand: `python -m tests.benchmarks.fleet_screen [UNITS]`, with at least 21 units. The screen runs without a
+terminal, and ten times a second all rows arrive as finished records. Prints the median, the 95th percentile and the
+slowest of 200 keys, and the share of a CPU, the making of the records included.
 """
 
 import asyncio

@@ -49,6 +49,8 @@ from .workers_screen import WorkersScreen
 
 TICK = 1.0
 """Seconds between two updates of the clocks."""
+PACE = 0.5
+"""Least seconds between two updates of totals and timeline while only numbers change."""
 CONFIRM_SECONDS = 3.0
 """Seconds within which a second press stops a unit."""
 MOST_LANES = 8
@@ -136,6 +138,7 @@ class FleetScreen(AnyScreen):
         self._asked: tuple[str, float] = ("", 0.0)
         self._stopping: set[str] = set()
         self._drawn: tuple[object, ...] = ()
+        self._drawn_at = float("-inf")
         self._title = RowsView(self._title_rows, id="fleet-title")
         self._totals = RowsView(self._total_rows, id="fleet-totals")
         self._input = LineInput(placeholder="search ids, repositories, prompts, states, workers", compact=True)
@@ -203,10 +206,25 @@ class FleetScreen(AnyScreen):
         self._say(f"The connection to the fleet was lost: {reason}. The rows show its last known state.", wrong=True)
 
     def _updated(self) -> None:
-        self.questions.update(self.state.questions)
+        asks = self.questions.update(self.state.questions)
         if self.is_current:
-            self.show_all()
+            self._show_update(asks=asks)
         self.post_message(self.Updated())
+
+    def _show_update(self, *, asks: bool) -> None:
+        """Draw the rows; everything else only if units came, went or changed their states, or some time ago."""
+        state = self.state
+        now = (state.running, state.paused_until, state.notices[-1:], [row.state for row in state.rows.values()])
+        if asks or now != self._drawn or self._clock() - self._drawn_at >= PACE:
+            self._drawn = now
+            self.show_all()
+        else:
+            was_empty = not self.units.shown
+            self.units.update(self._now())
+            if was_empty == (not self.units.shown):
+                self._rows.show(len(self.units.shown), self.units.place, anew=True)
+            else:
+                self.show_all()
 
     def _tick(self) -> None:
         if self.is_current and self.state.running:
@@ -216,7 +234,7 @@ class FleetScreen(AnyScreen):
 
     def show_all(self) -> None:
         """Draw everything that may have changed."""
-        now = self._now()
+        now, self._drawn_at = self._now(), self._clock()
         self.units.update(now)
         self._layout = layout_of(self.state, max(NARROWEST, self._rows.row_width or self.size.width - 1))
         self.set_class(not self.units.shown, "-empty")
