@@ -262,6 +262,20 @@ def user_message(text: str, kind: UserKind = "prompt") -> UserMessage:
     return UserMessage(content=(TextBlock(text=text),), kind=kind)
 
 
+_UNCLAIMED = "msg_unclaimed"
+
+
+def unclaimed_notice(call_id: str, text: str) -> UserMessage:
+    """Return a notice about a call that ran although no response contains it; its id names the call."""
+    return UserMessage(id=f"{new_id(_UNCLAIMED)}_{call_id}", content=(TextBlock(text=text),), kind="notice")
+
+
+def unclaimed_call(message_id: str) -> str | None:
+    """Return the call of the notice with this id; None if it is another message."""
+    found = message_id.split("_", 3)
+    return found[3] if len(found) > 3 and message_id.startswith(f"{_UNCLAIMED}_") else None
+
+
 LOST_MESSAGE = "(A part of this conversation is not available here.)"
 """Text of the notice in place of a lost user message."""
 
