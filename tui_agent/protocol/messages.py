@@ -10,7 +10,7 @@ import os
 import random
 import time
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, TypeAlias, TypeGuard
+from typing import Annotated, Any, Literal, TypeAlias, TypeGuard, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -66,13 +66,21 @@ class FrozenModel(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
-    def model_post_init(self, _: object, /) -> None:
-        """Share the set of given fields with all objects that were given the same.
 
-        Each object would have its own, a third of the memory of a long session. Copies get their own before it changes.
-        """
-        given = self.__pydantic_fields_set__
-        object.__setattr__(self, "__pydantic_fields_set__", _field_sets.setdefault(frozenset(given), given))
+def share_field_sets(kept: FrozenModel) -> None:
+    """Share the sets of given fields of an object that is kept, and of those in it, with objects given the same ones.
+
+    Each would have its own, a third of the memory of a long session. Copies get their own before it changes.
+    """
+    given = kept.__pydantic_fields_set__
+    object.__setattr__(kept, "__pydantic_fields_set__", _field_sets.setdefault(frozenset(given), given))
+    for value in kept.__dict__.values():
+        if isinstance(value, FrozenModel):
+            share_field_sets(value)
+        elif isinstance(value, tuple):
+            for item in cast(tuple[object, ...], value):
+                if isinstance(item, FrozenModel):
+                    share_field_sets(item)
 
 
 def unbuilt_models() -> Iterator[type[FrozenModel]]:

@@ -10,7 +10,6 @@ from itertools import takewhile
 from pathlib import Path
 from typing import assert_never
 
-from tui_agent.agent.snapshot import Fate, OpenCall, PastCompaction
 from tui_agent.protocol.cancellation import ASKED_AGAIN, NOT_BEGUN
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.event_lines import events_of
@@ -46,8 +45,10 @@ from tui_agent.protocol.messages import (
     ToolResultMessage,
     UserMessage,
     lost_message_notice,
+    share_field_sets,
     unclaimed_call,
 )
+from tui_agent.protocol.past_state import Fate, OpenCall, PastCompaction
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.run_events import HELD_REASON
 from tui_agent.protocol.tool import ToolResult
@@ -382,6 +383,7 @@ class HistoryFold:
             case MessageEnded(message=message) if message.id not in self.seen:
                 self.streaming = False
                 self.seen.add(message.id)
+                share_field_sets(message)
                 self._add(message)
                 if isinstance(message, AssistantMessage):
                     self._note_repeated(message.tool_calls)
