@@ -284,6 +284,7 @@ def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Invocation:
         found,
         mentions=(*found.mentions, *_mentioned([*_without_messages(name, words[1:]), *heredoc])),
         attached=(*found.attached, *writes_to(outputs)),
+        unknown=_named(words[1:]) if facts is None and name not in group("named_by_operands") else (),
     )
 
 
@@ -404,6 +405,13 @@ def _mentioned(words: Sequence[str]) -> tuple[Write, ...]:
         found += [word[2:] if word.startswith("-") else word, word.partition("=")[2]]
         found += pieces_of(word) if _MAY_CONTAIN_PATH.search(word) else ()
     return writes_to(found)
+
+
+def _named(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the operands of an unknown program and the values of its options."""
+    return tuple(
+        filter(None, (word.partition("=")[2] if word[:1] == "-" else word for word in _without_exclusions(words)))
+    )
 
 
 def _without_exclusions(words: Sequence[str]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from tui_agent.permissions.commands.searches import TreeFilter, pathspec_filter
 from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand, names
 
 from .argv import Arguments, exact_arguments, is_known, is_remote, parse_arguments, reads_by_row, scripts_of, writes_of
-from .catalogue import CommandFacts, git_subcommand_at, group, matching_row, read_only_command
+from .catalogue import CommandFacts, git_subcommand_at, group, matching_row, read_only_command, words_by_program
 from .invocation import Copy, Invocation, NamedFiles, Reads, Write, attached_paths, writes_to
 
 _GLOBAL_FLAGS = names("--no-pager -P --no-optional-locks --literal-pathspecs --no-replace-objects")
@@ -37,6 +37,10 @@ _MESSAGE = re.compile(r"-[A-Za-z]*[mF]\Z|--(?:message|file|grep|author|date|trai
 _ATTACHED_MESSAGE = re.compile(r"-m.|--(?:message|grep|author|date|trailer|format|pretty)=")
 _TRANSPORT = re.compile(r"[\w+-]+::")
 _RESETTING = names("--hard --merge --keep -f --force --discard-changes")
+_STASH_ONLY = names("list show drop create store clear")
+"""Actions of `git stash` that leave the files of the working tree as they are."""
+_PATHSPEC = re.compile(r"\A:|[*?\[\\]")
+"""A pattern, or a path from the top of the repository."""
 _BELOW = frozenset(f"git {name}" for name in ("checkout", "restore", "checkout-index", "clean", "rm"))
 """Commands that change files below the directories that their words name."""
 _REVISION = re.compile(r"[A-Za-z0-9@][\w./^~@{}]*\Z", re.ASCII)
@@ -158,9 +162,34 @@ def git_invocation(words: Sequence[str]) -> Invocation:
     return replace(
         invocation,
         code=(*invocation.code, *settings),
+        changes_tracked=_changes_tracked(rest[0], rest[1:]) if rest else False,
         attached=(*invocation.attached, *writes_to(mentions)),
         works_in=(*places.values(), *invocation.works_in),
     )
+
+
+def _changes_tracked(name: str, words: Sequence[str]) -> bool:
+    """True if a subcommand may change tracked files that its words do not name."""
+    row = matching_row(("git", name, *words))
+    found = parse_arguments(*row) if row else Arguments()
+    match name:
+        case "checkout" if "--" not in words:
+            makes_branch = found.has("-b", "-B", "--orphan")
+            is_tree = len(found.operands) == 1 or bool(found.operands and makes_branch)
+            changes = is_tree or found.has("-f", "--force", "-m", "--merge", "-p", "--patch")
+        case "switch":
+            changes = bool(found.operands) or found.has("--orphan", *_RESETTING, "-m")
+        case "stash":
+            action = next((word for word in words if not word.startswith("-")), "push")
+            names_files = action == "push" and bool(found.operands)
+            changes = action not in _STASH_ONLY and not names_files
+        case _:
+            changes = name in group("git_tracked") or name not in group("git_subcommands")
+            changes = changes or not words_by_program("git_tracked_with").get(name, frozenset()).isdisjoint(
+                (*words, *found.flags)
+            )
+    writes = row is not None and row[0].writes != "NONE"
+    return changes or (writes and (found.has("--pathspec-from-file", "--stdin") or any(map(_PATHSPEC.search, words))))
 
 
 def _by_row(row: CommandFacts, words: Sequence[str], directory: str | None, mentions: list[str]) -> Invocation:

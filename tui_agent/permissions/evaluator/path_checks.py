@@ -165,6 +165,12 @@ class PathChecks:
             self._mention(mention, place, is_looked_up=number < MAX_MENTIONS)
         for attached in found.attached[:MAX_MENTIONS]:
             self._attached(attached, place)
+        for word in found.unknown[:MAX_MENTIONS]:
+            # A bare word counts as a path only if a file of that name exists.
+            if not _BARE.match(word) or (place is not None and os.path.lexists(os.path.join(place, word))):
+                self._ask_if_denied(word, place, f"{_shown(word)} may be changed")
+        if found.changes_tracked and self._rules.denies_changes and not self._is_spelled_out:
+            self._ask("it may change any tracked file of its repository, and rules deny some changes")
         for code in found.code:
             self._code(code)
         self._links += [(link, place) for link in found.links]
@@ -485,10 +491,7 @@ class PathChecks:
     def _attached(self, attached: Write, directory: str | None) -> None:
         """Judge a part of an unknown option of a known command, which may be a path that it changes."""
         self._mention(attached, directory, is_looked_up=True)
-        facts = self._look(attached.path, directory) if not self._is_spelled_out else None
-        found = facts and finding_for_rule(self._rules.ruling_for_path(None, facts, "write", []))
-        if found and found.decision == "deny":
-            self._ask_for(found, f"{attached.path} may be changed")
+        self._ask_if_denied(attached.path, directory, f"{attached.path} may be changed")
         if _LOOKS_LIKE_PATH.match(attached.path):
             self._work_in(attached.path, directory)
 
@@ -510,15 +513,16 @@ class PathChecks:
                 self._ask(f"code that may name {_shown(piece)}")
             elif names_project_definition(piece) and _CODE_WRITES.search(code) and not self._is_spelled_out:
                 self._ask(f"code that may change {piece}: agents take hooks, skills and commands from there")
-            elif self._rules.denies_changes and _CODE_WRITES.search(code):
-                self._denied_in_code(piece)
+            elif ("." in piece or "/" in piece) and _CODE_WRITES.search(code):
+                # Other pieces are keywords and names of the program, not paths.
+                self._ask_if_denied(piece, self._lookup.workspace, f"code that may change {piece}")
 
-    def _denied_in_code(self, piece: str) -> None:
-        # Other pieces are keywords and names of the program, not paths.
-        facts = self._look(piece, self._lookup.workspace) if "." in piece or "/" in piece else None
+    def _ask_if_denied(self, path: str, directory: str | None, what: str) -> None:
+        """Ask if a rule denies to change a path that perhaps changes."""
+        facts = self._look(path, directory) if self._rules.denies_changes and not self._is_spelled_out else None
         found = facts and finding_for_rule(self._rules.ruling_for_path(None, facts, "write", []))
-        if found and found.decision == "deny" and not self._is_spelled_out:
-            self._ask_for(found, f"code that may change {piece}")
+        if found and found.decision == "deny":
+            self._ask_for(found, what)
 
     def _is_private(self, piece: str) -> bool:
         facts = self._look(piece, self._lookup.workspace) if "/" in piece else None
