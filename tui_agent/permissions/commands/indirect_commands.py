@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tui_agent.permissions.rules.normalized_argv import git_forms
 from tui_agent.permissions.rules.patterns import BORDER, CommandPattern, command_patterns
 from tui_agent.permissions.rules.rule import Rule
 from tui_agent.permissions.shell.syntax import names
 
 from .analysis import is_mostly_read_only
 from .catalogue import INTERPRETERS, canonical_name, group, words_by_program, writer
+from .version_control import alias_expansions, forms_of
 
 MAX_CANDIDATES = 2_000
 """Maximum number of words of one command compared with the rules; with more, the policy asks."""
@@ -32,8 +32,6 @@ _RUN_BY_LETTER = {"fd": "X", "fdfind": "X", "man": "H P", "scp": "S", "sftp": "S
 """More such options, of single programs."""
 _MESSAGE_OPTION = re.compile(r"-[A-Za-z]*m\Z|--(?:message|title|body|description|notes|grep|author|trailer)\Z|-[tb]\Z")
 _ATTACHED_MESSAGE = re.compile(r"(?:-m.|--(?:message|title|body|description|notes|grep|author|trailer)=)", re.DOTALL)
-_WITH_MESSAGES = names("git hg svn jj gh glab hub tea fossil darcs")
-"""Programs with options whose values are text for readers."""
 _RUNS_TESTS = re.compile(r"(?:run |run-script )?t(?:est\S*)?\Z")
 """Words of a package runner that runs tests; such options follow `--`."""
 _CUTS = re.compile(r"[\s'\"`(),;:=<>|&\[\]{}!@$\\]+")
@@ -78,7 +76,7 @@ def find_indirect_command(
         if not first.startswith(starts):
             continue  # Cheap test first: most words cannot be a forbidden command.
         words_from = (first, *candidate[1:])
-        joined = [BORDER.join(form) for form in (words_from, *git_forms(words_from))]
+        joined = [BORDER.join(form) for form in (words_from, *forms_of(words_from))]
         for one in known:
             if any(one.pattern.match(text) for text in joined):
                 return first, one.rule
@@ -114,13 +112,11 @@ def _candidates(words: Sequence[str], texts: Iterable[str]) -> Iterator[list[str
 
 
 def _behind_options(words: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the command with the words after its first options, and the expansion of a git alias."""
+    """Yield the command with the words after its first options, and the expansions of aliases."""
     name = canonical_name(words[0])
-    if name == "git":
-        for at, word in enumerate(words):
-            if word.startswith("alias."):
-                yield [name, *(_pieces(word)[1:] or words[at + 1 : at + MAX_FOLLOWING])]
-    elif words[1:] and words[1].startswith(("-", "+")):
+    for text, *following in alias_expansions(words):
+        yield [name, *(_pieces(text)[1:] or following[: MAX_FOLLOWING - 1])]
+    if name not in group("version_control") and words[1:] and words[1].startswith(("-", "+")):
         yield from ([name, *words[at : at + MAX_FOLLOWING]] for at in range(2, min(len(words), MAX_FOLLOWING)))
 
 
@@ -150,7 +146,9 @@ def _eligible(words: Sequence[str]) -> Iterator[tuple[int, bool]]:
     choosing, behind = _choosing_tests(name, words)
     for at in range(1, len(words)):
         before, word = words[at - 1], words[at]
-        if name in _WITH_MESSAGES and ((at > 1 and _MESSAGE_OPTION.match(before)) or _ATTACHED_MESSAGE.match(word)):
+        if name in group("with_messages") and (
+            (at > 1 and _MESSAGE_OPTION.match(before)) or _ATTACHED_MESSAGE.match(word)
+        ):
             continue
         if at > 1 and before in choosing and at > behind:
             continue

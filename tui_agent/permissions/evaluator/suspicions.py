@@ -12,9 +12,11 @@ from tui_agent.permissions.commands.argv import is_known
 from tui_agent.permissions.commands.catalogue import group, writer
 from tui_agent.permissions.commands.indirect_commands import find_indirect_command, forbidden, reads_program_from_input
 from tui_agent.permissions.commands.invocation import pieces_of
+from tui_agent.permissions.commands.version_control import prints_own_directory
 from tui_agent.permissions.commands.wrappers import Wrapping
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.protected_paths import may_mean_protected, protected_name
+from tui_agent.permissions.paths.repository import OWN_DIRECTORY, places_repository
 from tui_agent.permissions.rules.normalized_argv import DECLARATION_COMMANDS, declared_assignments
 from tui_agent.permissions.shell.expansion import Expander
 from tui_agent.permissions.shell.syntax import (
@@ -31,7 +33,6 @@ from tui_agent.permissions.shell.syntax import (
 )
 
 from .path_checks import ExecutionContext
-from .repository import OWN_DIRECTORY, places_repository, prints_own_directory
 from .script_variables import parts_of
 from .shell_flow import ScriptStep
 
