@@ -249,7 +249,8 @@ def _may_change(words: Sequence[str]) -> bool:
     filled = [word.replace("{}", "x") for word in words]
     if not filled or read_only_use(filled, SimpleCommand("", ())) is not None:
         return False
-    return not is_mostly_read_only(filled[0]) or _changes(filled, SimpleCommand("", ())) != Invocation()
+    changes = replace(_changes(filled, SimpleCommand("", ())), changes_tracked=False)
+    return not is_mostly_read_only(filled[0]) or changes != Invocation()
 
 
 def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Invocation:
