@@ -59,7 +59,7 @@ from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, Permissi
 from tui_agent.protocol.tool import Accesses
 
 from .command_accesses import AccessCollector
-from .execution_contexts import ExecutionContexts, Task
+from .execution_contexts import ExecutionContexts, Task, with_changes
 from .path_checks import AllowScope, CaseState, ExecutionContext, PathChecks, UnknownTargets
 from .script_variables import walk_statements
 from .shell_flow import PossibleDirectories, ScriptStep, script_steps, widens_patterns
@@ -288,7 +288,9 @@ class _Case:
         contexts = [found for place in step.places for found in get(command, wrapping, place, task)]
         is_harmless = is_harmless_setting(command)
         is_own = any(self._is_workspace_program(command, place) for place in step.places)
-        is_reading = is_harmless and not is_own and all(found.is_reading for found in contexts)
+        is_reading = is_harmless and not is_own and all(found.invocation.reads is not None for found in contexts)
+        if not is_reading or (wrapping and wrapping.inner_commands):
+            contexts = [with_changes(found, command) for found in contexts]
         if self.accesses is not None:
             is_plain = is_harmless and not is_own
             self.accesses.add_command(command, wrapping, contexts, step.bindings, is_plain=is_plain)

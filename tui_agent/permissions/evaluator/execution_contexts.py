@@ -140,10 +140,8 @@ class ExecutionContexts:
             reads = replace(reads, trees=(*reads.trees, *found), includes=includes)
         if reads is not None and not self._only_reads(reads, turn):
             reads = None
-        own = self._own_words(words, turn)
-        settled = _settled(words, expanded, listed)
-        invocation = invocation_of(settled, command, own, reads, is_wrapper=own is not words)
-        return ExecutionContext(place, words, invocation, seen, bindings)
+        own, settled = self._own_words(words, turn), _settled(words, expanded, listed)
+        return ExecutionContext(place, words, Invocation(reads), seen, bindings, settled, own)
 
     def _only_reads(self, reads: Reads, turn: _Turn) -> bool:
         """True if a command that is read-only by its words is read-only in this directory, too."""
@@ -255,6 +253,14 @@ class ExecutionContexts:
             if count > MAX_WORDS:
                 return None
         return groups
+
+
+def with_changes(found: ExecutionContext, command: SimpleCommand) -> ExecutionContext:
+    """Return a context with everything that the command's words tell, beside what it reads if it only reads."""
+    if not found.own:
+        return found
+    reads, is_wrapper = found.invocation.reads, found.own is not found.words
+    return replace(found, invocation=invocation_of(found.settled, command, found.own, reads, is_wrapper=is_wrapper))
 
 
 def _with_placeholder_values(command: SimpleCommand, bindings: Bindings) -> Bindings:

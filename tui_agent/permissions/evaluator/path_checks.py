@@ -80,11 +80,10 @@ class ExecutionContext:
     """Directories that the expansion of its words lists."""
     bindings: Bindings = field(default_factory=dict[str, tuple[str, ...]])
     """Values of the script's variables at this point."""
-
-    @property
-    def is_reading(self) -> bool:
-        """True if it is known to only read."""
-        return self.invocation.reads is not None
+    settled: tuple[str, ...] = ()
+    """Its words with `UNKNOWN` for those whose order is not certain."""
+    own: tuple[str, ...] = ()
+    """Words that describe the command itself, without a command that it runs."""
 
 
 @dataclass(slots=True)
