@@ -251,7 +251,7 @@ def may_evaluate_strings(script: Iterable[Statement]) -> bool:
 
 
 def _may_hold_code(part: Statement) -> bool:
-    """True if a part may have a text with a `$(…)`; quotes are no matter."""
+    """True if a part may have a text with a `$(…)`, in quotes or not."""
     if isinstance(part, SimpleCommand):
         return "$" in part.text or "`" in part.text or part.heredoc is not None
     return isinstance(part, ForEach | Unsupported)
